@@ -1,0 +1,26 @@
+// `npm run bench` measures every trial, `npm run bench -- core` those of one group.
+
+import { trials as core } from "./core.ts";
+import { tableOf } from "./table.ts";
+import { type Outcome, runTrial, type Trial } from "./trial.ts";
+
+const TRIALS: readonly Trial[] = [...core];
+
+process.exitCode = await bench(process.argv.slice(2));
+
+async function bench(wanted: readonly string[]): Promise<number> {
+  const groups = new Set(TRIALS.map((trial) => trial.group));
+  const unknown = wanted.find((group) => !groups.has(group));
+  if (unknown !== undefined) {
+    const known = [...groups].join(", ");
+    console.error(`bench: there is no group "${unknown}"; choose from: ${known} (none means all).`);
+    return 2;
+  }
+  const outcomes: Outcome[] = [];
+  for (const trial of TRIALS) {
+    if (wanted.length > 0 && !wanted.includes(trial.group)) continue;
+    outcomes.push(await runTrial(trial));
+  }
+  process.stdout.write(tableOf(outcomes));
+  return 0;
+}

@@ -1,0 +1,33 @@
+// Compiles src/ to dist/. The compiler writes beside dist, which is replaced only by a complete
+// result: a failed or interrupted build leaves no dist at all rather than half of one.
+
+import { spawnSync } from "node:child_process";
+import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
+const DIST = join(ROOT, "dist");
+const UNFINISHED = join(ROOT, "node_modules/.fermata-build");
+
+if (!existsSync(COMPILER)) {
+  console.error("fermata: the compiler is not installed; run `npm ci`, then try again.");
+  process.exit(1);
+}
+
+const startedAt = new Date();
+rmSync(DIST, { recursive: true, force: true });
+rmSync(UNFINISHED, { recursive: true, force: true });
+
+const args = [COMPILER, "-p", "tsconfig.build.json", "--outDir", UNFINISHED];
+const compile = spawnSync(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
+if (compile.status !== 0) {
+  rmSync(UNFINISHED, { recursive: true, force: true });
+  console.error("fermata: the build failed; mend the errors above, then run `npm run build`.");
+  process.exit(compile.status ?? 1);
+}
+
+renameSync(UNFINISHED, DIST);
+// The start of the build is the age of its result: a file saved meanwhile is not in it.
+utimesSync(DIST, startedAt, startedAt);

@@ -1,0 +1,61 @@
+// All that CI checks, in one command. Every step runs, so that one run shows everything that is
+// wrong, and the last line of the output is the count.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Tally, tally, type VitestReport } from "./tally.ts";
+import { endToolsOnInterrupt, runTool } from "./tool.ts";
+
+const STEPS = [
+  ["format, lint", "@biomejs/biome/bin/biome", ["check", "--error-on-warnings", "."]],
+  ["types", "typescript/bin/tsc", ["-p", "."]],
+  ["unused code", "knip/bin/knip.js", []],
+] as const;
+
+endToolsOnInterrupt();
+process.exitCode = await check(process.argv.slice(2));
+
+async function check(testFilters: readonly string[]): Promise<number> {
+  let failedSteps = 0;
+  for (const [name, script, args] of STEPS) {
+    const exitCode = await runStep(name, script, args);
+    if (exitCode !== 0) failedSteps += 1;
+  }
+  const tests = await runTests(testFilters);
+  const failed = failedSteps + tests.failed;
+  console.log(`${tests.passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+async function runTests(filters: readonly string[]): Promise<Tally> {
+  const folder = mkdtempSync(join(tmpdir(), "fermata-check-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const report = join(folder, "report.json");
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const args = ["run", ...reporters, ...filters];
+  const exitCode = await runStep("tests", "vitest/vitest.mjs", args);
+  return tally(readReport(report), exitCode);
+}
+
+/** One line for each step, and the tool's own output only where it failed. */
+async function runStep(name: string, script: string, args: readonly string[]): Promise<number> {
+  process.stdout.write(name.padEnd(14));
+  const startedMs = performance.now();
+  const { exitCode, output } = await runTool(script, args);
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  console.log(`${exitCode === 0 ? "ok    " : "FAILED"}  ${seconds} s`);
+  // The report is ours and gone by the time anyone could open it.
+  const shown = output.replace(/^JSON report written to .*$/m, "").trim();
+  if (exitCode !== 0) console.log(`\n${shown}\n`);
+  return exitCode;
+}
+
+/** Undefined where vitest ended before it could write one. */
+function readReport(path: string): VitestReport | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, it } from "vitest";
+import { buildIsFresh } from "../scripts/freshness.js";
+import { ROOT, readText } from "./house/files.ts";
+import { runNode } from "./house/run.ts";
+
+const VERSION: string = JSON.parse(readText("package.json")).version;
+
+// What is tested here is the built command, so it has to be built from the sources of this moment.
+beforeAll(async () => {
+  if (buildIsFresh(ROOT)) return;
+  expect(await runNode(["scripts/build.js"])).toMatchObject({ exitCode: 0 });
+});
+
+function fermata(...args: string[]) {
+  return runNode(["bin/fermata.js", ...args]);
+}
+
+describe("the fermata command", () => {
+  it.each(["--version", "-V"])("prints its version for %s", async (option) => {
+    expect(await fermata(option)).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: "" });
+  });
+
+  it.each(["--help", "-h"])("explains its options for %s", async (option) => {
+    const { exitCode, stdout, stderr } = await fermata(option);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^Usage: fermata/);
+    expect(stdout).toContain("--version");
+  });
+
+  it("prints what it contains when called alone", async () => {
+    const { exitCode, stdout, stderr } = await fermata();
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toContain(`Fermata ${VERSION}\n`);
+    expect(stdout).toMatch(/^ {2}inactive\s+->\s+activating$/m);
+  });
+
+  it.each(["--nonsense", "-x", "serve", "--help=yes"])(
+    "refuses the unknown argument %s in one sentence that says what to do",
+    async (argument) => {
+      const { exitCode, stdout, stderr } = await fermata(argument);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+      expect(stderr).toMatch(/^fermata: unknown argument ".*"; run "fermata --help" .*\.\n$/);
+    },
+  );
+
+  it("ends quietly when its reader leaves early", async () => {
+    const command = `"${process.execPath}" bin/fermata.js | true; echo "\${PIPESTATUS[0]}"`;
+    const run = await promisify(execFile)("bash", ["-c", command], { cwd: ROOT });
+    expect(run).toEqual({ stdout: "0\n", stderr: "" });
+  });
+
+  it("says on an old Node which one it needs, which one runs, and how to get it", async () => {
+    const pretend = 'Object.defineProperty(process, "version", { value: "v20.20.2" });';
+    const preload = ["--import", `data:text/javascript,${encodeURIComponent(pretend)}`];
+    const { exitCode, stdout, stderr } = await runNode([...preload, "bin/fermata.js"]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toMatch(
+      /^Fermata needs Node 22\.13 or newer, and this is Node 20\.20\.2: .*\n$/,
+    );
+  });
+
+  it("says in a clone without a build how to make one", async () => {
+    const clone = mkdtempSync(join(tmpdir(), "fermata-clone-"));
+    try {
+      cpSync(join(ROOT, "bin"), join(clone, "bin"), { recursive: true });
+      writeFileSync(join(clone, "package.json"), '{ "type": "module" }');
+      const { exitCode, stdout, stderr } = await runNode([join(clone, "bin/fermata.js")]);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+      expect(stderr).toMatch(/^fermata: not built yet; run `npm start` or .*\n$/);
+    } finally {
+      rmSync(clone, { recursive: true });
+    }
+  });
+});
+
+describe("the published package", () => {
+  it("offers fermata/core by its name", async () => {
+    const script = `
+      const core = await import("fermata/core");
+      console.log(typeof core.applySessionTransition);
+    `;
+    const run = await runNode(["--input-type=module", "--eval", script]);
+    expect(run).toEqual({ exitCode: 0, stdout: "function\n", stderr: "" });
+  });
+
+  it("keeps its other files to itself", async () => {
+    const script = 'await import("fermata/dist/cli/main.js")';
+    const { exitCode, stderr } = await runNode(["--input-type=module", "--eval", script]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("ERR_PACKAGE_PATH_NOT_EXPORTED");
+  });
+
+  it("has types beside its code, and no tests", () => {
+    const built = readdirSync(join(ROOT, "dist"), { recursive: true, encoding: "utf8" });
+    expect(built).toContain(join("core", "index.d.ts"));
+    expect(built.filter((path) => path.includes(".test."))).toEqual([]);
+  });
+});

@@ -1,0 +1,13 @@
+import { execFile } from "node:child_process";
+import { ROOT } from "./files.ts";
+
+type Run = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs this Node in the repository's root and waits for its end, whatever its exit code. */
+export function runNode(args: readonly string[]): Promise<Run> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, args, { cwd: ROOT }, (_error, stdout, stderr) => {
+      resolve({ exitCode: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
+}
