@@ -1,0 +1,130 @@
+/** What a caller may do about a refusal: nothing, the same later, or look again and then decide. */
+type Retry = "never" | "later" | "reread";
+
+interface Row {
+  readonly status: number;
+  readonly retry: Retry;
+  readonly name: `${string}/${string}`;
+  readonly says: string;
+}
+
+/**
+ * Every refusal a caller can see, one row each: HTTP status, advice, the `Class/Code` name of the
+ * specifications, and the sentence. A test holds docs/errors.md to this table, both ways.
+ */
+// biome-ignore format: a row is one line of facts and one of prose
+export const ERRORS = {
+  session_not_found: row(404, "never", "Session/NoSnapshot",
+    'No session with id "{sessionId}"'),
+  session_closing: row(404, "never", "Session/Closing",
+    'Session "{sessionId}" is being closed.'),
+  session_id_conflict: row(409, "never", "Session/IdConflict",
+    'A session with id "{sessionId}" exists already.'),
+  session_busy: row(409, "later", "ExtensionHost/ConcurrentTurnForbidden",
+    "A turn is running; wait for its verdict or cancel it."),
+  session_not_ready: row(409, "later", "Session/NotReady",
+    "The session is {state}; its agent cannot take this now."),
+  illegal_transition: row(409, "never", "Session/IllegalTransition",
+    "{trigger} is not allowed while {state}."),
+  agent_out_of_turn: row(502, "never", "Session/AgentOutOfTurn",
+    "The agent sent {trigger} while the session was {state}; it was ignored."),
+  turn_not_open: row(409, "never", "Session/TurnNotOpen",
+    "That turn is not running; it has its verdict already."),
+  no_turn_running: row(409, "never", "Session/NoTurn",
+    "Nothing is running that could be steered; send a prompt instead."),
+  invalid_prompt: row(400, "never", "Validation/InputInvalid",
+    "A prompt needs at least one content block."),
+  invalid_deadline_ms: row(400, "never", "Validation/TimeoutMsInvalid",
+    "A deadline must lie in the future."),
+  invalid_idempotency_key: row(400, "never", "Validation/IdempotencyKeyInvalid",
+    "An idempotency key has 1 to {limit} characters."),
+  idempotency_conflict: row(409, "never", "Validation/IdempotencyKeyReused",
+    "This idempotency key was used with another body; choose a new key."),
+  prompt_queue_full: row(503, "later", "Session/QueueFull",
+    "{pendingCount} prompts are waiting already, of {limit}; wait for a verdict."),
+  prompt_not_found: row(404, "never", "Session/PromptNotFound",
+    'No waiting or running prompt "{promptId}".'),
+  prompt_not_next: row(409, "reread", "Session/PromptNotNext",
+    'Prompt "{promptId}" is not the next in the queue.'),
+  steer_limit_exceeded: row(429, "later", "Session/SteerLimit",
+    "{limit} messages were steered into this turn already; wait for its verdict."),
+  invalid_client_id: row(400, "never", "Validation/ClientIdInvalid",
+    'Client id "{clientId}" is not registered for session {sessionId}'),
+  client_limit_exceeded: row(429, "later", "Session/ClientLimit",
+    "{limit} clients are registered already; detach one."),
+  ask_not_found: row(404, "never", "Session/AskNotFound",
+    "No pending permission request for session"),
+  ask_already_resolved: row(404, "never", "Session/InteractionAlreadyAnswered",
+    "This permission request has been answered already."),
+  ask_limit_exceeded: row(429, "later", "Session/AskLimit",
+    "{limit} permission requests are open already; the agent was answered `cancelled`."),
+  invalid_ask: row(400, "never", "Validation/InteractionPayloadMismatch",
+    "A permission request needs 1 to {limit} options with distinct, non-empty ids."),
+  invalid_option_id: row(400, "never", "Validation/OptionInvalid",
+    'Option "{optionId}" was not offered.'),
+  permission_forbidden: row(403, "never", "Session/VoteForbidden",
+    "This vote is not allowed here: {reason}."),
+  cancel_sentinel_collision: row(500, "never", "Validation/SentinelCollision",
+    'The agent offered the reserved option "{sentinel}".'),
+  grant_not_found: row(404, "never", "Session/GrantNotFound",
+    'No grant "{key}" in this session.'),
+  trust_gate: row(403, "never", "Session/TrustGate",
+    "Approval mode yolo needs a session created with security mode yolo."),
+  invalid_metadata: row(400, "never", "Validation/MetadataInvalid",
+    "A display name has at most {limit} characters and no control characters."),
+  invalid_allowlist: row(400, "never", "Validation/AllowlistInvalid",
+    "An allowlist has at most {limit} non-empty patterns, and needs mode allowlist."),
+  model_switch_failed: row(500, "later", "ProviderCapability/ModelSwitchFailed",
+    'The agent did not take model "{requestedModelId}": {reason}'),
+  insufficient_credits: row(402, "later", "Session/InsufficientCredits",
+    "This needs {neededMicro} micro-credits, {availableMicro} are left; top up and retry."),
+  invalid_amount: row(400, "never", "Validation/AmountInvalid",
+    "Amounts are whole micro-credits from 0 to {limit}."),
+  ledger_conflict: row(409, "never", "Session/LedgerConflict",
+    "Entry ({turnId}, {kind}, {n}) exists already with another amount."),
+  reservation_not_open: row(409, "never", "Session/ReservationNotOpen",
+    "Turn {turnId} has no open reservation for this amount."),
+};
+
+export type ErrorCode = keyof typeof ERRORS;
+
+function row(status: number, retry: Retry, name: Row["name"], says: string): Row {
+  return { status, retry, name, says };
+}
+
+type Details = Readonly<Record<string, string | number>>;
+
+/** A refusal is a value: nothing in the core throws, and nothing changes when it is returned. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly details: Details;
+}
+
+export function refusal(code: ErrorCode, details: Details = {}): Refusal {
+  return { code, details };
+}
+
+/** The one shape of an error on the wire: `{error, code, …}`, the sentence first. */
+export function errorBody({ code, details }: Refusal): Readonly<Record<string, string | number>> {
+  const error = ERRORS[code].says.replace(/\{(\w+)\}/g, (_, key) => `${details[key] ?? "?"}`);
+  return { error, code, ...details };
+}
+
+/** Why a prompt ended in `turn_error`, when we ended it. Agents bring codes of their own. */
+export const TURN_ERRORS = {
+  channel_closed: "The agent exited during the turn.",
+  session_closed: "The session was closed.",
+  session_killed: "The session was ended by the server.",
+  daemon_shutdown: "The server is shutting down.",
+  prompt_deadline_exceeded: "The prompt's deadline passed.",
+  cancel_ignored: "The agent did not stop when it was told to, and was ended.",
+  budget_exhausted: "The credits for this turn are used up.",
+  turn_too_large: "The turn grew past its size limit.",
+  snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
+  agent_unavailable: "The agent could not be started.",
+  unknown_command: "There is no such command.",
+  SERVER_RESTART: "The session was interrupted by a server restart.",
+  STORE_FAILURE: "The session was interrupted by a failure of its store.",
+} as const;
+
+export type TurnErrorCode = keyof typeof TURN_ERRORS;

@@ -1,0 +1,27 @@
+/** The pure core, as `fermata/core`. Names that a specification gives are kept. */
+export * from "./agent-update.ts";
+export * from "./error.ts";
+export * from "./id.ts";
+export * from "./ledger.ts";
+export * from "./lifecycle.ts";
+export * from "./limits.ts";
+export * from "./policy/allowlist.ts";
+export * from "./policy/ask.ts";
+export * from "./policy/gate.ts";
+export * from "./policy/mediation.ts";
+export * from "./policy/risk.ts";
+export * from "./price.ts";
+export * from "./replay/compact.ts";
+export * from "./replay/fold.ts";
+export * from "./replay/join.ts";
+export * from "./replay/window.ts";
+export * from "./session/admission.ts";
+export * from "./session/command.ts";
+export { decide } from "./session/decide.ts";
+export type { Decision } from "./session/draft.ts";
+export * from "./session/event.ts";
+export { evolve } from "./session/evolve.ts";
+export * from "./session/reason.ts";
+export * from "./session/state.ts";
+export * from "./status.ts";
+export * from "./turn.ts";

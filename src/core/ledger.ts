@@ -1,0 +1,127 @@
+import { type Refusal, refusal } from "./error.ts";
+import type { TurnId } from "./id.ts";
+import { MICRO_CREDITS_MAX } from "./limits.ts";
+import type { CreditReservation } from "./turn.ts";
+
+/**
+ * One tenant's money, in whole micro-credits. The ledger is an append-only journal with the
+ * unique key (turnId, kind, n); an account is what its entries add up to. For every turn,
+ * reserved = charged + released (P9). A grant stands under its own id in place of a turn's.
+ */
+export interface LedgerEntry {
+  readonly kind: "grant" | "reserve" | "charge" | "release";
+  readonly turnId: TurnId;
+  /** Counts the entries of one kind in one turn. */
+  readonly n: number;
+  readonly amountMicro: number;
+}
+
+export interface Account {
+  /** An unlimited tenant reserves without a balance; what it uses is counted all the same. */
+  readonly limit: "granted" | "unlimited";
+  readonly grantedMicro: number;
+  readonly chargedMicro: number;
+  /** What each unsettled turn still holds: reserved, and neither charged nor released. */
+  readonly openByTurn: ReadonlyMap<TurnId, number>;
+  readonly openMicro: number;
+}
+
+export type Posting =
+  | { readonly kind: "posted"; readonly account: Account }
+  | { readonly kind: "repeated" }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+export function emptyAccount(limit: Account["limit"]): Account {
+  return { limit, grantedMicro: 0, chargedMicro: 0, openByTurn: new Map(), openMicro: 0 };
+}
+
+/** What may still be reserved. Open reservations are spoken for. */
+export function availableMicro(account: Account): number {
+  if (account.limit === "unlimited") return MICRO_CREDITS_MAX;
+  return account.grantedMicro - account.chargedMicro - account.openMicro;
+}
+
+/**
+ * Adds one entry, says that it is there already, or refuses it and changes nothing.
+ *
+ * `known` is the amount that the journal has under the entry's key. A `committed` entry repeats
+ * what a session's log already says: it is not weighed against the balance, which may go below
+ * zero, because the log is the commit point and the work has been done.
+ */
+export function postEntry(
+  account: Account,
+  entry: LedgerEntry,
+  known: number | null,
+  weight: "weighed" | "committed" = "weighed",
+): Posting {
+  const { kind, turnId, n, amountMicro } = entry;
+  if (!Number.isSafeInteger(amountMicro) || amountMicro < 0) return invalidAmount;
+  if (known === amountMicro) return { kind: "repeated" };
+  if (known !== null) return refused(refusal("ledger_conflict", { turnId, kind, n }));
+  if (kind === "grant") {
+    return posted({ ...account, grantedMicro: account.grantedMicro + amountMicro });
+  }
+  if (kind === "reserve") return reserve(account, entry, weight);
+  return release(account, entry);
+}
+
+function reserve(account: Account, entry: LedgerEntry, weight: "weighed" | "committed"): Posting {
+  const { amountMicro } = entry;
+  const available = availableMicro(account);
+  if (weight === "weighed" && amountMicro > available) {
+    const details = { neededMicro: amountMicro, availableMicro: available };
+    return refused(refusal("insufficient_credits", details));
+  }
+  return posted(hold(account, entry.turnId, amountMicro));
+}
+
+/** A charge takes from what the turn holds and keeps it; a release only gives it back. */
+function release(account: Account, { kind, turnId, amountMicro }: LedgerEntry): Posting {
+  if ((account.openByTurn.get(turnId) ?? 0) < amountMicro) {
+    return refused(refusal("reservation_not_open", { turnId }));
+  }
+  const chargedMicro = account.chargedMicro + (kind === "charge" ? amountMicro : 0);
+  return posted({ ...hold(account, turnId, -amountMicro), chargedMicro });
+}
+
+/** A turn that holds nothing is not open, and takes no memory. */
+function hold(account: Account, turnId: TurnId, changeMicro: number): Account {
+  const held = (account.openByTurn.get(turnId) ?? 0) + changeMicro;
+  const openByTurn = new Map(account.openByTurn);
+  if (held === 0) openByTurn.delete(turnId);
+  else openByTurn.set(turnId, held);
+  return { ...account, openByTurn, openMicro: account.openMicro + changeMicro };
+}
+
+/** No sum may grow past what a double counts exactly, or the next entry would be a guess. */
+function posted(account: Account): Posting {
+  const { grantedMicro, chargedMicro, openMicro } = account;
+  const exact =
+    Number.isSafeInteger(grantedMicro) && Number.isSafeInteger(chargedMicro + openMicro);
+  return exact ? { kind: "posted", account } : invalidAmount;
+}
+
+function refused(why: Refusal): Posting {
+  return { kind: "refused", refusal: why };
+}
+
+const invalidAmount = refused(refusal("invalid_amount", { limit: MICRO_CREDITS_MAX }));
+
+export interface Settlement {
+  /** Cost above what was reserved is reserved first, so that P9 stays an equation. */
+  readonly furtherMicro: number;
+  readonly chargedMicro: number;
+  readonly releasedMicro: number;
+}
+
+/**
+ * Closes a reservation, the same for every way a turn can end: what the agent reported is
+ * charged, the rest is released, and an agent that reported nothing has cost nothing.
+ */
+export function settle({ reservedMicro, spentMicro }: CreditReservation): Settlement {
+  return {
+    furtherMicro: Math.max(0, spentMicro - reservedMicro),
+    chargedMicro: spentMicro,
+    releasedMicro: Math.max(0, reservedMicro - spentMicro),
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Every maximum of the core, with its unit last and the reason beside it. A queue, buffer, wait
+ * or loop that is bounded by a bare number elsewhere is a mistake.
+ */
+
+/** Admitted and unsettled prompts, the running one included: seed 004's queue of five. */
+export const PROMPTS_PENDING_MAX = 5;
+
+/** Content blocks echoed to other clients as `user_message_chunk`; the wire's figure. */
+export const PROMPT_ECHO_BLOCKS_MAX = 256;
+
+/** How much of a prompt's text a queue listing shows; the whole is in `prompt_admitted`. */
+export const PROMPT_PREVIEW_CHARS_MAX = 4_096;
+
+/** A retry may come this late and still be recognised, unless 256 newer keys pushed it out. */
+export const IDEMPOTENCY_KEYS_MAX = 256;
+export const IDEMPOTENCY_AGE_MS_MAX = 24 * 60 * 60 * 1_000;
+
+/** An idempotency key is a header of the caller's choosing; it is kept, so it is kept short. */
+export const IDEMPOTENCY_KEY_CHARS_MAX = 256;
+
+/** Messages steered into one turn; the wire's mid-turn queue. */
+export const STEERED_MESSAGES_MAX = 20;
+
+/** Open asks of one session; the next is answered `cancelled`, so that no agent can flood. */
+export const ASKS_OPEN_MAX = 64;
+
+/** Ended asks that are remembered in order to tell a late voter how it ended. */
+export const ASKS_RESOLVED_MAX = 512;
+
+/** Options of one ask: more than a person can read is an agent's mistake. */
+export const ASK_OPTIONS_MAX = 64;
+
+/** Registered clients of one session; an id expires 24 h after its last use. */
+export const CLIENTS_MAX = 256;
+export const CLIENT_IDLE_MS_MAX = 24 * 60 * 60 * 1_000;
+
+/** Session grants: beyond this a person means "everything" and should choose a profile. */
+export const GRANTS_MAX = 256;
+
+/** An approval key may hold a command line; the specification's figure, in UTF-16 units. */
+export const APPROVAL_KEY_CHARS_MAX = 1_024;
+
+/** Patterns of one allowlist; each ask is matched against all of them. */
+export const ALLOWLIST_PATTERNS_MAX = 1_024;
+
+/** Display names: seed 004's MAX_DISPLAY_NAME_LENGTH. */
+export const DISPLAY_NAME_CHARS_MAX = 256;
+
+/** Tool calls tracked in one turn. Later ones are still stored, only not timed or closed. */
+export const TOOL_CALLS_TRACKED_MAX = 4_096;
+
+/** Nesting of an agent's messages that is remembered; deeper ids push out the oldest. */
+export const MESSAGE_ID_STACK_MAX = 64;
+
+/** Shell results waiting to be told to the agent with the next prompt, in all. */
+export const SHELL_CONTEXT_CHARS_MAX = 10_000;
+
+/** Models whose tokens are counted apart in one session; later ones are counted as `other`. */
+export const MODELS_COUNTED_MAX = 32;
+
+/** The largest amount of micro-credits that any one entry or sum may reach: exact in a double. */
+export const MICRO_CREDITS_MAX = Number.MAX_SAFE_INTEGER;
+
+/** The finished part of a replay, serialised: older turns are left out whole. */
+export const REPLAY_COMPACTED_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** The unfinished turn's part of a replay, by entries and serialised bytes. */
+export const REPLAY_JOURNAL_ENTRIES_MAX = 10_000;
+export const REPLAY_JOURNAL_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** Chunks joined into one entry of the live journal, so that an entry stays quick to show. */
+export const REPLAY_JOURNAL_CHUNKS_JOINED_MAX = 256;

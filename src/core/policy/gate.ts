@@ -1,0 +1,94 @@
+import { allowlisted } from "./allowlist.ts";
+import {
+  type AskKind,
+  type AskOption,
+  type AskOutcome,
+  CANCELLED,
+  optionOfKind,
+  selected,
+} from "./ask.ts";
+import type { RiskTier, SecurityMode } from "./risk.ts";
+import { type AutonomyProfile, covers, profileAllows } from "./risk.ts";
+
+/** What an attached workflow says about a tool call; without one it has no opinion. */
+export type WorkflowOpinion = "approve" | "deny" | "defer" | null;
+
+/** Everything the gates look at. They look at nothing else. */
+export interface AskFacts {
+  readonly kind: AskKind;
+  readonly keys: readonly string[];
+  readonly tier: RiskTier;
+  readonly options: readonly AskOption[];
+  readonly workflow: WorkflowOpinion;
+  readonly securityMode: SecurityMode;
+  readonly allowlist: readonly string[];
+  readonly grants: ReadonlyMap<string, RiskTier>;
+  readonly autonomyProfile: AutonomyProfile;
+}
+
+export type Gate = "workflow" | "security_mode" | "grant" | "autonomy_profile";
+
+/** Decided without people, and by which gate; or people are needed. */
+export type GateRuling =
+  | { readonly kind: "decided"; readonly gate: Gate; readonly outcome: AskOutcome }
+  | { readonly kind: "people" };
+
+/**
+ * The gates in their order (design section 8). The first that has an opinion decides. An automatic
+ * allow takes an `allow_once` option and never a lasting one; where the agent offers none, people
+ * are asked after all. A question is not about permission, so no gate can answer it.
+ */
+export function passGates(facts: AskFacts): GateRuling {
+  if (facts.kind === "user_question") return { kind: "people" };
+  for (const [gate, opinion] of GATES) {
+    const says = opinion(facts);
+    if (says === "ask") return { kind: "people" };
+    if (says === "allow") return allowed(gate, facts.options);
+    if (says === "refuse") return { kind: "decided", gate, outcome: refusedOutcome(facts.options) };
+  }
+  return { kind: "people" };
+}
+
+type Opinion = "allow" | "refuse" | "ask" | null;
+
+const GATES: readonly (readonly [Gate, (facts: AskFacts) => Opinion])[] = [
+  ["workflow", ({ workflow }) => WORKFLOW_SAYS[workflow ?? "none"]],
+  ["security_mode", securityModeSays],
+  ["grant", ({ grants, keys, tier }) => (granted(grants, keys, tier) ? "allow" : null)],
+  [
+    "autonomy_profile",
+    (facts) => (profileAllows(facts.autonomyProfile, facts.tier) ? "allow" : null),
+  ],
+];
+
+const WORKFLOW_SAYS: Readonly<Record<"approve" | "deny" | "defer" | "none", Opinion>> = {
+  approve: "allow",
+  deny: "refuse",
+  defer: "ask",
+  none: null,
+};
+
+function securityModeSays({ securityMode, keys, allowlist }: AskFacts): Opinion {
+  if (securityMode === "yolo") return "allow";
+  if (securityMode === "ask") return null;
+  return allowlisted(keys, allowlist) ? "allow" : "refuse";
+}
+
+function granted(grants: AskFacts["grants"], keys: readonly string[], tier: RiskTier): boolean {
+  return keys.every((key) => {
+    const grant = grants.get(key);
+    return grant !== undefined && covers(grant, tier);
+  });
+}
+
+function allowed(gate: Gate, options: readonly AskOption[]): GateRuling {
+  const option = optionOfKind(options, "allow_once");
+  if (option === null) return { kind: "people" };
+  return { kind: "decided", gate, outcome: selected(option.optionId) };
+}
+
+/** A refusal must reach the agent even if it offers no way to refuse: then it is cancelled. */
+export function refusedOutcome(options: readonly AskOption[]): AskOutcome {
+  const option = optionOfKind(options, "reject_once");
+  return option === null ? CANCELLED : selected(option.optionId);
+}

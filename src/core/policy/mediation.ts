@@ -1,0 +1,99 @@
+import type { ClientId, UserId } from "../id.ts";
+import type { Ask } from "./ask.ts";
+
+/** Who decides an ask. Chosen when the server starts; written into every ask it applies to. */
+export type MediationPolicy = (typeof MEDIATION_POLICIES)[number];
+
+export const MEDIATION_POLICIES = [
+  "first-responder",
+  "designated",
+  "consensus",
+  "local-only",
+] as const;
+
+/** The rules of one ask, fixed when it is made: who may vote, and how many must agree. */
+export interface Mediation {
+  readonly policy: MediationPolicy;
+  /** The voter whose prompt is running; null if that prompt was anonymous. */
+  readonly designated: string | null;
+  /** Those registered and present when the ask was made. Who comes later has no vote. */
+  readonly voters: readonly string[];
+  readonly quorum: number;
+}
+
+/** Somebody who may vote: a user where tokens are in use, so that ten tabs are one voter. */
+export function voterOf(clientId: ClientId | null, userId: UserId | null): string | null {
+  return userId ?? clientId;
+}
+
+export function openMediation(
+  policy: MediationPolicy,
+  configuredQuorum: number | null,
+  voters: readonly string[],
+  designated: string | null,
+): Mediation {
+  const distinct = [...new Set(voters)];
+  return { policy, designated, voters: distinct, quorum: quorumOf(configuredQuorum, distinct) };
+}
+
+/** A majority unless configured; never more than there are voters, never less than one. */
+function quorumOf(configured: number | null, voters: readonly string[]): number {
+  const all = Math.max(1, voters.length);
+  const wanted = configured ?? Math.floor(voters.length / 2) + 1;
+  return Math.min(all, Math.max(1, wanted));
+}
+
+export interface Ballot {
+  readonly voter: string | null;
+  readonly loopback: boolean;
+  readonly optionId: string;
+}
+
+export type ForbiddenReason = "designated_mismatch" | "remote_not_allowed";
+
+export type Count =
+  | { readonly kind: "resolved" }
+  | { readonly kind: "repeated" }
+  | { readonly kind: "forbidden"; readonly reason: ForbiddenReason }
+  | ({ readonly kind: "recorded"; readonly tallies: Readonly<Record<string, number>> } & Progress);
+
+interface Progress {
+  readonly votesReceived: number;
+  readonly votesNeeded: number;
+}
+
+/** Counts one ballot for an offered option, by the ask's own policy. */
+export function countBallot(ask: Ask, ballot: Ballot): Count {
+  return COUNTS[ask.mediation.policy](ask, ballot);
+}
+
+const COUNTS: Readonly<Record<MediationPolicy, (ask: Ask, ballot: Ballot) => Count>> = {
+  "first-responder": () => ({ kind: "resolved" }),
+  "local-only": (_, { loopback }) => (loopback ? { kind: "resolved" } : notLocal),
+  designated: ({ mediation: { designated } }, { voter }) =>
+    designated === null || designated === voter ? { kind: "resolved" } : mismatch,
+  consensus: countTowardsConsensus,
+};
+
+const mismatch: Count = { kind: "forbidden", reason: "designated_mismatch" };
+const notLocal: Count = { kind: "forbidden", reason: "remote_not_allowed" };
+
+function countTowardsConsensus({ mediation, votes }: Ask, { voter, optionId }: Ballot): Count {
+  if (voter === null || !mediation.voters.includes(voter)) return mismatch;
+  if (votes.has(voter)) return { kind: "repeated" };
+  const tallies = tally([...votes.values(), optionId]);
+  const best = Math.max(...Object.values(tallies));
+  if (best >= mediation.quorum) return { kind: "resolved" };
+  return {
+    kind: "recorded",
+    tallies,
+    votesReceived: votes.size + 1,
+    votesNeeded: Math.max(1, mediation.quorum - best),
+  };
+}
+
+function tally(optionIds: readonly string[]): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const id of optionIds) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return Object.fromEntries(counts);
+}

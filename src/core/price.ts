@@ -1,0 +1,61 @@
+import { MICRO_CREDITS_MAX } from "./limits.ts";
+
+/** Tokens of one turn, or of many added up. Zero is what an agent that says nothing reports. */
+export interface TokenUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedRead: number;
+  readonly cachedWrite: number;
+  readonly thought: number;
+}
+
+/** Micro-credits per million tokens of each kind, and once per turn whatever is reported. */
+export interface Price extends TokenUsage {
+  readonly perTurn: number;
+}
+
+export const NO_TOKENS: TokenUsage = {
+  input: 0,
+  output: 0,
+  cachedRead: 0,
+  cachedWrite: 0,
+  thought: 0,
+};
+
+const TOKEN_KINDS = ["input", "output", "cachedRead", "cachedWrite", "thought"] as const;
+const TOKENS_PER_PRICE = 1_000_000n;
+
+/**
+ * What a turn has cost so far, in whole micro-credits, rounded up once at the end. An unknown
+ * price costs nothing here; whether it may be used at all is decided before the turn begins.
+ */
+export function costMicro(price: Price | null, tokens: TokenUsage): number {
+  if (price === null) return 0;
+  let scaled = BigInt(price.perTurn) * TOKENS_PER_PRICE;
+  for (const kind of TOKEN_KINDS) scaled += BigInt(price[kind]) * BigInt(tokens[kind]);
+  const micro = (scaled + TOKENS_PER_PRICE - 1n) / TOKENS_PER_PRICE;
+  return micro > BigInt(MICRO_CREDITS_MAX) ? MICRO_CREDITS_MAX : Number(micro);
+}
+
+export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cachedRead: a.cachedRead + b.cachedRead,
+    cachedWrite: a.cachedWrite + b.cachedWrite,
+    thought: a.thought + b.thought,
+  };
+}
+
+/** Counts from outside are believed only if they can be counted with exactly. */
+export function isTokenUsage(tokens: TokenUsage): boolean {
+  return TOKEN_KINDS.every((kind) => isCount(tokens[kind]));
+}
+
+export function isPrice(price: Price): boolean {
+  return isTokenUsage(price) && isCount(price.perTurn);
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}

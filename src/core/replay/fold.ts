@@ -1,0 +1,98 @@
+import type { EventType } from "../session/event.ts";
+
+/**
+ * How an event folds when its turn is over. A finished turn is replayed by what came of it, so
+ * that a replay grows with the turns of a session and not with its tokens.
+ *
+ * - `keep`: stands as it is.
+ * - `latest`: one per turn and kind, in the place of the first, with the content of the last.
+ * - `drop`: told those who were there, and means nothing to who comes later.
+ * - `boundary`: kept, and closes the turn.
+ */
+export type Fold = "keep" | "latest" | "drop" | "boundary";
+
+/** A new event type does not compile until somebody decides how it folds. */
+export const FOLD: Readonly<Record<EventType, Fold>> = {
+  session_created: "keep",
+  session_status: "latest",
+  session_lifecycle: "drop",
+  agent_connected: "latest",
+  session_died: "drop",
+  session_closed: "drop",
+
+  prompt_admitted: "drop",
+  pending_prompt_added: "keep",
+  pending_prompt_started: "keep",
+  pending_prompt_completed: "keep",
+  session_update: "keep",
+  mid_turn_message_injected: "keep",
+  prompt_cancelled: "keep",
+  turn_complete: "boundary",
+  turn_error: "boundary",
+  command_result: "keep",
+
+  permission_request: "keep",
+  permission_decided: "keep",
+  permission_resolved: "keep",
+  permission_already_resolved: "drop",
+  permission_partial_vote: "drop",
+  permission_forbidden: "drop",
+  session_grant_added: "keep",
+  session_grant_revoked: "keep",
+
+  credits_reserved: "drop",
+  credits_settled: "keep",
+  usage_reported: "latest",
+
+  session_metadata_updated: "latest",
+  model_switched: "latest",
+  model_switch_failed: "keep",
+  approval_mode_changed: "latest",
+  sandbox_changed: "latest",
+  skills_reloaded: "keep",
+  persona_reloaded: "keep",
+  active_agent_changed: "keep",
+
+  client_attached: "drop",
+  client_detached: "drop",
+  client_expired: "drop",
+  user_shell_command: "keep",
+  user_shell_result: "keep",
+
+  session_branched: "keep",
+  child_session_started: "keep",
+  child_session_ended: "keep",
+  secret_redacted: "latest",
+  followup_suggestion: "latest",
+  artifact_changed: "keep",
+  session_recording_degraded: "latest",
+  background_notification_turn_complete: "keep",
+};
+
+/** The event types, in the order of the table. */
+export const EVENT_TYPES: readonly EventType[] = Object.keys(FOLD).filter(isEventType);
+
+export function isEventType(text: string): text is EventType {
+  return Object.hasOwn(FOLD, text);
+}
+
+/** How the kinds of a `session_update` fold; a kind not listed is kept. */
+export type UpdateFold = "keep" | "latest" | "join" | "collapse";
+
+const UPDATE_FOLD: ReadonlyMap<string, UpdateFold> = new Map([
+  ["agent_message_chunk", "join"],
+  ["agent_thought_chunk", "join"],
+  ["shell_output", "join"],
+  ["tool_call", "collapse"],
+  ["tool_call_update", "collapse"],
+  ["available_commands_update", "latest"],
+  ["current_mode_update", "latest"],
+  ["config_option_update", "latest"],
+  ["session_info_update", "latest"],
+  ["usage_update", "latest"],
+  ["plan", "latest"],
+]);
+
+export function updateFold(sessionUpdate: string): UpdateFold {
+  return UPDATE_FOLD.get(sessionUpdate) ?? "keep";
+}

@@ -1,0 +1,136 @@
+import type { ErrorCode } from "../error.ts";
+import type { SessionState } from "../status.ts";
+import type { CommandType } from "./command.ts";
+import type { Session } from "./state.ts";
+
+/**
+ * Where a session stands towards a command: its status, or one of three conditions beside it.
+ *
+ * - `absent`: there is no such session.
+ * - `closed`: a client closed it and nobody has loaded it since, so it answers like `absent`.
+ * - `closing`: it is `deactivating` because a client closed it.
+ */
+export type Standing = SessionState | "absent" | "closed" | "closing";
+
+/**
+ * `yes`: the command's own file decides. `skip`: a harmless repeat or late arrival, accepted and
+ * without effect. Anything else is the code of its refusal.
+ */
+export type Cell = "yes" | "skip" | ErrorCode;
+
+/** Whether a client that names itself must be registered with the session to give the command. */
+type Caller = "registered" | "anyone";
+
+const reg = "registered";
+const any = "anyone";
+
+interface Row {
+  readonly caller: Caller;
+  readonly cells: Readonly<Record<Standing, Cell>>;
+}
+
+const yes = "yes";
+const skip = "skip";
+const gone = "session_not_found";
+const bye = "session_closing";
+const dup = "session_id_conflict";
+const busy = "session_busy";
+const wait = "session_not_ready";
+const rude = "agent_out_of_turn";
+const late = "turn_not_open";
+const calm = "no_turn_running";
+
+/**
+ * What may be asked of a session, in every condition it can be in. A new status or command does
+ * not compile until each of its cells has been decided here.
+ */
+// biome-ignore format: a table is read by its columns
+export const ADMISSION: Readonly<Record<CommandType, Row>> = {
+  //                          absnt clsd  inact activ ready runng waitg deact clsng error
+  create:            row(any, yes,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup),
+  resume:            row(any, gone, yes,  yes,  skip, skip, skip, skip, skip, bye,  yes),
+  activate:          row(any, gone, gone, yes,  skip, skip, skip, skip, wait, bye,  yes),
+  stop:              row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  close:             row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  recovery:          row(any, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+  store_failure:     row(any, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+
+  agent_status:      row(any, rude, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+  agent_exit:        row(any, rude, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip),
+  agent_unavailable: row(any, skip, skip, yes,  skip, skip, skip, skip, skip, skip, yes),
+  agent_update:      row(any, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
+  usage:             row(any, rude, late, late, late, late, yes,  yes,  late, late, late),
+
+  prompt:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  begin_turn:        row(any, gone, gone, wait, wait, yes,  busy, busy, wait, bye,  wait),
+  command_result:    row(any, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
+  remove_prompt:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  steer:             row(reg, gone, gone, calm, calm, calm, yes,  yes,  calm, bye,  calm),
+  cancel:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  reserve_slice:     row(any, late, late, late, late, late, yes,  yes,  late, late, late),
+  deadline_passed:   row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  limit_passed:      row(any, late, late, late, late, late, yes,  yes,  late, late, late),
+  commit_refused:    row(any, late, late, late, late, late, yes,  yes,  late, late, late),
+
+  ask:               row(any, rude, rude, rude, rude, rude, yes,  yes,  rude, rude, rude),
+  vote:              row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  revoke_grant:      row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+
+  metadata:          row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  model:             row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  approval_mode:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  sandbox:           row(any, gone, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  reload_skills:     row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
+  reload_persona:    row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
+  change_agent:      row(reg, gone, gone, yes,  wait, yes,  busy, busy, wait, bye,  yes),
+
+  attach:            row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  detach:            row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  client_expiry:     row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  shell_started:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  shell_output:      row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  shell_result:      row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+
+  announce:          row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+};
+
+export function standing(session: Session | null): Standing {
+  if (session === null) return "absent";
+  if (session.closed) return "closed";
+  return session.ending?.reason === "client_close" ? "closing" : session.connection.sessionState;
+}
+
+/** The command types, in the order of the table. */
+export const COMMAND_TYPES: readonly CommandType[] = Object.keys(ADMISSION).filter(isCommandType);
+
+function isCommandType(text: string): text is CommandType {
+  return Object.hasOwn(ADMISSION, text);
+}
+
+function row(
+  caller: Caller,
+  absent: Cell,
+  closed: Cell,
+  inactive: Cell,
+  activating: Cell,
+  ready: Cell,
+  running: Cell,
+  waiting: Cell,
+  deactivating: Cell,
+  closing: Cell,
+  error: Cell,
+): Row {
+  const cells = {
+    absent,
+    closed,
+    inactive,
+    activating,
+    ready,
+    running,
+    waiting,
+    deactivating,
+    closing,
+    error,
+  };
+  return { caller, cells };
+}

@@ -1,0 +1,174 @@
+import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
+import type { AskId, ClientId, PromptId, SessionId, TurnId, UserId } from "../id.ts";
+import type { JsonObject } from "../json.ts";
+import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
+import type { WorkflowOpinion } from "../policy/gate.ts";
+import type { MediationPolicy } from "../policy/mediation.ts";
+import type { ApprovalMode } from "../policy/risk.ts";
+import type { Price } from "../price.ts";
+import type { AgentStatus } from "../status.ts";
+import type { ContextUsage, SandboxState } from "../turn.ts";
+import type {
+  AgentContext,
+  AgentExit,
+  Announcements,
+  AnnouncementType,
+  CommandResult,
+  ShellResult,
+  Skipped,
+  Stamp,
+} from "./event.ts";
+import { stampOf } from "./event.ts";
+import type { StopReason } from "./reason.ts";
+import type { Creation } from "./state.ts";
+
+/**
+ * Everything that can be asked of a session or happen to it, from whatever side. A command brings
+ * the time, who is behind it, and every fresh id it may need, so that deciding is a pure function.
+ */
+export interface CommandData {
+  // The instance
+  create: { sessionId: SessionId; creation: Creation };
+  resume: { skipped: readonly Skipped[] };
+  stop: { reason: StopReason };
+  close: object;
+  recovery: object;
+  store_failure: object;
+
+  // The agent
+  activate: object;
+  agent_status: AgentStatusReport;
+  agent_exit: AgentExit & { message: string };
+  agent_unavailable: { message: string };
+  agent_update: { update: AgentUpdate };
+  usage: { turnId: TurnId; usage: ContextUsage };
+
+  // Prompts and turns
+  prompt: NewPrompt & { start?: TurnStart };
+  begin_turn: { promptId: PromptId; start: TurnStart };
+  command_result: { promptId: PromptId; result: CommandResult };
+  remove_prompt: { promptId: PromptId };
+  steer: { messageId: string; prompt: NewPrompt; agentCanSteer: boolean };
+  cancel: object;
+  reserve_slice: { turnId: TurnId; n: number; amountMicro: number };
+  deadline_passed: { deadline: Deadline };
+  limit_passed: { turnId: TurnId; limit: "budget" | "turn_too_large" };
+  commit_refused: { turnId: TurnId };
+
+  // Asks
+  ask: NewAsk;
+  vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
+  revoke_grant: { key: string };
+
+  // What the session is set to
+  metadata: { displayName: string };
+  model: { modelId: string; failure: string | null };
+  approval_mode: { mode: ApprovalMode; persisted: boolean };
+  sandbox: { state: SandboxState };
+  reload_skills: { hash: string; difference: string };
+  reload_persona: { hash: string; difference: string };
+  change_agent: { to: string };
+
+  // Clients and their shell
+  attach: { clientId: ClientId };
+  detach: { clientId: ClientId };
+  client_expiry: { clientId: ClientId };
+  shell_started: { command: string; cwd: string };
+  shell_output: { output: string };
+  shell_result: ShellResult;
+
+  announce: { announcement: Announcement };
+}
+
+export type CommandType = keyof CommandData;
+
+/** `Command` is any of them; `Command<"prompt">` is that one. */
+export type Command<Type extends CommandType = CommandType> = {
+  [One in Type]: { readonly type: One; readonly atMs: number; readonly actor: Actor } & Readonly<
+    CommandData[One]
+  >;
+}[Type];
+
+/** Who is behind a command. A clock, a store and an operator all speak as the server. */
+export type Actor =
+  | {
+      readonly kind: "client";
+      readonly clientId: ClientId | null;
+      readonly userId: UserId | null;
+      /** Whether the caller's socket ends on this machine; only `local-only` votes ask. */
+      readonly loopback: boolean;
+    }
+  | { readonly kind: "agent" }
+  | { readonly kind: "server" };
+
+export interface NewPrompt {
+  readonly promptId: PromptId;
+  readonly content: readonly ContentBlock[];
+  readonly deadlineAtMs: number | null;
+  readonly idempotency: { readonly key: string; readonly hash: string } | null;
+}
+
+/** What a turn needs to begin: its id, and credits that the ledger has already set aside. */
+export interface TurnStart {
+  readonly turnId: TurnId;
+  readonly reservedMicro: number;
+  readonly price: Price | null;
+}
+
+/** What was seen of an agent, in seed 003's ten words, with what each of them brings. */
+export type AgentStatusReport<Status extends AgentStatus = AgentStatus> = {
+  [One in Status]: { readonly status: One } & AgentStatusDetails[One];
+}[Status];
+
+interface AgentStatusDetails extends Record<AgentStatus, object> {
+  connected: { readonly agentSessionId: string | null; readonly context: AgentContext };
+  turn_complete: { readonly turnId: TurnId; readonly stopReason: string };
+  turn_error: { readonly turnId: TurnId | null; readonly failure: AgentFailure };
+  error: { readonly message: string };
+}
+
+/** An agent's refusal of a prompt, as it said it. */
+export interface AgentFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly errorKind: string | null;
+}
+
+export type Deadline =
+  | { readonly of: "prompt"; readonly promptId: PromptId }
+  | { readonly of: "ask"; readonly requestId: AskId }
+  /** The agent was told to stop and has not settled its turn since. */
+  | { readonly of: "settling"; readonly turnId: TurnId };
+
+export interface NewAsk {
+  readonly requestId: AskId;
+  readonly kind: AskKind;
+  readonly toolCall: JsonObject;
+  readonly options: readonly AskOption[];
+  readonly workflow: WorkflowOpinion;
+  readonly policy: MediationPolicy;
+  readonly quorum: number | null;
+  /** Clients seen since the server started: presence is observed, never stored. */
+  readonly present: readonly ClientId[];
+  readonly deadlineAtMs: number | null;
+}
+
+export type Announcement = {
+  [Type in AnnouncementType]: {
+    readonly type: Type;
+    readonly data: Readonly<Omit<Announcements[Type], "sessionId">>;
+  };
+}[AnnouncementType];
+
+export function clientOf(actor: Actor): ClientId | null {
+  return actor.kind === "client" ? actor.clientId : null;
+}
+
+/** The stamp of what a caller did to the session itself, outside any prompt. */
+export function callerStamp(actor: Actor): Stamp {
+  return stampOf(null, clientOf(actor));
+}
+
+export function userOf(actor: Actor): UserId | null {
+  return actor.kind === "client" ? actor.userId : null;
+}

@@ -1,0 +1,107 @@
+import { refusal } from "../error.ts";
+import { ADMISSION, type Standing, standing } from "./admission.ts";
+import { type Command, type CommandType, clientOf } from "./command.ts";
+import * as agent from "./decide/agent.ts";
+import * as ask from "./decide/ask.ts";
+import * as client from "./decide/client.ts";
+import * as instance from "./decide/instance.ts";
+import * as output from "./decide/output.ts";
+import * as prompt from "./decide/prompt.ts";
+import * as setting from "./decide/setting.ts";
+import * as stop from "./decide/stop.ts";
+import { type Decision, refused, unchanged } from "./draft.ts";
+import type { Session } from "./state.ts";
+
+/**
+ * What a command comes to: the events that follow from it, or a refusal. Pure: the same session
+ * and command give the same answer for ever. The table in admission.ts has the first word, the
+ * command's own decider the last.
+ */
+export function decide(session: Session | null, command: Command): Decision {
+  const { caller, cells } = ADMISSION[command.type];
+  const where = standing(session);
+  const cell = cells[where];
+  if (cell === "skip") return unchanged(session);
+  if (cell !== "yes") return refused(session, refusal(cell, details(session, command, where)));
+  if (command.type === "create") return instance.create(command);
+  if (session === null) return refused(null, refusal("session_not_found"));
+  if (caller === "registered" && !isKnown(session, command)) return unregistered(session, command);
+  return decideBy(session, command);
+}
+
+/** Every command but the one that comes before there is a session. */
+type LaterType = Exclude<CommandType, "create">;
+
+function decideBy<Type extends LaterType>(session: Session, command: Command<Type>): Decision {
+  const decider: Decider<Type> = DECIDERS[command.type];
+  return decider(session, command);
+}
+
+type Decider<Type extends LaterType> = (session: Session, command: Command<Type>) => Decision;
+
+/** A new command does not compile until somebody decides it. */
+const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
+  resume: instance.resume,
+  stop: instance.stop,
+  close: instance.close,
+  recovery: instance.recover,
+  store_failure: instance.recover,
+
+  activate: agent.activate,
+  agent_status: agent.report,
+  agent_exit: agent.exit,
+  agent_unavailable: agent.unavailable,
+  agent_update: output.update,
+  usage: output.usage,
+
+  prompt: prompt.prompt,
+  begin_turn: prompt.begin,
+  command_result: prompt.answer,
+  remove_prompt: prompt.remove,
+  steer: prompt.steer,
+  cancel: stop.cancel,
+  reserve_slice: output.reserveSlice,
+  deadline_passed: stop.deadlinePassed,
+  limit_passed: stop.limitPassed,
+  commit_refused: stop.commitRefused,
+
+  ask: ask.ask,
+  vote: ask.vote,
+  revoke_grant: ask.revokeGrant,
+
+  metadata: setting.metadata,
+  model: setting.model,
+  approval_mode: setting.approvalMode,
+  sandbox: setting.sandbox,
+  reload_skills: setting.reloadSkills,
+  reload_persona: setting.reloadPersona,
+  change_agent: setting.changeAgent,
+
+  attach: client.attach,
+  detach: client.detach,
+  client_expiry: client.expire,
+  shell_started: client.shellStarted,
+  shell_output: client.shellOutput,
+  shell_result: client.shellResult,
+
+  announce: output.announce,
+};
+
+/** Anonymous callers are let in; a name that was never registered is not. */
+function isKnown(session: Session, { actor }: Command): boolean {
+  const clientId = clientOf(actor);
+  return clientId === null || session.clients.has(clientId);
+}
+
+function unregistered(session: Session, { actor }: Command): Decision {
+  const { sessionId } = session;
+  return refused(
+    session,
+    refusal("invalid_client_id", { sessionId, clientId: `${clientOf(actor)}` }),
+  );
+}
+
+function details(session: Session | null, command: Command, state: Standing) {
+  const trigger = command.type === "agent_status" ? command.status : command.type;
+  return { sessionId: session?.sessionId ?? "", state, trigger };
+}

@@ -1,0 +1,151 @@
+import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
+import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
+import type { AgentStatusReport, Command } from "../command.ts";
+import { type Decision, Draft, refused } from "../draft.ts";
+import { type AgentExit, stampOf } from "../event.ts";
+import type { Session } from "../state.ts";
+import { closeInstance, dropQueue } from "./instance.ts";
+import { turnCompleted, turnFailed } from "./stop.ts";
+import { endTurn } from "./turn.ts";
+
+/** Asks for an agent. A session at rest comes back to life by it. */
+export function activate(session: Session, command: Command<"activate">): Decision {
+  const draft = new Draft(session, command);
+  startActivation(draft);
+  return draft.accept();
+}
+
+function startActivation(draft: Draft) {
+  if (draft.session.phase === "Closed") draft.enter("SessionResumeStarted");
+  draft.moveTo("activating", "activate");
+}
+
+/**
+ * What was seen of the agent. The seed's function says where each status points; this adds what a
+ * turn allows: `running` is entered by a prompt and left by a verdict, an ask, an error or a
+ * teardown, and never because an agent says a word out of turn.
+ */
+export function report(session: Session, command: Command<"agent_status">): Decision {
+  const draft = new Draft(session, command);
+  const why = heard(draft, command);
+  return why === null ? draft.accept() : refused(session, why);
+}
+
+function heard<Status extends AgentStatus>(draft: Draft, report: AgentStatusReport<Status>) {
+  const reporter: Reporter<Status> = REPORTS[report.status];
+  return reporter(draft, report);
+}
+
+/** Null is acceptance, perhaps without effect. */
+type Reporter<Status extends AgentStatus> = (
+  draft: Draft,
+  report: AgentStatusReport<Status>,
+) => Refusal | null;
+
+const REPORTS: { readonly [Status in AgentStatus]: Reporter<Status> } = {
+  created: instanceCreated,
+  connected,
+  turn_started: (draft) => onlyIn(draft, "running", "turn_started"),
+  turn_complete: turnCompleted,
+  turn_error: turnFailed,
+  question_requested: (draft) => onlyIn(draft, "waiting", "question_requested"),
+  approval_resolved: (draft) => onlyIn(draft, "running", "approval_resolved"),
+  terminating,
+  terminated,
+  error: (draft, { message }) => failed(draft, message),
+};
+
+const literal = (draft: Draft, status: AgentStatus) => applySessionTransition(draft.state, status);
+
+/** A repeat of what the session knows already is fine; anything else is out of turn. */
+function onlyIn(draft: Draft, state: Draft["state"], status: AgentStatus): Refusal | null {
+  return draft.state === state ? null : out(draft, status);
+}
+
+function out(draft: Draft, trigger: AgentStatus): Refusal {
+  return refusal("agent_out_of_turn", { trigger, state: draft.state });
+}
+
+function instanceCreated(draft: Draft): Refusal | null {
+  if (literal(draft, "created") === null) return onlyIn(draft, "activating", "created");
+  startActivation(draft);
+  return null;
+}
+
+function connected(draft: Draft, report: AgentStatusReport<"connected">): Refusal | null {
+  if (draft.state !== "activating") return onlyIn(draft, "ready", "connected");
+  const { agentSessionId, context } = report;
+  draft.emit("agent_connected", { agentSessionId, context });
+  draft.moveTo("ready", "connected");
+  return null;
+}
+
+function terminating(draft: Draft): Refusal | null {
+  if (literal(draft, "terminating") === null) return onlyIn(draft, "deactivating", "terminating");
+  loseTurn(draft, "deactivating", "terminating");
+  draft.moveTo("deactivating", "terminating");
+  return null;
+}
+
+function terminated(draft: Draft): Refusal | null {
+  if (hasTurn(draft.state)) return die(draft, UNSEEN_EXIT, "");
+  if (literal(draft, "terminated") === null) return onlyIn(draft, "inactive", "terminated");
+  draft.moveTo("inactive", "terminated");
+  finishEnding(draft);
+  return null;
+}
+
+/** A failure that arrives after the agent was taken down is no news. */
+function failed(draft: Draft, message: string): Refusal | null {
+  if (literal(draft, "error") === null) return null;
+  if (hasTurn(draft.state)) return die(draft, UNSEEN_EXIT, message);
+  draft.moveTo("error", "error", { message });
+  finishEnding(draft);
+  return null;
+}
+
+const UNSEEN_EXIT: AgentExit = { exitCode: null, signalCode: null };
+
+export function exit(session: Session, command: Command<"agent_exit">): Decision {
+  const draft = new Draft(session, command);
+  const { exitCode, signalCode, message } = command;
+  if (draft.state === "deactivating") {
+    draft.moveTo("inactive", "agent_exit");
+    finishEnding(draft);
+  } else if (draft.state === "activating") {
+    draft.moveTo("error", "agent_exit", { message });
+  } else {
+    die(draft, { exitCode, signalCode }, message);
+  }
+  return draft.accept();
+}
+
+/** The agent is gone under a live session. What it was doing has its verdict; the queue stays. */
+function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string): null {
+  loseTurn(draft, "error", "agent_exit");
+  draft.moveTo("error", "agent_exit", { message });
+  draft.emit("session_died", { reason: "channel_closed", exitCode, signalCode });
+  return null;
+}
+
+function loseTurn(draft: Draft, to: "error" | "deactivating", cause: "agent_exit" | "terminating") {
+  const code = "channel_closed";
+  const verdict = { type: "turn_error", code, message: TURN_ERRORS[code] } as const;
+  endTurn(draft, { verdict, to, cause, asksEnd: "turn_ended", fate: "kept" });
+}
+
+/** The instance that was being taken down closes, whether its agent went well or badly. */
+function finishEnding(draft: Draft) {
+  const { ending } = draft.session;
+  if (ending === null) return;
+  const { reason, closedBy } = ending;
+  draft.moveTo("inactive", reason);
+  closeInstance(draft, reason, stampOf(null, closedBy));
+}
+
+/** No agent can be had: what waits for one is told so, rather than left waiting. */
+export function unavailable(session: Session, command: Command<"agent_unavailable">): Decision {
+  const draft = new Draft(session, command);
+  dropQueue(draft, "agent_unavailable", command.message || TURN_ERRORS.agent_unavailable);
+  return draft.accept();
+}

@@ -1,0 +1,133 @@
+import { refusal, TURN_ERRORS, type TurnErrorCode } from "../../error.ts";
+import { ALLOWLIST_PATTERNS_MAX } from "../../limits.ts";
+import { approvalModeAllowed } from "../../policy/risk.ts";
+import { hasTurn } from "../../status.ts";
+import { type Command, callerStamp } from "../command.ts";
+import { type Decision, Draft, refused, unchanged } from "../draft.ts";
+import { type SessionEvent, type Stamp, stampOf } from "../event.ts";
+import { created } from "../evolve/instance.ts";
+import type { AskEnd, EndReason, StopReason } from "../reason.ts";
+import type { Creation, Session } from "../state.ts";
+import { displayNameRefusal } from "./setting.ts";
+import { endTurn, pronounce } from "./turn.ts";
+
+export function create(command: Command<"create">): Decision {
+  const { sessionId, creation, atMs } = command;
+  const why = creationRefusal(creation);
+  if (why !== null) return refused(null, why);
+  const event: SessionEvent<"session_created"> = {
+    v: 1,
+    type: "session_created",
+    data: { sessionId, creation },
+    _meta: { serverTimestamp: atMs },
+  };
+  const draft = new Draft(created(event), command, event);
+  draft.enter("SessionStarted");
+  return draft.accept();
+}
+
+function creationRefusal({ securityMode, allowlist, approvalMode, displayName }: Creation) {
+  const misplaced = allowlist.length > 0 && securityMode !== "allowlist";
+  const bad = allowlist.length > ALLOWLIST_PATTERNS_MAX || allowlist.includes("");
+  if (misplaced || bad) return refusal("invalid_allowlist", { limit: ALLOWLIST_PATTERNS_MAX });
+  if (!approvalModeAllowed(approvalMode, securityMode)) return refusal("trust_gate");
+  return displayNameRefusal(displayName ?? "");
+}
+
+/** Brings a closed session back; for one that is still there it means nothing. */
+export function resume(session: Session, command: Command<"resume">): Decision {
+  const draft = new Draft(session, command);
+  if (session.phase === "Closed") {
+    draft.enter("SessionResumeStarted", { skipped: command.skipped });
+  }
+  return draft.accept();
+}
+
+/** Turns may be ended only by those who must; an idle rule never ends work. */
+const ENDS_TURN: Readonly<Record<StopReason, TurnErrorCode | null>> = {
+  daemon_shutdown: "daemon_shutdown",
+  killed: "session_killed",
+  last_client_detached: null,
+  idle_timeout: null,
+  evicted: null,
+};
+
+/** Ends the live instance. What waits in the queue has not run, and stays. */
+export function stop(session: Session, command: Command<"stop">): Decision {
+  if (session.ending !== null) return unchanged(session);
+  const code = ENDS_TURN[command.reason];
+  if (session.running !== null && code === null) return refused(session, refusal("session_busy"));
+  const draft = new Draft(session, command);
+  takeDown(draft, command.reason, code ?? "daemon_shutdown", {});
+  return draft.accept();
+}
+
+/** A client ends the session for everybody: each prompt gets its verdict, and none is taken. */
+export function close(session: Session, command: Command<"close">): Decision {
+  const draft = new Draft(session, command);
+  takeDown(draft, "client_close", "session_closed", callerStamp(command.actor));
+  return draft.accept();
+}
+
+/**
+ * With an agent, it is taken down first and the instance closes when it is gone. Without one, or
+ * with one that is on its way out already, the instance closes at once.
+ */
+function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: Stamp) {
+  const abandoned = { cause: reason, asksEnd: "session_closed", fate: "abandoned", stamp } as const;
+  endTurn(draft, { ...abandoned, verdict: turnError(code), to: "deactivating" });
+  if (reason === "client_close") dropQueue(draft, code);
+  if (draft.state === "ready") draft.moveTo("deactivating", reason, { stamp });
+  if (draft.session.ending?.reason === reason && draft.state === "deactivating") return;
+  draft.moveTo("inactive", reason);
+  closeInstance(draft, reason, stamp);
+}
+
+function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]) {
+  return { type: "turn_error", code, message } as const;
+}
+
+/** Gives every waiting prompt the same verdict, in order. */
+export function dropQueue(draft: Draft, code: TurnErrorCode, message?: string) {
+  for (const prompt of draft.session.queue) pronounce(draft, prompt, turnError(code, message));
+}
+
+/** The agent is gone and the instance with it; a client's close is told to all its clients. */
+export function closeInstance(draft: Draft, reason: EndReason, stamp: Stamp) {
+  if (draft.session.phase !== "Closed") draft.enter("SessionClosed", { reason });
+  if (reason !== "client_close" || draft.session.closed) return;
+  const closedBy = stamp.originatorClientId;
+  draft.emit("session_closed", { reason, ...(closedBy && { closedBy }) }, stamp);
+}
+
+interface Interruption {
+  readonly reason: EndReason;
+  readonly code: TurnErrorCode & AskEnd;
+}
+
+const INTERRUPTIONS: Readonly<Record<"recovery" | "store_failure", Interruption>> = {
+  recovery: { reason: "crash", code: "SERVER_RESTART" },
+  store_failure: { reason: "store_failure", code: "STORE_FAILURE" },
+};
+
+/**
+ * What a session is owed after its server or store failed under it: whatever the log calls open
+ * is closed, by legal steps. Done twice, it does nothing the second time. The queue stays.
+ */
+export function recover(
+  session: Session,
+  command: Command<"recovery"> | Command<"store_failure">,
+): Decision {
+  const draft = new Draft(session, command);
+  const { reason, code } = INTERRUPTIONS[command.type];
+  if (hasTurn(draft.state)) {
+    const verdict = turnError(code);
+    endTurn(draft, { verdict, to: "error", cause: reason, asksEnd: code, fate: "abandoned" });
+  }
+  draft.moveTo("inactive", reason);
+  if (draft.session.phase !== "Closed") {
+    const { ending } = draft.session;
+    closeInstance(draft, ending?.reason ?? reason, stampOf(null, ending?.closedBy ?? null));
+  }
+  return draft.accept();
+}

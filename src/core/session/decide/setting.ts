@@ -1,0 +1,97 @@
+import { type Refusal, refusal } from "../../error.ts";
+import { DISPLAY_NAME_CHARS_MAX } from "../../limits.ts";
+import { approvalModeAllowed } from "../../policy/risk.ts";
+import { type Command, callerStamp } from "../command.ts";
+import { type Decision, Draft, refused } from "../draft.ts";
+import type { Session, SnapshotRef } from "../state.ts";
+
+/** Names the session; the empty name takes the name away, the same name is no news. */
+export function metadata(session: Session, command: Command<"metadata">): Decision {
+  const { displayName } = command;
+  const why = displayNameRefusal(displayName);
+  if (why !== null) return refused(session, why);
+  const draft = new Draft(session, command);
+  if (displayName === (session.chosen.displayName ?? "")) return draft.accept();
+  const named = displayName === "" ? {} : { displayName };
+  draft.emit(
+    "session_metadata_updated",
+    { ...named, titleSource: "client" },
+    callerStamp(command.actor),
+  );
+  return draft.accept();
+}
+
+export function displayNameRefusal(name: string): Refusal | null {
+  if (name.length <= DISPLAY_NAME_CHARS_MAX && ![...name].some(isControl)) return null;
+  return refusal("invalid_metadata", { field: "displayName", limit: DISPLAY_NAME_CHARS_MAX });
+}
+
+const isControl = (character: string) => character <= "\u001f" || character === "\u007f";
+
+/** The agent has been asked already; this records what it said. */
+export function model(session: Session, command: Command<"model">): Decision {
+  const draft = new Draft(session, command);
+  const { modelId, failure } = command;
+  if (failure === null) {
+    draft.emit("model_switched", { modelId }, callerStamp(command.actor));
+    return draft.accept();
+  }
+  draft.emit(
+    "model_switch_failed",
+    { requestedModelId: modelId, error: failure },
+    callerStamp(command.actor),
+  );
+  return draft.refuse("model_switch_failed", { requestedModelId: modelId, reason: failure });
+}
+
+export function approvalMode(session: Session, command: Command<"approval_mode">): Decision {
+  const { mode: next, persisted } = command;
+  if (!approvalModeAllowed(next, session.fixed.securityMode)) {
+    return refused(session, refusal("trust_gate"));
+  }
+  const draft = new Draft(session, command);
+  const previous = session.chosen.approvalMode;
+  if (next !== previous) {
+    draft.emit("approval_mode_changed", { previous, next, persisted }, callerStamp(command.actor));
+  }
+  return draft.accept();
+}
+
+/** Reported by whoever runs the sandbox; the session only keeps and shows it. */
+export function sandbox(session: Session, command: Command<"sandbox">): Decision {
+  const draft = new Draft(session, command);
+  const { state } = command;
+  if (state !== session.connection.sandboxState) draft.emit("sandbox_changed", { state });
+  return draft.accept();
+}
+
+export function reloadSkills(session: Session, command: Command<"reload_skills">): Decision {
+  const draft = new Draft(session, command);
+  const from = session.chosen.skills;
+  const { difference } = command;
+  const to = successor(from, command.hash);
+  draft.emit("skills_reloaded", { from, to, difference }, callerStamp(command.actor));
+  return draft.accept();
+}
+
+export function reloadPersona(session: Session, command: Command<"reload_persona">): Decision {
+  const draft = new Draft(session, command);
+  const from = session.chosen.persona;
+  const { difference } = command;
+  const to = successor(from, command.hash);
+  draft.emit("persona_reloaded", { from, to, difference }, callerStamp(command.actor));
+  return draft.accept();
+}
+
+/** The version rises with every reload, even one that found nothing new; the hash then stays. */
+function successor({ version }: SnapshotRef, hash: string): SnapshotRef {
+  return { version: version + 1, hash };
+}
+
+export function changeAgent(session: Session, command: Command<"change_agent">): Decision {
+  const draft = new Draft(session, command);
+  const from = session.chosen.activeAgent;
+  const { to } = command;
+  if (to !== from) draft.emit("active_agent_changed", { from, to }, callerStamp(command.actor));
+  return draft.accept();
+}

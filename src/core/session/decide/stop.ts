@@ -1,0 +1,159 @@
+import { type Refusal, refusal, TURN_ERRORS, type TurnErrorCode } from "../../error.ts";
+import type { AskId, ClientId } from "../../id.ts";
+import { CANCELLED } from "../../policy/ask.ts";
+import { applySessionTransition } from "../../status.ts";
+import { type AgentStatusReport, type Command, callerStamp, clientOf } from "../command.ts";
+import { type Decision, Draft, refused } from "../draft.ts";
+import { stampOf } from "../event.ts";
+import type { StopCause } from "../reason.ts";
+import type { Session } from "../state.ts";
+import { cancelAsks, endTurn, pronounce, type Verdict } from "./turn.ts";
+
+/**
+ * Tells the running turn to stop. It keeps running until the agent has settled it, so that no
+ * other prompt meets an agent that is still at work; a deadline of the server's bounds the wait.
+ */
+export function stopTurn(draft: Draft, cause: StopCause, by: ClientId | null) {
+  const { running } = draft.session;
+  if (running === null || running.stopCause !== null) return;
+  const { promptId } = running;
+  const data = cause === "client" ? {} : { reason: cause };
+  draft.emit("prompt_cancelled", data, stampOf(promptId, by));
+  cancelAsks(draft, "turn_cancelled");
+  if (draft.state === "waiting") draft.moveTo("running", "approval_resolved");
+}
+
+/** Cancels what runs; with nothing running it is only told, as the wire has it. */
+export function cancel(session: Session, command: Command<"cancel">): Decision {
+  const draft = new Draft(session, command);
+  if (session.running !== null) stopTurn(draft, "client", clientOf(command.actor));
+  else draft.emit("prompt_cancelled", {}, callerStamp(command.actor));
+  return draft.accept();
+}
+
+export function limitPassed(session: Session, command: Command<"limit_passed">): Decision {
+  if (session.running?.turnId !== command.turnId) return notOpen(session);
+  const draft = new Draft(session, command);
+  stopTurn(draft, command.limit, null);
+  return draft.accept();
+}
+
+/** A timer that fires late finds nothing to do, and that is fine. */
+export function deadlinePassed(session: Session, command: Command<"deadline_passed">): Decision {
+  const draft = new Draft(session, command);
+  const { deadline } = command;
+  if (deadline.of === "prompt") {
+    const { promptId } = deadline;
+    const waiting = session.queue.find((prompt) => prompt.promptId === promptId);
+    if (waiting !== undefined) pronounce(draft, waiting, ended("prompt_deadline_exceeded"));
+    else if (session.running?.promptId === promptId) stopTurn(draft, "deadline", null);
+  } else if (deadline.of === "ask") {
+    expireAsk(draft, deadline.requestId);
+  } else if (session.running?.turnId === deadline.turnId) {
+    abortUnsettled(draft);
+  }
+  return draft.accept();
+}
+
+/** Silence is a refusal, and is said to be one. */
+function expireAsk(draft: Draft, requestId: AskId) {
+  const open = draft.session.connection.turn.deferredInteractiveMessage;
+  if (open === null || !open.has(requestId)) return;
+  const stamp = draft.session.running?.stamp;
+  const resolved = { requestId, outcome: CANCELLED, reason: "timeout" } as const;
+  draft.emit("permission_resolved", resolved, stamp);
+  resumeIfAnswered(draft);
+}
+
+/** The last answer sets the turn going again. */
+export function resumeIfAnswered(draft: Draft) {
+  const { deferredInteractiveMessage } = draft.session.connection.turn;
+  if (deferredInteractiveMessage === null && draft.state === "waiting") {
+    draft.moveTo("running", "approval_resolved");
+  }
+}
+
+/** Why a stopped turn failed; a person's cancel is no failure unless the agent ignores it. */
+const STOPPED: Readonly<Record<StopCause, TurnErrorCode | null>> = {
+  client: null,
+  deadline: "prompt_deadline_exceeded",
+  budget: "budget_exhausted",
+  turn_too_large: "turn_too_large",
+};
+
+/** The agent ignored the stop. Nothing is known of it any more, so the session is in error. */
+function abortUnsettled(draft: Draft) {
+  const stopCause = draft.session.running?.stopCause ?? null;
+  if (stopCause === null) return;
+  const verdict = ended(STOPPED[stopCause] ?? "cancel_ignored");
+  endTurn(draft, { verdict, to: "error", cause: "error", asksEnd: "turn_ended", fate: "kept" });
+}
+
+/** The turn is whole, but its snapshot is more than the store takes in one commit. */
+export function commitRefused(session: Session, command: Command<"commit_refused">): Decision {
+  if (session.running?.turnId !== command.turnId) return notOpen(session);
+  const draft = new Draft(session, command);
+  settleTurn(draft, ended("snapshot_too_large"));
+  return draft.accept();
+}
+
+/** The agent has settled its turn. If it was told to stop, the verdict says why. */
+export function turnCompleted(
+  draft: Draft,
+  report: AgentStatusReport<"turn_complete">,
+): Refusal | null {
+  const { turnId, stopReason } = report;
+  const { running } = draft.session;
+  if (running?.turnId !== turnId) return refusal("turn_not_open");
+  settleTurn(draft, verdictOfStopped(running.stopCause) ?? { type: "turn_complete", stopReason });
+  return null;
+}
+
+/**
+ * A failed turn leaves the session ready for another. Without a turn, an error means that
+ * something deeper is wrong with the agent; but word of a turn that has its verdict is only late.
+ */
+export function turnFailed(draft: Draft, report: AgentStatusReport<"turn_error">): Refusal | null {
+  const { turnId, failure } = report;
+  const { running } = draft.session;
+  if (turnId !== null && running?.turnId !== turnId) return refusal("turn_not_open");
+  if (running === null) return failWithoutTurn(draft, failure.message);
+  const { code, message, errorKind } = failure;
+  const stopped =
+    running.stopCause === "client" ? CANCELLED_TURN : verdictOfStopped(running.stopCause);
+  if (stopped === null && errorKind === null) {
+    draft.emit("prompt_cancelled", { reason: "forward_failed" }, running.stamp);
+  }
+  settleTurn(
+    draft,
+    stopped ?? { type: "turn_error", code, message, ...(errorKind && { errorKind }) },
+  );
+  return null;
+}
+
+const CANCELLED_TURN: Verdict = { type: "turn_complete", stopReason: "cancelled" };
+
+function verdictOfStopped(cause: StopCause | null): Verdict | null {
+  const code = cause === null ? null : STOPPED[cause];
+  return code === null ? null : ended(code);
+}
+
+function failWithoutTurn(draft: Draft, message: string): Refusal | null {
+  const next = applySessionTransition(draft.state, "turn_error");
+  if (next === null)
+    return refusal("agent_out_of_turn", { trigger: "turn_error", state: draft.state });
+  draft.moveTo(next, "turn_error", { message });
+  return null;
+}
+
+function settleTurn(draft: Draft, verdict: Verdict) {
+  endTurn(draft, { verdict, to: "ready", cause: "verdict", asksEnd: "turn_ended", fate: "kept" });
+}
+
+function ended(code: TurnErrorCode): Verdict {
+  return { type: "turn_error", code, message: TURN_ERRORS[code] };
+}
+
+function notOpen(session: Session): Decision {
+  return refused(session, refusal("turn_not_open"));
+}

@@ -1,0 +1,144 @@
+import type { AgentUpdate, ContentBlock } from "../../agent-update.ts";
+import { settle } from "../../ledger.ts";
+import { PROMPT_ECHO_BLOCKS_MAX } from "../../limits.ts";
+import { CANCELLED } from "../../policy/ask.ts";
+import type { TurnStart } from "../command.ts";
+import type { Draft } from "../draft.ts";
+import { type EventData, type Stamp, stampOf } from "../event.ts";
+import type { AskEnd, StatusCause, TurnOutcome } from "../reason.ts";
+import type { RunningPrompt, WaitingPrompt } from "../state.ts";
+
+/** Takes a prompt out of the queue and puts it to work. The session is `ready`. */
+export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
+  const { turnId, reservedMicro, price } = start;
+  const { promptId, text, waited } = prompt;
+  if (draft.session.phase === "Resumed") draft.enter("SessionResumed");
+  draft.enter("SessionTurnStart", { turnId, promptId });
+  draft.emit("credits_reserved", { turnId, n: 0, amountMicro: reservedMicro, price });
+  draft.moveTo("running", "prompt");
+  const stamp = draft.session.running?.stamp ?? {};
+  if (waited) draft.emit("pending_prompt_started", { promptId, text }, stamp);
+  for (const content of prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX)) {
+    draft.emit("session_update", { update: echo(content) }, stamp);
+  }
+}
+
+/** What other clients see of a prompt. Its mark tells it from an agent that repeats its user. */
+function echo(content: ContentBlock): AgentUpdate {
+  return { sessionUpdate: "user_message_chunk", content, _meta: { source: "bridge-echo" } };
+}
+
+export type Verdict =
+  | { readonly type: "turn_complete"; readonly stopReason: string }
+  | {
+      readonly type: "turn_error";
+      readonly code: string;
+      readonly message: string;
+      readonly errorKind?: string;
+    };
+
+export interface TurnEnd {
+  readonly verdict: Verdict;
+  readonly to: "ready" | "error" | "deactivating";
+  readonly cause: StatusCause;
+  readonly asksEnd: AskEnd;
+  /**
+   * A `kept` turn reaches its snapshot, even if it failed and adds no message to the conversation.
+   * An `abandoned` one does not: its instance ends under it, and the snapshot stays as it was.
+   */
+  readonly fate: "kept" | "abandoned";
+  /** Whose doing it was, where the end of the turn is also the end of the session. */
+  readonly stamp?: Stamp;
+}
+
+/**
+ * The one way a turn ends: asks and tool calls closed, exactly one verdict, credits settled, and
+ * only then the status, whose change forgets the turn. All of it is one commit.
+ */
+export function endTurn(draft: Draft, end: TurnEnd) {
+  const { running } = draft.session;
+  if (running === null) return;
+  const { turnId } = running;
+  cancelAsks(draft, end.asksEnd);
+  closeToolCalls(draft, running.stamp);
+  const outcome = outcomeOf(end.verdict);
+  if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome });
+  pronounce(draft, running, end.verdict);
+  settleCredits(draft);
+  if (end.to === "ready") draft.moveTo("running", end.cause); // `waiting` has no edge to `ready`.
+  draft.moveTo(end.to, end.cause, end.stamp && { stamp: end.stamp });
+  if (end.fate === "kept") draft.enter("SessionPersisted", { turnId });
+}
+
+function outcomeOf(verdict: Verdict): TurnOutcome {
+  if (verdict.type === "turn_error") return "failed";
+  return verdict.stopReason === "cancelled" ? "cancelled" : "completed";
+}
+
+/** The verdict of a prompt, and the notice of its end if its waiting was announced. */
+export function pronounce(draft: Draft, prompt: WaitingPrompt | RunningPrompt, verdict: Verdict) {
+  const { promptId, waited } = prompt;
+  const stamp = stampOf(promptId, prompt.clientId);
+  const ran = "turnId" in prompt;
+  const about = ran ? { promptId, turnId: prompt.turnId } : { promptId };
+  const removed = { promptId, state: "removed" } as const;
+  if (waited && !ran) draft.emit("pending_prompt_completed", removed, stamp);
+  if (verdict.type === "turn_complete") {
+    draft.emit("turn_complete", { stopReason: verdict.stopReason, ...about }, stamp);
+  } else {
+    draft.emit("turn_error", { ...failure(draft, verdict), ...about }, stamp);
+  }
+  const completed = { promptId, state: "completed" } as const;
+  if (waited && ran) draft.emit("pending_prompt_completed", completed, stamp);
+}
+
+function failure(draft: Draft, verdict: Extract<Verdict, { type: "turn_error" }>) {
+  const { code, message, errorKind } = verdict;
+  const partialOutput = draft.session.connection.turn.fullContent !== "";
+  return {
+    code,
+    message,
+    ...(errorKind && { errorKind }),
+    ...(partialOutput && { partialOutput }),
+  };
+}
+
+/** Every open ask ends with the turn, or with the wish to stop it. */
+export function cancelAsks(draft: Draft, reason: AskEnd) {
+  const open = draft.session.connection.turn.deferredInteractiveMessage ?? new Map();
+  const stamp = draft.session.running?.stamp ?? {};
+  for (const requestId of open.keys()) {
+    draft.emit("permission_resolved", { requestId, outcome: CANCELLED, reason }, stamp);
+  }
+}
+
+/** Nobody should watch a tool call spin for ever because its agent went away. */
+function closeToolCalls(draft: Draft, stamp: Stamp) {
+  for (const toolCallId of draft.session.connection.turn.pendingToolCalls.keys()) {
+    const update = {
+      sessionUpdate: "tool_call_update",
+      toolCallId,
+      status: "failed",
+      _meta: { source: "turn-end", cancelled: true },
+    };
+    draft.emit("session_update", { update }, stamp);
+  }
+}
+
+function settleCredits(draft: Draft) {
+  const reservation = draft.session.connection.turn.currentReservation;
+  if (reservation === null) return;
+  const { turnId, slices, price } = reservation;
+  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation);
+  if (furtherMicro > 0) {
+    draft.emit("credits_reserved", { turnId, n: slices, amountMicro: furtherMicro, price });
+  }
+  const reservedMicro = reservation.reservedMicro + furtherMicro;
+  const settled: EventData["credits_settled"] = {
+    turnId,
+    reservedMicro,
+    chargedMicro,
+    releasedMicro,
+  };
+  draft.emit("credits_settled", settled);
+}

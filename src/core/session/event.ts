@@ -1,0 +1,267 @@
+import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
+import type { AskId, ClientId, PromptId, SessionId, TurnId, UserId } from "../id.ts";
+import type { JsonObject } from "../json.ts";
+import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
+import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
+import type { Gate } from "../policy/gate.ts";
+import type { ForbiddenReason, Mediation } from "../policy/mediation.ts";
+import type { ApprovalMode, RiskTier } from "../policy/risk.ts";
+import type { Price } from "../price.ts";
+import type { SessionState } from "../status.ts";
+import type { ContextUsage, SandboxState } from "../turn.ts";
+import type { AskEnd, EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
+import type { Creation, SnapshotRef } from "./state.ts";
+
+/**
+ * Every fact that can stand in a session's log, by type, with its payload. Names and required
+ * fields are the wire's where the wire has them (docs/protocol.md); the rest is ours and additive.
+ * What is stored is what is sent: there are no private events.
+ */
+export interface EventData extends Announcements {
+  // The instance, its two machines, and its agent
+  session_created: { creation: Creation };
+  session_status: StatusChange;
+  session_lifecycle: PhaseChange;
+  agent_connected: { agentSessionId: string | null; context: AgentContext };
+  session_died: { reason: string } & AgentExit;
+  session_closed: { reason: string; closedBy?: ClientId };
+
+  // Prompts and turns
+  prompt_admitted: AdmittedPrompt;
+  pending_prompt_added: { promptId: PromptId; text: string; queuedAt: number };
+  pending_prompt_started: { promptId: PromptId; text: string };
+  pending_prompt_completed: { promptId: PromptId; state: "completed" | "removed" };
+  session_update: { update: AgentUpdate };
+  mid_turn_message_injected: SteeredMessages;
+  prompt_cancelled: { reason?: Exclude<StopCause, "client"> | "forward_failed" };
+  turn_complete: { stopReason: string; promptId: PromptId; turnId?: TurnId };
+  turn_error: TurnError;
+  command_result: CommandResult & { promptId: PromptId };
+
+  // Asks
+  permission_request: AskMade;
+  permission_decided: AskDecided;
+  permission_resolved: AskResolved;
+  permission_already_resolved: { requestId: AskId; outcome: AskOutcome };
+  permission_partial_vote: PartialVote;
+  permission_forbidden: VoteForbidden;
+  session_grant_added: { key: string; tier: RiskTier };
+  session_grant_revoked: { key: string };
+
+  // Money
+  credits_reserved: Reserved;
+  credits_settled: Settled;
+  usage_reported: { turnId: TurnId; usage: ContextUsage };
+
+  // What the session is set to
+  session_metadata_updated: { displayName?: string; titleSource: "client" | "agent" };
+  model_switched: { modelId: string };
+  model_switch_failed: { requestedModelId: string; error: string };
+  approval_mode_changed: ApprovalModeChange;
+  sandbox_changed: { state: SandboxState };
+  skills_reloaded: SnapshotChange;
+  persona_reloaded: SnapshotChange;
+  active_agent_changed: { from: string; to: string };
+
+  // Clients and their shell
+  client_attached: { clientId: ClientId; userId?: UserId };
+  client_detached: { clientId: ClientId };
+  client_expired: { clientId: ClientId };
+  user_shell_command: { command: string; cwd: string };
+  user_shell_result: ShellResult;
+}
+
+/** Facts that change nothing of the session's state, but that a person may ask about later. */
+export interface Announcements {
+  session_branched: { branchId: SessionId; displayName?: string };
+  child_session_started: { childId: SessionId; toolCallId?: string };
+  child_session_ended: { childId: SessionId; state: "Closed" | "Halted" | "Aborted" };
+  secret_redacted: { where: string };
+  followup_suggestion: { suggestion: string; promptId?: PromptId };
+  artifact_changed: { change: JsonObject };
+  session_recording_degraded: { reason: "write_failed" };
+  background_notification_turn_complete: { reason: string };
+}
+
+export type AnnouncementType = keyof Announcements;
+
+export type EventType = keyof EventData;
+
+/** The wire's envelope without its number, which the actor adds when it appends the event. */
+export interface EventOf<Type extends EventType> extends Stamp {
+  readonly v: 1;
+  readonly type: Type;
+  readonly data: InSession & Readonly<EventData[Type]>;
+  readonly _meta: { readonly serverTimestamp: number };
+}
+
+/** The prompt an event belongs to, and the client whose doing it was. */
+export interface Stamp {
+  readonly promptId?: PromptId;
+  readonly originatorClientId?: ClientId;
+}
+
+export function stampOf(promptId: PromptId | null, clientId: ClientId | null): Stamp {
+  return {
+    ...(promptId !== null && { promptId }),
+    ...(clientId !== null && { originatorClientId: clientId }),
+  };
+}
+
+/** `SessionEvent` is any of them; `SessionEvent<"turn_error">` is that one. */
+export type SessionEvent<Type extends EventType = EventType> = {
+  [One in Type]: EventOf<One>;
+}[Type];
+
+export type Numbered<Event> = Event & { readonly id: number };
+
+interface InSession {
+  readonly sessionId: SessionId;
+}
+
+interface StatusChange {
+  from: SessionState;
+  to: SessionState;
+  cause: StatusCause;
+  turnId?: TurnId;
+  message?: string;
+}
+
+interface PhaseChange {
+  event: LifecycleEvent;
+  from: PhaseBefore;
+  to: Phase;
+  turnId?: TurnId;
+  promptId?: PromptId;
+  outcome?: TurnOutcome;
+  reason?: EndReason;
+  skipped?: readonly Skipped[];
+}
+
+/** Something that could not be brought back on resume; the conversation goes on without it (P6). */
+export interface Skipped {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** How the agent got its context: afresh, or by which way of resuming. */
+export type AgentContext = "new" | "resumed" | "loaded" | "seeded";
+
+export interface AgentExit {
+  exitCode: number | null;
+  signalCode: string | null;
+}
+
+interface AdmittedPrompt {
+  promptId: PromptId;
+  text: string;
+  content: readonly ContentBlock[];
+  admittedAtMs: number;
+  clientId?: ClientId;
+  userId?: UserId;
+  deadlineAtMs?: number;
+  idempotency?: { readonly key: string; readonly hash: string };
+}
+
+interface SteeredMessages {
+  messages: readonly string[];
+  messageIds: readonly string[];
+  items: readonly JsonObject[];
+}
+
+interface TurnError {
+  message: string;
+  code: string;
+  promptId: PromptId;
+  turnId?: TurnId;
+  errorKind?: string;
+  /** Whether text of the turn is in the log although the turn is not in the conversation. */
+  partialOutput?: boolean;
+}
+
+/** The envelope of a command's answer: a stable code, a sentence, and whatever goes with it. */
+export interface CommandResult {
+  readonly status: "ok" | "error";
+  readonly code: string;
+  readonly message: string;
+  readonly data?: JsonObject;
+}
+
+interface AskMade {
+  requestId: AskId;
+  kind: AskKind;
+  toolCall: JsonObject;
+  options: readonly AskOption[];
+  keys: readonly string[];
+  tier: RiskTier;
+  mediation: Mediation;
+  askedAtMs: number;
+  deadlineAtMs?: number;
+}
+
+interface AskDecided {
+  requestId: AskId;
+  toolCall: JsonObject;
+  tier: RiskTier;
+  gate: Gate;
+  outcome: AskOutcome;
+}
+
+interface AskResolved {
+  requestId: AskId;
+  outcome: AskOutcome;
+  reason: AskEnd;
+  voterClientId?: ClientId;
+  answers?: Readonly<Record<string, string>>;
+}
+
+interface PartialVote {
+  requestId: AskId;
+  voter: string;
+  optionId: string;
+  votesReceived: number;
+  votesNeeded: number;
+  quorum: number;
+  optionTallies: Readonly<Record<string, number>>;
+}
+
+interface VoteForbidden {
+  requestId: AskId;
+  clientId?: ClientId;
+  reason: ForbiddenReason;
+}
+
+interface Reserved {
+  turnId: TurnId;
+  n: number;
+  amountMicro: number;
+  price: Price | null;
+}
+
+interface Settled {
+  turnId: TurnId;
+  reservedMicro: number;
+  chargedMicro: number;
+  releasedMicro: number;
+}
+
+interface ApprovalModeChange {
+  previous: ApprovalMode;
+  next: ApprovalMode;
+  persisted: boolean;
+}
+
+interface SnapshotChange {
+  from: SnapshotRef;
+  to: SnapshotRef;
+  difference: string;
+}
+
+export interface ShellResult {
+  command: string;
+  exitCode: number | null;
+  signal: string | null;
+  aborted: boolean;
+  output: string;
+  error?: string;
+}

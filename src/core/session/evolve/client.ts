@@ -1,0 +1,40 @@
+import type { ClientId } from "../../id.ts";
+import { SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
+import type { SessionEvent } from "../event.ts";
+import type { RegisteredClient, Session } from "../state.ts";
+
+export function attached(session: Session, { data }: SessionEvent<"client_attached">): Session {
+  const known = session.clients.get(data.clientId);
+  const userId = known?.userId ?? data.userId ?? null;
+  return withClient(session, data.clientId, { count: (known?.count ?? 0) + 1, userId });
+}
+
+export function detached(session: Session, { data }: SessionEvent<"client_detached">): Session {
+  const known = session.clients.get(data.clientId);
+  if (known === undefined) return session;
+  const left = known.count > 1 ? { ...known, count: known.count - 1 } : null;
+  return withClient(session, data.clientId, left);
+}
+
+export function expired(session: Session, { data }: SessionEvent<"client_expired">): Session {
+  return withClient(session, data.clientId, null);
+}
+
+function withClient(session: Session, id: ClientId, client: RegisteredClient | null): Session {
+  const clients = new Map(session.clients);
+  if (client === null) clients.delete(id);
+  else clients.set(id, client);
+  return { ...session, clients };
+}
+
+/** Told to the agent with the next prompt. The newest results are kept, within one budget. */
+export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_result">): Session {
+  const exit = data.exitCode === null ? (data.signal ?? "aborted") : `exit code ${data.exitCode}`;
+  const note = `$ ${data.command}\n${data.output}\n(${exit})`.slice(-SHELL_CONTEXT_CHARS_MAX);
+  let room = SHELL_CONTEXT_CHARS_MAX;
+  const kept = [...session.shellContext, note].reverse().filter((text) => {
+    room -= text.length;
+    return room >= 0;
+  });
+  return { ...session, shellContext: kept.reverse() };
+}

@@ -1,0 +1,116 @@
+import { approvalMeaning } from "../../policy/risk.ts";
+import { hasTurn } from "../../status.ts";
+import { EMPTY_TURN, resetTurnState } from "../../turn.ts";
+import { type SessionEvent, stampOf } from "../event.ts";
+import { isEndReason } from "../reason.ts";
+import type { Session } from "../state.ts";
+
+export function created({ data, _meta }: SessionEvent<"session_created">): Session {
+  const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
+  const { approvalMode, displayName, ...fixed } = rest;
+  const displayNameSource = displayName === null ? null : "client";
+  const meaning = approvalMeaning(approvalMode);
+  return {
+    sessionId: data.sessionId,
+    fixed: { ...fixed, createdAtMs: _meta.serverTimestamp },
+    chosen: {
+      activeAgent,
+      modelConfig,
+      skills,
+      persona,
+      approvalMode,
+      displayName,
+      displayNameSource,
+    },
+    phase: "none",
+    connection: {
+      turn: EMPTY_TURN,
+      messageIdStack: [],
+      sessionState: "inactive",
+      sessionGrants: new Map(),
+      autonomyProfile: autonomyProfile ?? meaning.autonomyProfile,
+      agentMode: meaning.agentMode,
+      sandboxState: "none",
+      sandboxProvisionedAt: null,
+      lastSandboxActivity: null,
+    },
+    running: null,
+    queue: [],
+    clients: new Map(),
+    admissions: new Map(),
+    resolvedAsks: new Map(),
+    shellContext: [],
+    ending: null,
+    closed: false,
+    agentSessionId: null,
+    lastTurnError: null,
+    lastVerdictAtMs: null,
+    totals: {
+      promptCount: 0,
+      turnsCompleted: 0,
+      turnsFailed: 0,
+      toolCalls: 0,
+      toolFailures: 0,
+      chargedMicro: 0,
+      tokensByModel: new Map(),
+    },
+  };
+}
+
+/** Leaving the two states that have a turn is the turn's boundary: it is settled by now. */
+export function statusChanged(session: Session, event: SessionEvent<"session_status">): Session {
+  const { to, cause } = event.data;
+  const left = hasTurn(session.connection.sessionState) && !hasTurn(to);
+  const connection = left ? resetTurnState(session.connection) : session.connection;
+  const ends = to === "deactivating" && isEndReason(cause);
+  const closedBy = event.originatorClientId ?? null;
+  return {
+    ...session,
+    connection: { ...connection, sessionState: to },
+    ending: ends ? { reason: cause, closedBy } : session.ending,
+  };
+}
+
+export function phaseChanged(session: Session, event: SessionEvent<"session_lifecycle">): Session {
+  const { to: phase } = event.data;
+  switch (event.data.event) {
+    case "SessionTurnStart":
+      return turnStarted({ ...session, phase }, event);
+    case "SessionResumeStarted":
+      return { ...session, phase, closed: false };
+    case "SessionClosed":
+      return { ...session, phase, ending: null };
+    default:
+      return { ...session, phase };
+  }
+}
+
+function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">): Session {
+  const { turnId, promptId } = event.data;
+  const prompt = session.queue.find((waiting) => waiting.promptId === promptId);
+  if (prompt === undefined || turnId === undefined) return session;
+  return {
+    ...session,
+    queue: session.queue.filter((waiting) => waiting !== prompt),
+    running: {
+      ...prompt,
+      turnId,
+      startedAtMs: event._meta.serverTimestamp,
+      stopCause: null,
+      steeredIds: [],
+      shellContext: session.shellContext,
+      stamp: stampOf(prompt.promptId, prompt.clientId),
+    },
+    shellContext: [],
+    lastTurnError: null,
+    connection: { ...session.connection, turn: { ...EMPTY_TURN, turnId } },
+  };
+}
+
+export function agentConnected(session: Session, event: SessionEvent<"agent_connected">): Session {
+  return { ...session, agentSessionId: event.data.agentSessionId };
+}
+
+export function closed(session: Session): Session {
+  return { ...session, closed: true };
+}

@@ -1,0 +1,49 @@
+import type { AgentStatus } from "../status.ts";
+
+/** Why a session's status changed. */
+export type StatusCause =
+  | AgentStatus
+  | EndReason
+  | "activate"
+  | "prompt"
+  | "verdict"
+  | "agent_exit";
+
+/** Ways in which the server lets an instance go; the session stays addressable. */
+export type StopReason = (typeof STOP_REASONS)[number];
+
+export const STOP_REASONS = [
+  "daemon_shutdown",
+  "last_client_detached",
+  "idle_timeout",
+  "evicted",
+  "killed",
+] as const;
+
+/** Why a live instance ended. Only `client_close` also ends the session for its clients. */
+export type EndReason = (typeof END_REASONS)[number];
+
+const END_REASONS = [...STOP_REASONS, "client_close", "crash", "store_failure"] as const;
+
+export function isEndReason(cause: StatusCause): cause is EndReason {
+  return END_REASONS.some((reason) => reason === cause);
+}
+
+/** Why a running turn was told to stop before the agent had finished. */
+export type StopCause = "client" | "deadline" | "budget" | "turn_too_large";
+
+/** How an ask ended. The wire does not tell these apart; the log and the audit do. */
+export type AskEnd =
+  | "vote"
+  | "timeout"
+  | "turn_cancelled"
+  | "turn_ended"
+  | "session_closed"
+  | "SERVER_RESTART"
+  | "STORE_FAILURE";
+
+/**
+ * How a turn ended, as `SessionTurnEnd` says it. Only `completed` and `cancelled` turns enter the
+ * conversation. An abandoned turn has no `SessionTurnEnd`: its session was closed under it.
+ */
+export type TurnOutcome = "completed" | "cancelled" | "failed";

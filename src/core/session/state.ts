@@ -1,0 +1,153 @@
+import type { ContentBlock } from "../agent-update.ts";
+import type { AskId, ClientId, PromptId, SessionId, TurnId, UserId } from "../id.ts";
+import type { PhaseBefore } from "../lifecycle.ts";
+import type { AskOutcome } from "../policy/ask.ts";
+import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
+import type { TokenUsage } from "../price.ts";
+import type { ConnectionState, TurnState } from "../turn.ts";
+import type { Stamp } from "./event.ts";
+import type { EndReason, StopCause } from "./reason.ts";
+
+/**
+ * All there is to know about a session in order to decide its next step. It is a fold of the
+ * session's events and of nothing else; what nobody decides with is read from the store instead.
+ */
+export interface Session {
+  readonly sessionId: SessionId;
+  readonly fixed: Fixed;
+  readonly chosen: Chosen;
+
+  readonly phase: PhaseBefore;
+  readonly connection: ConnectionState;
+
+  /** The prompt at work, if there is one. */
+  readonly running: RunningPrompt | null;
+  /** Admitted prompts that wait for their turn, in order of arrival. */
+  readonly queue: readonly WaitingPrompt[];
+
+  readonly clients: ReadonlyMap<ClientId, RegisteredClient>;
+  /** Recent idempotency keys, oldest first. */
+  readonly admissions: ReadonlyMap<string, Admission>;
+  /** Recently ended asks, oldest first. */
+  readonly resolvedAsks: ReadonlyMap<AskId, AskOutcome>;
+  /** Shell results that the agent is told of with the next prompt, oldest first. */
+  readonly shellContext: readonly string[];
+
+  /** Why the agent is being taken down, while it is. */
+  readonly ending: Ending | null;
+  /** A client closed the session, and nobody has loaded it since: it answers as if unknown. */
+  readonly closed: boolean;
+
+  /** The agent's own name for its side of the conversation, by which it can be resumed. */
+  readonly agentSessionId: string | null;
+  /** How the last turn failed, until the next one starts. */
+  readonly lastTurnError: { readonly code: string; readonly message: string } | null;
+  readonly lastVerdictAtMs: number | null;
+  readonly totals: Totals;
+}
+
+/** What is decided at creation, once. */
+export interface Fixed {
+  readonly workspaceCwd: string;
+  readonly scope: "single" | "thread";
+  readonly securityMode: SecurityMode;
+  readonly allowlist: readonly string[];
+  readonly storeId: string;
+  /** What made it, and the session it was made from or under, where that is known. */
+  readonly source: { readonly type: string; readonly id: string | null } | null;
+  readonly parentSessionId: SessionId | null;
+  readonly createdAtMs: number;
+}
+
+/** What changes only by an explicit command, one field at a time (P7). */
+export interface Chosen {
+  readonly activeAgent: string;
+  readonly modelConfig: ModelConfig;
+  readonly skills: SnapshotRef;
+  readonly persona: SnapshotRef;
+  readonly approvalMode: ApprovalMode;
+  readonly displayName: string | null;
+  readonly displayNameSource: "client" | "agent" | null;
+}
+
+/** What a session is created with. */
+export interface Creation extends Omit<Fixed, "createdAtMs">, Omit<Chosen, "displayNameSource"> {
+  /** Null takes the profile that the approval mode stands for. */
+  readonly autonomyProfile: AutonomyProfile | null;
+}
+
+export interface ModelConfig {
+  readonly modelId: string | null;
+  readonly temperature?: number;
+  readonly reasoning?: string;
+  readonly verbosity?: string;
+}
+
+/** A snapshot is named, not held: the version gives the order, the hash the content. */
+export interface SnapshotRef {
+  readonly version: number;
+  readonly hash: string;
+}
+
+export interface WaitingPrompt {
+  readonly promptId: PromptId;
+  readonly text: string;
+  readonly content: readonly ContentBlock[];
+  readonly clientId: ClientId | null;
+  readonly userId: UserId | null;
+  readonly deadlineAtMs: number | null;
+  readonly admittedAtMs: number;
+  /** It was announced as waiting, so its end is announced as well. */
+  readonly waited: boolean;
+}
+
+export interface RunningPrompt extends WaitingPrompt {
+  readonly turnId: TurnId;
+  readonly startedAtMs: number;
+  /** Why it was told to stop, if it was. Its verdict says so once the agent has settled. */
+  readonly stopCause: StopCause | null;
+  readonly steeredIds: readonly string[];
+  /** What the agent is told beside the prompt: the shell results since the last turn. */
+  readonly shellContext: readonly string[];
+  /** What its events are stamped with, made once and not for every chunk. */
+  readonly stamp: Stamp;
+}
+
+export interface RegisteredClient {
+  /** How often it attached without detaching; at zero it is forgotten. */
+  readonly count: number;
+  /** Bound to whoever registered it, once tokens are in use. */
+  readonly userId: UserId | null;
+}
+
+export interface Admission {
+  readonly hash: string;
+  readonly promptId: PromptId;
+  readonly atMs: number;
+}
+
+export interface Ending {
+  readonly reason: EndReason;
+  readonly closedBy: ClientId | null;
+}
+
+export interface Totals {
+  readonly promptCount: number;
+  readonly turnsCompleted: number;
+  readonly turnsFailed: number;
+  readonly toolCalls: number;
+  readonly toolFailures: number;
+  readonly chargedMicro: number;
+  readonly tokensByModel: ReadonlyMap<string, TokenUsage>;
+}
+
+/** How many prompts have no verdict yet: the figure that the cap counts. */
+export function pendingCount(session: Session): number {
+  return session.queue.length + (session.running === null ? 0 : 1);
+}
+
+/** The session with its turn's fields changed; outside `evolve` nobody needs this. */
+export function inTurn(session: Session, change: Partial<TurnState>): Session {
+  const { connection } = session;
+  return { ...session, connection: { ...connection, turn: { ...connection.turn, ...change } } };
+}
