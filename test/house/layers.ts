@@ -44,8 +44,9 @@ export function layerFaults(sources: Sources): readonly string[] {
   });
 }
 
+/** Tests, and the fixtures that only tests import. */
 export function isTest(path: string): boolean {
-  return path.endsWith(".test.ts");
+  return /\.(?:test|fixture)\.ts$/.test(path);
 }
 
 function faultOf(found: Import, folder: string, layer: Layer): string | undefined {

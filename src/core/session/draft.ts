@@ -81,10 +81,10 @@ export class Draft {
   }
 
   /** The only way to another phase. */
-  enter(event: LifecycleEvent, more: PhaseDetails = {}) {
+  enter(event: LifecycleEvent, more: PhaseDetails = {}, stamp: Stamp = {}) {
     const from = this.session.phase;
     const to = applyLifecycleEvent(from, event);
-    if (typeof to === "string") this.emit("session_lifecycle", { event, from, to, ...more });
+    if (typeof to === "string") this.emit("session_lifecycle", { event, from, to, ...more }, stamp);
     else this.#spoiled ??= to;
   }
 

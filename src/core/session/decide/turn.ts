@@ -12,11 +12,11 @@ import type { RunningPrompt, WaitingPrompt } from "../state.ts";
 export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
   const { turnId, reservedMicro, price } = start;
   const { promptId, text, waited } = prompt;
-  if (draft.session.phase === "Resumed") draft.enter("SessionResumed");
-  draft.enter("SessionTurnStart", { turnId, promptId });
-  draft.emit("credits_reserved", { turnId, n: 0, amountMicro: reservedMicro, price });
-  draft.moveTo("running", "prompt");
-  const stamp = draft.session.running?.stamp ?? {};
+  const stamp = stampOf(promptId, prompt.clientId);
+  if (draft.session.phase === "Resumed") draft.enter("SessionResumed", {}, stamp);
+  draft.enter("SessionTurnStart", { turnId, promptId }, stamp);
+  draft.emit("credits_reserved", { turnId, n: 0, amountMicro: reservedMicro, price }, stamp);
+  draft.moveTo("running", "prompt", { stamp });
   if (waited) draft.emit("pending_prompt_started", { promptId, text }, stamp);
   for (const content of prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX)) {
     draft.emit("session_update", { update: echo(content) }, stamp);
@@ -58,16 +58,17 @@ export interface TurnEnd {
 export function endTurn(draft: Draft, end: TurnEnd) {
   const { running } = draft.session;
   if (running === null) return;
-  const { turnId } = running;
+  const { turnId, stamp } = running;
   cancelAsks(draft, end.asksEnd);
-  closeToolCalls(draft, running.stamp);
+  closeToolCalls(draft, stamp);
   const outcome = outcomeOf(end.verdict);
-  if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome });
+  if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
   pronounce(draft, running, end.verdict);
-  settleCredits(draft);
-  if (end.to === "ready") draft.moveTo("running", end.cause); // `waiting` has no edge to `ready`.
-  draft.moveTo(end.to, end.cause, end.stamp && { stamp: end.stamp });
-  if (end.fate === "kept") draft.enter("SessionPersisted", { turnId });
+  settleCredits(draft, stamp);
+  const { to, cause } = end;
+  if (to === "ready") draft.moveTo("running", cause, { stamp }); // `waiting` has no edge to `ready`.
+  draft.moveTo(to, cause, { stamp: end.stamp ?? stamp });
+  if (end.fate === "kept") draft.enter("SessionPersisted", { turnId }, stamp);
 }
 
 function outcomeOf(verdict: Verdict): TurnOutcome {
@@ -125,13 +126,13 @@ function closeToolCalls(draft: Draft, stamp: Stamp) {
   }
 }
 
-function settleCredits(draft: Draft) {
+function settleCredits(draft: Draft, stamp: Stamp) {
   const reservation = draft.session.connection.turn.currentReservation;
   if (reservation === null) return;
   const { turnId, slices, price } = reservation;
   const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation);
   if (furtherMicro > 0) {
-    draft.emit("credits_reserved", { turnId, n: slices, amountMicro: furtherMicro, price });
+    draft.emit("credits_reserved", { turnId, n: slices, amountMicro: furtherMicro, price }, stamp);
   }
   const reservedMicro = reservation.reservedMicro + furtherMicro;
   const settled: EventData["credits_settled"] = {
@@ -140,5 +141,5 @@ function settleCredits(draft: Draft) {
     chargedMicro,
     releasedMicro,
   };
-  draft.emit("credits_settled", settled);
+  draft.emit("credits_settled", settled, stamp);
 }
