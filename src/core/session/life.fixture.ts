@@ -11,7 +11,7 @@ import {
 import type { Actor, Command, CommandData, CommandType, NewAsk, NewPrompt } from "./command.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./draft.ts";
-import type { SessionEvent } from "./event.ts";
+import type { EventType, SessionEvent } from "./event.ts";
 import type { Creation, Session } from "./state.ts";
 
 /** Ids for tests, checked like all others. */
@@ -194,11 +194,8 @@ export function steps(events: readonly SessionEvent[]): readonly string[] {
 }
 
 /** The data of the events of one type. */
-export function dataOf<Type extends SessionEvent["type"]>(
-  events: readonly SessionEvent[],
-  type: Type,
-): readonly SessionEvent<Type>["data"][] {
-  return events.flatMap((event) => (event.type === type ? [event.data] : []));
+export function dataOf<Type extends EventType>(events: readonly SessionEvent[], type: Type) {
+  const isOfType = (event: SessionEvent): event is SessionEvent<Type> & SessionEvent =>
+    event.type === type;
+  return events.filter(isOfType).map(({ data }): SessionEvent<Type>["data"] => data);
 }
-
-export type { PromptId, TurnId };

@@ -82,26 +82,20 @@ export function pronounce(draft: Draft, prompt: WaitingPrompt | RunningPrompt, v
   const stamp = stampOf(promptId, prompt.clientId);
   const ran = "turnId" in prompt;
   const about = ran ? { promptId, turnId: prompt.turnId } : { promptId };
-  const removed = { promptId, state: "removed" } as const;
-  if (waited && !ran) draft.emit("pending_prompt_completed", removed, stamp);
+  if (waited && !ran) {
+    draft.emit("pending_prompt_completed", { promptId, state: "removed" }, stamp);
+  }
   if (verdict.type === "turn_complete") {
     draft.emit("turn_complete", { stopReason: verdict.stopReason, ...about }, stamp);
   } else {
-    draft.emit("turn_error", { ...failure(draft, verdict), ...about }, stamp);
+    const { code, message, errorKind } = verdict;
+    const partialOutput = ran && draft.session.connection.turn.fullContent !== "";
+    const more = { ...(errorKind && { errorKind }), ...(partialOutput && { partialOutput }) };
+    draft.emit("turn_error", { code, message, ...about, ...more }, stamp);
   }
-  const completed = { promptId, state: "completed" } as const;
-  if (waited && ran) draft.emit("pending_prompt_completed", completed, stamp);
-}
-
-function failure(draft: Draft, verdict: Extract<Verdict, { type: "turn_error" }>) {
-  const { code, message, errorKind } = verdict;
-  const partialOutput = draft.session.connection.turn.fullContent !== "";
-  return {
-    code,
-    message,
-    ...(errorKind && { errorKind }),
-    ...(partialOutput && { partialOutput }),
-  };
+  if (waited && ran) {
+    draft.emit("pending_prompt_completed", { promptId, state: "completed" }, stamp);
+  }
 }
 
 /** Every open ask ends with the turn, or with the wish to stop it. */
