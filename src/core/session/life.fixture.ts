@@ -1,12 +1,10 @@
 import {
   type ClientId,
-  type PromptId,
   parseAskId,
   parseClientId,
   parsePromptId,
   parseSessionId,
   parseTurnId,
-  type TurnId,
 } from "../id.ts";
 import type { Actor, Command, CommandData, CommandType, NewAsk, NewPrompt } from "./command.ts";
 import { decide } from "./decide.ts";

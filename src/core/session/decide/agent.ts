@@ -2,9 +2,9 @@ import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
 import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { type AgentExit, stampOf } from "../event.ts";
+import type { AgentExit } from "../event.ts";
 import type { Session } from "../state.ts";
-import { closeInstance, dropQueue } from "./instance.ts";
+import { dropQueue, finishEnding } from "./instance.ts";
 import { turnCompleted, turnFailed } from "./stop.ts";
 import { endTurn } from "./turn.ts";
 
@@ -132,15 +132,6 @@ function loseTurn(draft: Draft, to: "error" | "deactivating", cause: "agent_exit
   const code = "channel_closed";
   const verdict = { type: "turn_error", code, message: TURN_ERRORS[code] } as const;
   endTurn(draft, { verdict, to, cause, asksEnd: "turn_ended", fate: "kept" });
-}
-
-/** The instance that was being taken down closes, whether its agent went well or badly. */
-function finishEnding(draft: Draft) {
-  const { ending } = draft.session;
-  if (ending === null) return;
-  const { reason, closedBy } = ending;
-  draft.moveTo("inactive", reason);
-  closeInstance(draft, reason, stampOf(null, closedBy));
 }
 
 /** No agent can be had: what waits for one is told so, rather than left waiting. */

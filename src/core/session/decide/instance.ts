@@ -93,11 +93,20 @@ export function dropQueue(draft: Draft, code: TurnErrorCode, message?: string) {
 }
 
 /** The agent is gone and the instance with it; a client's close is told to all its clients. */
-export function closeInstance(draft: Draft, reason: EndReason, stamp: Stamp) {
+function closeInstance(draft: Draft, reason: EndReason, stamp: Stamp) {
   if (draft.session.phase !== "Closed") draft.enter("SessionClosed", { reason });
   if (reason !== "client_close" || draft.session.closed) return;
   const closedBy = stamp.originatorClientId;
   draft.emit("session_closed", { reason, ...(closedBy && { closedBy }) }, stamp);
+}
+
+/** The instance that was being taken down closes, whether its agent went well or badly. */
+export function finishEnding(draft: Draft) {
+  const { ending } = draft.session;
+  if (ending === null) return;
+  const { reason, closedBy } = ending;
+  draft.moveTo("inactive", reason);
+  closeInstance(draft, reason, stampOf(null, closedBy));
 }
 
 interface Interruption {

@@ -7,6 +7,7 @@ import { type Decision, Draft, refused } from "../draft.ts";
 import { stampOf } from "../event.ts";
 import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
+import { finishEnding } from "./instance.ts";
 import { cancelAsks, endTurn, pronounce, type Verdict } from "./turn.ts";
 
 /**
@@ -143,6 +144,7 @@ function failWithoutTurn(draft: Draft, message: string): Refusal | null {
   if (next === null)
     return refusal("agent_out_of_turn", { trigger: "turn_error", state: draft.state });
   draft.moveTo(next, "turn_error", { message });
+  finishEnding(draft);
   return null;
 }
 

@@ -1,0 +1,242 @@
+import fc from "fast-check";
+import { MEDIATION_POLICIES } from "../policy/mediation.ts";
+import { APPROVAL_MODES } from "../policy/risk.ts";
+import { NO_TOKENS } from "../price.ts";
+import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
+import { COMMAND_TYPES } from "./admission.ts";
+import type { Actor, AgentStatusReport, Command, CommandData, CommandType } from "./command.ts";
+import {
+  AGENT,
+  askId,
+  CREATION,
+  client,
+  clientId,
+  type Life,
+  newAsk,
+  newPrompt,
+  promptId,
+  SERVER,
+  sessionId,
+  turnId,
+} from "./life.fixture.ts";
+import { STOP_REASONS } from "./reason.ts";
+
+/** A command in outline: what it names is picked only when the session it meets is known. */
+interface Intent {
+  readonly type: CommandType | "sensible";
+  readonly pick: number;
+  readonly odd: boolean;
+}
+
+/** What would be expected next in each state; without these a random life gets nowhere. */
+const SENSIBLE: Readonly<Record<SessionState, readonly [CommandType, ...CommandType[]]>> = {
+  inactive: ["activate", "activate", "prompt", "resume", "attach"],
+  activating: ["agent_status"],
+  ready: ["prompt", "begin_turn", "begin_turn", "attach"],
+  running: ["agent_update", "agent_update", "ask", "usage", "steer", "cancel", "agent_status"],
+  waiting: ["vote", "vote", "ask", "agent_status"],
+  deactivating: ["agent_status"],
+  error: ["activate", "prompt"],
+};
+
+const EXPECTED: Readonly<Record<SessionState, AgentStatus>> = {
+  inactive: "terminated",
+  activating: "connected",
+  ready: "connected",
+  running: "turn_complete",
+  waiting: "turn_complete",
+  deactivating: "terminated",
+  error: "created",
+};
+
+const intent: fc.Arbitrary<Intent> = fc.record({
+  type: fc.oneof(
+    { arbitrary: fc.constant("sensible" as const), weight: 2 },
+    { arbitrary: fc.constantFrom(...COMMAND_TYPES), weight: 1 },
+  ),
+  pick: fc.nat(10_000),
+  odd: fc.boolean(),
+});
+
+/** What may happen to a session, in any order and from any side, sensible or not. */
+export const anything = fc.array(intent, { minLength: 1, maxLength: 120, size: "max" });
+
+/** The command that an intent comes to, for this session and at this step of its life. */
+export function commandFor(life: Life, intent: Intent, step: number): Command {
+  const { pick, odd } = intent;
+  const type = intent.type === "sensible" ? one(SENSIBLE[life.state], pick) : intent.type;
+  const data = COMMANDS[type]({ life, pick, odd, step });
+  const actor = ACTORS[pick % ACTORS.length] ?? SERVER;
+  return { type, atMs: step * 1_000, actor, ...data } as Command;
+}
+
+const ACTORS: readonly Actor[] = [SERVER, AGENT, client(null), client("c1"), client("c2")];
+
+interface Situation {
+  readonly life: Life;
+  readonly pick: number;
+  readonly odd: boolean;
+  readonly step: number;
+}
+
+/** A new command does not compile until the properties are tried on it as well. */
+const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData[Type] } = {
+  create: () => ({ sessionId: sessionId("s"), creation: CREATION }),
+  resume: ({ odd }) => ({ skipped: odd ? [{ name: "git", reason: "missing" }] : [] }),
+  stop: ({ pick }) => ({ reason: one(STOP_REASONS, pick) }),
+  close: () => ({}),
+  recovery: () => ({}),
+  store_failure: () => ({}),
+
+  activate: () => ({}),
+  agent_status: agentStatus,
+  agent_exit: ({ odd }) => ({ exitCode: odd ? 1 : null, signalCode: null, message: "gone" }),
+  agent_unavailable: () => ({ message: "" }),
+  agent_update: agentUpdate,
+  usage: (at) => ({
+    turnId: someTurn(at),
+    usage: {
+      model: at.odd ? "large" : null,
+      used: at.pick,
+      size: null,
+      tokens: { ...NO_TOKENS, input: at.pick, output: at.odd ? -1 : 7 },
+    },
+  }),
+
+  prompt: (at) => ({ ...somePrompt(at), ...(at.odd && { start: someStart(at) }) }),
+  begin_turn: (at) => ({ promptId: firstPrompt(at), start: someStart(at) }),
+  command_result: (at) => ({
+    promptId: firstPrompt(at),
+    result: { status: "ok", code: at.odd ? "skills_listed" : "unknown_command", message: "text" },
+  }),
+  remove_prompt: (at) => ({ promptId: somePending(at) }),
+  steer: (at) => ({
+    messageId: `m${at.pick % 3}`,
+    prompt: somePrompt(at),
+    agentCanSteer: at.odd,
+  }),
+  cancel: () => ({}),
+  reserve_slice: (at) => ({
+    turnId: someTurn(at),
+    n: at.life.session?.connection.turn.currentReservation?.slices ?? 0,
+    amountMicro: at.odd ? at.pick : at.pick - 5_000,
+  }),
+  deadline_passed: (at) => ({ deadline: someDeadline(at) }),
+  limit_passed: (at) => ({ turnId: someTurn(at), limit: at.odd ? "budget" : "turn_too_large" }),
+  commit_refused: (at) => ({ turnId: someTurn(at) }),
+
+  ask: (at) =>
+    newAsk(`a${at.step}`, {
+      kind: at.pick % 5 === 0 ? "user_question" : "permission",
+      policy: one(MEDIATION_POLICIES, at.pick),
+      present: [clientId("c1"), clientId("c2")],
+      workflow: one([null, null, "approve", "deny", "defer"], at.pick),
+      options: at.odd ? newAsk("a").options : at.pick % 7 === 0 ? [] : newAsk("a").options,
+    }),
+  vote: (at) => ({
+    requestId: someAsk(at),
+    outcome: one(
+      [
+        { outcome: "selected", optionId: "yes" },
+        { outcome: "selected", optionId: "always" },
+        { outcome: "selected", optionId: "never heard of" },
+        { outcome: "cancelled" },
+      ],
+      at.pick,
+    ),
+  }),
+  revoke_grant: ({ odd }) => ({ key: odd ? "edit:/a.ts" : "" }),
+
+  metadata: ({ odd, pick }) => ({ displayName: odd ? `name ${pick % 3}` : "\u0000" }),
+  model: ({ odd, pick }) => ({
+    modelId: `model-${pick % 3}`,
+    failure: odd ? null : "no such model",
+  }),
+  approval_mode: ({ pick }) => ({ mode: one(APPROVAL_MODES, pick), persisted: false }),
+  sandbox: ({ pick }) => ({ state: one(["none", "provisioning", "ready", "timed_out"], pick) }),
+  reload_skills: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
+  reload_persona: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
+  change_agent: ({ odd }) => ({ to: odd ? "echo" : "chat" }),
+
+  attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
+  detach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
+  client_expiry: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
+  shell_started: () => ({ command: "ls", cwd: "/workspace" }),
+  shell_output: ({ pick }) => ({ output: `line ${pick}\n` }),
+  shell_result: ({ odd }) => ({
+    command: "ls",
+    exitCode: odd ? 0 : null,
+    signal: null,
+    aborted: !odd,
+    output: "a.ts\n",
+  }),
+
+  announce: () => ({ announcement: { type: "secret_redacted", data: { where: "event" } } }),
+};
+
+function one<Item>(items: readonly [Item, ...Item[]], pick: number): Item {
+  return items[pick % items.length] ?? items[0];
+}
+
+/** Nearly always the turn at work, sometimes one that never was. */
+function someTurn({ life, pick }: Situation) {
+  return (pick % 9 > 0 && life.session?.running?.turnId) || turnId("t-unknown");
+}
+
+function firstPrompt({ life, pick }: Situation) {
+  return (pick % 9 > 0 && life.session?.queue[0]?.promptId) || promptId("p-unknown");
+}
+
+function somePending({ life, pick }: Situation) {
+  const { running = null, queue = [] } = life.session ?? {};
+  const ids = [...queue, ...(running ? [running] : [])].map((prompt) => prompt.promptId);
+  return ids[pick % (ids.length + 1)] ?? promptId("p-unknown");
+}
+
+function someAsk({ life, pick }: Situation) {
+  const open = life.session?.connection.turn.deferredInteractiveMessage ?? new Map();
+  const known = [...open.keys(), ...(life.session?.resolvedAsks.keys() ?? [])];
+  return known[pick % (known.length + 1)] ?? askId("a-unknown");
+}
+
+/** Ids are fresh at every step, as the server mints them; a key may come back. */
+function somePrompt({ step, pick }: Situation) {
+  const idempotency = pick % 4 === 0 ? { key: `k${pick % 3}`, hash: `${pick % 2}` } : null;
+  const deadlineAtMs = pick % 6 === 0 ? step * 1_000 + (pick % 3) * 500 : null;
+  return newPrompt(`p${step}`, { idempotency, deadlineAtMs });
+}
+
+function someStart({ step, pick, odd }: Situation) {
+  const price = odd ? { ...NO_TOKENS, input: 3_000_000, perTurn: 11 } : null;
+  return { turnId: turnId(`t${step}`), reservedMicro: pick % 50 === 0 ? 0.5 : pick, price };
+}
+
+function someDeadline(at: Situation): CommandData["deadline_passed"]["deadline"] {
+  if (at.pick % 3 === 0) return { of: "prompt", promptId: somePending(at) };
+  if (at.pick % 3 === 1) return { of: "ask", requestId: someAsk(at) };
+  return { of: "settling", turnId: someTurn(at) };
+}
+
+function agentStatus(at: Situation): AgentStatusReport {
+  const status = at.pick % 3 > 0 ? EXPECTED[at.life.state] : one(AGENT_STATUSES, at.pick);
+  const failure = { code: "-32603", message: "no", errorKind: at.odd ? null : "terminated" };
+  if (status === "connected") return { status, agentSessionId: "agent-1", context: "new" };
+  if (status === "turn_complete") return { status, turnId: someTurn(at), stopReason: "end_turn" };
+  if (status === "turn_error") return { status, turnId: at.odd ? someTurn(at) : null, failure };
+  if (status === "error") return { status, message: "broken" };
+  return { status };
+}
+
+function agentUpdate({ pick, odd }: Situation): CommandData["agent_update"] {
+  const content = { type: "text", text: `word ${pick} ` };
+  const status = odd ? "completed" : "in_progress";
+  const updates = [
+    { sessionUpdate: "agent_message_chunk", content },
+    { sessionUpdate: "agent_thought_chunk", content },
+    { sessionUpdate: "agent_message_chunk", content, messageId: `m${pick % 5}` },
+    { sessionUpdate: "tool_call", toolCallId: `call-${pick % 4}`, title: "Edit" },
+    { sessionUpdate: "tool_call_update", toolCallId: `call-${pick % 4}`, status },
+    { sessionUpdate: "session_info_update", title: `title ${pick % 2}` },
+  ];
+  return { update: updates[pick % 7] ?? { sessionUpdate: "brand_new_kind", anything: [null] } };
+}

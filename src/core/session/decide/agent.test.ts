@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest";
+import {
+  AGENT_STATUSES,
+  type AgentStatus,
+  SESSION_STATES,
+  type SessionState,
+} from "../../status.ts";
+import type { AgentStatusReport } from "../command.ts";
+import { AGENT, dataOf, Life, steps, turnId, types, verdictOn } from "../life.fixture.ts";
+
+/** A session in each of the seven states, in turn `t1` where it has one. */
+const IN: Readonly<Record<SessionState, () => Life>> = {
+  inactive: () => new Life().created(),
+  activating: () => new Life().activating(),
+  ready: () => new Life().ready(),
+  running: () => new Life().running(),
+  waiting: () => new Life().waiting(),
+  deactivating: () => new Life().deactivating(),
+  error: () => new Life().error(),
+};
+
+const same = "same"; // Accepted, and nothing happens.
+const out = "agent_out_of_turn";
+const late = "turn_not_open";
+
+/** What the seed's function gives, and what a turn allows of it: the rulings of the design. */
+// biome-ignore format: a table is read by its columns
+const DECIDED: Readonly<Record<AgentStatus, readonly string[]>> = {
+  //                  inactive      activating  ready           running         waiting         deactivating  error
+  created:            ["activating", same,       out,            out,            out,            out,          "activating"],
+  connected:          [out,          "ready",    same,           out,            out,            out,          out],
+  turn_started:       [out,          out,        out,            same,           out,            out,          out],
+  turn_complete:      [late,         late,       late,           "ready",        "ready",        late,         late],
+  turn_error:         [out,          "error",    "error",        "ready",        "ready",        "error",      out],
+  question_requested: [out,          out,        out,            out,            same,           out,          out],
+  approval_resolved:  [out,          out,        out,            same,           out,            out,          out],
+  terminating:        [out,          out,        "deactivating", "deactivating", "deactivating", same,         out],
+  terminated:         [same,         "inactive", "inactive",     "error",        "error",        "inactive",   "inactive"],
+  error:              [same,         "error",    "error",        "error",        "error",        "error",      same],
+};
+
+describe("P4: an agent's status", () => {
+  for (const status of AGENT_STATUSES) {
+    for (const [index, state] of SESSION_STATES.entries()) {
+      const expected = DECIDED[status][index];
+      it(`\`${status}\` at \`${state}\` gives ${expected}`, () => {
+        const life = IN[state]();
+        const decision = life.give("agent_status", report(status), AGENT);
+        const changed = life.state === state ? same : life.state;
+        expect(decision.kind === "refused" ? decision.refusal.code : changed).toBe(expected);
+        if (decision.kind === "refused") expect(decision.events).toEqual([]);
+      });
+    }
+  }
+
+  it("of a turn that has its verdict is late, and changes nothing", () => {
+    const life = new Life().running();
+    life.complete("t1");
+    expect(verdictOn(life.complete("t1"))).toBe("turn_not_open");
+    const failure = { code: "-1", message: "late", errorKind: null };
+    const late = { status: "turn_error", turnId: turnId("t1"), failure } as const;
+    expect(verdictOn(life.give("agent_status", late, AGENT))).toBe("turn_not_open");
+    expect(life.state).toBe("ready");
+  });
+
+  it("`turn_complete` at `waiting` takes two legal steps in one commit", () => {
+    const life = new Life().waiting();
+    const { events } = life.complete("t1");
+    expect(steps(events)).toEqual(["waiting > running", "running > ready"]);
+    expect(dataOf(events, "permission_resolved")).toMatchObject([
+      { requestId: "a1", outcome: { outcome: "cancelled" }, reason: "turn_ended" },
+    ]);
+  });
+});
+
+function report(status: AgentStatus): AgentStatusReport {
+  const failure = { code: "-32603", message: "failed", errorKind: null };
+  if (status === "connected") return { status, agentSessionId: "agent-1", context: "new" };
+  if (status === "turn_complete") return { status, turnId: turnId("t1"), stopReason: "end_turn" };
+  if (status === "turn_error") return { status, turnId: null, failure };
+  if (status === "error") return { status, message: "broken" };
+  return { status };
+}
+
+const EXIT = { exitCode: null, signalCode: "SIGKILL", message: "killed" };
+
+describe("an agent that goes away", () => {
+  it("P2: in mid-turn leaves a verdict, cancelled asks, `error` and `session_died`", () => {
+    const life = new Life().waiting();
+    const decision = life.give("agent_exit", EXIT, AGENT);
+    expect(types(decision)).toEqual([
+      "permission_resolved",
+      "session_lifecycle",
+      "turn_error",
+      "credits_settled",
+      "session_status",
+      "session_lifecycle",
+      "session_died",
+    ]);
+    expect(steps(decision.events)).toEqual(["waiting > error"]);
+    expect(dataOf(decision.events, "turn_error")).toMatchObject([{ code: "channel_closed" }]);
+    expect(dataOf(decision.events, "session_died")).toMatchObject([
+      { reason: "channel_closed", exitCode: null, signalCode: "SIGKILL" },
+    ]);
+    expect(life.now.phase).toBe("Persisted");
+  });
+
+  it("says whether text of the turn is in the log", () => {
+    const spoke = new Life().running();
+    spoke.says("half a sen");
+    const silent = new Life().running();
+    const errorOf = (life: Life) =>
+      dataOf(life.give("agent_exit", EXIT, AGENT).events, "turn_error")[0]?.partialOutput;
+    expect(errorOf(spoke)).toBe(true);
+    expect(errorOf(silent)).toBeUndefined();
+  });
+
+  it("leaves the queue, which has not run; the next activation starts from `error`", () => {
+    const life = new Life().running();
+    life.prompt("p2");
+    life.give("agent_exit", EXIT, AGENT);
+    expect(life.now.queue.map(({ promptId }) => promptId)).toEqual(["p2"]);
+    expect(steps(life.give("activate", {}).events)).toEqual(["error > activating"]);
+  });
+
+  it("P2: for good gives every waiting prompt its verdict", () => {
+    const life = new Life().created();
+    life.prompt("p1");
+    life.prompt("p2");
+    const decision = life.give("agent_unavailable", { message: "not installed" });
+    const errors = dataOf(decision.events, "turn_error");
+    expect(errors).toMatchObject([
+      { promptId: "p1", code: "agent_unavailable", message: "not installed" },
+      { promptId: "p2", code: "agent_unavailable" },
+    ]);
+    expect(life.now.queue).toEqual([]);
+  });
+
+  it("while it starts leaves `error`; while it is taken down leaves `inactive`", () => {
+    expect(steps(new Life().activating().give("agent_exit", EXIT, AGENT).events)).toEqual([
+      "activating > error",
+    ]);
+    expect(steps(new Life().deactivating().give("agent_exit", EXIT, AGENT).events)).toEqual([
+      "deactivating > inactive",
+    ]);
+  });
+});
+
+describe("activation", () => {
+  it("brings a session at rest back through `Resumed`", () => {
+    const life = new Life().created();
+    life.give("stop", { reason: "idle_timeout" });
+    expect(life.now.phase).toBe("Closed");
+    const { events } = life.give("activate", {});
+    expect(dataOf(events, "session_lifecycle")).toMatchObject([{ event: "SessionResumeStarted" }]);
+    expect(life.now.phase).toBe("Resumed");
+  });
+
+  it("keeps the agent's own name for the conversation, and says how it got its context", () => {
+    const life = new Life().activating();
+    const report = { status: "connected", agentSessionId: "abc", context: "loaded" } as const;
+    const { events } = life.give("agent_status", report, AGENT);
+    expect(dataOf(events, "agent_connected")).toMatchObject([{ context: "loaded" }]);
+    expect(life.now.agentSessionId).toBe("abc");
+  });
+});

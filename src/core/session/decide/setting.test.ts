@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { AGENT, client, dataOf, Life, types, verdictOn } from "../life.fixture.ts";
+
+const named = (life: Life, displayName: string) =>
+  life.give("metadata", { displayName }, client("c1"));
+
+describe("a display name", () => {
+  it("is set, is no news the second time, and is taken away by the empty name", () => {
+    const life = new Life().ready().attached("c1");
+    expect(named(life, "Ada").events[0]).toMatchObject({
+      type: "session_metadata_updated",
+      originatorClientId: "c1",
+      data: { displayName: "Ada", titleSource: "client" },
+    });
+    expect(named(life, "Ada").events).toEqual([]);
+    const [cleared] = dataOf(named(life, "").events, "session_metadata_updated");
+    expect(cleared).not.toHaveProperty("displayName");
+    expect(life.now.chosen.displayName).toBeNull();
+  });
+
+  it("has at most 256 characters and no control characters", () => {
+    const life = new Life().ready().attached("c1");
+    expect(verdictOn(named(life, "x".repeat(256)))).toBe("accepted");
+    expect(verdictOn(named(life, "x".repeat(257)))).toBe("invalid_metadata");
+    for (const character of ["\u0000", "\n", "\u001f", "\u007f"]) {
+      expect(verdictOn(named(life, `a${character}b`))).toBe("invalid_metadata");
+    }
+    expect(verdictOn(named(life, "ü 🎵 \u0080"))).toBe("accepted");
+  });
+
+  it("comes from the agent only as long as no person has given one", () => {
+    const life = new Life().running().attached("c1");
+    const titled = (title: string) =>
+      life.give("agent_update", { update: { sessionUpdate: "session_info_update", title } }, AGENT);
+    expect(types(titled("By the agent"))).toEqual(["session_update", "session_metadata_updated"]);
+    named(life, "By a person");
+    expect(types(titled("By the agent again"))).toEqual(["session_update"]);
+    expect(life.now.chosen.displayName).toBe("By a person");
+  });
+});
+
+describe("P7: each setting", () => {
+  it("of the model is recorded as the agent took it, or refused and told", () => {
+    const life = new Life().ready();
+    life.give("model", { modelId: "large", failure: null });
+    expect(life.now.chosen.modelConfig).toEqual({ modelId: "large" });
+    const failed = life.give("model", { modelId: "huge", failure: "no such model" });
+    expect(verdictOn(failed)).toBe("model_switch_failed");
+    expect(dataOf(failed.events, "model_switch_failed")).toMatchObject([
+      { requestedModelId: "huge", error: "no such model" },
+    ]);
+    expect(life.now.chosen.modelConfig).toEqual({ modelId: "large" });
+  });
+
+  it("of approval means a profile and an agent mode, and nothing else moves", () => {
+    const life = new Life().ready();
+    const before = life.now;
+    const meaning = (mode: "plan" | "default" | "auto-edit" | "auto") => {
+      life.give("approval_mode", { mode, persisted: false });
+      const { autonomyProfile, agentMode } = life.now.connection;
+      return [autonomyProfile, agentMode];
+    };
+    expect(meaning("plan")).toEqual(["manual", "plan"]);
+    expect(meaning("auto-edit")).toEqual(["balanced", null]);
+    expect(meaning("auto")).toEqual(["autonomous", null]);
+    expect(meaning("default")).toEqual(["manual", null]);
+    expect(life.now).toEqual(before);
+  });
+
+  it("yolo needs a session created so; the same mode again is no news", () => {
+    const life = new Life().ready();
+    expect(verdictOn(life.give("approval_mode", { mode: "yolo", persisted: false }))).toBe(
+      "trust_gate",
+    );
+    expect(life.give("approval_mode", { mode: "default", persisted: false }).events).toEqual([]);
+    const free = new Life().ready({ securityMode: "yolo" });
+    expect(verdictOn(free.give("approval_mode", { mode: "yolo", persisted: true }))).toBe(
+      "accepted",
+    );
+  });
+
+  it("that is reloaded changes that one field, and its version rises", () => {
+    const life = new Life().ready();
+    const { chosen } = life.now;
+    life.give("reload_skills", { hash: "new", difference: "+ review" });
+    expect(life.now.chosen).toEqual({ ...chosen, skills: { version: 2, hash: "new" } });
+    life.give("reload_skills", { hash: "new", difference: "" });
+    expect(life.now.chosen.skills).toEqual({ version: 3, hash: "new" });
+    life.give("reload_persona", { hash: "p", difference: "" });
+    expect(life.now.chosen.persona).toEqual({ version: 2, hash: "p" });
+    life.give("change_agent", { to: "chat" });
+    expect(life.now.chosen).toEqual({
+      ...chosen,
+      skills: { version: 3, hash: "new" },
+      persona: { version: 2, hash: "p" },
+      activeAgent: "chat",
+    });
+    expect(life.now.agentSessionId).toBeNull();
+  });
+
+  it("cannot be reloaded during a turn", () => {
+    const life = new Life().waiting();
+    const reload = { hash: "h", difference: "" };
+    expect(verdictOn(life.give("reload_skills", reload))).toBe("session_busy");
+    expect(verdictOn(life.give("reload_persona", reload))).toBe("session_busy");
+    expect(verdictOn(life.give("change_agent", { to: "chat" }))).toBe("session_busy");
+  });
+
+  it("of the agent's own making is recorded as observed, and moves nothing", () => {
+    const life = new Life().running();
+    const { chosen, connection } = life.now;
+    const update = { sessionUpdate: "current_mode_update", currentModeId: "code" };
+    expect(types(life.give("agent_update", { update }, AGENT))).toEqual(["session_update"]);
+    expect(life.now.chosen).toBe(chosen);
+    expect(life.now.connection.agentMode).toBe(connection.agentMode);
+  });
+});
+
+describe("a sandbox", () => {
+  it("is kept and shown with its times, and used by tools", () => {
+    const life = new Life().running();
+    life.give("sandbox", { state: "provisioning" });
+    life.give("sandbox", { state: "ready" });
+    const provisioned = life.nowMs;
+    expect(life.now.connection).toMatchObject({
+      sandboxState: "ready",
+      sandboxProvisionedAt: provisioned,
+      lastSandboxActivity: provisioned,
+    });
+    const update = { sessionUpdate: "tool_call", toolCallId: "c", title: "ls" };
+    life.give("agent_update", { update }, AGENT);
+    expect(life.now.connection.lastSandboxActivity).toBe(life.nowMs);
+    expect(life.give("sandbox", { state: "ready" }).events).toEqual([]);
+    life.give("sandbox", { state: "none" });
+    expect(life.now.connection).toMatchObject({ sandboxProvisionedAt: null });
+  });
+});

@@ -1,0 +1,311 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Account, emptyAccount, type LedgerEntry, postEntry } from "../ledger.ts";
+import { ASKS_RESOLVED_MAX, CLIENTS_MAX, PROMPTS_PENDING_MAX } from "../limits.ts";
+import { EVENT_TYPES } from "../replay/fold.ts";
+import { hasTurn, SESSION_STATES, type SessionState, VALID_TRANSITIONS } from "../status.ts";
+import { EMPTY_TURN } from "../turn.ts";
+import { COMMAND_TYPES } from "./admission.ts";
+import { anything, commandFor } from "./anything.fixture.ts";
+import type { Decision } from "./draft.ts";
+import type { SessionEvent } from "./event.ts";
+import { evolve } from "./evolve.ts";
+import { AGENT, dataOf, Life, steps } from "./life.fixture.ts";
+import { pendingCount, type Session } from "./state.ts";
+
+/** How many random lives each promise is tried on; more with FERMATA_LIVES. */
+const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
+
+type Step = { readonly before: Session | null; readonly decision: Decision };
+
+/** Lives a random life and looks at every step of it. */
+function inEveryLife(look: (step: Step, life: Life) => void, end?: (life: Life) => void) {
+  const live = fc.property(anything, (intents) => {
+    const life = new Life().created();
+    for (const [step, intent] of intents.entries()) {
+      const before = life.session;
+      const decision = life.submit(commandFor(life, intent, step + 2));
+      look({ before, decision }, life);
+    }
+    end?.(life);
+  });
+  fc.assert(live, { numRuns: LIVES });
+}
+
+const verdicts = (events: readonly SessionEvent[]) =>
+  events.filter(({ type }) => type === "turn_complete" || type === "turn_error");
+
+describe("the random lives", () => {
+  it("reach every state, and give every command and every event its chance", () => {
+    const states = new Set<SessionState>();
+    const heard = new Set<string>();
+    const seen = new Set<string>();
+    const live = fc.property(anything, (intents) => {
+      const life = new Life().created();
+      for (const [step, intent] of intents.entries()) {
+        const command = commandFor(life, intent, step + 2);
+        const { kind, events } = life.submit(command);
+        states.add(life.state);
+        if (kind === "accepted") heard.add(command.type);
+        for (const { type } of events) seen.add(type);
+      }
+    });
+    fc.assert(live, { numRuns: 1_500, seed: 1 });
+    expect(SESSION_STATES.filter((state) => !states.has(state))).toEqual([]);
+    expect(COMMAND_TYPES.filter((type) => !heard.has(type))).toEqual(["create"]);
+    expect(EVENT_TYPES.filter((type) => !seen.has(type))).toEqual(UNANNOUNCED);
+  });
+});
+
+/** Events that `announce` alone makes are all decided alike: one stands for the others. */
+const UNANNOUNCED = [
+  "session_created",
+  "session_branched",
+  "child_session_started",
+  "child_session_ended",
+  "followup_suggestion",
+  "artifact_changed",
+  "session_recording_degraded",
+  "background_notification_turn_complete",
+];
+
+describe("whatever happens to a session", () => {
+  it("P4: it moves only along edges of the table, each from where it stands", () => {
+    inEveryLife(({ before, decision }) => {
+      let at = before?.connection.sessionState ?? "inactive";
+      for (const { from, to } of dataOf(decision.events, "session_status")) {
+        expect(from).toBe(at);
+        expect(VALID_TRANSITIONS[from].has(to)).toBe(true);
+        at = to;
+      }
+      expect(decision.session?.connection.sessionState).toBe(at);
+    });
+  });
+
+  it("P4: it never comes from `error` to `ready` or `running` without `activating`", () => {
+    let since: SessionState[] = [];
+    inEveryLife(({ decision }, life) => {
+      if (life.log.length === decision.events.length) since = [];
+      for (const { to } of dataOf(decision.events, "session_status")) {
+        since = to === "error" ? ["error"] : [...since, to];
+        const recovered = since[0] === "error" && (to === "ready" || to === "running");
+        expect(recovered && !since.includes("activating")).toBe(false);
+      }
+    });
+  });
+
+  it("is decided by the same events that its log will show", () => {
+    inEveryLife(({ before, decision }) => {
+      const replayed = decision.events.reduce<Session | null>(evolve, before);
+      expect(replayed).toEqual(decision.session);
+    });
+  });
+
+  it("a refusal without events leaves it as it was", () => {
+    inEveryLife(({ before, decision }) => {
+      if (decision.kind === "refused" && decision.events.length === 0) {
+        expect(decision.session).toBe(before);
+      }
+    });
+  });
+
+  it("P2: every admitted prompt has exactly one verdict, at the latest when it is closed", () => {
+    inEveryLife(
+      ({ decision }, life) => {
+        const judged = verdicts(life.log).map(({ promptId }) => promptId);
+        expect(new Set(judged).size).toBe(judged.length);
+        if (decision.session === null) return;
+        const admitted = dataOf(life.log, "prompt_admitted").length;
+        expect(pendingCount(decision.session)).toBe(admitted - judged.length);
+      },
+      (life) => {
+        life.give("close", {});
+        const admitted = dataOf(life.log, "prompt_admitted").map(({ promptId }) => promptId);
+        const judged = verdicts(life.log).map(({ promptId }) => promptId);
+        expect(judged.toSorted()).toEqual(admitted.toSorted());
+      },
+    );
+  });
+
+  it("P9: it holds a reservation exactly while it has a turn", () => {
+    inEveryLife(({ decision: { session } }) => {
+      if (session === null) return;
+      const { turn, sessionState } = session.connection;
+      expect(turn.currentReservation !== null).toBe(hasTurn(sessionState));
+      expect(session.running !== null).toBe(hasTurn(sessionState));
+      expect(turn.turnId).toBe(session.running?.turnId ?? null);
+    });
+  });
+
+  it("P9: for every turn, what was reserved is what was charged and released", () => {
+    inEveryLife(
+      () => {},
+      (life) => {
+        life.give("recovery", {});
+        const account = accountOf(life.log);
+        expect([...account.openByTurn]).toEqual([]);
+        expect(account.openMicro).toBe(0);
+        const charged = dataOf(life.log, "credits_settled").map(({ chargedMicro }) => chargedMicro);
+        expect(account.chargedMicro).toBe(charged.reduce((sum, micro) => sum + micro, 0));
+      },
+    );
+  });
+
+  it("nothing of a turn is left when it is over", () => {
+    inEveryLife(({ decision: { session } }) => {
+      if (session !== null && session.running === null) {
+        expect(session.connection.turn).toEqual(EMPTY_TURN);
+      }
+    });
+  });
+
+  it("is `waiting` exactly while people have something to answer", () => {
+    inEveryLife(({ decision: { session } }) => {
+      const open = session?.connection.turn.deferredInteractiveMessage ?? null;
+      expect(open !== null).toBe(session?.connection.sessionState === "waiting");
+      expect(open?.size).not.toBe(0);
+    });
+  });
+
+  it("has a turn only while `Active`, and its phases spell a legal life", () => {
+    inEveryLife(
+      ({ decision: { session } }) => {
+        if (session !== null && hasTurn(session.connection.sessionState)) {
+          expect(session.phase).toBe("Active");
+        }
+      },
+      (life) => expect(spell(life.log)).toMatch(LEGAL_LIFE),
+    );
+  });
+
+  it("a turn's verdict is committed with its snapshot, unless the instance ends under it", () => {
+    inEveryLife(({ before, decision }) => {
+      const turn = before?.running ?? null;
+      if (turn === null || !verdicts(decision.events).some((e) => e.promptId === turn.promptId)) {
+        return;
+      }
+      const phases = dataOf(decision.events, "session_lifecycle").map(({ event }) => event);
+      const leaves = steps(decision.events).some((step) => /deactivating|inactive$/.test(step));
+      expect(phases.includes("SessionTurnEnd")).toBe(phases.includes("SessionPersisted"));
+      expect(phases.includes("SessionPersisted") || leaves).toBe(true);
+    });
+  });
+
+  it("remembers why it ends exactly as long as it is ending", () => {
+    inEveryLife(({ decision: { session } }) => {
+      const taken = session?.connection.sessionState === "deactivating";
+      expect(session?.ending !== null && !taken).toBe(false);
+    });
+  });
+
+  it("P10: nothing it holds grows past its limit", () => {
+    inEveryLife(({ decision: { session } }) => {
+      if (session === null) return;
+      expect(pendingCount(session)).toBeLessThanOrEqual(PROMPTS_PENDING_MAX);
+      expect(session.clients.size).toBeLessThanOrEqual(CLIENTS_MAX);
+      expect(session.resolvedAsks.size).toBeLessThanOrEqual(ASKS_RESOLVED_MAX);
+    });
+  });
+
+  it("P5: recovery brings it to rest from anywhere, and a second one changes nothing", () => {
+    inEveryLife(
+      () => {},
+      (life) => {
+        const queue = life.now.queue;
+        const first = life.give("recovery", {});
+        expect(first.kind).toBe("accepted");
+        expect(life.now).toMatchObject({ phase: "Closed", running: null, ending: null, queue });
+        expect(life.state).toBe("inactive");
+        expect(life.turn).toEqual(EMPTY_TURN);
+        expect(life.give("recovery", {}).events).toEqual([]);
+        expect(life.give("store_failure", {}).events).toEqual([]);
+      },
+    );
+  });
+
+  it("rests `inactive` and `Closed` after a close, however its agent goes", () => {
+    inEveryLife(
+      () => {},
+      (life) => {
+        life.give("close", {});
+        life.give("agent_status", { status: "error", message: "will not go" }, AGENT);
+        expect(life.now).toMatchObject({ phase: "Closed", closed: true, queue: [], running: null });
+        expect(life.state).toBe("inactive");
+      },
+    );
+  });
+
+  it("P7: what was chosen changes only by the event that says so", () => {
+    inEveryLife(({ before, decision }) => {
+      if (before === null || decision.session === null) return;
+      const said = decision.events.some(({ type }) => CHOICES.has(type));
+      if (!said) expect(decision.session.chosen).toBe(before.chosen);
+      expect(decision.session.fixed).toBe(before.fixed);
+    });
+  });
+
+  it("any log can be replayed, whole, cut short or with events missing, and nothing throws", () => {
+    const live = fc.property(anything, fc.infiniteStream(fc.boolean()), (intents, keep) => {
+      const life = new Life().created();
+      for (const [step, intent] of intents.entries()) {
+        life.submit(commandFor(life, intent, step + 2));
+      }
+      let whole: Session | null = null;
+      for (const event of life.log) whole = evolve(whole, event);
+      expect(whole).toEqual(life.session);
+      const holed = life.log.filter(() => keep.next().value);
+      holed.reduce<Session | null>(evolve, null);
+    });
+    fc.assert(live, { numRuns: LIVES });
+  });
+});
+
+const CHOICES: ReadonlySet<string> = new Set([
+  "session_metadata_updated",
+  "model_switched",
+  "approval_mode_changed",
+  "skills_reloaded",
+  "persona_reloaded",
+  "active_agent_changed",
+]);
+
+/** One letter for each lifecycle event, so that an order of events can be matched as a word. */
+const LETTERS = {
+  SessionStarted: "s",
+  SessionTurnStart: "t",
+  SessionTurnEnd: "e",
+  SessionPersisted: "p",
+  SessionResumeStarted: "r",
+  SessionResumed: "d",
+  SessionClosed: "c",
+} as const;
+
+/** Start; turns; perhaps one abandoned; close; perhaps a resume, whose first turn says so. */
+const LEGAL_LIFE = /^s(tep)*t?(cr(d(tep)+t?|dt)?)*c?$/;
+
+function spell(log: readonly SessionEvent[]): string {
+  return dataOf(log, "session_lifecycle")
+    .map(({ event }) => LETTERS[event])
+    .join("");
+}
+
+/** What the ledger comes to if every event of the log is posted to it, once each. */
+function accountOf(log: readonly SessionEvent[]): Account {
+  const entries = log.flatMap((event): readonly LedgerEntry[] => {
+    if (event.type === "credits_reserved") {
+      const { turnId, n, amountMicro } = event.data;
+      return [{ kind: "reserve", turnId, n, amountMicro }];
+    }
+    if (event.type !== "credits_settled") return [];
+    const { turnId, chargedMicro, releasedMicro } = event.data;
+    return [
+      { kind: "charge", turnId, n: 0, amountMicro: chargedMicro },
+      { kind: "release", turnId, n: 0, amountMicro: releasedMicro },
+    ];
+  });
+  return entries.reduce((account, entry) => {
+    const posting = postEntry(account, entry, null, "committed");
+    expect(posting.kind).toBe("posted");
+    return posting.kind === "posted" ? posting.account : account;
+  }, emptyAccount("granted"));
+}
