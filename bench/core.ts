@@ -4,6 +4,7 @@ import {
   SESSION_STATES,
   VALID_TRANSITIONS,
 } from "../src/core/index.ts";
+import { textChunk } from "./chunk.ts";
 import type { Trial } from "./trial.ts";
 
 const CALLS = 1_000 * SESSION_STATES.length * AGENT_STATUSES.length;
@@ -38,4 +39,4 @@ const statusChange: Trial = {
   },
 };
 
-export const trials: readonly Trial[] = [statusChange];
+export const trials: readonly Trial[] = [statusChange, textChunk];

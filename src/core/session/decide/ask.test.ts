@@ -9,6 +9,8 @@ import {
   dataOf,
   Life,
   newAsk,
+  newPrompt,
+  noCredit,
   steps,
   types,
   verdictOn,

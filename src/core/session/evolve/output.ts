@@ -14,7 +14,7 @@ export function updated(session: Session, event: SessionEvent<"session_update">)
   const { update } = event.data;
   switch (update.sessionUpdate) {
     case "agent_message_chunk":
-      return withMessageId(inTurn(session, spoken(session.connection.turn, update)), update);
+      return withMessageId(spoken(session, update), update);
     case "agent_thought_chunk":
       return inTurn(session, thought(session.connection.turn, update));
     case "tool_call":
@@ -28,9 +28,12 @@ export function updated(session: Session, event: SessionEvent<"session_update">)
   }
 }
 
-function spoken(turn: TurnState, update: AgentUpdate): Partial<TurnState> {
-  const fullContent = turn.fullContent + (chunkText(update) ?? "");
-  return { fullContent, isThinking: false, acked: true };
+/** Spelt out where `inTurn` would do, because this is the line that a long turn consists of. */
+function spoken(session: Session, update: AgentUpdate): Session {
+  const { connection } = session;
+  const fullContent = connection.turn.fullContent + (chunkText(update) ?? "");
+  const turn = { ...connection.turn, fullContent, isThinking: false, acked: true };
+  return { ...session, connection: { ...connection, turn } };
 }
 
 function thought(turn: TurnState, update: AgentUpdate): Partial<TurnState> {

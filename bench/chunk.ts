@@ -1,0 +1,107 @@
+import {
+  type Creation,
+  decide,
+  parsePromptId,
+  parseSessionId,
+  parseTurnId,
+  type Session,
+} from "../src/core/index.ts";
+import type { Trial } from "./trial.ts";
+
+/** A long turn: every text chunk of it must cost the same, the last as the first. */
+const CHUNKS = 100_000;
+const SLICE = 10_000;
+
+const CREATION: Creation = {
+  workspaceCwd: "/workspace",
+  scope: "thread",
+  securityMode: "ask",
+  allowlist: [],
+  storeId: "memory",
+  source: null,
+  parentSessionId: null,
+  activeAgent: "echo",
+  modelConfig: { modelId: null },
+  skills: { version: 1, hash: "" },
+  persona: { version: 1, hash: "" },
+  approvalMode: "default",
+  displayName: null,
+  autonomyProfile: null,
+};
+
+/** How long each slice of the last measured turn took, first to last. */
+let sliceMs: number[] = [];
+
+export const textChunk: Trial = {
+  group: "core",
+  name: "text chunk, turn of 100,000",
+  budget: ">= 1 M/s, flat",
+  floor: {
+    name: "event and bare copy",
+    run: copyChunks,
+  },
+  subject: {
+    name: "decide + evolve",
+    run: decideChunks,
+  },
+  figures: () => ({ "last tenth / first tenth": flatness() }),
+};
+
+function decideChunks(): number {
+  let session = sessionInTurn();
+  const actor = { kind: "agent" } as const;
+  sliceMs = [];
+  for (let slice = 0; slice < CHUNKS / SLICE; slice += 1) {
+    const startedMs = performance.now();
+    for (let chunk = 0; chunk < SLICE; chunk += 1) {
+      const type = "agent_update";
+      session = decide(session, { type, atMs: chunk, actor, update: update() }).session;
+    }
+    sliceMs.push(performance.now() - startedMs);
+  }
+  const said = session?.connection.turn.fullContent.length ?? 0;
+  return said === CHUNKS * WORD.length ? CHUNKS : Number.NaN;
+}
+
+const WORD = "fermata ";
+
+function update() {
+  return { sessionUpdate: "agent_message_chunk", content: { type: "text", text: WORD } };
+}
+
+/** The least that an immutable step can be: one event made, three small objects copied. */
+function copyChunks(): number {
+  let session = sessionInTurn();
+  const events = [];
+  for (let chunk = 0; chunk < CHUNKS; chunk += 1) {
+    if (session === null) return Number.NaN;
+    const { connection, sessionId } = session;
+    const data = { sessionId, update: update() };
+    events[0] = { v: 1, type: "session_update", data, _meta: { serverTimestamp: chunk } };
+    const fullContent = connection.turn.fullContent + data.update.content.text;
+    const turn = { ...connection.turn, fullContent };
+    session = { ...session, connection: { ...connection, turn } };
+  }
+  return events.length * CHUNKS;
+}
+
+function flatness(): string {
+  const [first = Number.NaN, last = Number.NaN] = [sliceMs.at(0), sliceMs.at(-1)];
+  return (first / last).toFixed(2);
+}
+
+function sessionInTurn(): Session | null {
+  const sessionId = parseSessionId("session");
+  const promptId = parsePromptId("prompt");
+  const turnId = parseTurnId("turn");
+  if (sessionId === null || promptId === null || turnId === null) return null;
+  const server = { atMs: 0, actor: { kind: "server" } } as const;
+  const connected = { status: "connected", agentSessionId: null, context: "new" } as const;
+  const content = [{ type: "text", text: "go" }];
+  const start = { turnId, reservedMicro: 0, price: null };
+  const prompt = { promptId, content, deadlineAtMs: null, idempotency: null, start };
+  let { session } = decide(null, { type: "create", ...server, sessionId, creation: CREATION });
+  session = decide(session, { type: "activate", ...server }).session;
+  session = decide(session, { type: "agent_status", ...server, ...connected }).session;
+  return decide(session, { type: "prompt", ...server, ...prompt }).session;
+}
