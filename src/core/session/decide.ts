@@ -1,6 +1,6 @@
 import { refusal } from "../error.ts";
 import { ADMISSION, type Standing, standing } from "./admission.ts";
-import { type Command, type CommandType, clientOf } from "./command.ts";
+import { type Command, type CommandType, clientOf, userOf } from "./command.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
 import * as client from "./decide/client.ts";
@@ -10,7 +10,7 @@ import * as prompt from "./decide/prompt.ts";
 import * as setting from "./decide/setting.ts";
 import * as stop from "./decide/stop.ts";
 import { type Decision, refused, unchanged } from "./draft.ts";
-import type { Session } from "./state.ts";
+import { isRegistered, type Session } from "./state.ts";
 
 /**
  * What a command comes to: the events that follow from it, or a refusal. Pure: the same session
@@ -90,7 +90,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
 /** Anonymous callers are let in; a name that was never registered is not. */
 function isKnown(session: Session, { actor }: Command): boolean {
   const clientId = clientOf(actor);
-  return clientId === null || session.clients.has(clientId);
+  return clientId === null || isRegistered(session, clientId, userOf(actor));
 }
 
 function unregistered(session: Session, { actor }: Command): Decision {

@@ -141,6 +141,12 @@ export interface Totals {
   readonly tokensByModel: ReadonlyMap<string, TokenUsage>;
 }
 
+/** Whether this client is registered, and by this user: nobody speaks in another's name. */
+export function isRegistered(session: Session, clientId: ClientId, userId: UserId | null): boolean {
+  const known = session.clients.get(clientId);
+  return known !== undefined && (known.userId === null || known.userId === userId);
+}
+
 /** How many prompts have no verdict yet: the figure that the cap counts. */
 export function pendingCount(session: Session): number {
   return session.queue.length + (session.running === null ? 0 : 1);

@@ -1,4 +1,4 @@
-import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
@@ -6,7 +6,7 @@ import type { AgentExit } from "../event.ts";
 import type { Session } from "../state.ts";
 import { dropQueue, finishEnding } from "./instance.ts";
 import { turnCompleted, turnFailed } from "./stop.ts";
-import { endTurn } from "./turn.ts";
+import { endTurn, turnError } from "./turn.ts";
 
 /** Asks for an agent. A session at rest comes back to life by it. */
 export function activate(session: Session, command: Command<"activate">): Decision {
@@ -129,14 +129,13 @@ function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string)
 }
 
 function loseTurn(draft: Draft, to: "error" | "deactivating", cause: "agent_exit" | "terminating") {
-  const code = "channel_closed";
-  const verdict = { type: "turn_error", code, message: TURN_ERRORS[code] } as const;
+  const verdict = turnError("channel_closed");
   endTurn(draft, { verdict, to, cause, asksEnd: "turn_ended", fate: "kept" });
 }
 
 /** No agent can be had: what waits for one is told so, rather than left waiting. */
 export function unavailable(session: Session, command: Command<"agent_unavailable">): Decision {
   const draft = new Draft(session, command);
-  dropQueue(draft, "agent_unavailable", command.message || TURN_ERRORS.agent_unavailable);
+  dropQueue(draft, "agent_unavailable", command.message || undefined);
   return draft.accept();
 }

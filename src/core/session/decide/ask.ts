@@ -9,7 +9,7 @@ import { type RiskTier, riskTier } from "../../policy/risk.ts";
 import { type Command, clientOf, type NewAsk, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { stampOf } from "../event.ts";
-import type { Session } from "../state.ts";
+import { isRegistered, type Session } from "../state.ts";
 import { resumeIfAnswered } from "./stop.ts";
 
 /** The agent asks. The gates may answer by themselves; the session waits only for people. */
@@ -83,7 +83,7 @@ export function vote(session: Session, command: Command<"vote">): Decision {
     return refused(session, refusal("ask_not_found", { sessionId, requestId }));
   }
   const clientId = clientOf(actor);
-  if (clientId !== null && !session.clients.has(clientId)) {
+  if (clientId !== null && !isRegistered(session, clientId, userOf(actor))) {
     return refused(session, refusal("invalid_client_id", { sessionId, clientId }));
   }
   if (outcome.outcome === "selected" && outcome.optionId === CANCEL_SENTINEL) {

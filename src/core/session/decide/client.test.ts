@@ -1,15 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
 import { CLIENTS_MAX, SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
-import type { Actor } from "../command.ts";
 import { client, clientId, dataOf, Life, types, verdictOn } from "../life.fixture.ts";
 
-const user = (name: string): Actor => ({
-  kind: "client",
-  clientId: null,
-  userId: parseUserId(name),
-  loopback: true,
-});
+const user = (name: string) => {
+  const userId = parseUserId(name);
+  return { kind: "client", clientId: null, userId, loopback: true } as const;
+};
 
 describe("a client", () => {
   const c1 = { clientId: clientId("c1") };
@@ -36,6 +33,9 @@ describe("a client", () => {
     life.give("attach", c1, user("ada"));
     expect(verdictOn(life.give("attach", c1, user("eve")))).toBe("invalid_client_id");
     expect(verdictOn(life.give("attach", c1, user("ada")))).toBe("accepted");
+    const inHerName = { ...user("eve"), clientId: c1.clientId };
+    expect(verdictOn(life.give("cancel", {}, inHerName))).toBe("invalid_client_id");
+    expect(life.give("detach", c1, inHerName).events).toEqual([]);
   });
 
   it("P10: is one of 256 at most; a known one may always attach again", () => {

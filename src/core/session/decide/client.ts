@@ -3,18 +3,18 @@ import { refusal } from "../../error.ts";
 import { CLIENTS_MAX, SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
 import { type Command, callerStamp, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import type { Session } from "../state.ts";
+import { isRegistered, type Session } from "../state.ts";
 
 /** Registers a client, once more if it is known. An id stays with the user who registered it. */
 export function attach(session: Session, command: Command<"attach">): Decision {
   const { clientId } = command;
   const { sessionId } = session;
   const userId = userOf(command.actor);
-  const known = session.clients.get(clientId);
-  if (known?.userId && known.userId !== userId) {
+  const known = session.clients.has(clientId);
+  if (known && !isRegistered(session, clientId, userId)) {
     return refused(session, refusal("invalid_client_id", { sessionId, clientId }));
   }
-  if (known === undefined && session.clients.size >= CLIENTS_MAX) {
+  if (!known && session.clients.size >= CLIENTS_MAX) {
     return refused(session, refusal("client_limit_exceeded", { limit: CLIENTS_MAX }));
   }
   const draft = new Draft(session, command);
@@ -26,7 +26,8 @@ export function attach(session: Session, command: Command<"attach">): Decision {
 export function detach(session: Session, command: Command<"detach">): Decision {
   const { clientId } = command;
   const draft = new Draft(session, command);
-  if (session.clients.has(clientId)) draft.emit("client_detached", { clientId });
+  const known = isRegistered(session, clientId, userOf(command.actor));
+  if (known) draft.emit("client_detached", { clientId });
   return draft.accept();
 }
 

@@ -1,4 +1,4 @@
-import { refusal, TURN_ERRORS, type TurnErrorCode } from "../../error.ts";
+import { refusal, type TurnErrorCode } from "../../error.ts";
 import { ALLOWLIST_PATTERNS_MAX } from "../../limits.ts";
 import { approvalModeAllowed } from "../../policy/risk.ts";
 import { hasTurn } from "../../status.ts";
@@ -9,7 +9,7 @@ import { created } from "../evolve/instance.ts";
 import type { AskEnd, EndReason, StopReason } from "../reason.ts";
 import type { Creation, Session } from "../state.ts";
 import { displayNameRefusal } from "./setting.ts";
-import { endTurn, pronounce } from "./turn.ts";
+import { endTurn, pronounce, turnError } from "./turn.ts";
 
 export function create(command: Command<"create">): Decision {
   const { sessionId, creation, atMs } = command;
@@ -81,10 +81,6 @@ function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: S
   if (draft.session.ending?.reason === reason && draft.state === "deactivating") return;
   draft.moveTo("inactive", reason);
   closeInstance(draft, reason, stamp);
-}
-
-function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]) {
-  return { type: "turn_error", code, message } as const;
 }
 
 /** Gives every waiting prompt the same verdict, in order. */

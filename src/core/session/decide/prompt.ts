@@ -1,5 +1,5 @@
 import { promptText } from "../../agent-update.ts";
-import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import type { PromptId } from "../../id.ts";
 import {
   IDEMPOTENCY_AGE_MS_MAX,
@@ -16,7 +16,7 @@ import { type CommandResult, stampOf } from "../event.ts";
 import { pendingCount, type Session } from "../state.ts";
 import { isAmount } from "./output.ts";
 import { stopTurn } from "./stop.ts";
-import { beginTurn, pronounce, type Verdict } from "./turn.ts";
+import { beginTurn, pronounce, turnError, type Verdict } from "./turn.ts";
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
@@ -129,7 +129,7 @@ function spoken(text: string) {
 
 function verdictOf({ code, message }: CommandResult): Verdict {
   if (code !== "unknown_command") return { type: "turn_complete", stopReason: "end_turn" };
-  return { type: "turn_error", code, message: message || TURN_ERRORS.unknown_command };
+  return turnError(code, message || undefined);
 }
 
 function notNext(session: Session, promptId: PromptId): Decision {

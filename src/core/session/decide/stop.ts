@@ -1,4 +1,4 @@
-import { type Refusal, refusal, TURN_ERRORS, type TurnErrorCode } from "../../error.ts";
+import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
 import type { AskId, ClientId } from "../../id.ts";
 import { CANCELLED } from "../../policy/ask.ts";
 import { applySessionTransition } from "../../status.ts";
@@ -8,7 +8,7 @@ import { stampOf } from "../event.ts";
 import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
 import { finishEnding } from "./instance.ts";
-import { cancelAsks, endTurn, pronounce, type Verdict } from "./turn.ts";
+import { cancelAsks, endTurn, pronounce, turnError, type Verdict } from "./turn.ts";
 
 /**
  * Tells the running turn to stop. It keeps running until the agent has settled it, so that no
@@ -46,7 +46,7 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
   if (deadline.of === "prompt") {
     const { promptId } = deadline;
     const waiting = session.queue.find((prompt) => prompt.promptId === promptId);
-    if (waiting !== undefined) pronounce(draft, waiting, ended("prompt_deadline_exceeded"));
+    if (waiting !== undefined) pronounce(draft, waiting, turnError("prompt_deadline_exceeded"));
     else if (session.running?.promptId === promptId) stopTurn(draft, "deadline", null);
   } else if (deadline.of === "ask") {
     expireAsk(draft, deadline.requestId);
@@ -86,7 +86,7 @@ const STOPPED: Readonly<Record<StopCause, TurnErrorCode | null>> = {
 function abortUnsettled(draft: Draft) {
   const stopCause = draft.session.running?.stopCause ?? null;
   if (stopCause === null) return;
-  const verdict = ended(STOPPED[stopCause] ?? "cancel_ignored");
+  const verdict = turnError(STOPPED[stopCause] ?? "cancel_ignored");
   endTurn(draft, { verdict, to: "error", cause: "error", asksEnd: "turn_ended", fate: "kept" });
 }
 
@@ -94,7 +94,7 @@ function abortUnsettled(draft: Draft) {
 export function commitRefused(session: Session, command: Command<"commit_refused">): Decision {
   if (session.running?.turnId !== command.turnId) return notOpen(session);
   const draft = new Draft(session, command);
-  settleTurn(draft, ended("snapshot_too_large"));
+  settleTurn(draft, turnError("snapshot_too_large"));
   return draft.accept();
 }
 
@@ -136,7 +136,7 @@ const CANCELLED_TURN: Verdict = { type: "turn_complete", stopReason: "cancelled"
 
 function verdictOfStopped(cause: StopCause | null): Verdict | null {
   const code = cause === null ? null : STOPPED[cause];
-  return code === null ? null : ended(code);
+  return code === null ? null : turnError(code);
 }
 
 function failWithoutTurn(draft: Draft, message: string): Refusal | null {
@@ -150,10 +150,6 @@ function failWithoutTurn(draft: Draft, message: string): Refusal | null {
 
 function settleTurn(draft: Draft, verdict: Verdict) {
   endTurn(draft, { verdict, to: "ready", cause: "verdict", asksEnd: "turn_ended", fate: "kept" });
-}
-
-function ended(code: TurnErrorCode): Verdict {
-  return { type: "turn_error", code, message: TURN_ERRORS[code] };
 }
 
 function notOpen(session: Session): Decision {

@@ -1,4 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../../agent-update.ts";
+import { TURN_ERRORS, type TurnErrorCode } from "../../error.ts";
 import { settle } from "../../ledger.ts";
 import { PROMPT_ECHO_BLOCKS_MAX } from "../../limits.ts";
 import { CANCELLED } from "../../policy/ask.ts";
@@ -36,6 +37,11 @@ export type Verdict =
       readonly message: string;
       readonly errorKind?: string;
     };
+
+/** The verdict of a turn that we ended, in our own words unless somebody knows better. */
+export function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]): Verdict {
+  return { type: "turn_error", code, message };
+}
 
 export interface TurnEnd {
   readonly verdict: Verdict;
