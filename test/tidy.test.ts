@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "../src/core/index.ts";
-import { errorTableFaults } from "./house/error-table.ts";
-import { projectFiles, readText } from "./house/files.ts";
+import { ERRORS, TURN_ERRORS } from "../src/core/error.ts";
+import * as limits from "../src/core/limits.ts";
+import { errorTableFaults, turnErrorTableFaults } from "./house/error-table.ts";
+import { projectFiles, readText, textsUnder } from "./house/files.ts";
+import { isTest } from "./house/layers.ts";
 import { FILE_LINES_MAX, idleTests, lineCount, longFunctions, longLines } from "./house/measure.ts";
+import { unusedNames } from "./house/uses.ts";
 import { emptyNames, hasUnfinishedMark, namesItsMachine } from "./house/words.ts";
 
 const PROMISES = Array.from({ length: 11 }, (_, index) => `P${index + 1}`);
@@ -57,9 +60,33 @@ describe("every file", () => {
   });
 });
 
+describe("the core's lists", () => {
+  const unused = (names: object, definedIn: string) => {
+    const others = [...textsUnder("src")].filter(([path]) => path !== definedIn && !isTest(path));
+    return unusedNames(Object.keys(names), new Map(others));
+  };
+
+  it("have no error code that nobody uses", () => {
+    expect(unused(ERRORS, "core/error.ts")).toEqual([]);
+  });
+
+  it("have no code of turn_error that nobody uses", () => {
+    expect(unused(TURN_ERRORS, "core/error.ts")).toEqual([]);
+  });
+
+  it("P10: have no limit that nobody keeps", () => {
+    expect(unused(limits, "core/limits.ts")).toEqual([]);
+  });
+});
+
 describe("the documentation", () => {
-  it("has each error code with its HTTP status in docs/errors.md, and no others", () => {
+  it("has each error code with its facts in docs/errors.md, and no others", () => {
     expect(errorTableFaults(ERRORS, readText("docs/errors.md"))).toEqual([]);
+  });
+
+  it("has each code of turn_error in docs/errors.md, and no others", () => {
+    const codes = Object.keys(TURN_ERRORS);
+    expect(turnErrorTableFaults(codes, readText("docs/errors.md"))).toEqual([]);
   });
 
   it.each(PROMISES)("makes promise %s in README.md", (promise) => {

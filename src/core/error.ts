@@ -41,7 +41,7 @@ export const ERRORS = {
   idempotency_conflict: row(409, "never", "Validation/IdempotencyKeyReused",
     "This idempotency key was used with another body; choose a new key."),
   prompt_queue_full: row(503, "later", "Session/QueueFull",
-    "{pendingCount} prompts are waiting already, of {limit}; wait for a verdict."),
+    "{pendingCount} of at most {limit} prompts have no verdict yet; wait for one."),
   prompt_not_found: row(404, "never", "Session/PromptNotFound",
     'No waiting or running prompt "{promptId}".'),
   prompt_not_next: row(409, "reread", "Session/PromptNotNext",
@@ -59,7 +59,7 @@ export const ERRORS = {
   ask_limit_exceeded: row(429, "later", "Session/AskLimit",
     "{limit} permission requests are open already; the agent was answered `cancelled`."),
   invalid_ask: row(400, "never", "Validation/InteractionPayloadMismatch",
-    "A permission request needs 1 to {limit} options with distinct, non-empty ids."),
+    "A permission request needs a new id and at most {limit} options, each with an id of its own."),
   invalid_option_id: row(400, "never", "Validation/OptionInvalid",
     'Option "{optionId}" was not offered.'),
   permission_forbidden: row(403, "never", "Session/VoteForbidden",
@@ -104,10 +104,11 @@ export function refusal(code: ErrorCode, details: Details = {}): Refusal {
   return { code, details };
 }
 
-/** The one shape of an error on the wire: `{error, code, …}`, the sentence first. */
+/** The one shape of an error on the wire: `{error, code, …}`, which no detail can displace. */
 export function errorBody({ code, details }: Refusal): Readonly<Record<string, string | number>> {
   const error = ERRORS[code].says.replace(/\{(\w+)\}/g, (_, key) => `${details[key] ?? "?"}`);
-  return { error, code, ...details };
+  const first = { error, code };
+  return { ...first, ...details, ...first };
 }
 
 /** Why a prompt ended in `turn_error`, when we ended it. Agents bring codes of their own. */

@@ -31,15 +31,17 @@ export const ASKS_RESOLVED_MAX = 512;
 /** Options of one ask: more than a person can read is an agent's mistake. */
 export const ASK_OPTIONS_MAX = 64;
 
-/** Registered clients of one session; an id expires 24 h after its last use. */
+/** Registered clients of one session. */
 export const CLIENTS_MAX = 256;
-export const CLIENT_IDLE_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /** Session grants: beyond this a person means "everything" and should choose a profile. */
 export const GRANTS_MAX = 256;
 
 /** An approval key may hold a command line; the specification's figure, in UTF-16 units. */
 export const APPROVAL_KEY_CHARS_MAX = 1_024;
+
+/** Places one tool call may name and still be judged by its keys; beyond it, people look. */
+export const APPROVAL_KEYS_MAX = 256;
 
 /** Patterns of one allowlist; each ask is matched against all of them. */
 export const ALLOWLIST_PATTERNS_MAX = 1_024;

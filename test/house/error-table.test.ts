@@ -1,13 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { errorTableFaults } from "./error-table.ts";
+import { errorTableFaults, turnErrorTableFaults } from "./error-table.ts";
 
-const errors = { session_busy: { status: 409 }, session_not_found: { status: 404 } };
-const busy = "| `session_busy` | 409 | later | A turn is already running. |";
-const notFound = "| `session_not_found` | `404` | never | No such session. |";
+const errors = {
+  session_busy: { status: 409, name: "Session/Busy", retry: "later" },
+  session_not_found: { status: 404, name: "Session/NotFound", retry: "never" },
+};
+const busy = "| `session_busy` | 409 | `Session/Busy` | A turn is running. | later: wait. |";
+const notFound = "| `session_not_found` | `404` | Session/NotFound | None. | never: look. |";
+const closed = "| `turn_error{closed}` | The session was closed. | Nothing. |";
+const crashed = "| `turn_error{crashed}` | The agent ended. | Send it again. |";
 
 describe("the check of the error table", () => {
   it("accepts a page with one right row for each code, whatever else is on it", () => {
-    const page = ["# Errors", "| Code | Status |", "|---|---|", busy, notFound, "`other`"];
+    const page = ["# Errors", "| Code | Status |", "|---|---|", busy, notFound, "`other`", closed];
     expect(errorTableFaults(errors, page.join("\n"))).toEqual([]);
   });
 
@@ -20,7 +25,25 @@ describe("the check of the error table", () => {
       [busy.replace("409", "410"), notFound],
       "session_busy has a row without 409",
     ],
+    ["another name", [busy.replace("/Busy", "/Full"), notFound], "a row without Session/Busy"],
+    ["other advice", [busy.replace("later:", "never:"), notFound], "a row without later:"],
   ])("finds %s", (_what, rows, fault) => {
     expect(errorTableFaults(errors, rows.join("\n"))).toEqual([expect.stringContaining(fault)]);
+  });
+});
+
+describe("the check of the table of turn errors", () => {
+  const codes = ["closed", "crashed"];
+
+  it("accepts a page with one row for each code, whatever else is on it", () => {
+    expect(turnErrorTableFaults(codes, [busy, closed, crashed].join("\n"))).toEqual([]);
+  });
+
+  it.each([
+    ["a code without a row", [closed], "crashed has no row"],
+    ["a row without a code", [closed, crashed, "| `turn_error{x}` |"], "x has a row but is no"],
+    ["two rows for a code", [closed, crashed, closed], "closed has two rows"],
+  ])("finds %s", (_what, rows, fault) => {
+    expect(turnErrorTableFaults(codes, rows.join("\n"))).toEqual([expect.stringContaining(fault)]);
   });
 });

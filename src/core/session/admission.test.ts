@@ -32,7 +32,7 @@ const commandAt = (type: (typeof COMMAND_TYPES)[number], life: Life) => {
 
 describe("the table of what a session may do", () => {
   for (const [where, make] of Object.entries(STANDING)) {
-    it(`holds at \`${where}\`: refusals carry their code, and what is skipped has no effect`, () => {
+    it(`holds at \`${where}\`: refusals carry their code, skipping has no effect`, () => {
       const life = make();
       expect(standing(life.session)).toBe(where);
       for (const type of COMMAND_TYPES) {

@@ -103,5 +103,5 @@ function unregistered(session: Session, { actor }: Command): Decision {
 
 function details(session: Session | null, command: Command, state: Standing) {
   const trigger = command.type === "agent_status" ? command.status : command.type;
-  return { sessionId: session?.sessionId ?? "", state, trigger };
+  return { ...(session && { sessionId: session.sessionId }), state, trigger };
 }

@@ -104,7 +104,7 @@ export class Draft {
 
 type PhaseDetails = Omit<EventData["session_lifecycle"], "event" | "from" | "to">;
 
-export function makeEvent<Type extends EventType>(
+function makeEvent<Type extends EventType>(
   type: Type,
   session: Pick<Session, "sessionId">,
   data: Readonly<EventData[Type]>,

@@ -22,21 +22,26 @@ const IN: Readonly<Record<SessionState, () => Life>> = {
 const same = "same"; // Accepted, and nothing happens.
 const out = "agent_out_of_turn";
 const late = "turn_not_open";
+const idle = "inactive";
+const begin = "activating";
+const ready = "ready";
+const end = "deactivating";
+const error = "error";
 
 /** What the seed's function gives, and what a turn allows of it: the rulings of the design. */
 // biome-ignore format: a table is read by its columns
 const DECIDED: Readonly<Record<AgentStatus, readonly string[]>> = {
-  //                  inactive      activating  ready           running         waiting         deactivating  error
-  created:            ["activating", same,       out,            out,            out,            out,          "activating"],
-  connected:          [out,          "ready",    same,           out,            out,            out,          out],
-  turn_started:       [out,          out,        out,            same,           out,            out,          out],
-  turn_complete:      [late,         late,       late,           "ready",        "ready",        late,         late],
-  turn_error:         [out,          "error",    "error",        "ready",        "ready",        "error",      out],
-  question_requested: [out,          out,        out,            out,            same,           out,          out],
-  approval_resolved:  [out,          out,        out,            same,           out,            out,          out],
-  terminating:        [out,          out,        "deactivating", "deactivating", "deactivating", same,         out],
-  terminated:         [same,         "inactive", "inactive",     "error",        "error",        "inactive",   "inactive"],
-  error:              [same,         "error",    "error",        "error",        "error",        "error",      same],
+  //                   inactive activ. ready  runng. waitg. deact. error
+  created:            [begin,   same,  out,   out,   out,   out,   begin],
+  connected:          [out,     ready, same,  out,   out,   out,   out],
+  turn_started:       [out,     out,   out,   same,  out,   out,   out],
+  turn_complete:      [late,    late,  late,  ready, ready, late,  late],
+  turn_error:         [out,     error, error, ready, ready, error, out],
+  question_requested: [out,     out,   out,   out,   same,  out,   out],
+  approval_resolved:  [out,     out,   out,   same,  out,   out,   out],
+  terminating:        [out,     out,   end,   end,   end,   same,  out],
+  terminated:         [same,    idle,  idle,  error, error, idle,  idle],
+  error:              [same,    error, error, error, error, error, same],
 };
 
 describe("P4: an agent's status", () => {

@@ -8,7 +8,7 @@ import { type SessionEvent, type Stamp, stampOf } from "../event.ts";
 import { created } from "../evolve/instance.ts";
 import type { AskEnd, EndReason, StopReason } from "../reason.ts";
 import type { Creation, Session } from "../state.ts";
-import { displayNameRefusal } from "./setting.ts";
+import { displayNameRefusal, trustGate } from "./setting.ts";
 import { endTurn, pronounce, turnError } from "./turn.ts";
 
 export function create(command: Command<"create">): Decision {
@@ -30,7 +30,7 @@ function creationRefusal({ securityMode, allowlist, approvalMode, displayName }:
   const misplaced = allowlist.length > 0 && securityMode !== "allowlist";
   const bad = allowlist.length > ALLOWLIST_PATTERNS_MAX || allowlist.includes("");
   if (misplaced || bad) return refusal("invalid_allowlist", { limit: ALLOWLIST_PATTERNS_MAX });
-  if (!approvalModeAllowed(approvalMode, securityMode)) return refusal("trust_gate");
+  if (!approvalModeAllowed(approvalMode, securityMode)) return trustGate();
   return displayNameRefusal(displayName ?? "");
 }
 
@@ -56,7 +56,9 @@ const ENDS_TURN: Readonly<Record<StopReason, TurnErrorCode | null>> = {
 export function stop(session: Session, command: Command<"stop">): Decision {
   if (session.ending !== null) return unchanged(session);
   const code = ENDS_TURN[command.reason];
-  if (session.running !== null && code === null) return refused(session, refusal("session_busy"));
+  if (session.running !== null && code === null) {
+    return refused(session, refusal("session_busy", { sessionId: session.sessionId }));
+  }
   const draft = new Draft(session, command);
   takeDown(draft, command.reason, code ?? "daemon_shutdown", {});
   return draft.accept();

@@ -146,7 +146,10 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
   } else if (session.running?.promptId === promptId) {
     stopTurn(draft, "client", clientOf(command.actor));
   } else {
-    return refused(session, refusal("prompt_not_found", { promptId }));
+    return refused(
+      session,
+      refusal("prompt_not_found", { sessionId: session.sessionId, promptId }),
+    );
   }
   return draft.accept(promptId);
 }

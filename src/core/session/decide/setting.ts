@@ -47,7 +47,7 @@ export function model(session: Session, command: Command<"model">): Decision {
 export function approvalMode(session: Session, command: Command<"approval_mode">): Decision {
   const { mode: next, persisted } = command;
   if (!approvalModeAllowed(next, session.fixed.securityMode)) {
-    return refused(session, refusal("trust_gate"));
+    return refused(session, trustGate());
   }
   const draft = new Draft(session, command);
   const previous = session.chosen.approvalMode;
@@ -55,6 +55,10 @@ export function approvalMode(session: Session, command: Command<"approval_mode">
     draft.emit("approval_mode_changed", { previous, next, persisted }, callerStamp(command.actor));
   }
   return draft.accept();
+}
+
+export function trustGate(): Refusal {
+  return refusal("trust_gate", { errorKind: "auth_env_error" });
 }
 
 /** Reported by whoever runs the sandbox; the session only keeps and shows it. */

@@ -72,7 +72,8 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   pronounce(draft, running, end.verdict);
   settleCredits(draft, stamp);
   const { to, cause } = end;
-  if (to === "ready") draft.moveTo("running", cause, { stamp }); // `waiting` has no edge to `ready`.
+  // `waiting` has no edge to `ready`, so a verdict there takes two steps.
+  if (to === "ready") draft.moveTo("running", cause, { stamp });
   draft.moveTo(to, cause, { stamp: end.stamp ?? stamp });
   if (end.fate === "kept") draft.enter("SessionPersisted", { turnId }, stamp);
 }

@@ -1,3 +1,4 @@
+import type { LifecycleEvent } from "../../lifecycle.ts";
 import { approvalMeaning } from "../../policy/risk.ts";
 import { hasTurn } from "../../status.ts";
 import { EMPTY_TURN, resetTurnState } from "../../turn.ts";
@@ -72,18 +73,24 @@ export function statusChanged(session: Session, event: SessionEvent<"session_sta
 }
 
 export function phaseChanged(session: Session, event: SessionEvent<"session_lifecycle">): Session {
-  const { to: phase } = event.data;
-  switch (event.data.event) {
-    case "SessionTurnStart":
-      return turnStarted({ ...session, phase }, event);
-    case "SessionResumeStarted":
-      return { ...session, phase, closed: false };
-    case "SessionClosed":
-      return { ...session, phase, ending: null };
-    default:
-      return { ...session, phase };
-  }
+  const { event: name, to: phase } = event.data;
+  return BESIDES[name]({ ...session, phase }, event);
 }
+
+type Beside = (session: Session, event: SessionEvent<"session_lifecycle">) => Session;
+
+const nothing: Beside = (session) => session;
+
+/** What a lifecycle event changes besides the phase. */
+const BESIDES: Readonly<Record<LifecycleEvent, Beside>> = {
+  SessionStarted: nothing,
+  SessionTurnStart: turnStarted,
+  SessionTurnEnd: nothing,
+  SessionPersisted: nothing,
+  SessionResumeStarted: (session) => ({ ...session, closed: false }),
+  SessionResumed: nothing,
+  SessionClosed: (session) => ({ ...session, ending: null }),
+};
 
 function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">): Session {
   const { turnId, promptId } = event.data;
