@@ -102,6 +102,11 @@ const ADDITIONS: readonly Addition[] = [
     places: ["policy/risk.ts: MEANINGS"],
   },
   {
+    what: "a security mode",
+    edits: [["policy/risk.ts", "type SecurityMode = ", 'type SecurityMode = "paused" | ']],
+    places: ["policy/gate.ts: MODE_SAYS"],
+  },
+  {
     what: "an autonomy profile",
     edits: [["policy/risk.ts", "type AutonomyProfile = ", 'type AutonomyProfile = "paused" | ']],
     places: ["policy/risk.ts: REACH"],

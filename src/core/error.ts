@@ -73,7 +73,7 @@ export const ERRORS = {
   invalid_metadata: row(400, "never", "Validation/MetadataInvalid",
     "A display name has at most {limit} characters and no control characters."),
   invalid_allowlist: row(400, "never", "Validation/AllowlistInvalid",
-    "An allowlist has at most {limit} non-empty patterns, and needs mode allowlist."),
+    "An allowlist has at most {limit} patterns, none empty or too long, and needs mode allowlist."),
   model_switch_failed: row(500, "later", "ProviderCapability/ModelSwitchFailed",
     'The agent did not take model "{requestedModelId}": {reason}'),
   insufficient_credits: row(402, "later", "Session/InsufficientCredits",

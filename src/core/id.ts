@@ -10,20 +10,20 @@ export type AskId = Id<"ask">;
 export type ClientId = Id<"client">;
 export type UserId = Id<"user">;
 
-export const parseSessionId = parser<SessionId>();
-export const parsePromptId = parser<PromptId>();
-export const parseTurnId = parser<TurnId>();
-export const parseAskId = parser<AskId>();
-export const parseClientId = parser<ClientId>();
-export const parseUserId = parser<UserId>();
+/** The wire's rule for client ids: safe in headers and logs. */
+const PLAIN = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The wire's rule for client ids, which every id of ours obeys too: safe in paths and logs. */
-const ID_PATTERN = /^[A-Za-z0-9._:-]{1,128}$/;
+/** Ids of our own are safe in paths too, so the two names that every folder has are left out. */
+const PATH_SAFE = /^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,128}$/;
 
-function parser<Kind extends string>() {
-  return (text: string): Kind | null => (isId<Kind>(text) ? text : null);
-}
+export const parseSessionId = parser<SessionId>(PATH_SAFE);
+export const parsePromptId = parser<PromptId>(PATH_SAFE);
+export const parseTurnId = parser<TurnId>(PATH_SAFE);
+export const parseAskId = parser<AskId>(PATH_SAFE);
+export const parseClientId = parser<ClientId>(PLAIN);
+export const parseUserId = parser<UserId>(PATH_SAFE);
 
-function isId<Kind extends string>(text: string): text is Kind {
-  return ID_PATTERN.test(text);
+function parser<Kind extends string>(rule: RegExp) {
+  const isKind = (text: string): text is Kind => rule.test(text);
+  return (text: string): Kind | null => (isKind(text) ? text : null);
 }

@@ -115,8 +115,8 @@ export interface Settlement {
 }
 
 /**
- * Closes a reservation, the same for every way a turn can end: what the agent reported is
- * charged, the rest is released, and an agent that reported nothing has cost nothing.
+ * Closes a reservation, the same for every way a turn can end: what was spent is charged, the
+ * rest is released. An agent that reported nothing has cost what its price sets for any turn.
  */
 export function settle({ reservedMicro, spentMicro }: CreditReservation): Settlement {
   return {

@@ -39,12 +39,17 @@ export function costMicro(price: Price | null, tokens: TokenUsage): number {
 
 export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cachedRead: a.cachedRead + b.cachedRead,
-    cachedWrite: a.cachedWrite + b.cachedWrite,
-    thought: a.thought + b.thought,
+    input: addCounts(a.input, b.input),
+    output: addCounts(a.output, b.output),
+    cachedRead: addCounts(a.cachedRead, b.cachedRead),
+    cachedWrite: addCounts(a.cachedWrite, b.cachedWrite),
+    thought: addCounts(a.thought, b.thought),
   };
+}
+
+/** A total stops at its limit, so that a sum of counts is a count whatever agents claim. */
+function addCounts(a: number, b: number): number {
+  return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }
 
 /** Counts from outside are believed only if they can be counted with exactly. */

@@ -53,7 +53,7 @@ type Opinion = "allow" | "refuse" | "ask" | null;
 
 const GATES: readonly (readonly [Gate, (facts: AskFacts) => Opinion])[] = [
   ["workflow", ({ workflow }) => WORKFLOW_SAYS[workflow ?? "none"]],
-  ["security_mode", securityModeSays],
+  ["security_mode", (facts) => MODE_SAYS[facts.securityMode](facts)],
   ["grant", ({ grants, keys, tier }) => (granted(grants, keys, tier) ? "allow" : null)],
   [
     "autonomy_profile",
@@ -68,17 +68,18 @@ const WORKFLOW_SAYS: Readonly<Record<"approve" | "deny" | "defer" | "none", Opin
   none: null,
 };
 
-function securityModeSays({ securityMode, keys, allowlist }: AskFacts): Opinion {
-  if (securityMode === "yolo") return "allow";
-  if (securityMode === "ask") return null;
-  return allowlisted(keys, allowlist) ? "allow" : "refuse";
-}
+const MODE_SAYS: Readonly<Record<SecurityMode, (facts: AskFacts) => Opinion>> = {
+  ask: () => null,
+  allowlist: ({ keys, allowlist }) => (allowlisted(keys, allowlist) ? "allow" : "refuse"),
+  yolo: () => "allow",
+};
 
 function granted(grants: AskFacts["grants"], keys: readonly string[], tier: RiskTier): boolean {
-  return keys.every((key) => {
+  const covered = (key: string) => {
     const grant = grants.get(key);
     return grant !== undefined && covers(grant, tier);
-  });
+  };
+  return keys.length > 0 && keys.every(covered);
 }
 
 function allowed(gate: Gate, options: readonly AskOption[]): GateRuling {

@@ -1,5 +1,5 @@
 import { refusal, type TurnErrorCode } from "../../error.ts";
-import { ALLOWLIST_PATTERNS_MAX } from "../../limits.ts";
+import { ALLOWLIST_PATTERNS_MAX, APPROVAL_KEY_CHARS_MAX } from "../../limits.ts";
 import { approvalModeAllowed } from "../../policy/risk.ts";
 import { hasTurn } from "../../status.ts";
 import { type Command, callerStamp } from "../command.ts";
@@ -28,11 +28,13 @@ export function create(command: Command<"create">): Decision {
 
 function creationRefusal({ securityMode, allowlist, approvalMode, displayName }: Creation) {
   const misplaced = allowlist.length > 0 && securityMode !== "allowlist";
-  const bad = allowlist.length > ALLOWLIST_PATTERNS_MAX || allowlist.includes("");
+  const bad = allowlist.length > ALLOWLIST_PATTERNS_MAX || !allowlist.every(isPattern);
   if (misplaced || bad) return refusal("invalid_allowlist", { limit: ALLOWLIST_PATTERNS_MAX });
   if (!approvalModeAllowed(approvalMode, securityMode)) return trustGate();
   return displayNameRefusal(displayName ?? "");
 }
+
+const isPattern = ({ length }: string) => length > 0 && length <= APPROVAL_KEY_CHARS_MAX;
 
 /** Brings a closed session back; for one that is still there it means nothing. */
 export function resume(session: Session, command: Command<"resume">): Decision {

@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import { ERRORS, type ErrorCode, errorBody, refusal, TURN_ERRORS } from "./error.ts";
+
+/** Copied by hand from the wire reference (section 11), the specifications and the rulings. */
+const EXPECTED = `
+  session_not_found          404 never  Session/NoSnapshot
+  session_closing            404 never  Session/Closing
+  session_id_conflict        409 never  Session/IdConflict
+  session_busy               409 later  ExtensionHost/ConcurrentTurnForbidden
+  session_not_ready          409 later  Session/NotReady
+  illegal_transition         409 never  Session/IllegalTransition
+  agent_out_of_turn          502 never  Session/AgentOutOfTurn
+  turn_not_open              409 never  Session/TurnNotOpen
+  no_turn_running            409 never  Session/NoTurn
+  invalid_prompt             400 never  Validation/InputInvalid
+  invalid_deadline_ms        400 never  Validation/TimeoutMsInvalid
+  invalid_idempotency_key    400 never  Validation/IdempotencyKeyInvalid
+  idempotency_conflict       409 never  Validation/IdempotencyKeyReused
+  prompt_queue_full          503 later  Session/QueueFull
+  prompt_not_found           404 never  Session/PromptNotFound
+  prompt_not_next            409 reread Session/PromptNotNext
+  steer_limit_exceeded       429 later  Session/SteerLimit
+  invalid_client_id          400 never  Validation/ClientIdInvalid
+  client_limit_exceeded      429 later  Session/ClientLimit
+  ask_not_found              404 never  Session/AskNotFound
+  ask_already_resolved       404 never  Session/InteractionAlreadyAnswered
+  ask_limit_exceeded         429 later  Session/AskLimit
+  invalid_ask                400 never  Validation/InteractionPayloadMismatch
+  invalid_option_id          400 never  Validation/OptionInvalid
+  permission_forbidden       403 never  Session/VoteForbidden
+  cancel_sentinel_collision  500 never  Validation/SentinelCollision
+  grant_not_found            404 never  Session/GrantNotFound
+  trust_gate                 403 never  Session/TrustGate
+  invalid_metadata           400 never  Validation/MetadataInvalid
+  invalid_allowlist          400 never  Validation/AllowlistInvalid
+  model_switch_failed        500 later  ProviderCapability/ModelSwitchFailed
+  insufficient_credits       402 later  Session/InsufficientCredits
+  invalid_amount             400 never  Validation/AmountInvalid
+  ledger_conflict            409 never  Session/LedgerConflict
+  reservation_not_open       409 never  Session/ReservationNotOpen
+`;
+
+const rows = EXPECTED.trim()
+  .split("\n")
+  .map((line) => line.trim().split(/ +/));
+
+describe("the table of errors", () => {
+  it("has exactly these codes, each with its status, advice and name", () => {
+    const actual = Object.entries(ERRORS).map(([code, { status, retry, name }]) => {
+      return [code, `${status}`, retry, name];
+    });
+    expect(actual).toEqual(rows);
+  });
+
+  it("gives every code a name of its own", () => {
+    const names = Object.values(ERRORS).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(Object.entries(ERRORS))("says of %s something that a person can read", (_code, row) => {
+    expect(row.says).toMatch(/^[A-Z{']/);
+    expect(row.says.length).toBeLessThanOrEqual(100);
+    expect(row.says.replaceAll(/\{\w+\}/g, "")).not.toMatch(/[{}]/);
+  });
+
+  it("advises another try only for what time can mend, and never for a caller's mistake", () => {
+    const later = Object.values(ERRORS).filter(({ retry }) => retry === "later");
+    expect(later.filter(({ status }) => status === 400 || status === 404)).toEqual([]);
+  });
+});
+
+describe("a refusal", () => {
+  it("is a value with a code and its details", () => {
+    expect(refusal("session_busy")).toEqual({ code: "session_busy", details: {} });
+    expect(refusal("prompt_not_found", { promptId: "p" })).toEqual({
+      code: "prompt_not_found",
+      details: { promptId: "p" },
+    });
+  });
+});
+
+describe("the body of an error", () => {
+  it.each<[ErrorCode, Record<string, string | number>, string]>([
+    ["session_not_found", { sessionId: "s" }, 'No session with id "s"'],
+    [
+      "invalid_client_id",
+      { clientId: "c", sessionId: "s" },
+      'Client id "c" is not registered for session s',
+    ],
+    ["ask_not_found", { sessionId: "s" }, "No pending permission request for session"],
+    [
+      "prompt_queue_full",
+      { sessionId: "s", limit: 5, pendingCount: 5 },
+      "5 of at most 5 prompts have no verdict yet; wait for one.",
+    ],
+    [
+      "insufficient_credits",
+      { neededMicro: 10, availableMicro: -3 },
+      "This needs 10 micro-credits, -3 are left; top up and retry.",
+    ],
+    [
+      "ledger_conflict",
+      { turnId: "t", kind: "charge", n: 0 },
+      "Entry (t, charge, 0) exists already with another amount.",
+    ],
+  ])("of %s is its sentence, its code, and the details %j", (code, details, error) => {
+    expect(errorBody(refusal(code, details))).toEqual({ error, code, ...details });
+  });
+
+  it("begins with the sentence and the code", () => {
+    const body = errorBody(refusal("prompt_not_found", { promptId: "p" }));
+    expect(Object.keys(body)).toEqual(["error", "code", "promptId"]);
+  });
+
+  it("keeps its sentence and its code whatever the details are called", () => {
+    const body = errorBody(refusal("session_busy", { error: "no", code: "no", hint: "yes" }));
+    expect(body).toEqual({ error: ERRORS.session_busy.says, code: "session_busy", hint: "yes" });
+    expect(Object.keys(body)).toEqual(["error", "code", "hint"]);
+  });
+
+  it("shows a gap in the sentence as a question mark, never as undefined", () => {
+    expect(errorBody(refusal("prompt_not_found"))).toEqual({
+      error: 'No waiting or running prompt "?".',
+      code: "prompt_not_found",
+    });
+  });
+
+  it("puts details in as they are, even those that look like gaps or replacements", () => {
+    const details = { clientId: "{sessionId}", sessionId: "$& $1 $$" };
+    expect(errorBody(refusal("invalid_client_id", details)).error).toBe(
+      'Client id "{sessionId}" is not registered for session $& $1 $$',
+    );
+  });
+});
+
+describe("the reasons for which we end a turn", () => {
+  it("are the wire's and ours, each with a sentence for people", () => {
+    expect(TURN_ERRORS).toEqual({
+      channel_closed: "The agent exited during the turn.",
+      session_closed: "The session was closed.",
+      session_killed: "The session was ended by the server.",
+      daemon_shutdown: "The server is shutting down.",
+      prompt_deadline_exceeded: "The prompt's deadline passed.",
+      cancel_ignored: "The agent did not stop when it was told to, and was ended.",
+      budget_exhausted: "The credits for this turn are used up.",
+      turn_too_large: "The turn grew past its size limit.",
+      snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
+      agent_unavailable: "The agent could not be started.",
+      unknown_command: "There is no such command.",
+      SERVER_RESTART: "The session was interrupted by a server restart.",
+      STORE_FAILURE: "The session was interrupted by a failure of its store.",
+    });
+  });
+});
