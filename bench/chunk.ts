@@ -27,6 +27,7 @@ const CREATION: Creation = {
   approvalMode: "default",
   displayName: null,
   autonomyProfile: null,
+  budgetMicro: null,
 };
 
 /** How long each slice of the last measured turn took, first to last. */
@@ -49,7 +50,7 @@ export const textChunk: Trial = {
 
 function decideChunks(): number {
   let session = sessionInTurn();
-  const actor = { kind: "agent" } as const;
+  const actor = { kind: "agent", activation: 1 } as const;
   sliceMs = [];
   for (let slice = 0; slice < CHUNKS / SLICE; slice += 1) {
     const startedMs = performance.now();
@@ -99,7 +100,8 @@ function sessionInTurn(): Session | null {
   const connected = { status: "connected", agentSessionId: null, context: "new" } as const;
   const content = [{ type: "text", text: "go" }];
   const start = { turnId, reservedMicro: 0, price: null };
-  const prompt = { promptId, content, deadlineAtMs: null, idempotency: null, start };
+  const plain = { deadlineAtMs: null, idempotency: null, lastEventId: 0, params: null, echo: true };
+  const prompt = { promptId, content, ...plain, start };
   let { session } = decide(null, { type: "create", ...server, sessionId, creation: CREATION });
   session = decide(session, { type: "activate", ...server }).session;
   session = decide(session, { type: "agent_status", ...server, ...connected }).session;

@@ -19,8 +19,11 @@ const EXPECTED = `
   prompt_queue_full          503 later  Session/QueueFull
   prompt_not_found           404 never  Session/PromptNotFound
   prompt_not_next            409 reread Session/PromptNotNext
+  prompt_id_conflict         409 never  Session/PromptIdConflict
   steer_limit_exceeded       429 later  Session/SteerLimit
   invalid_client_id          400 never  Validation/ClientIdInvalid
+  client_id_required         403 never  Validation/ClientIdRequired
+  actor_not_allowed          403 never  Session/ActorNotAllowed
   client_limit_exceeded      429 later  Session/ClientLimit
   ask_not_found              404 never  Session/AskNotFound
   ask_already_resolved       404 never  Session/InteractionAlreadyAnswered
@@ -31,9 +34,29 @@ const EXPECTED = `
   cancel_sentinel_collision  500 never  Validation/SentinelCollision
   grant_not_found            404 never  Session/GrantNotFound
   trust_gate                 403 never  Session/TrustGate
+  shell_not_found            404 never  Session/ShellNotFound
+  shell_limit_exceeded       429 later  Session/ShellLimit
   invalid_metadata           400 never  Validation/MetadataInvalid
+  workspace_mismatch         400 never  Validation/WorkspaceMismatch
   invalid_allowlist          400 never  Validation/AllowlistInvalid
   model_switch_failed        500 later  ProviderCapability/ModelSwitchFailed
+  session_locked             409 later  Session/Locked
+  writer_lost                409 reread Session/WriterLost
+  stale_revision             409 reread Session/StaleRevision
+  event_gap                  409 reread Session/EventGap
+  snapshot_too_large         413 never  Session/SnapshotTooLarge
+  resume_mismatch            409 never  Session/ResumeMismatch
+  session_corrupt            500 never  Session/ManifestDrift
+  store_unavailable          503 later  Session/StoreUnavailable
+  invalid_manifest           400 never  Validation/ManifestShapeInvalid
+  invalid_store_input        400 never  Validation/StoreInputInvalid
+  invalid_store_config       400 never  Validation/ConfigSchemaViolation
+  store_cardinality          500 never  Validation/CardinalityMismatch
+  secret_leak                400 never  Session/SecretLeak
+  journal_conflict           409 never  Session/JournalConflict
+  document_conflict          409 reread Session/DocumentConflict
+  blob_not_found             404 never  Session/BlobNotFound
+  invalid_cursor             400 never  Validation/CursorInvalid
   insufficient_credits       402 later  Session/InsufficientCredits
   invalid_amount             400 never  Validation/AmountInvalid
   ledger_conflict            409 never  Session/LedgerConflict

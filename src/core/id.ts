@@ -9,6 +9,8 @@ export type TurnId = Id<"turn">;
 export type AskId = Id<"ask">;
 export type ClientId = Id<"client">;
 export type UserId = Id<"user">;
+export type TenantId = Id<"tenant">;
+export type ShellId = Id<"shell">;
 
 /** The wire's rule for client ids: safe in headers and logs. */
 const PLAIN = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -22,6 +24,8 @@ export const parseTurnId = parser<TurnId>(PATH_SAFE);
 export const parseAskId = parser<AskId>(PATH_SAFE);
 export const parseClientId = parser<ClientId>(PLAIN);
 export const parseUserId = parser<UserId>(PATH_SAFE);
+export const parseTenantId = parser<TenantId>(PATH_SAFE);
+export const parseShellId = parser<ShellId>(PATH_SAFE);
 
 function parser<Kind extends string>(rule: RegExp) {
   const isKind = (text: string): text is Kind => rule.test(text);

@@ -16,3 +16,8 @@ export function objectAt(object: JsonObject, key: string): JsonObject | null {
   const value = object[key];
   return isObject(value) ? value : null;
 }
+
+/** What an object really says: ACP lets `null` stand for "as it was". */
+export function withoutNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+}

@@ -1,12 +1,17 @@
 import { type Refusal, refusal } from "./error.ts";
 import type { TurnId } from "./id.ts";
 import { MICRO_CREDITS_MAX } from "./limits.ts";
+import { isCount } from "./price.ts";
 import type { CreditReservation } from "./turn.ts";
 
 /**
  * One tenant's money, in whole micro-credits. The ledger is an append-only journal with the
  * unique key (turnId, kind, n); an account is what its entries add up to. For every turn,
  * reserved = charged + released (P9). A grant stands under its own id in place of a turn's.
+ *
+ * The session's log is the commit point. A slice that the ledger took and no log ever showed, as
+ * when its turn ended meanwhile, is what that turn still holds once it is settled: whoever finds
+ * it releases it, under the next number of `release`.
  */
 export interface LedgerEntry {
   readonly kind: "grant" | "reserve" | "charge" | "release";
@@ -55,14 +60,14 @@ export function postEntry(
   weight: "weighed" | "committed" = "weighed",
 ): Posting {
   const { kind, turnId, n, amountMicro } = entry;
-  if (!Number.isSafeInteger(amountMicro) || amountMicro < 0) return invalidAmount;
+  if (!isCount(amountMicro)) return invalidAmount;
   if (known === amountMicro) return { kind: "repeated" };
   if (known !== null) return refused(refusal("ledger_conflict", { turnId, kind, n }));
   if (kind === "grant") {
     return posted({ ...account, grantedMicro: account.grantedMicro + amountMicro });
   }
   if (kind === "reserve") return reserve(account, entry, weight);
-  return release(account, entry);
+  return take(account, entry);
 }
 
 function reserve(account: Account, entry: LedgerEntry, weight: "weighed" | "committed"): Posting {
@@ -75,8 +80,8 @@ function reserve(account: Account, entry: LedgerEntry, weight: "weighed" | "comm
   return posted(hold(account, entry.turnId, amountMicro));
 }
 
-/** A charge takes from what the turn holds and keeps it; a release only gives it back. */
-function release(account: Account, { kind, turnId, amountMicro }: LedgerEntry): Posting {
+/** Takes from what the turn holds: a charge for good, a release to give it back. */
+function take(account: Account, { kind, turnId, amountMicro }: LedgerEntry): Posting {
   if ((account.openByTurn.get(turnId) ?? 0) < amountMicro) {
     return refused(refusal("reservation_not_open", { turnId }));
   }

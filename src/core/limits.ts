@@ -19,6 +19,21 @@ export const IDEMPOTENCY_AGE_MS_MAX = 24 * 60 * 60 * 1_000;
 /** An idempotency key is a header of the caller's choosing; it is kept, so it is kept short. */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 256;
 
+/** Tokens of one kind that one turn may claim: far beyond any model, and safe to multiply. */
+export const TURN_TOKENS_MAX = 1_000_000_000;
+
+/** Micro-credits per million tokens, or per turn: a million credits, which nobody charges. */
+export const PRICE_MICRO_MAX = 1_000_000_000_000;
+
+/** Names and ids that agents choose and sessions keep: longer ones are cut or not tracked. */
+export const AGENT_NAME_CHARS_MAX = 256;
+
+/** How much of an agent's error a session keeps; the whole is in its event. */
+export const ERROR_MESSAGE_CHARS_MAX = 1_024;
+
+/** Shell commands of clients that run at the same time in one session. */
+export const SHELLS_OPEN_MAX = 16;
+
 /** Messages steered into one turn; the wire's mid-turn queue. */
 export const STEERED_MESSAGES_MAX = 20;
 
@@ -73,3 +88,30 @@ export const REPLAY_JOURNAL_BYTES_MAX = 8 * 1_024 * 1_024;
 
 /** Chunks joined into one entry of the live journal, so that an entry stays quick to show. */
 export const REPLAY_JOURNAL_CHUNKS_JOINED_MAX = 256;
+
+/** One commit of a store: a turn's events, messages and slots together. */
+export const COMMIT_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** One slot; an extension with more to say keeps it in a blob. */
+export const SLOT_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** Slots of one session, those of absent owners included. */
+export const SLOTS_MAX = 1_024;
+
+/** One attachment, skill or persona body. */
+export const BLOB_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** A tenant document is small by definition. */
+export const DOCUMENT_BYTES_MAX = 1_024 * 1_024;
+
+/** Rows of one page of anything; a reader comes back for more. */
+export const PAGE_ROWS_MAX = 1_000;
+
+/** Names of slots, documents and journal entries: they are keys, not texts. */
+export const STORE_NAME_CHARS_MAX = 512;
+
+/** Databases that one thread keeps open; more tenants than that take turns. */
+export const TENANT_DATABASES_OPEN_MAX = 128;
+
+/** Calls that may wait for the store's thread; beyond this the store says that it is busy. */
+export const STORE_CALLS_WAITING_MAX = 100_000;

@@ -119,17 +119,29 @@ describe("the sum of two usages", () => {
   it.each(KINDS)("P10: stays a count: it stops where %s could not be counted exactly", (kind) => {
     const sum = addTokens(tokens({ [kind]: MAX }), tokens({ [kind]: 2 }));
     expect(sum).toEqual(tokens({ [kind]: MAX }));
-    expect(isTokenUsage(sum)).toBe(true);
   });
 });
 
 describe("a count from outside", () => {
   const wrong = [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, MAX + 1];
 
-  it("is believed from nothing to the largest exact number, in every kind", () => {
+  it("is believed from nothing to what one turn can have used, in every kind", () => {
     expect(isTokenUsage(NO_TOKENS)).toBe(true);
     expect(isPrice(PRICE)).toBe(true);
-    for (const kind of KINDS) expect(isTokenUsage(tokens({ [kind]: MAX }))).toBe(true);
+    for (const kind of KINDS) {
+      expect(isTokenUsage(tokens({ [kind]: 1_000_000_000 }))).toBe(true);
+      expect(isTokenUsage(tokens({ [kind]: 1_000_000_001 }))).toBe(false);
+      expect(isPrice(price({ [kind]: 1_000_000_000_000 }))).toBe(true);
+      expect(isPrice(price({ [kind]: 1_000_000_000_001 }))).toBe(false);
+    }
+  });
+
+  it("P9: of the largest turn at the largest price still costs an exact amount", () => {
+    const most = 1_000_000_000;
+    const dear = 1_000_000_000_000;
+    const all = tokens(Object.fromEntries(KINDS.map((kind) => [kind, most])));
+    const rates = price(Object.fromEntries([...KINDS, "perTurn"].map((kind) => [kind, dear])));
+    expect(costMicro(rates, all)).toBe(5 * 1_000_000_000_000_000 + dear);
   });
 
   it.each(wrong)("is not believed if it is %d, whatever it counts", (bad) => {

@@ -1,4 +1,4 @@
-import { MICRO_CREDITS_MAX } from "./limits.ts";
+import { MICRO_CREDITS_MAX, PRICE_MICRO_MAX, TURN_TOKENS_MAX } from "./limits.ts";
 
 /** Tokens of one turn, or of many added up. Zero is what an agent that says nothing reports. */
 export interface TokenUsage {
@@ -48,19 +48,32 @@ export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
 }
 
 /** A total stops at its limit, so that a sum of counts is a count whatever agents claim. */
-function addCounts(a: number, b: number): number {
-  return Math.min(a + b, Number.MAX_SAFE_INTEGER);
+export function addCounts(a: number, b: number): number {
+  return Math.min(a + b, MICRO_CREDITS_MAX);
 }
 
-/** Counts from outside are believed only if they can be counted with exactly. */
+/** What a turn has used so far: an agent's later report never takes back an earlier one. */
+export function mostTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
+  return {
+    input: Math.max(a.input, b.input),
+    output: Math.max(a.output, b.output),
+    cachedRead: Math.max(a.cachedRead, b.cachedRead),
+    cachedWrite: Math.max(a.cachedWrite, b.cachedWrite),
+    thought: Math.max(a.thought, b.thought),
+  };
+}
+
+/** Counts from outside are believed only if one turn can have used so many. */
 export function isTokenUsage(tokens: TokenUsage): boolean {
-  return TOKEN_KINDS.every((kind) => isCount(tokens[kind]));
+  return TOKEN_KINDS.every((kind) => isCount(tokens[kind], TURN_TOKENS_MAX));
 }
 
 export function isPrice(price: Price): boolean {
-  return isTokenUsage(price) && isCount(price.perTurn);
+  const kinds = [...TOKEN_KINDS, "perTurn"] as const;
+  return kinds.every((kind) => isCount(price[kind], PRICE_MICRO_MAX));
 }
 
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0;
+/** A whole number from zero to a limit; money and tokens are nothing else. */
+export function isCount(value: number, max: number = MICRO_CREDITS_MAX): boolean {
+  return Number.isSafeInteger(value) && value >= 0 && value <= max;
 }

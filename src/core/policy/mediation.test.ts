@@ -89,9 +89,9 @@ describe("a mediation policy", () => {
 
 describe("a voter", () => {
   it.each([
-    [clientId, userId, "ada"],
-    [null, userId, "ada"],
-    [clientId, null, "tab-1"],
+    [clientId, userId, "user ada"],
+    [null, userId, "user ada"],
+    [clientId, null, "client tab-1"],
     [null, null, null],
   ])("of client %s and user %s is %s: a user where tokens are in use", (client, user, voter) => {
     expect(voterOf(client, user)).toBe(voter);
@@ -110,8 +110,8 @@ describe("the rules of an ask", () => {
 
   it("count users and not their tabs: ten clients of one user are one voter", () => {
     const tabs = Array.from({ length: 10 }, () => voterOf(clientId, userId) ?? "");
-    const rules = openMediation("consensus", null, [...tabs, "bob"], null);
-    expect(rules.voters).toEqual(["ada", "bob"]);
+    const rules = openMediation("consensus", null, [...tabs, "user bob"], null);
+    expect(rules.voters).toEqual(["user ada", "user bob"]);
     expect(rules.quorum).toBe(2);
   });
 

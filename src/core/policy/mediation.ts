@@ -21,9 +21,13 @@ export interface Mediation {
   readonly quorum: number;
 }
 
-/** Somebody who may vote: a user where tokens are in use, so that ten tabs are one voter. */
+/**
+ * Somebody who may vote: a user where tokens are in use, so that ten tabs are one voter. The word
+ * before the name keeps a client that calls itself like a user from voting in that name.
+ */
 export function voterOf(clientId: ClientId | null, userId: UserId | null): string | null {
-  return userId ?? clientId;
+  if (userId !== null) return `user ${userId}`;
+  return clientId === null ? null : `client ${clientId}`;
 }
 
 export function openMediation(
@@ -39,7 +43,8 @@ export function openMediation(
 /** A majority unless configured; never more than there are voters, never less than one. */
 function quorumOf(configured: number | null, voters: readonly string[]): number {
   const all = Math.max(1, voters.length);
-  const wanted = configured ?? Math.floor(voters.length / 2) + 1;
+  const usable = configured !== null && Number.isSafeInteger(configured);
+  const wanted = usable ? configured : Math.floor(voters.length / 2) + 1;
   return Math.min(all, Math.max(1, wanted));
 }
 

@@ -18,11 +18,20 @@ export type Standing = SessionState | "absent" | "closed" | "closing";
  */
 export type Cell = "yes" | "skip" | ErrorCode;
 
-/** Whether a client that names itself must be registered with the session to give the command. */
-type Caller = "registered" | "anyone";
+/**
+ * Who may give a command. The server may give any of them, because it speaks for operators.
+ *
+ * - `client`: any caller. `registered`: a caller without a name, or with one that this session
+ *   knows. `named`: only with such a name.
+ * - `agent`: the session's present agent.
+ */
+export type Caller = "client" | "registered" | "named" | "agent" | "server";
 
+const cli = "client";
 const reg = "registered";
-const any = "anyone";
+const nam = "named";
+const agt = "agent";
+const srv = "server";
 
 interface Row {
   readonly caller: Caller;
@@ -47,51 +56,53 @@ const calm = "no_turn_running";
 // biome-ignore format: a table is read by its columns
 export const ADMISSION: Readonly<Record<CommandType, Row>> = {
   //                          absnt clsd  inact activ ready runng waitg deact clsng error
-  create:            row(any, yes,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup),
-  resume:            row(any, gone, yes,  yes,  skip, skip, skip, skip, skip, bye,  yes),
-  activate:          row(any, gone, gone, yes,  skip, skip, skip, skip, wait, bye,  yes),
-  stop:              row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  create:            row(cli, yes,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup),
+  resume:            row(cli, gone, yes,  yes,  skip, skip, skip, skip, skip, bye,  yes),
+  activate:          row(srv, gone, gone, yes,  skip, skip, skip, skip, wait, bye,  yes),
+  stop:              row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
   close:             row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
-  recovery:          row(any, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
-  store_failure:     row(any, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+  recovery:          row(srv, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+  store_failure:     row(srv, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
 
-  agent_status:      row(any, rude, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
-  agent_exit:        row(any, rude, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip),
-  agent_unavailable: row(any, skip, skip, yes,  skip, skip, skip, skip, skip, skip, yes),
-  agent_update:      row(any, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
-  usage:             row(any, rude, late, late, late, late, yes,  yes,  late, late, late),
+  agent_status:      row(agt, rude, skip, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+  agent_exit:        row(agt, rude, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip),
+  agent_unavailable: row(srv, skip, skip, yes,  skip, skip, skip, skip, skip, skip, yes),
+  agent_update:      row(agt, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
+  usage:             row(agt, rude, late, late, late, late, yes,  yes,  late, late, late),
 
   prompt:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
-  begin_turn:        row(any, gone, gone, wait, wait, yes,  busy, busy, wait, bye,  wait),
-  command_result:    row(any, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
+  begin_turn:        row(srv, gone, gone, wait, wait, yes,  busy, busy, wait, bye,  wait),
+  command_result:    row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   remove_prompt:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   steer:             row(reg, gone, gone, calm, calm, calm, yes,  yes,  calm, bye,  calm),
   cancel:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
-  reserve_slice:     row(any, late, late, late, late, late, yes,  yes,  late, late, late),
-  deadline_passed:   row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
-  limit_passed:      row(any, late, late, late, late, late, yes,  yes,  late, late, late),
-  commit_refused:    row(any, late, late, late, late, late, yes,  yes,  late, late, late),
+  reserve_slice:     row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
+  deadline_passed:   row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  limit_passed:      row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
+  commit_refused:    row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
 
-  ask:               row(any, rude, rude, rude, rude, rude, yes,  yes,  rude, rude, rude),
-  vote:              row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  ask:               row(agt, rude, rude, rude, rude, rude, yes,  yes,  rude, rude, rude),
+  vote:              row(cli, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   revoke_grant:      row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
 
   metadata:          row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   model:             row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   approval_mode:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
-  sandbox:           row(any, gone, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  sandbox:           row(agt, gone, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
   reload_skills:     row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   reload_persona:    row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   change_agent:      row(reg, gone, gone, yes,  wait, yes,  busy, busy, wait, bye,  yes),
+  change_cwd:        row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
+  set_budget:        row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
 
-  attach:            row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
-  detach:            row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
-  client_expiry:     row(any, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
-  shell_started:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
-  shell_output:      row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
-  shell_result:      row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  attach:            row(cli, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  detach:            row(cli, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  client_expiry:     row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  shell_started:     row(nam, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  shell_output:      row(srv, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+  shell_result:      row(srv, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
 
-  announce:          row(any, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
+  announce:          row(srv, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
 };
 
 export function standing(session: Session | null): Standing {

@@ -3,10 +3,9 @@ import { MEDIATION_POLICIES } from "../policy/mediation.ts";
 import { APPROVAL_MODES } from "../policy/risk.ts";
 import { NO_TOKENS } from "../price.ts";
 import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
-import { COMMAND_TYPES } from "./admission.ts";
+import { ADMISSION, COMMAND_TYPES } from "./admission.ts";
 import type { Actor, AgentStatusReport, Command, CommandData, CommandType } from "./command.ts";
 import {
-  AGENT,
   askId,
   CREATION,
   client,
@@ -17,6 +16,7 @@ import {
   promptId,
   SERVER,
   sessionId,
+  shellId,
   turnId,
 } from "./life.fixture.ts";
 import { STOP_REASONS } from "./reason.ts";
@@ -66,11 +66,20 @@ export function commandFor(life: Life, intent: Intent, step: number): Command {
   const { pick, odd } = intent;
   const type = intent.type === "sensible" ? one(SENSIBLE[life.state], pick) : intent.type;
   const data = COMMANDS[type]({ life, pick, odd, step });
-  const actor = ACTORS[pick % ACTORS.length] ?? SERVER;
+  const actor = pick % 11 === 0 ? one(ACTORS, pick >> 3) : usualCaller(life, type, pick);
   return { type, atMs: step * 1_000, actor, ...data } as Command;
 }
 
-const ACTORS: readonly Actor[] = [SERVER, AGENT, client(null), client("c1"), client("c2")];
+const CLIENTS = [client(null), client("c1"), client("c2")] as const;
+const ACTORS = [SERVER, { kind: "agent", activation: 0 }, ...CLIENTS] as const;
+
+/** Whoever would give such a command; the odd one out is somebody else. */
+function usualCaller(life: Life, type: CommandType, pick: number): Actor {
+  const { caller } = ADMISSION[type];
+  if (caller === "server") return SERVER;
+  const activation = life.session?.activation ?? 0;
+  return caller === "agent" ? { kind: "agent", activation } : one(CLIENTS, pick >> 2);
+}
 
 interface Situation {
   readonly life: Life;
@@ -157,17 +166,25 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   reload_skills: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
   reload_persona: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
   change_agent: ({ odd }) => ({ to: odd ? "echo" : "chat" }),
+  change_cwd: ({ odd, pick }) => ({ to: odd ? `/workspace/${pick % 2}` : "/elsewhere" }),
+  set_budget: ({ odd, pick }) => ({ budgetMicro: odd ? pick : null }),
 
-  attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
+  attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2"), present: [] }),
   detach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
   client_expiry: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
-  shell_started: () => ({ command: "ls", cwd: "/workspace" }),
-  shell_output: ({ pick }) => ({ output: `line ${pick}\n` }),
-  shell_result: ({ odd }) => ({
+  shell_started: ({ step, pick }) => ({
+    shellId: shellId(`sh${step}`),
     command: "ls",
-    exitCode: odd ? 0 : null,
+    cwd: "/workspace",
+    idempotency: pick % 4 === 0 ? { key: `k${pick % 3}`, hash: `${pick % 2}` } : null,
+  }),
+  shell_output: (at) => ({ shellId: someShell(at), output: `line ${at.pick}\n` }),
+  shell_result: (at) => ({
+    shellId: someShell(at),
+    command: "ls",
+    exitCode: at.odd ? 0 : null,
     signal: null,
-    aborted: !odd,
+    aborted: !at.odd,
     output: "a.ts\n",
   }),
 
@@ -197,6 +214,10 @@ function someAsk({ life, pick }: Situation) {
   const open = life.session?.connection.turn.deferredInteractiveMessage ?? new Map();
   const known = [...open.keys(), ...(life.session?.resolvedAsks.keys() ?? [])];
   return known[pick % (known.length + 1)] ?? askId("a-unknown");
+}
+
+function someShell({ life, pick }: Situation) {
+  return [...(life.session?.shells.keys() ?? [])][pick % 3] ?? shellId("sh-unknown");
 }
 
 /** Ids are fresh at every step, as the server mints them; a key may come back. */

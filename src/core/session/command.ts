@@ -1,5 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
-import type { AskId, ClientId, PromptId, SessionId, TurnId, UserId } from "../id.ts";
+import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
 import type { WorkflowOpinion } from "../policy/gate.ts";
@@ -68,13 +68,15 @@ export interface CommandData {
   reload_skills: { hash: string; difference: string };
   reload_persona: { hash: string; difference: string };
   change_agent: { to: string };
+  change_cwd: { to: string };
+  set_budget: { budgetMicro: number | null };
 
   // Clients and their shell
-  attach: { clientId: ClientId };
+  attach: { clientId: ClientId; present: readonly ClientId[] };
   detach: { clientId: ClientId };
   client_expiry: { clientId: ClientId };
-  shell_started: { command: string; cwd: string };
-  shell_output: { output: string };
+  shell_started: { shellId: ShellId; command: string; cwd: string; idempotency: Idempotency };
+  shell_output: { shellId: ShellId; output: string };
   shell_result: ShellResult;
 
   announce: { announcement: Announcement };
@@ -98,14 +100,27 @@ export type Actor =
       /** Whether the caller's socket ends on this machine; only `local-only` votes ask. */
       readonly loopback: boolean;
     }
-  | { readonly kind: "agent" }
+  | {
+      readonly kind: "agent";
+      /** Which of the session's agents: an earlier one's late word is not the present one's. */
+      readonly activation: number;
+    }
   | { readonly kind: "server" };
+
+/** A key of the caller's choosing, and a hash of what it stands for. */
+export type Idempotency = { readonly key: string; readonly hash: string } | null;
 
 export interface NewPrompt {
   readonly promptId: PromptId;
   readonly content: readonly ContentBlock[];
   readonly deadlineAtMs: number | null;
-  readonly idempotency: { readonly key: string; readonly hash: string } | null;
+  readonly idempotency: Idempotency;
+  /** The session's last event before this, from which the caller reads on. */
+  readonly lastEventId: number;
+  /** What else goes into the agent's prompt request, such as `_meta`. */
+  readonly params: JsonObject | null;
+  /** False for retries and continuations, which other clients have seen already. */
+  readonly echo: boolean;
 }
 
 /** What a turn needs to begin: its id, and credits that the ledger has already set aside. */
@@ -144,6 +159,8 @@ export interface NewAsk {
   readonly requestId: AskId;
   readonly kind: AskKind;
   readonly toolCall: JsonObject;
+  /** What the agent said of the call before: an ask may name it and say no more. */
+  readonly known: JsonObject;
   readonly options: readonly AskOption[];
   readonly workflow: WorkflowOpinion;
   readonly policy: MediationPolicy;

@@ -1,6 +1,6 @@
-import { refusal } from "../error.ts";
-import { ADMISSION, type Standing, standing } from "./admission.ts";
-import { type Command, type CommandType, clientOf, userOf } from "./command.ts";
+import { type Refusal, refusal } from "../error.ts";
+import { ADMISSION, type Caller, type Standing, standing } from "./admission.ts";
+import type { Command, CommandType } from "./command.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
 import * as client from "./decide/client.ts";
@@ -23,10 +23,35 @@ export function decide(session: Session | null, command: Command): Decision {
   const cell = cells[where];
   if (cell === "skip") return unchanged(session);
   if (cell !== "yes") return refused(session, refusal(cell, details(session, command, where)));
+  const why = callerRefusal(session, command, caller);
+  if (why !== null) return refused(session, why);
   if (command.type === "create") return instance.create(command);
   if (session === null) return refused(null, refusal("session_not_found"));
-  if (caller === "registered" && !isKnown(session, command)) return unregistered(session, command);
   return decideBy(session, command);
+}
+
+/** Whether it is this caller's to say; the server speaks for everybody. */
+function callerRefusal(session: Session | null, command: Command, caller: Caller): Refusal | null {
+  const { actor, type } = command;
+  if (actor.kind === "server") return null;
+  if ((caller === "agent") !== (actor.kind === "agent") || caller === "server") {
+    return refusal("actor_not_allowed", { trigger: type, actor: actor.kind });
+  }
+  if (actor.kind === "agent") return staleRefusal(session, command, actor.activation);
+  if (session === null || caller === "client") return null;
+  const { clientId, userId } = actor;
+  if (clientId === null) {
+    const required = { errorKind: "client_id_required" };
+    return caller === "named" ? refusal("client_id_required", required) : null;
+  }
+  if (isRegistered(session, clientId, userId)) return null;
+  return refusal("invalid_client_id", { sessionId: session.sessionId, clientId });
+}
+
+/** The word of an agent that this session had before is nobody's word now. */
+function staleRefusal(session: Session | null, command: Command, activation: number) {
+  if (session === null || session.activation === activation) return null;
+  return refusal("agent_out_of_turn", details(session, command, standing(session)));
 }
 
 /** Every command but the one that comes before there is a session. */
@@ -76,6 +101,8 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   reload_skills: setting.reloadSkills,
   reload_persona: setting.reloadPersona,
   change_agent: setting.changeAgent,
+  change_cwd: setting.changeCwd,
+  set_budget: setting.setBudget,
 
   attach: client.attach,
   detach: client.detach,
@@ -86,20 +113,6 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
 
   announce: output.announce,
 };
-
-/** Anonymous callers are let in; a name that was never registered is not. */
-function isKnown(session: Session, { actor }: Command): boolean {
-  const clientId = clientOf(actor);
-  return clientId === null || isRegistered(session, clientId, userOf(actor));
-}
-
-function unregistered(session: Session, { actor }: Command): Decision {
-  const { sessionId } = session;
-  return refused(
-    session,
-    refusal("invalid_client_id", { sessionId, clientId: `${clientOf(actor)}` }),
-  );
-}
 
 function details(session: Session | null, command: Command, state: Standing) {
   const trigger = command.type === "agent_status" ? command.status : command.type;

@@ -1,12 +1,11 @@
 import { type ErrorCode, type Refusal, refusal } from "../error.ts";
-import type { PromptId } from "../id.ts";
 import { applyLifecycleEvent, type LifecycleEvent } from "../lifecycle.ts";
 import { type SessionState, transitionSessionState } from "../status.ts";
 import type { Command } from "./command.ts";
 import type { EventData, EventType, SessionEvent, Stamp } from "./event.ts";
 import { evolve } from "./evolve.ts";
 import type { StatusCause } from "./reason.ts";
-import type { Session } from "./state.ts";
+import type { FirstAnswer, Session } from "./state.ts";
 
 /** What a command comes to. The session in it is the old one with the events applied. */
 export type Decision =
@@ -14,8 +13,9 @@ export type Decision =
       readonly kind: "accepted";
       readonly events: readonly SessionEvent[];
       readonly session: Session | null;
-      /** The prompt this was about: the new one, or the first one if this is a retry of it. */
-      readonly promptId?: PromptId;
+      /** What the caller is answered: for the new prompt or shell command, or for the first one
+       * if this is a retry of it. */
+      readonly answer?: FirstAnswer;
     }
   | {
       readonly kind: "refused";
@@ -73,10 +73,12 @@ export class Draft {
     }
     const { turnId } = this.session.connection.turn;
     const { message, stamp } = more;
+    const activation = to === "activating" ? { activation: this.session.activation + 1 } : {};
+    const about = { ...(turnId && { turnId }), ...(message && { message }), ...activation };
     this.emit(
       "session_status",
-      { from, to, cause, ...(turnId && { turnId }), ...(message && { message }) },
-      stamp,
+      { from, to, cause, ...about },
+      stamp ?? this.session.running?.stamp,
     );
   }
 
@@ -88,10 +90,10 @@ export class Draft {
     else this.#spoiled ??= to;
   }
 
-  accept(promptId?: PromptId): Decision {
+  accept(answer?: FirstAnswer): Decision {
     if (this.#spoiled !== null) return refused(this.#before, this.#spoiled);
     const decision = { kind: "accepted", events: this.#events, session: this.session } as const;
-    return promptId === undefined ? decision : { ...decision, promptId };
+    return answer === undefined ? decision : { ...decision, answer };
   }
 
   /** Refuses the command, and tells what was emitted to everyone. */

@@ -1,5 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
-import type { AskId, ClientId, PromptId, SessionId, TurnId, UserId } from "../id.ts";
+import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
@@ -10,11 +10,11 @@ import type { Price } from "../price.ts";
 import type { SessionState } from "../status.ts";
 import type { ContextUsage, SandboxState } from "../turn.ts";
 import type { AskEnd, EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
-import type { Creation, SnapshotRef } from "./state.ts";
+import type { Creation, SnapshotRef, TitleSource } from "./state.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
- * fields are the wire's where the wire has them (docs/protocol.md); the rest is ours and additive.
+ * fields are the wire's where the wire has them; the rest is ours and additive.
  * What is stored is what is sent: there are no private events.
  */
 export interface EventData extends Announcements {
@@ -54,7 +54,7 @@ export interface EventData extends Announcements {
   usage_reported: { turnId: TurnId; usage: ContextUsage };
 
   // What the session is set to
-  session_metadata_updated: { displayName?: string; titleSource: "client" | "agent" };
+  session_metadata_updated: { displayName?: string; titleSource: TitleSource };
   model_switched: { modelId: string };
   model_switch_failed: { requestedModelId: string; error: string };
   approval_mode_changed: ApprovalModeChange;
@@ -62,22 +62,25 @@ export interface EventData extends Announcements {
   skills_reloaded: SnapshotChange;
   persona_reloaded: SnapshotChange;
   active_agent_changed: { from: string; to: string };
+  session_cwd_changed: { from: string; to: string };
+  session_budget_changed: { from: number | null; to: number | null };
 
   // Clients and their shell
   client_attached: { clientId: ClientId; userId?: UserId };
   client_detached: { clientId: ClientId };
   client_expired: { clientId: ClientId };
-  user_shell_command: { command: string; cwd: string };
+  user_shell_command: { shellId: ShellId; command: string; cwd: string } & Keyed;
   user_shell_result: ShellResult;
 }
 
 /** Facts that change nothing of the session's state, but that a person may ask about later. */
 export interface Announcements {
-  session_branched: { branchId: SessionId; displayName?: string };
+  session_branched: { sourceSessionId: SessionId; newSessionId: SessionId; displayName: string };
   child_session_started: { childId: SessionId; toolCallId?: string };
   child_session_ended: { childId: SessionId; state: "Closed" | "Halted" | "Aborted" };
   secret_redacted: { where: string };
-  followup_suggestion: { suggestion: string; promptId?: PromptId };
+  followup_suggestion: { suggestion: string; promptId: PromptId };
+  credits_warning: { scope: "session" | "user" | "tenant"; usedMicro: number; budgetMicro: number };
   artifact_changed: { change: JsonObject };
   session_recording_degraded: { reason: "write_failed" };
   background_notification_turn_complete: { reason: string };
@@ -125,6 +128,8 @@ interface StatusChange {
   cause: StatusCause;
   turnId?: TurnId;
   message?: string;
+  /** With `activating`: which of the session's agents this will be. */
+  activation?: number;
 }
 
 interface PhaseChange {
@@ -152,15 +157,22 @@ export interface AgentExit {
   signalCode: string | null;
 }
 
-interface AdmittedPrompt {
+/** How a retry is known, where the caller asked for that. */
+interface Keyed {
+  clientId?: ClientId;
+  userId?: UserId;
+  idempotency?: { readonly key: string; readonly hash: string };
+}
+
+interface AdmittedPrompt extends Keyed {
   promptId: PromptId;
   text: string;
   content: readonly ContentBlock[];
   admittedAtMs: number;
-  clientId?: ClientId;
-  userId?: UserId;
+  lastEventId: number;
   deadlineAtMs?: number;
-  idempotency?: { readonly key: string; readonly hash: string };
+  params?: JsonObject;
+  echo: boolean;
 }
 
 interface SteeredMessages {
@@ -212,6 +224,7 @@ interface AskResolved {
   outcome: AskOutcome;
   reason: AskEnd;
   voterClientId?: ClientId;
+  voterUserId?: UserId;
   answers?: Readonly<Record<string, string>>;
 }
 
@@ -258,6 +271,7 @@ interface SnapshotChange {
 }
 
 export interface ShellResult {
+  shellId: ShellId;
   command: string;
   exitCode: number | null;
   signal: string | null;

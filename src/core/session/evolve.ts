@@ -21,8 +21,9 @@ export function evolve(session: Session | null, event: SessionEvent): Session | 
 }
 
 function apply<Type extends EventType>(session: Session, event: SessionEvent<Type>): Session {
-  const evolver: Evolver<Type> | undefined = EVOLVERS[event.type];
-  return evolver === undefined ? session : evolver(session, event);
+  if (!Object.hasOwn(EVOLVERS, event.type)) return session;
+  const evolver: Evolver<Type> = EVOLVERS[event.type];
+  return evolver(session, event);
 }
 
 type Evolver<Type extends EventType> = (session: Session, event: SessionEvent<Type>) => Session;
@@ -70,11 +71,13 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   skills_reloaded: setting.skillsReloaded,
   persona_reloaded: setting.personaReloaded,
   active_agent_changed: setting.agentChanged,
+  session_cwd_changed: setting.cwdChanged,
+  session_budget_changed: setting.budgetChanged,
 
   client_attached: client.attached,
   client_detached: client.detached,
   client_expired: client.expired,
-  user_shell_command: same,
+  user_shell_command: client.shellStarted,
   user_shell_result: client.shellEnded,
 
   session_branched: same,
@@ -82,6 +85,7 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   child_session_ended: same,
   secret_redacted: same,
   followup_suggestion: same,
+  credits_warning: same,
   artifact_changed: same,
   session_recording_degraded: same,
   background_notification_turn_complete: same,

@@ -4,6 +4,7 @@ import {
   parseClientId,
   parsePromptId,
   parseSessionId,
+  parseShellId,
   parseTurnId,
 } from "../id.ts";
 import type { Actor, Command, CommandData, CommandType, NewAsk, NewPrompt } from "./command.ts";
@@ -25,9 +26,11 @@ export const promptId = checked(parsePromptId);
 export const turnId = checked(parseTurnId);
 export const askId = checked(parseAskId);
 export const clientId = checked(parseClientId);
+export const shellId = checked(parseShellId);
 
 export const SERVER: Actor = { kind: "server" };
-export const AGENT: Actor = { kind: "agent" };
+/** Stands for the session's present agent, whichever that is when the command is given. */
+export const AGENT: Actor = { kind: "agent", activation: -1 };
 
 export function client(id: ClientId | string | null): Actor {
   const named = id === null ? null : clientId(id);
@@ -49,11 +52,20 @@ export const CREATION: Creation = {
   approvalMode: "default",
   displayName: null,
   autonomyProfile: null,
+  budgetMicro: null,
 };
 
 export function newPrompt(id: string, more: Partial<NewPrompt> = {}): NewPrompt {
-  const content = [{ type: "text", text: `say ${id}` }];
-  return { promptId: promptId(id), content, deadlineAtMs: null, idempotency: null, ...more };
+  return {
+    promptId: promptId(id),
+    content: [{ type: "text", text: `say ${id}` }],
+    deadlineAtMs: null,
+    idempotency: null,
+    lastEventId: 0,
+    params: null,
+    echo: true,
+    ...more,
+  };
 }
 
 export function newAsk(id: string, more: Partial<NewAsk> = {}): NewAsk {
@@ -61,6 +73,7 @@ export function newAsk(id: string, more: Partial<NewAsk> = {}): NewAsk {
     requestId: askId(id),
     kind: "permission",
     toolCall: { toolCallId: "call", kind: "edit", title: "Edit", locations: [{ path: "/a.ts" }] },
+    known: {},
     options: [
       { optionId: "yes", name: "Allow", kind: "allow_once" },
       { optionId: "always", name: "Always allow", kind: "allow_always" },
@@ -90,7 +103,9 @@ export class Life {
     actor: Actor = SERVER,
   ): Decision {
     this.nowMs += 1;
-    return this.submit({ type, atMs: this.nowMs, actor, ...data } as Command);
+    const activation = this.session?.activation ?? 0;
+    const present: Actor = actor === AGENT ? { kind: "agent", activation } : actor;
+    return this.submit({ type, atMs: this.nowMs, actor: present, ...data } as Command);
   }
 
   submit(command: Command): Decision {
@@ -140,7 +155,8 @@ export class Life {
   }
 
   attached(...ids: readonly string[]): this {
-    for (const id of ids) this.give("attach", { clientId: clientId(id) }, client(null));
+    for (const id of ids)
+      this.give("attach", { clientId: clientId(id), present: [] }, client(null));
     return this;
   }
 

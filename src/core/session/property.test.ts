@@ -64,6 +64,7 @@ const UNANNOUNCED = [
   "child_session_started",
   "child_session_ended",
   "followup_suggestion",
+  "credits_warning",
   "artifact_changed",
   "session_recording_degraded",
   "background_notification_turn_complete",
@@ -98,6 +99,26 @@ describe("whatever happens to a session", () => {
     inEveryLife(({ before, decision }) => {
       const replayed = decision.events.reduce<Session | null>(evolve, before);
       expect(replayed).toEqual(decision.session);
+    });
+  });
+
+  it("is the same again from its log as text: nothing is lost in an event's JSON", () => {
+    inEveryLife(
+      () => {},
+      (life) => {
+        const stored: SessionEvent[] = life.log.map((event) => JSON.parse(JSON.stringify(event)));
+        expect(stored).toEqual(life.log);
+        expect(stored.reduce<Session | null>(evolve, null)).toEqual(life.session);
+      },
+    );
+  });
+
+  it("P5: no idle rule takes an agent away from work, not even from work that waits", () => {
+    inEveryLife(({ before, decision }) => {
+      const taken = dataOf(decision.events, "session_status").some(
+        ({ cause, from }) => /idle|evicted|detached/.test(cause) && from !== "deactivating",
+      );
+      expect(taken && before !== null && pendingCount(before) > 0).toBe(false);
     });
   });
 
@@ -267,6 +288,8 @@ const CHOICES: ReadonlySet<string> = new Set([
   "skills_reloaded",
   "persona_reloaded",
   "active_agent_changed",
+  "session_cwd_changed",
+  "session_budget_changed",
 ]);
 
 /** One letter for each lifecycle event, so that an order of events can be matched as a word. */

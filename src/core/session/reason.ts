@@ -7,7 +7,9 @@ export type StatusCause =
   | "activate"
   | "prompt"
   | "verdict"
-  | "agent_exit";
+  | "agent_exit"
+  | "change_agent"
+  | "change_cwd";
 
 /** Ways in which the server lets an instance go; the session stays addressable. */
 export type StopReason = (typeof STOP_REASONS)[number];

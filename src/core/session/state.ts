@@ -1,5 +1,6 @@
 import type { ContentBlock } from "../agent-update.ts";
-import type { AskId, ClientId, PromptId, SessionId, TurnId, UserId } from "../id.ts";
+import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
+import type { JsonObject } from "../json.ts";
 import type { PhaseBefore } from "../lifecycle.ts";
 import type { AskOutcome } from "../policy/ask.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
@@ -33,6 +34,11 @@ export interface Session {
   /** Shell results that the agent is told of with the next prompt, oldest first. */
   readonly shellContext: readonly string[];
 
+  /** Shell commands of clients that have no result yet. */
+  readonly shells: ReadonlyMap<ShellId, RunningShell>;
+
+  /** Counts the agents this session has had, so that a late word of an earlier one is known. */
+  readonly activation: number;
   /** Why the agent is being taken down, while it is. */
   readonly ending: Ending | null;
   /** A client closed the session, and nobody has loaded it since: it answers as if unknown. */
@@ -67,11 +73,19 @@ export interface Chosen {
   readonly persona: SnapshotRef;
   readonly approvalMode: ApprovalMode;
   readonly displayName: string | null;
-  readonly displayNameSource: "client" | "agent" | null;
+  readonly titleSource: TitleSource | null;
+  readonly currentCwd: string;
+  /** What the session may cost in all; null is no limit of its own. */
+  readonly budgetMicro: number | null;
 }
 
+/** Given by a person, or by the agent as long as no person has. */
+export type TitleSource = "manual" | "auto";
+
 /** What a session is created with. */
-export interface Creation extends Omit<Fixed, "createdAtMs">, Omit<Chosen, "displayNameSource"> {
+export interface Creation
+  extends Omit<Fixed, "createdAtMs">,
+    Omit<Chosen, "titleSource" | "currentCwd"> {
   /** Null takes the profile that the approval mode stands for. */
   readonly autonomyProfile: AutonomyProfile | null;
 }
@@ -97,6 +111,10 @@ export interface WaitingPrompt {
   readonly userId: UserId | null;
   readonly deadlineAtMs: number | null;
   readonly admittedAtMs: number;
+  /** What else the caller wants the agent's prompt request to say. */
+  readonly params: JsonObject | null;
+  /** Whether other clients are shown the prompt when it starts. */
+  readonly echo: boolean;
   /** It was announced as waiting, so its end is announced as well. */
   readonly waited: boolean;
 }
@@ -106,6 +124,7 @@ export interface RunningPrompt extends WaitingPrompt {
   readonly startedAtMs: number;
   /** Why it was told to stop, if it was. Its verdict says so once the agent has settled. */
   readonly stopCause: StopCause | null;
+  readonly stopAskedAtMs: number | null;
   readonly steeredIds: readonly string[];
   /** What the agent is told beside the prompt: the shell results since the last turn. */
   readonly shellContext: readonly string[];
@@ -120,10 +139,21 @@ export interface RegisteredClient {
   readonly userId: UserId | null;
 }
 
+/** What a retry with the same key is answered. */
 export interface Admission {
   readonly hash: string;
-  readonly promptId: PromptId;
+  readonly answer: FirstAnswer;
   readonly atMs: number;
+}
+
+export type FirstAnswer =
+  /** The last event before the prompt was admitted: its caller reads on from there. */
+  { readonly promptId: PromptId; readonly lastEventId: number } | { readonly shellId: ShellId };
+
+export interface RunningShell {
+  readonly command: string;
+  readonly clientId: ClientId | null;
+  readonly startedAtMs: number;
 }
 
 export interface Ending {
@@ -156,4 +186,9 @@ export function pendingCount(session: Session): number {
 export function inTurn(session: Session, change: Partial<TurnState>): Session {
   const { connection } = session;
   return { ...session, connection: { ...connection, turn: { ...connection.turn, ...change } } };
+}
+
+/** Idempotency keys are their caller's own: nobody is answered with another's prompt. */
+export function admissionKey(voter: string | null, key: string): string {
+  return JSON.stringify([voter, key]);
 }

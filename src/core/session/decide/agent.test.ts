@@ -5,8 +5,18 @@ import {
   SESSION_STATES,
   type SessionState,
 } from "../../status.ts";
-import type { AgentStatusReport } from "../command.ts";
-import { AGENT, dataOf, Life, steps, turnId, types, verdictOn } from "../life.fixture.ts";
+import type { Actor, AgentStatusReport } from "../command.ts";
+import {
+  AGENT,
+  askId,
+  client,
+  dataOf,
+  Life,
+  steps,
+  turnId,
+  types,
+  verdictOn,
+} from "../life.fixture.ts";
 
 /** A session in each of the seven states, in turn `t1` where it has one. */
 const IN: Readonly<Record<SessionState, () => Life>> = {
@@ -148,6 +158,31 @@ describe("an agent that goes away", () => {
     expect(steps(new Life().deactivating().give("agent_exit", EXIT, AGENT).events)).toEqual([
       "deactivating > inactive",
     ]);
+  });
+});
+
+describe("an agent that was replaced", () => {
+  it("P4: is not taken for the present one, whatever it still says", () => {
+    const life = new Life().activating();
+    life.give("stop", { reason: "daemon_shutdown" });
+    life.give("activate", {});
+    const earlier: Actor = { kind: "agent", activation: 1 };
+    const report = { status: "connected", agentSessionId: "old", context: "new" } as const;
+    expect(verdictOn(life.give("agent_status", report, earlier))).toBe("agent_out_of_turn");
+    expect(verdictOn(life.give("agent_exit", EXIT, earlier))).toBe("agent_out_of_turn");
+    expect(life.state).toBe("activating");
+    expect(verdictOn(life.give("agent_status", report, AGENT))).toBe("accepted");
+  });
+});
+
+describe("who may say what", () => {
+  it("an agent does not vote, and a client does not speak for the agent", () => {
+    const life = new Life().waiting();
+    const vote = { requestId: askId("a1"), outcome: { outcome: "cancelled" } } as const;
+    expect(verdictOn(life.give("vote", vote, AGENT))).toBe("actor_not_allowed");
+    const exit = life.give("agent_exit", EXIT, client(null));
+    expect(verdictOn(exit)).toBe("actor_not_allowed");
+    expect(verdictOn(life.give("recovery", {}, client(null)))).toBe("actor_not_allowed");
   });
 });
 

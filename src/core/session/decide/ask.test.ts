@@ -49,7 +49,11 @@ describe("an ask", () => {
         toolCall: { kind: "edit" },
         keys: ["edit:/a.ts"],
         tier: "write",
-        mediation: { policy: "first-responder", designated: "c1", voters: ["c1", "c2", "c3"] },
+        mediation: {
+          policy: "first-responder",
+          designated: "client c1",
+          voters: ["client c1", "client c2", "client c3"],
+        },
       },
     ]);
     expect(life.turn.pendingApproval).toBe(true);
@@ -71,9 +75,19 @@ describe("an ask", () => {
     expect(steps(vote(life, client("c1"), yes, "a2").events)).toEqual(["waiting > running"]);
   });
 
-  it("may be a question, with no options, which no gate answers", () => {
+  it("that only names its call is judged by what was said of the call before", () => {
+    const life = new Life().running({ securityMode: "allowlist", allowlist: ["edit:/a.ts"] });
+    const known = { kind: "edit", title: "Edit", locations: [{ path: "/a.ts" }] };
+    const sparse = newAsk("a1", { toolCall: { toolCallId: "c", kind: null }, known });
+    const { events } = life.give("ask", sparse, AGENT);
+    expect(dataOf(events, "permission_decided")).toMatchObject([
+      { tier: "write", gate: "security_mode", outcome: yes, toolCall: { toolCallId: "c" } },
+    ]);
+  });
+
+  it("may be a question, which no gate answers", () => {
     const life = new Life().running({ securityMode: "yolo" });
-    life.give("ask", newAsk("a1", { kind: "user_question", options: [] }), AGENT);
+    life.give("ask", newAsk("a1", { kind: "user_question" }), AGENT);
     expect(life.state).toBe("waiting");
     expect(life.turn.pendingApproval).toBe(false);
     const answers = { city: "Bern" };
@@ -92,6 +106,8 @@ describe("an ask", () => {
   const bad: readonly (readonly [string, Partial<NewAsk>, string])[] = [
     ["without options", { options: [] }, "invalid_ask"],
     ["with an empty option id", { options: [{ optionId: "" }] }, "invalid_ask"],
+    ["with an endless option id", { options: [{ optionId: "x".repeat(257) }] }, "invalid_ask"],
+    ["with a deadline that never comes", { deadlineAtMs: Number.NaN }, "invalid_ask"],
     ["with one id twice", { options: [{ optionId: "a" }, { optionId: "a" }] }, "invalid_ask"],
     [
       "with the reserved option",

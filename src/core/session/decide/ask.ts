@@ -1,14 +1,27 @@
 import { type Refusal, refusal } from "../../error.ts";
-import { stringAt } from "../../json.ts";
-import { ASK_OPTIONS_MAX, ASKS_OPEN_MAX, GRANTS_MAX } from "../../limits.ts";
+import { stringAt, withoutNulls } from "../../json.ts";
+import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX, GRANTS_MAX } from "../../limits.ts";
 import { approvalKeys } from "../../policy/allowlist.ts";
 import { type Ask, type AskOutcome, CANCEL_SENTINEL } from "../../policy/ask.ts";
 import { passGates } from "../../policy/gate.ts";
-import { type Count, countBallot, openMediation, voterOf } from "../../policy/mediation.ts";
+import {
+  type Count,
+  countBallot,
+  type ForbiddenReason,
+  openMediation,
+  voterOf,
+} from "../../policy/mediation.ts";
 import { type RiskTier, riskTier } from "../../policy/risk.ts";
-import { type Command, clientOf, type NewAsk, userOf } from "../command.ts";
+import {
+  type Actor,
+  type Command,
+  callerStamp,
+  clientOf,
+  type NewAsk,
+  userOf,
+} from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { stampOf } from "../event.ts";
+import { type Stamp, stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
 import { resumeIfAnswered } from "./stop.ts";
 
@@ -17,9 +30,10 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const why = askRefusal(session, command);
   if (why !== null) return refused(session, why);
   const draft = new Draft(session, command);
-  const { requestId, kind, toolCall, options, workflow } = command;
-  const keys = approvalKeys(toolCall);
-  const tier = riskTier(stringAt(toolCall, "kind"));
+  const { requestId, kind, toolCall, known, options, workflow } = command;
+  const call = { ...known, ...withoutNulls(toolCall) };
+  const keys = approvalKeys(call);
+  const tier = riskTier(stringAt(call, "kind"));
   const { securityMode, allowlist } = session.fixed;
   const { sessionGrants: grants, autonomyProfile } = session.connection;
   const gates = { kind, keys, tier, options, workflow, securityMode, allowlist };
@@ -44,7 +58,10 @@ function askPeople(draft: Draft, command: Command<"ask">, keys: readonly string[
 }
 
 /** An agent's request must be answerable: by an offered option, told apart from a cancel. */
-function askRefusal(session: Session, { requestId, kind, options }: NewAsk): Refusal | null {
+function askRefusal(
+  session: Session,
+  { requestId, options, deadlineAtMs }: NewAsk,
+): Refusal | null {
   if (session.running?.stopCause !== null) {
     return refusal("agent_out_of_turn", { trigger: "ask", state: "stopping" });
   }
@@ -54,9 +71,10 @@ function askRefusal(session: Session, { requestId, kind, options }: NewAsk): Ref
   }
   const open = session.connection.turn.deferredInteractiveMessage;
   const known = open?.has(requestId) || session.resolvedAsks.has(requestId);
-  const fewest = kind === "permission" ? 1 : 0;
-  const wellFormed = ids.size === options.length && !ids.has("") && options.length >= fewest;
-  if (known || !wellFormed || options.length > ASK_OPTIONS_MAX) {
+  const named = [...ids].every((id) => id !== "" && id.length <= AGENT_NAME_CHARS_MAX);
+  const distinct = ids.size === options.length && options.length > 0;
+  const timed = deadlineAtMs === null || Number.isSafeInteger(deadlineAtMs);
+  if (known || !named || !distinct || !timed || options.length > ASK_OPTIONS_MAX) {
     return refusal("invalid_ask", { limit: ASK_OPTIONS_MAX });
   }
   const full = (open?.size ?? 0) >= ASKS_OPEN_MAX;
@@ -112,25 +130,33 @@ function weigh(session: Session, command: Command<"vote">, open: Ask): Decision 
   if (!open.options.some((option) => option.optionId === optionId)) {
     return notOffered(session, command, optionId);
   }
-  const voter = voterOf(clientOf(actor), userOf(actor));
+  const voter = voterIn(session, actor);
   const loopback = actor.kind === "client" && actor.loopback;
   const count = countBallot(open, { voter, loopback, optionId });
-  return COUNTED[count.kind](draft, command, open, count);
+  switch (count.kind) {
+    case "resolved":
+      return resolve(draft, command, open);
+    case "repeated":
+      return draft.accept();
+    case "recorded":
+      return record(draft, open, { voter, optionId }, count);
+    case "forbidden":
+      return forbid(draft, command, open, count.reason);
+  }
 }
 
-type Counted = (draft: Draft, command: Command<"vote">, open: Ask, count: Count) => Decision;
-
-const COUNTED: Readonly<Record<Count["kind"], Counted>> = {
-  resolved: resolve,
-  repeated: (draft) => draft.accept(),
-  recorded: record,
-  forbidden: forbid,
-};
+/** A voter as registered: a client that came before there were users keeps its own name. */
+function voterIn(session: Session, actor: Actor): string | null {
+  const clientId = clientOf(actor);
+  const registered = clientId === null ? undefined : session.clients.get(clientId);
+  return voterOf(clientId, registered ? registered.userId : userOf(actor));
+}
 
 function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
   const { requestId, outcome, answers } = command;
   const voter = clientOf(command.actor);
-  const by = voter === null ? {} : { voterClientId: voter };
+  const userId = userOf(command.actor);
+  const by = { ...(voter && { voterClientId: voter }), ...(userId && { voterUserId: userId }) };
   const resolved = {
     requestId,
     outcome,
@@ -140,39 +166,46 @@ function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
   } as const;
   const stamp = stampOf(draft.session.running?.promptId ?? null, voter);
   draft.emit("permission_resolved", resolved, stamp);
-  grantIfLasting(draft, open, outcome);
+  grantIfLasting(draft, open, outcome, stamp);
   resumeIfAnswered(draft);
   return draft.accept();
 }
 
 /** "Always" is for this session: later asks for the same keys need no person. */
-function grantIfLasting(draft: Draft, { options, keys, tier }: Ask, outcome: AskOutcome) {
+function grantIfLasting(draft: Draft, ask: Ask, outcome: AskOutcome, stamp: Stamp) {
+  const { options, keys, tier } = ask;
   if (outcome.outcome !== "selected") return;
   const option = options.find(({ optionId }) => optionId === outcome.optionId);
   if (option?.kind !== "allow_always") return;
   for (const key of keys) {
     if (draft.session.connection.sessionGrants.size >= GRANTS_MAX) return;
-    draft.emit("session_grant_added", { key, tier });
+    draft.emit("session_grant_added", { key, tier }, stamp);
   }
 }
 
-function record(draft: Draft, command: Command<"vote">, open: Ask, count: Count): Decision {
-  const voter = voterOf(clientOf(command.actor), userOf(command.actor));
-  if (count.kind !== "recorded" || voter === null) return draft.accept();
-  if (command.outcome.outcome !== "selected") return draft.accept();
-  const { votesReceived, votesNeeded, tallies } = count;
-  const { requestId, mediation } = open;
-  const { optionId } = command.outcome;
-  const progress = { votesReceived, votesNeeded, quorum: mediation.quorum, optionTallies: tallies };
+type Recorded = Extract<Count, { kind: "recorded" }>;
+
+function record(
+  draft: Draft,
+  { requestId, mediation }: Ask,
+  ballot: { readonly voter: string | null; readonly optionId: string },
+  { votesReceived, votesNeeded, tallies }: Recorded,
+): Decision {
+  const { voter, optionId } = ballot;
+  if (voter === null) return draft.accept();
+  const { quorum } = mediation;
+  const progress = { votesReceived, votesNeeded, quorum, optionTallies: tallies };
   const stamp = draft.session.running?.stamp;
   draft.emit("permission_partial_vote", { requestId, voter, optionId, ...progress }, stamp);
   return draft.accept();
 }
 
-function forbid(draft: Draft, command: Command<"vote">, open: Ask, count: Count): Decision {
-  if (count.kind !== "forbidden") return draft.accept();
-  const { requestId } = open;
-  const { reason } = count;
+function forbid(
+  draft: Draft,
+  command: Command<"vote">,
+  { requestId }: Ask,
+  reason: ForbiddenReason,
+): Decision {
   const clientId = clientOf(command.actor);
   const forbidden = { requestId, reason, ...(clientId && { clientId }) };
   draft.emit("permission_forbidden", forbidden, draft.session.running?.stamp);
@@ -186,6 +219,6 @@ export function revokeGrant(session: Session, command: Command<"revoke_grant">):
     return refused(session, refusal("grant_not_found", { key }));
   }
   const draft = new Draft(session, command);
-  draft.emit("session_grant_revoked", { key });
+  draft.emit("session_grant_revoked", { key }, callerStamp(command.actor));
   return draft.accept();
 }

@@ -1,23 +1,33 @@
 import type { AgentUpdate } from "../../agent-update.ts";
 import { refusal } from "../../error.ts";
-import { CLIENTS_MAX, SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
-import { type Command, callerStamp, userOf } from "../command.ts";
+import { CLIENTS_MAX, SHELL_CONTEXT_CHARS_MAX, SHELLS_OPEN_MAX } from "../../limits.ts";
+import { lastOfText } from "../../text.ts";
+import { type Command, callerStamp, clientOf, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
+import { stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
+import { firstAnswer } from "./prompt.ts";
 
-/** Registers a client, once more if it is known. An id stays with the user who registered it. */
+/**
+ * Registers a client, once more if it is known. An id stays with the user who registered it. At
+ * the limit the oldest client that has not been seen since the server started makes room.
+ */
 export function attach(session: Session, command: Command<"attach">): Decision {
-  const { clientId } = command;
-  const { sessionId } = session;
+  const { clientId, present } = command;
+  const { sessionId, clients } = session;
   const userId = userOf(command.actor);
-  const known = session.clients.has(clientId);
+  const known = clients.has(clientId);
   if (known && !isRegistered(session, clientId, userId)) {
     return refused(session, refusal("invalid_client_id", { sessionId, clientId }));
   }
-  if (!known && session.clients.size >= CLIENTS_MAX) {
-    return refused(session, refusal("client_limit_exceeded", { limit: CLIENTS_MAX }));
-  }
   const draft = new Draft(session, command);
+  if (!known && clients.size >= CLIENTS_MAX) {
+    const absent = [...clients.keys()].find((id) => !present.includes(id));
+    if (absent === undefined) {
+      return refused(session, refusal("client_limit_exceeded", { limit: CLIENTS_MAX }));
+    }
+    draft.emit("client_expired", { clientId: absent });
+  }
   draft.emit("client_attached", { clientId, ...(userId && { userId }) });
   return draft.accept();
 }
@@ -38,38 +48,47 @@ export function expire(session: Session, command: Command<"client_expiry">): Dec
   return draft.accept();
 }
 
+/** A shell command runs beside the turns; sent twice with one key, it runs once. */
 export function shellStarted(session: Session, command: Command<"shell_started">): Decision {
+  const { shellId, command: line, cwd, idempotency } = command;
+  const first = firstAnswer(session, command, idempotency);
+  if (first === "conflict") return refused(session, refusal("idempotency_conflict"));
   const draft = new Draft(session, command);
-  draft.emit(
-    "user_shell_command",
-    { command: command.command, cwd: command.cwd },
-    callerStamp(command.actor),
-  );
-  return draft.accept();
+  if (first !== null) return draft.accept(first);
+  if (session.shells.size >= SHELLS_OPEN_MAX || session.shells.has(shellId)) {
+    return refused(session, refusal("shell_limit_exceeded", { limit: SHELLS_OPEN_MAX }));
+  }
+  const clientId = clientOf(command.actor);
+  const userId = userOf(command.actor);
+  const caller = { ...(clientId && { clientId }), ...(userId && { userId }) };
+  const started = { shellId, command: line, cwd, ...caller, ...(idempotency && { idempotency }) };
+  draft.emit("user_shell_command", started, callerStamp(command.actor));
+  return draft.accept({ shellId });
 }
 
 export function shellOutput(session: Session, command: Command<"shell_output">): Decision {
+  const { shellId, output } = command;
+  const shell = session.shells.get(shellId);
+  if (shell === undefined) return refused(session, refusal("shell_not_found", { shellId }));
   const draft = new Draft(session, command);
-  const { output } = command;
   const update: AgentUpdate = {
     sessionUpdate: "shell_output",
     output,
-    _meta: { source: "user-shell" },
+    _meta: { source: "user-shell", shellId },
   };
-  draft.emit("session_update", { update }, callerStamp(command.actor));
+  draft.emit("session_update", { update }, stampOf(null, shell.clientId));
   return draft.accept();
 }
 
 /** The whole output has been streamed; the result repeats its end, for the agent to be told. */
 export function shellResult(session: Session, command: Command<"shell_result">): Decision {
+  const { shellId, exitCode, signal, aborted, error } = command;
+  const shell = session.shells.get(shellId);
+  if (shell === undefined) return refused(session, refusal("shell_not_found", { shellId }));
   const draft = new Draft(session, command);
-  const { exitCode, signal, aborted, error } = command;
-  const output = command.output.slice(-SHELL_CONTEXT_CHARS_MAX);
-  const result = { command: command.command, exitCode, signal, aborted, output };
-  draft.emit(
-    "user_shell_result",
-    error ? { ...result, error } : result,
-    callerStamp(command.actor),
-  );
+  const output = lastOfText(command.output, SHELL_CONTEXT_CHARS_MAX);
+  const result = { shellId, command: shell.command, exitCode, signal, aborted, output };
+  const stamp = stampOf(null, shell.clientId);
+  draft.emit("user_shell_result", error ? { ...result, error } : result, stamp);
   return draft.accept();
 }

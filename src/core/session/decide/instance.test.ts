@@ -123,9 +123,9 @@ describe("stopping an instance", () => {
   it("ends with `SessionClosed` and its reason, no terminal frame, and the queue kept", () => {
     const life = new Life().ready();
     life.prompt("p1");
-    life.give("stop", { reason: "idle_timeout" });
+    life.give("stop", { reason: "daemon_shutdown" });
     const { events } = life.give("agent_status", { status: "terminated" }, AGENT);
-    expect(dataOf(events, "session_lifecycle")).toMatchObject([{ reason: "idle_timeout" }]);
+    expect(dataOf(events, "session_lifecycle")).toMatchObject([{ reason: "daemon_shutdown" }]);
     expect(dataOf(events, "session_closed")).toEqual([]);
     expect(life.now).toMatchObject({ phase: "Closed", closed: false });
     expect(life.now.queue).toHaveLength(1);
@@ -136,6 +136,9 @@ describe("stopping an instance", () => {
     const life = new Life().waiting();
     expect(verdictOn(life.give("stop", { reason: "idle_timeout" }))).toBe("session_busy");
     expect(verdictOn(life.give("stop", { reason: "last_client_detached" }))).toBe("session_busy");
+    const waiting = new Life().activating();
+    waiting.prompt("p1");
+    expect(verdictOn(waiting.give("stop", { reason: "evicted" }))).toBe("session_busy");
     const { events } = life.give("stop", { reason: "daemon_shutdown" });
     expect(dataOf(events, "turn_error")).toMatchObject([{ code: "daemon_shutdown" }]);
     expect(steps(events)).toEqual(["waiting > deactivating"]);
@@ -176,8 +179,10 @@ describe("recovery", () => {
     expect(direct(new Life().created())).toEqual([]);
   });
 
-  it("after a store failure says so by its own code", () => {
-    const { events } = new Life().running().give("store_failure", {});
+  it("after a store failure says so by its own code, and gives the agent's side up", () => {
+    const life = new Life().running();
+    const { events } = life.give("store_failure", {});
+    expect(life.now.agentSessionId).toBeNull();
     expect(dataOf(events, "turn_error")).toMatchObject([{ code: "STORE_FAILURE" }]);
     expect(dataOf(events, "session_lifecycle")).toMatchObject([{ reason: "store_failure" }]);
   });

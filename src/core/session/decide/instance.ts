@@ -1,13 +1,15 @@
-import { refusal, type TurnErrorCode } from "../../error.ts";
+import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
 import { ALLOWLIST_PATTERNS_MAX, APPROVAL_KEY_CHARS_MAX } from "../../limits.ts";
 import { approvalModeAllowed } from "../../policy/risk.ts";
+import { isCount } from "../../price.ts";
 import { hasTurn } from "../../status.ts";
 import { type Command, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type SessionEvent, type Stamp, stampOf } from "../event.ts";
 import { created } from "../evolve/instance.ts";
 import type { AskEnd, EndReason, StopReason } from "../reason.ts";
-import type { Creation, Session } from "../state.ts";
+import { type Creation, pendingCount, type Session } from "../state.ts";
+import { invalidAmount } from "./output.ts";
 import { displayNameRefusal, trustGate } from "./setting.ts";
 import { endTurn, pronounce, turnError } from "./turn.ts";
 
@@ -19,6 +21,7 @@ export function create(command: Command<"create">): Decision {
     v: 1,
     type: "session_created",
     data: { sessionId, creation },
+    ...callerStamp(command.actor),
     _meta: { serverTimestamp: atMs },
   };
   const draft = new Draft(created(event), command, event);
@@ -26,11 +29,13 @@ export function create(command: Command<"create">): Decision {
   return draft.accept();
 }
 
-function creationRefusal({ securityMode, allowlist, approvalMode, displayName }: Creation) {
+function creationRefusal(creation: Creation): Refusal | null {
+  const { securityMode, allowlist, approvalMode, displayName, budgetMicro } = creation;
   const misplaced = allowlist.length > 0 && securityMode !== "allowlist";
   const bad = allowlist.length > ALLOWLIST_PATTERNS_MAX || !allowlist.every(isPattern);
   if (misplaced || bad) return refusal("invalid_allowlist", { limit: ALLOWLIST_PATTERNS_MAX });
   if (!approvalModeAllowed(approvalMode, securityMode)) return trustGate();
+  if (budgetMicro !== null && !isCount(budgetMicro)) return invalidAmount();
   return displayNameRefusal(displayName ?? "");
 }
 
@@ -45,7 +50,7 @@ export function resume(session: Session, command: Command<"resume">): Decision {
   return draft.accept();
 }
 
-/** Turns may be ended only by those who must; an idle rule never ends work. */
+/** Work may be ended only by those who must; an idle rule finds none, or leaves it alone. */
 const ENDS_TURN: Readonly<Record<StopReason, TurnErrorCode | null>> = {
   daemon_shutdown: "daemon_shutdown",
   killed: "session_killed",
@@ -58,7 +63,7 @@ const ENDS_TURN: Readonly<Record<StopReason, TurnErrorCode | null>> = {
 export function stop(session: Session, command: Command<"stop">): Decision {
   if (session.ending !== null) return unchanged(session);
   const code = ENDS_TURN[command.reason];
-  if (session.running !== null && code === null) {
+  if (pendingCount(session) > 0 && code === null) {
     return refused(session, refusal("session_busy", { sessionId: session.sessionId }));
   }
   const draft = new Draft(session, command);
@@ -79,6 +84,7 @@ export function close(session: Session, command: Command<"close">): Decision {
  */
 function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: Stamp) {
   const abandoned = { cause: reason, asksEnd: "session_closed", fate: "abandoned", stamp } as const;
+  abortShells(draft);
   endTurn(draft, { ...abandoned, verdict: turnError(code), to: "deactivating" });
   if (reason === "client_close") dropQueue(draft, code);
   if (draft.state === "ready") draft.moveTo("deactivating", reason, { stamp });
@@ -90,6 +96,14 @@ function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: S
 /** Gives every waiting prompt the same verdict, in order. */
 export function dropQueue(draft: Draft, code: TurnErrorCode, message?: string) {
   for (const prompt of draft.session.queue) pronounce(draft, prompt, turnError(code, message));
+}
+
+/** No shell command outlives its instance, so none is left without a result. */
+function abortShells(draft: Draft) {
+  for (const [shellId, { command, clientId }] of draft.session.shells) {
+    const ended = { exitCode: null, signal: null, aborted: true, output: "" };
+    draft.emit("user_shell_result", { shellId, command, ...ended }, stampOf(null, clientId));
+  }
 }
 
 /** The agent is gone and the instance with it; a client's close is told to all its clients. */
@@ -129,6 +143,7 @@ export function recover(
 ): Decision {
   const draft = new Draft(session, command);
   const { reason, code } = INTERRUPTIONS[command.type];
+  abortShells(draft);
   if (hasTurn(draft.state)) {
     const verdict = turnError(code);
     endTurn(draft, { verdict, to: "error", cause: reason, asksEnd: code, fate: "abandoned" });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TOOL_CALLS_TRACKED_MAX } from "../../limits.ts";
+import { AGENT_NAME_CHARS_MAX, TOOL_CALLS_TRACKED_MAX, TURN_TOKENS_MAX } from "../../limits.ts";
 import { NO_TOKENS, type Price } from "../../price.ts";
 import { AGENT, dataOf, Life, newPrompt, turnId, types, verdictOn } from "../life.fixture.ts";
 
@@ -44,7 +44,30 @@ describe("what an agent says", () => {
     for (const id of ["m1", "m2", "m3", "m1"]) life.says("x", { messageId: id });
     expect(life.now.connection.messageIdStack).toEqual(["m1"]);
     life.says("x", { messageId: "m2" });
+    life.says("x", { messageId: "m".repeat(AGENT_NAME_CHARS_MAX + 1) });
     expect(life.now.connection.messageIdStack).toEqual(["m1", "m2"]);
+  });
+});
+
+describe("a verdict in an agent's words", () => {
+  it("P2: has words even where the agent gives none, or clients would not see it", () => {
+    const quiet = new Life().running();
+    expect(dataOf(quiet.complete("t1", "").events, "turn_complete")).toMatchObject([
+      { stopReason: "end_turn" },
+    ]);
+    const failing = new Life().running();
+    const failure = { code: "-1", message: "", errorKind: null };
+    const report = { status: "turn_error", turnId: null, failure } as const;
+    const { events } = failing.give("agent_status", report, AGENT);
+    expect(dataOf(events, "turn_error")).toMatchObject([{ message: "The agent gave no reason." }]);
+  });
+});
+
+describe("a turn that has grown too large", () => {
+  it("P10: grows no more while its agent is being stopped", () => {
+    const life = new Life().running();
+    life.give("limit_passed", { turnId: turnId("t1"), limit: "turn_too_large" });
+    expect(life.says("more").events).toEqual([]);
   });
 });
 
@@ -65,7 +88,13 @@ describe("a tool call", () => {
     expect(life.now.totals).toMatchObject({ toolCalls: 2, toolFailures: 1 });
   });
 
-  it("P5: that is open when the turn ends is closed before the verdict", () => {
+  it("that is open when the agent says it is done is left as the agent left it", () => {
+    const life = new Life().running();
+    tool(life, { sessionUpdate: "tool_call", toolCallId: "c1", title: "Run" });
+    expect(dataOf(life.complete("t1").events, "session_update")).toEqual([]);
+  });
+
+  it("P5: that is open when the turn ends otherwise is closed before the verdict", () => {
     const life = new Life().running();
     tool(life, { sessionUpdate: "tool_call", toolCallId: "c1", title: "Run" });
     const { events } = life.give("recovery", {});
@@ -158,7 +187,7 @@ describe("P9: credits", () => {
     const life = paid();
     used(life, 200, 0);
     const { events } = life.complete("t1");
-    expect(dataOf(events, "credits_reserved")).toMatchObject([{ n: 1, amountMicro: 110 }]);
+    expect(dataOf(events, "credits_reserved")).toMatchObject([{ n: 2, amountMicro: 110 }]);
     expect(settled(life)).toMatchObject({
       reservedMicro: 210,
       chargedMicro: 210,
@@ -182,8 +211,9 @@ describe("P9: credits", () => {
     const life = paid();
     expect(verdictOn(used(life, 0.5, 0))).toBe("invalid_amount");
     expect(verdictOn(used(life, -1, 0))).toBe("invalid_amount");
-    used(life, 1, 1);
+    expect(verdictOn(used(life, TURN_TOKENS_MAX + 1, 0))).toBe("invalid_amount");
     used(life, 7, 2);
+    used(life, 1, 1);
     life.complete("t1");
     expect(life.now.totals.tokensByModel.get("large")).toMatchObject({ input: 7, output: 2 });
     expect(life.now.totals.chargedMicro).toBe(27);

@@ -1,16 +1,21 @@
-import { refusal } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import { stringAt } from "../../json.ts";
 import { MICRO_CREDITS_MAX } from "../../limits.ts";
-import { isTokenUsage } from "../../price.ts";
+import { isCount, isTokenUsage } from "../../price.ts";
 import type { Command } from "../command.ts";
-import { type Decision, Draft, refused } from "../draft.ts";
+import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import type { Session } from "../state.ts";
 import { displayNameRefusal } from "./setting.ts";
 
-/** The hot path: one event for one update, whatever it says. */
+/**
+ * The hot path: one event for one update, whatever it says. Only a turn that has grown too large
+ * is heard no more, or it would go on growing until its agent stops.
+ */
 export function update(session: Session, command: Command<"agent_update">): Decision {
+  const { running } = session;
+  if (running?.stopCause === "turn_too_large") return unchanged(session);
   const draft = new Draft(session, command);
-  draft.emit("session_update", { update: command.update }, session.running?.stamp);
+  draft.emit("session_update", { update: command.update }, running?.stamp);
   if (command.update.sessionUpdate === "session_info_update") {
     adoptTitle(draft, stringAt(command.update, "title"));
   }
@@ -19,16 +24,20 @@ export function update(session: Session, command: Command<"agent_update">): Deci
 
 /** The agent may name the session as long as no person has. */
 function adoptTitle(draft: Draft, title: string | null) {
-  const { displayName, displayNameSource } = draft.session.chosen;
+  const { displayName, titleSource } = draft.session.chosen;
   if (title === null || title === "" || title === displayName) return;
-  if (displayNameSource === "client" || displayNameRefusal(title) !== null) return;
-  draft.emit("session_metadata_updated", { displayName: title, titleSource: "agent" });
+  if (titleSource === "manual" || displayNameRefusal(title) !== null) return;
+  draft.emit("session_metadata_updated", { displayName: title, titleSource: "auto" });
 }
 
 export function usage(session: Session, command: Command<"usage">): Decision {
   const { turnId } = command;
   if (session.running?.turnId !== turnId) return refused(session, refusal("turn_not_open"));
-  if (!isTokenUsage(command.usage.tokens)) return invalidAmount(session);
+  const { tokens, used, size } = command.usage;
+  const counts = [used ?? 0, size ?? 0];
+  if (!isTokenUsage(tokens) || !counts.every((count) => isCount(count))) {
+    return refused(session, invalidAmount());
+  }
   const draft = new Draft(session, command);
   draft.emit("usage_reported", { turnId, usage: command.usage }, session.running.stamp);
   return draft.accept();
@@ -39,20 +48,17 @@ export function reserveSlice(session: Session, command: Command<"reserve_slice">
   const { turnId, n, amountMicro } = command;
   const reservation = session.connection.turn.currentReservation;
   if (reservation?.turnId !== turnId) return refused(session, refusal("turn_not_open"));
-  if (!isAmount(amountMicro + reservation.reservedMicro)) return invalidAmount(session);
+  const { slices, price, reservedMicro } = reservation;
+  if (n < slices) return unchanged(session);
+  const fits = isCount(amountMicro) && isCount(reservedMicro + amountMicro);
+  if (n > slices || !fits) return refused(session, invalidAmount());
   const draft = new Draft(session, command);
-  if (n < reservation.slices) return draft.accept();
-  if (n > reservation.slices || !isAmount(amountMicro)) return invalidAmount(session);
-  draft.emit("credits_reserved", { turnId, n, amountMicro, price: reservation.price });
+  draft.emit("credits_reserved", { turnId, n, amountMicro, price }, session.running?.stamp);
   return draft.accept();
 }
 
-export function isAmount(micro: number): boolean {
-  return Number.isSafeInteger(micro) && micro >= 0;
-}
-
-function invalidAmount(session: Session): Decision {
-  return refused(session, refusal("invalid_amount", { limit: MICRO_CREDITS_MAX }));
+export function invalidAmount(): Refusal {
+  return refusal("invalid_amount", { limit: MICRO_CREDITS_MAX });
 }
 
 export function announce(session: Session, command: Command<"announce">): Decision {

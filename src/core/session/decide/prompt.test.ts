@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_AGE_MS_MAX, IDEMPOTENCY_KEYS_MAX } from "../../limits.ts";
 import {
-  AGENT,
   client,
   dataOf,
   Life,
   newPrompt,
   noCredit,
   promptId,
+  shellId,
   steps,
   turnId,
   types,
@@ -46,6 +46,17 @@ describe("a prompt to an idle session", () => {
     const prompt = { ...newPrompt("p1", { content }), start: noCredit("t1") };
     expect(dataOf(life.give("prompt", prompt).events, "session_update")).toHaveLength(256);
     expect(life.now.running?.content).toHaveLength(300);
+  });
+});
+
+describe("what goes with a prompt", () => {
+  it("is kept for the agent, and a retry is not echoed again", () => {
+    const life = new Life().ready();
+    const params = { _meta: { trace: "1" }, retry: true };
+    const prompt = { ...newPrompt("p1", { params, echo: false }), start: noCredit("t1") };
+    const { events } = life.give("prompt", prompt);
+    expect(dataOf(events, "session_update")).toEqual([]);
+    expect(life.now.running?.params).toEqual(params);
   });
 });
 
@@ -118,9 +129,10 @@ describe("a prompt sent twice", () => {
 
   it("P2: with the same key and body runs once, and both get the same answer", () => {
     const life = new Life().ready();
-    expect(life.prompt("p1", { idempotency })).toMatchObject({ promptId: "p1" });
-    const again = life.prompt("p2", { idempotency });
-    expect(again).toMatchObject({ kind: "accepted", promptId: "p1", events: [] });
+    const answer = { promptId: "p1", lastEventId: 7 };
+    expect(life.prompt("p1", { idempotency, lastEventId: 7 })).toMatchObject({ answer });
+    const again = life.prompt("p2", { idempotency, lastEventId: 99 });
+    expect(again).toMatchObject({ kind: "accepted", answer, events: [] });
   });
 
   it("with the same key and another body is a conflict, also after the verdict", () => {
@@ -132,6 +144,13 @@ describe("a prompt sent twice", () => {
     expect(verdictOn(other)).toBe("idempotency_conflict");
   });
 
+  it("is its caller's own: another client with the same key is not answered with it", () => {
+    const life = new Life().ready().attached("c1", "c2");
+    life.give("prompt", newPrompt("p1", { idempotency }), client("c1"));
+    const other = life.give("prompt", newPrompt("p2", { idempotency }), client("c2"));
+    expect(other).toMatchObject({ answer: { promptId: "p2" } });
+  });
+
   it("is recognised for a day, and among the last 256 keys", () => {
     const life = new Life().ready();
     const settle = (id: string, key: string) => {
@@ -140,19 +159,29 @@ describe("a prompt sent twice", () => {
     };
     settle("first", "k");
     for (let n = 1; n < IDEMPOTENCY_KEYS_MAX; n += 1) settle(`p${n}`, `k${n}`);
-    expect(life.prompt("x", { idempotency })).toMatchObject({ promptId: "first" });
+    expect(life.prompt("x", { idempotency })).toMatchObject({ answer: { promptId: "first" } });
     settle("last", "one more");
-    expect(life.prompt("y", { idempotency })).toMatchObject({ promptId: "y" });
+    expect(life.prompt("y", { idempotency })).toMatchObject({ answer: { promptId: "y" } });
     life.nowMs += IDEMPOTENCY_AGE_MS_MAX;
-    expect(life.prompt("z", { idempotency })).toMatchObject({ promptId: "z" });
+    expect(life.prompt("z", { idempotency })).toMatchObject({ answer: { promptId: "z" } });
   });
 });
 
 describe("a prompt that cannot be taken", () => {
+  it("because its id is pending already is refused", () => {
+    const life = new Life().running();
+    expect(verdictOn(life.prompt("p1"))).toBe("prompt_id_conflict");
+  });
+
   const bad = [
     ["without content", { content: [] }, "invalid_prompt"],
     ["whose deadline has passed", { deadlineAtMs: 0 }, "invalid_deadline_ms"],
     ["whose deadline is not a number", { deadlineAtMs: Number.NaN }, "invalid_deadline_ms"],
+    [
+      "whose deadline never comes",
+      { deadlineAtMs: Number.POSITIVE_INFINITY },
+      "invalid_deadline_ms",
+    ],
     ["with an empty key", { idempotency: { key: "", hash: "h" } }, "invalid_idempotency_key"],
   ] as const;
   for (const [what, change, code] of bad) {
@@ -189,11 +218,18 @@ describe("a command of ours, sent as a prompt", () => {
     expect(types(decision)).toEqual([
       "command_result",
       "session_update",
-      "pending_prompt_completed",
       "turn_complete",
+      "pending_prompt_completed",
     ]);
     expect(steps(life.log)).toEqual([]);
     expect(life.now.phase).toBe("Idle");
+  });
+
+  it("on an idle session does not even wait", () => {
+    const life = new Life().ready();
+    expect(types(life.prompt("p1"))).toEqual(["prompt_admitted"]);
+    const decision = life.give("command_result", { promptId: promptId("p1"), result });
+    expect(types(decision)).toEqual(["command_result", "session_update", "turn_complete"]);
   });
 
   it("that does not exist ends in an error", () => {
@@ -224,6 +260,7 @@ describe("steering", () => {
   it("waits its turn where the agent cannot, or is stopping", () => {
     const life = new Life().running();
     expect(types(life.give("steer", message("m1", false)))).toContain("pending_prompt_added");
+    expect(life.give("steer", message("m1", false)).events).toEqual([]);
     life.give("cancel", {});
     expect(types(life.give("steer", message("m2", true)))).toContain("pending_prompt_added");
   });
@@ -239,8 +276,10 @@ describe("steering", () => {
 describe("what a shell said since the last turn", () => {
   it("goes to the agent with the next prompt, and only with that one", () => {
     const life = new Life().ready();
+    const started = { shellId: shellId("sh"), command: "ls", cwd: "/", idempotency: null };
+    life.give("shell_started", started);
     const result = { exitCode: 0, signal: null, aborted: false, output: "a.ts" };
-    life.give("shell_result", { command: "ls", ...result }, AGENT);
+    life.give("shell_result", { shellId: shellId("sh"), command: "ls", ...result });
     life.give("prompt", { ...newPrompt("p1"), start: noCredit("t1") });
     expect(life.now.running?.shellContext).toEqual(["$ ls\na.ts\n(exit code 0)"]);
     life.complete("t1");

@@ -4,24 +4,27 @@ import type { PromptId } from "../../id.ts";
 import {
   IDEMPOTENCY_AGE_MS_MAX,
   IDEMPOTENCY_KEY_CHARS_MAX,
-  MICRO_CREDITS_MAX,
   PROMPT_PREVIEW_CHARS_MAX,
   PROMPTS_PENDING_MAX,
   STEERED_MESSAGES_MAX,
 } from "../../limits.ts";
-import { isPrice } from "../../price.ts";
-import { type Command, clientOf, type NewPrompt, type TurnStart, userOf } from "../command.ts";
+import { voterOf } from "../../policy/mediation.ts";
+import { isCount, isPrice } from "../../price.ts";
+import { cutText } from "../../text.ts";
+import type { NewPrompt, TurnStart } from "../command.ts";
+import { type Command, clientOf, type Idempotency, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type CommandResult, stampOf } from "../event.ts";
-import { pendingCount, type Session } from "../state.ts";
-import { isAmount } from "./output.ts";
+import type { WaitingPrompt } from "../state.ts";
+import { admissionKey, type FirstAnswer, pendingCount, type Session } from "../state.ts";
+import { invalidAmount } from "./output.ts";
 import { stopTurn } from "./stop.ts";
 import { beginTurn, pronounce, turnError, type Verdict } from "./turn.ts";
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
   const { start } = command;
-  if (start !== undefined && !isStart(start)) return invalidStart(session);
+  if (start !== undefined && !isStart(start)) return refused(session, invalidAmount());
   return admit(session, command, command, start);
 }
 
@@ -31,58 +34,72 @@ function admit(
   prompt: NewPrompt,
   start: TurnStart | undefined,
 ): Decision {
+  const { promptId, lastEventId } = prompt;
+  const first = firstAnswer(session, command, prompt.idempotency);
+  if (first === "conflict") return refused(session, refusal("idempotency_conflict"));
   const draft = new Draft(session, command);
-  const first = firstOf(session, prompt, command.atMs);
-  if (first === "other body") return refused(session, refusal("idempotency_conflict"));
   if (first !== null) return draft.accept(first);
   const why = promptRefusal(session, prompt, command.atMs);
   if (why !== null) return refused(session, why);
-  const { promptId } = prompt;
-  const idle = session.running === null && session.queue.length === 0;
   emitAdmission(draft, prompt, command);
-  const admitted = draft.session.queue.at(-1);
-  if (admitted === undefined) return draft.accept(promptId);
-  if (start !== undefined && idle && draft.state === "ready") beginTurn(draft, admitted, start);
-  else {
-    const { text, admittedAtMs } = admitted;
-    const added = { promptId, text, queuedAt: admittedAtMs };
-    draft.emit("pending_prompt_added", added, stampOf(promptId, admitted.clientId));
+  const next = pendingCount(session) === 0 && draft.state === "ready";
+  for (const admitted of draft.session.queue.slice(-1)) {
+    if (next && start !== undefined) beginTurn(draft, admitted, start);
+    else if (!next) announceWaiting(draft, admitted);
   }
-  return draft.accept(promptId);
+  return draft.accept({ promptId, lastEventId });
 }
 
-/** The prompt that this one repeats, or word that its key stands for something else. */
-function firstOf(session: Session, { idempotency }: NewPrompt, atMs: number) {
+function announceWaiting(draft: Draft, { promptId, text, admittedAtMs, clientId }: WaitingPrompt) {
+  const added = { promptId, text, queuedAt: admittedAtMs };
+  draft.emit("pending_prompt_added", added, stampOf(promptId, clientId));
+}
+
+/** What a retry was answered the first time, or word that its key stands for something else. */
+export function firstAnswer(
+  session: Session,
+  { actor, atMs }: Command,
+  idempotency: Idempotency,
+): FirstAnswer | "conflict" | null {
   if (idempotency === null) return null;
-  const known = session.admissions.get(idempotency.key);
+  const voter = voterOf(clientOf(actor), userOf(actor));
+  const known = session.admissions.get(admissionKey(voter, idempotency.key));
   if (known === undefined || atMs - known.atMs >= IDEMPOTENCY_AGE_MS_MAX) return null;
-  return known.hash === idempotency.hash ? known.promptId : "other body";
+  return known.hash === idempotency.hash ? known.answer : "conflict";
 }
 
 function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refusal | null {
-  const { content, deadlineAtMs, idempotency } = prompt;
+  const { promptId, content, deadlineAtMs, idempotency } = prompt;
+  const { sessionId, running, queue } = session;
   const keyChars = idempotency?.key.length ?? 1;
   if (keyChars < 1 || keyChars > IDEMPOTENCY_KEY_CHARS_MAX) {
     return refusal("invalid_idempotency_key", { limit: IDEMPOTENCY_KEY_CHARS_MAX });
   }
   if (content.length === 0) return refusal("invalid_prompt");
-  if (deadlineAtMs !== null && !(deadlineAtMs > atMs)) return refusal("invalid_deadline_ms");
-  const waiting = pendingCount(session);
-  if (waiting < PROMPTS_PENDING_MAX) return null;
-  const { sessionId } = session;
+  const future =
+    deadlineAtMs === null || (Number.isSafeInteger(deadlineAtMs) && deadlineAtMs > atMs);
+  if (!future) return refusal("invalid_deadline_ms");
+  const pending = running === null ? queue : [running, ...queue];
+  if (pending.some((other) => other.promptId === promptId)) {
+    return refusal("prompt_id_conflict", { sessionId, promptId });
+  }
+  if (pending.length < PROMPTS_PENDING_MAX) return null;
   const limit = PROMPTS_PENDING_MAX;
-  return refusal("prompt_queue_full", { sessionId, limit, pendingCount: waiting });
+  return refusal("prompt_queue_full", { sessionId, limit, pendingCount: pending.length });
 }
 
 function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs }: Command) {
-  const { promptId, content, deadlineAtMs, idempotency } = prompt;
+  const { promptId, content, deadlineAtMs, idempotency, lastEventId, params, echo } = prompt;
   const clientId = clientOf(actor);
   const userId = userOf(actor);
   const data = {
     promptId,
-    text: promptText(content).slice(0, PROMPT_PREVIEW_CHARS_MAX),
+    text: cutText(promptText(content), PROMPT_PREVIEW_CHARS_MAX),
     content,
     admittedAtMs: atMs,
+    lastEventId,
+    echo,
+    ...(params && { params }),
     ...(clientId && { clientId }),
     ...(userId && { userId }),
     ...(deadlineAtMs && { deadlineAtMs }),
@@ -96,18 +113,14 @@ export function begin(session: Session, command: Command<"begin_turn">): Decisio
   const { promptId, start } = command;
   const next = session.queue[0];
   if (next?.promptId !== promptId) return notNext(session, promptId);
-  if (!isStart(start)) return invalidStart(session);
+  if (!isStart(start)) return refused(session, invalidAmount());
   const draft = new Draft(session, command);
   beginTurn(draft, next, start);
-  return draft.accept(promptId);
+  return draft.accept();
 }
 
 function isStart({ reservedMicro, price }: TurnStart): boolean {
-  return isAmount(reservedMicro) && (price === null || isPrice(price));
-}
-
-function invalidStart(session: Session): Decision {
-  return refused(session, refusal("invalid_amount", { limit: MICRO_CREDITS_MAX }));
+  return isCount(reservedMicro) && (price === null || isPrice(price));
 }
 
 /** Answers a prompt that was a command of ours: it has a verdict, but never was a turn. */
@@ -120,7 +133,7 @@ export function answer(session: Session, command: Command<"command_result">): De
   draft.emit("command_result", { promptId, ...result }, stamp);
   draft.emit("session_update", { update: spoken(result.message) }, stamp);
   pronounce(draft, next, verdictOf(result));
-  return draft.accept(promptId);
+  return draft.accept();
 }
 
 function spoken(text: string) {
@@ -142,7 +155,10 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
   const draft = new Draft(session, command);
   const waiting = session.queue.find((prompt) => prompt.promptId === promptId);
   if (waiting !== undefined) {
-    pronounce(draft, waiting, { type: "turn_complete", stopReason: "cancelled" });
+    const removed = { promptId, state: "removed" } as const;
+    const stamp = stampOf(promptId, waiting.clientId);
+    if (waiting.waited) draft.emit("pending_prompt_completed", removed, stamp);
+    pronounce(draft, waiting, { type: "turn_complete", stopReason: "cancelled" }, "none");
   } else if (session.running?.promptId === promptId) {
     stopTurn(draft, "client", clientOf(command.actor));
   } else {
@@ -151,7 +167,7 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
       refusal("prompt_not_found", { sessionId: session.sessionId, promptId }),
     );
   }
-  return draft.accept(promptId);
+  return draft.accept();
 }
 
 /** Says something to the agent while it works, if it can listen; else it waits its turn. */
@@ -159,10 +175,12 @@ export function steer(session: Session, command: Command<"steer">): Decision {
   const { messageId, prompt, agentCanSteer } = command;
   const { running } = session;
   if (running === null || running.stopCause !== null || !agentCanSteer) {
-    return admit(session, command, prompt, undefined);
+    // The message's own id keeps a repeat from waiting twice.
+    const idempotency = prompt.idempotency ?? { key: `steer ${messageId}`, hash: "" };
+    return admit(session, command, { ...prompt, idempotency }, undefined);
   }
   const draft = new Draft(session, command);
-  if (running.steeredIds.includes(messageId)) return draft.accept(running.promptId);
+  if (running.steeredIds.includes(messageId)) return draft.accept();
   if (prompt.content.length === 0) return refused(session, refusal("invalid_prompt"));
   if (running.steeredIds.length >= STEERED_MESSAGES_MAX) {
     return refused(session, refusal("steer_limit_exceeded", { limit: STEERED_MESSAGES_MAX }));
@@ -177,5 +195,5 @@ export function steer(session: Session, command: Command<"steer">): Decision {
     },
     stampOf(promptId, clientOf(command.actor)),
   );
-  return draft.accept(promptId);
+  return draft.accept();
 }

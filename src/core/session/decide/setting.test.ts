@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { AGENT, client, dataOf, Life, types, verdictOn } from "../life.fixture.ts";
+import { AGENT, client, dataOf, Life, steps, types, verdictOn } from "../life.fixture.ts";
 
 const named = (life: Life, displayName: string) =>
   life.give("metadata", { displayName }, client("c1"));
@@ -10,7 +10,7 @@ describe("a display name", () => {
     expect(named(life, "Ada").events[0]).toMatchObject({
       type: "session_metadata_updated",
       originatorClientId: "c1",
-      data: { displayName: "Ada", titleSource: "client" },
+      data: { displayName: "Ada", titleSource: "manual" },
     });
     expect(named(life, "Ada").events).toEqual([]);
     const [cleared] = dataOf(named(life, "").events, "session_metadata_updated");
@@ -88,7 +88,8 @@ describe("P7: each setting", () => {
     expect(life.now.chosen.skills).toEqual({ version: 3, hash: "new" });
     life.give("reload_persona", { hash: "p", difference: "" });
     expect(life.now.chosen.persona).toEqual({ version: 2, hash: "p" });
-    life.give("change_agent", { to: "chat" });
+    const changed = life.give("change_agent", { to: "chat" });
+    expect(steps(changed.events)).toEqual(["ready > deactivating"]);
     expect(life.now.chosen).toEqual({
       ...chosen,
       skills: { version: 3, hash: "new" },
@@ -96,6 +97,28 @@ describe("P7: each setting", () => {
       activeAgent: "chat",
     });
     expect(life.now.agentSessionId).toBeNull();
+  });
+
+  it("of the directory stays inside the workspace, and begins a new agent session there", () => {
+    const life = new Life().ready();
+    for (const to of ["/", "/workspacex", "/workspace/../etc", "relative"]) {
+      expect(verdictOn(life.give("change_cwd", { to }))).toBe("workspace_mismatch");
+    }
+    const { events } = life.give("change_cwd", { to: "/workspace/src" });
+    expect(dataOf(events, "session_cwd_changed")).toMatchObject([
+      { from: "/workspace", to: "/workspace/src" },
+    ]);
+    expect(steps(events)).toEqual(["ready > deactivating"]);
+  });
+
+  it("of the budget is a whole amount, or none", () => {
+    const life = new Life().ready();
+    expect(verdictOn(life.give("set_budget", { budgetMicro: 0.5 }))).toBe("invalid_amount");
+    const raised = life.give("set_budget", { budgetMicro: 5_000_000 });
+    expect(dataOf(raised.events, "session_budget_changed")).toMatchObject([
+      { from: null, to: 5_000_000 },
+    ]);
+    expect(life.give("set_budget", { budgetMicro: 5_000_000 }).events).toEqual([]);
   });
 
   it("cannot be reloaded during a turn", () => {

@@ -1,6 +1,7 @@
 import { type Refusal, refusal } from "../../error.ts";
-import { DISPLAY_NAME_CHARS_MAX } from "../../limits.ts";
+import { DISPLAY_NAME_CHARS_MAX, MICRO_CREDITS_MAX } from "../../limits.ts";
 import { approvalModeAllowed } from "../../policy/risk.ts";
+import { isCount } from "../../price.ts";
 import { type Command, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import type { Session, SnapshotRef } from "../state.ts";
@@ -15,7 +16,7 @@ export function metadata(session: Session, command: Command<"metadata">): Decisi
   const named = displayName === "" ? {} : { displayName };
   draft.emit(
     "session_metadata_updated",
-    { ...named, titleSource: "client" },
+    { ...named, titleSource: "manual" },
     callerStamp(command.actor),
   );
   return draft.accept();
@@ -36,12 +37,10 @@ export function model(session: Session, command: Command<"model">): Decision {
     draft.emit("model_switched", { modelId }, callerStamp(command.actor));
     return draft.accept();
   }
-  draft.emit(
-    "model_switch_failed",
-    { requestedModelId: modelId, error: failure },
-    callerStamp(command.actor),
-  );
-  return draft.refuse("model_switch_failed", { requestedModelId: modelId, reason: failure });
+  const error = failure || "The agent gave no reason.";
+  const failed = { requestedModelId: modelId, error };
+  draft.emit("model_switch_failed", failed, callerStamp(command.actor));
+  return draft.refuse("model_switch_failed", { requestedModelId: modelId, reason: error });
 }
 
 export function approvalMode(session: Session, command: Command<"approval_mode">): Decision {
@@ -92,10 +91,41 @@ function successor({ version }: SnapshotRef, hash: string): SnapshotRef {
   return { version: version + 1, hash };
 }
 
+/** Another agent takes over: the present one goes first, so that no turn meets the wrong one. */
 export function changeAgent(session: Session, command: Command<"change_agent">): Decision {
   const draft = new Draft(session, command);
   const from = session.chosen.activeAgent;
   const { to } = command;
-  if (to !== from) draft.emit("active_agent_changed", { from, to }, callerStamp(command.actor));
+  if (to === from) return draft.accept();
+  draft.emit("active_agent_changed", { from, to }, callerStamp(command.actor));
+  if (draft.state === "ready") draft.moveTo("deactivating", "change_agent");
+  return draft.accept();
+}
+
+/** Moves within the workspace, which an agent can only do by beginning again there. */
+export function changeCwd(session: Session, command: Command<"change_cwd">): Decision {
+  const { workspaceCwd } = session.fixed;
+  const { to } = command;
+  const inside = to === workspaceCwd || to.startsWith(`${workspaceCwd.replace(/\/$/, "")}/`);
+  if (!inside || to.split("/").includes("..")) {
+    const details = { boundWorkspace: workspaceCwd, requestedWorkspace: to };
+    return refused(session, refusal("workspace_mismatch", details));
+  }
+  const draft = new Draft(session, command);
+  const from = session.chosen.currentCwd;
+  if (to === from) return draft.accept();
+  draft.emit("session_cwd_changed", { from, to }, callerStamp(command.actor));
+  if (draft.state === "ready") draft.moveTo("deactivating", "change_cwd");
+  return draft.accept();
+}
+
+export function setBudget(session: Session, command: Command<"set_budget">): Decision {
+  const { budgetMicro: to } = command;
+  if (to !== null && !isCount(to)) {
+    return refused(session, refusal("invalid_amount", { limit: MICRO_CREDITS_MAX }));
+  }
+  const draft = new Draft(session, command);
+  const from = session.chosen.budgetMicro;
+  if (to !== from) draft.emit("session_budget_changed", { from, to }, callerStamp(command.actor));
   return draft.accept();
 }

@@ -125,7 +125,7 @@ describe("a deadline", () => {
     life.prompt("p2");
     const deadline = { of: "prompt", promptId: promptId("p2") } as const;
     const { events } = life.give("deadline_passed", { deadline });
-    expect(events.map(({ type }) => type)).toEqual(["pending_prompt_completed", "turn_error"]);
+    expect(events.map(({ type }) => type)).toEqual(["turn_error", "pending_prompt_completed"]);
     const [error] = dataOf(events, "turn_error");
     expect(error).toMatchObject({ promptId: "p2", code: "prompt_deadline_exceeded" });
     expect(error).not.toHaveProperty("partialOutput");
@@ -137,7 +137,7 @@ describe("a deadline", () => {
     const deadline = { of: "ask", requestId: askId("a1") } as const;
     const { events } = life.give("deadline_passed", { deadline });
     expect(dataOf(events, "permission_resolved")).toMatchObject([
-      { outcome: { outcome: "cancelled" }, reason: "timeout" },
+      { outcome: { outcome: "selected", optionId: "no" }, reason: "timeout" },
     ]);
     expect(steps(events)).toEqual(["waiting > running"]);
   });

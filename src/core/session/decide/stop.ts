@@ -1,6 +1,6 @@
 import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
 import type { AskId, ClientId } from "../../id.ts";
-import { CANCELLED } from "../../policy/ask.ts";
+import { refusedOutcome } from "../../policy/gate.ts";
 import { applySessionTransition } from "../../status.ts";
 import { type AgentStatusReport, type Command, callerStamp, clientOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
@@ -56,12 +56,13 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
   return draft.accept();
 }
 
-/** Silence is a refusal, and is said to be one. */
+/** Silence is a refusal, and is said to be one; cancelling would tell the agent to stop. */
 function expireAsk(draft: Draft, requestId: AskId) {
-  const open = draft.session.connection.turn.deferredInteractiveMessage;
-  if (open === null || !open.has(requestId)) return;
+  const ask = draft.session.connection.turn.deferredInteractiveMessage?.get(requestId);
+  if (ask === undefined) return;
   const stamp = draft.session.running?.stamp;
-  const resolved = { requestId, outcome: CANCELLED, reason: "timeout" } as const;
+  const outcome = refusedOutcome(ask.options);
+  const resolved = { requestId, outcome, reason: "timeout" } as const;
   draft.emit("permission_resolved", resolved, stamp);
   resumeIfAnswered(draft);
 }

@@ -19,9 +19,8 @@ export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart)
   draft.emit("credits_reserved", { turnId, n: 0, amountMicro: reservedMicro, price }, stamp);
   draft.moveTo("running", "prompt", { stamp });
   if (waited) draft.emit("pending_prompt_started", { promptId, text }, stamp);
-  for (const content of prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX)) {
-    draft.emit("session_update", { update: echo(content) }, stamp);
-  }
+  const echoed = prompt.echo ? prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX) : [];
+  for (const content of echoed) draft.emit("session_update", { update: echo(content) }, stamp);
 }
 
 /** What other clients see of a prompt. Its mark tells it from an agent that repeats its user. */
@@ -66,8 +65,8 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   if (running === null) return;
   const { turnId, stamp } = running;
   cancelAsks(draft, end.asksEnd);
-  closeToolCalls(draft, stamp);
   const outcome = outcomeOf(end.verdict);
+  if (outcome !== "completed") closeToolCalls(draft, stamp);
   if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
   pronounce(draft, running, end.verdict);
   settleCredits(draft, stamp);
@@ -83,24 +82,30 @@ function outcomeOf(verdict: Verdict): TurnOutcome {
   return verdict.stopReason === "cancelled" ? "cancelled" : "completed";
 }
 
-/** The verdict of a prompt, and the notice of its end if its waiting was announced. */
-export function pronounce(draft: Draft, prompt: WaitingPrompt | RunningPrompt, verdict: Verdict) {
+/**
+ * The verdict of a prompt, and then the notice of its end if its waiting was announced. A verdict
+ * without its words would be ignored by clients, so an agent that gives none gets ours.
+ */
+export function pronounce(
+  draft: Draft,
+  prompt: WaitingPrompt | RunningPrompt,
+  verdict: Verdict,
+  notice: "after" | "none" = "after",
+) {
   const { promptId, waited } = prompt;
   const stamp = stampOf(promptId, prompt.clientId);
   const ran = "turnId" in prompt;
   const about = ran ? { promptId, turnId: prompt.turnId } : { promptId };
-  if (waited && !ran) {
-    draft.emit("pending_prompt_completed", { promptId, state: "removed" }, stamp);
-  }
   if (verdict.type === "turn_complete") {
-    draft.emit("turn_complete", { stopReason: verdict.stopReason, ...about }, stamp);
+    draft.emit("turn_complete", { stopReason: verdict.stopReason || "end_turn", ...about }, stamp);
   } else {
-    const { code, message, errorKind } = verdict;
+    const { code, errorKind } = verdict;
+    const message = verdict.message || "The agent gave no reason.";
     const partialOutput = ran && draft.session.connection.turn.fullContent !== "";
     const more = { ...(errorKind && { errorKind }), ...(partialOutput && { partialOutput }) };
     draft.emit("turn_error", { code, message, ...about, ...more }, stamp);
   }
-  if (waited && ran) {
+  if (waited && notice === "after") {
     draft.emit("pending_prompt_completed", { promptId, state: "completed" }, stamp);
   }
 }
@@ -131,9 +136,11 @@ function settleCredits(draft: Draft, stamp: Stamp) {
   const reservation = draft.session.connection.turn.currentReservation;
   if (reservation === null) return;
   const { turnId, slices, price } = reservation;
+  // A slice may be on its way under the next number; what was overspent takes the one after.
+  const n = slices + 1;
   const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation);
   if (furtherMicro > 0) {
-    draft.emit("credits_reserved", { turnId, n: slices, amountMicro: furtherMicro, price }, stamp);
+    draft.emit("credits_reserved", { turnId, n, amountMicro: furtherMicro, price }, stamp);
   }
   const reservedMicro = reservation.reservedMicro + furtherMicro;
   const settled: EventData["credits_settled"] = {

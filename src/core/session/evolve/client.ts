@@ -1,7 +1,9 @@
 import type { ClientId } from "../../id.ts";
 import { SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
+import { cutText, lastOfText } from "../../text.ts";
 import type { SessionEvent } from "../event.ts";
 import type { RegisteredClient, Session } from "../state.ts";
+import { remember } from "./prompt.ts";
 
 export function attached(session: Session, { data }: SessionEvent<"client_attached">): Session {
   const known = session.clients.get(data.clientId);
@@ -27,14 +29,27 @@ function withClient(session: Session, id: ClientId, client: RegisteredClient | n
   return { ...session, clients };
 }
 
+export function shellStarted(session: Session, event: SessionEvent<"user_shell_command">): Session {
+  const { shellId, command, clientId } = event.data;
+  const atMs = event._meta.serverTimestamp;
+  const shell = { command, clientId: clientId ?? null, startedAtMs: atMs };
+  const shells = new Map(session.shells).set(shellId, shell);
+  const admissions = remember(session.admissions, event.data, { shellId }, atMs);
+  return { ...session, shells, admissions };
+}
+
 /** Told to the agent with the next prompt. The newest results are kept, within one budget. */
 export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_result">): Session {
   const exit = data.exitCode === null ? (data.signal ?? "aborted") : `exit code ${data.exitCode}`;
-  const note = `$ ${data.command}\n${data.output}\n(${exit})`.slice(-SHELL_CONTEXT_CHARS_MAX);
+  const command = cutText(data.command, SHELL_CONTEXT_CHARS_MAX / 4);
+  const output = lastOfText(data.output, SHELL_CONTEXT_CHARS_MAX / 2);
+  const note = `$ ${command}\n${output}\n(${exit})`;
+  const shells = new Map(session.shells);
+  shells.delete(data.shellId);
   let room = SHELL_CONTEXT_CHARS_MAX;
   const kept = [...session.shellContext, note].reverse().filter((text) => {
     room -= text.length;
     return room >= 0;
   });
-  return { ...session, shellContext: kept.reverse() };
+  return { ...session, shells, shellContext: kept.reverse() };
 }

@@ -1,5 +1,6 @@
-import { MODELS_COUNTED_MAX } from "../../limits.ts";
-import { addTokens, costMicro, NO_TOKENS } from "../../price.ts";
+import { AGENT_NAME_CHARS_MAX, MODELS_COUNTED_MAX } from "../../limits.ts";
+import { addCounts, addTokens, costMicro, mostTokens, NO_TOKENS } from "../../price.ts";
+import { cutText } from "../../text.ts";
 import type { ContextUsage, CreditReservation } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session, type Totals } from "../state.ts";
@@ -21,13 +22,15 @@ export function reserved(session: Session, { data }: SessionEvent<"credits_reser
   return inTurn(session, { currentReservation });
 }
 
-/** What an agent reports covers its whole turn so far, so the latest report is the one. */
+/** What an agent reports covers its whole turn so far; a smaller report takes nothing back. */
 export function usageReported(session: Session, { data }: SessionEvent<"usage_reported">): Session {
   const open = session.connection.turn.currentReservation;
   if (open === null || open.turnId !== data.turnId) return session;
-  const spentMicro = costMicro(open.price, data.usage.tokens);
+  const before = session.connection.turn.lastContextUsage?.tokens ?? NO_TOKENS;
+  const tokens = mostTokens(before, data.usage.tokens);
+  const spentMicro = costMicro(open.price, tokens);
   return inTurn(session, {
-    lastContextUsage: data.usage,
+    lastContextUsage: { ...data.usage, tokens },
     currentReservation: { ...open, spentMicro },
   });
 }
@@ -36,14 +39,14 @@ export function settled(session: Session, { data }: SessionEvent<"credits_settle
   const usage = session.connection.turn.lastContextUsage;
   const totals = {
     ...session.totals,
-    chargedMicro: session.totals.chargedMicro + data.chargedMicro,
+    chargedMicro: addCounts(session.totals.chargedMicro, data.chargedMicro),
     tokensByModel: usage === null ? session.totals.tokensByModel : withUsage(session.totals, usage),
   };
   return inTurn({ ...session, totals }, { currentReservation: null });
 }
 
 function withUsage({ tokensByModel }: Totals, usage: ContextUsage): Totals["tokensByModel"] {
-  const named = usage.model ?? "unknown";
+  const named = cutText(usage.model ?? "unknown", AGENT_NAME_CHARS_MAX);
   const full = tokensByModel.size >= MODELS_COUNTED_MAX && !tokensByModel.has(named);
   const model = full ? "other" : named;
   const tokens = addTokens(tokensByModel.get(model) ?? NO_TOKENS, usage.tokens);

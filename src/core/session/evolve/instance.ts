@@ -8,8 +8,8 @@ import type { Session } from "../state.ts";
 
 export function created({ data, _meta }: SessionEvent<"session_created">): Session {
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, displayName, ...fixed } = rest;
-  const displayNameSource = displayName === null ? null : "client";
+  const { approvalMode, displayName, budgetMicro, ...fixed } = rest;
+  const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
     sessionId: data.sessionId,
@@ -21,7 +21,9 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
       persona,
       approvalMode,
       displayName,
-      displayNameSource,
+      titleSource,
+      currentCwd: fixed.workspaceCwd,
+      budgetMicro,
     },
     phase: "none",
     connection: {
@@ -41,6 +43,8 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
     admissions: new Map(),
     resolvedAsks: new Map(),
     shellContext: [],
+    shells: new Map(),
+    activation: 0,
     ending: null,
     closed: false,
     agentSessionId: null,
@@ -69,12 +73,14 @@ export function statusChanged(session: Session, event: SessionEvent<"session_sta
     ...session,
     connection: { ...connection, sessionState: to },
     ending: ends ? { reason: cause, closedBy } : session.ending,
+    activation: event.data.activation ?? session.activation,
   };
 }
 
 export function phaseChanged(session: Session, event: SessionEvent<"session_lifecycle">): Session {
   const { event: name, to: phase } = event.data;
-  return BESIDES[name]({ ...session, phase }, event);
+  const after = { ...session, phase };
+  return Object.hasOwn(BESIDES, name) ? BESIDES[name](after, event) : after;
 }
 
 type Beside = (session: Session, event: SessionEvent<"session_lifecycle">) => Session;
@@ -89,8 +95,28 @@ const BESIDES: Readonly<Record<LifecycleEvent, Beside>> = {
   SessionPersisted: nothing,
   SessionResumeStarted: (session) => ({ ...session, closed: false }),
   SessionResumed: nothing,
-  SessionClosed: (session) => ({ ...session, ending: null }),
+  SessionClosed: instanceEnded,
 };
+
+/**
+ * What was live is gone with the instance: grants, the sandbox, the nesting of messages. After a
+ * failed store the agent knows things that the log does not, so its side is not resumed either.
+ */
+function instanceEnded(session: Session, { data }: SessionEvent<"session_lifecycle">): Session {
+  return {
+    ...session,
+    ending: null,
+    agentSessionId: data.reason === "store_failure" ? null : session.agentSessionId,
+    connection: {
+      ...session.connection,
+      messageIdStack: [],
+      sessionGrants: new Map(),
+      sandboxState: "none",
+      sandboxProvisionedAt: null,
+      lastSandboxActivity: null,
+    },
+  };
+}
 
 function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">): Session {
   const { turnId, promptId } = event.data;
@@ -104,6 +130,7 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
       turnId,
       startedAtMs: event._meta.serverTimestamp,
       stopCause: null,
+      stopAskedAtMs: null,
       steeredIds: [],
       shellContext: session.shellContext,
       stamp: stampOf(prompt.promptId, prompt.clientId),

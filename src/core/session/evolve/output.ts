@@ -1,5 +1,10 @@
 import { type AgentUpdate, chunkText, toolCallNews } from "../../agent-update.ts";
-import { MESSAGE_ID_STACK_MAX, TOOL_CALLS_TRACKED_MAX } from "../../limits.ts";
+import {
+  AGENT_NAME_CHARS_MAX,
+  MESSAGE_ID_STACK_MAX,
+  TOOL_CALLS_TRACKED_MAX,
+} from "../../limits.ts";
+import { cutText } from "../../text.ts";
 import type { ConnectionState, TurnState } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
@@ -45,6 +50,7 @@ function withMessageId(session: Session, update: AgentUpdate): Session {
   const id = update.messageId;
   const { messageIdStack } = session.connection;
   if (typeof id !== "string" || messageIdStack.at(-1) === id) return session;
+  if (id.length > AGENT_NAME_CHARS_MAX) return session;
   const known = messageIdStack.indexOf(id);
   const stack = known < 0 ? [...messageIdStack, id] : messageIdStack.slice(0, known + 1);
   const connection = {
@@ -57,7 +63,7 @@ function withMessageId(session: Session, update: AgentUpdate): Session {
 function toolCalled(session: Session, update: AgentUpdate, atMs: number): Session {
   const news = toolCallNews(update);
   const { turn } = session.connection;
-  if (news === null) return session;
+  if (news === null || news.toolCallId.length > AGENT_NAME_CHARS_MAX) return session;
   const { toolCallId, toolName, status } = news;
   const begun = turn.persistedToolCallIds.has(toolCallId);
   const ended = turn.completedToolIds.has(toolCallId);
@@ -65,7 +71,10 @@ function toolCalled(session: Session, update: AgentUpdate, atMs: number): Sessio
   if (turn.persistedToolCallIds.size >= TOOL_CALLS_TRACKED_MAX && !begun) return session;
   const pending = new Map(turn.pendingToolCalls);
   if (status === "open") {
-    pending.set(toolCallId, { toolName: toolName ?? "tool", startedAt: atMs });
+    pending.set(toolCallId, {
+      toolName: cutText(toolName ?? "tool", AGENT_NAME_CHARS_MAX),
+      startedAt: atMs,
+    });
   } else pending.delete(toolCallId);
   const next = inTurn(session, {
     ...TOUCHED,

@@ -1,36 +1,55 @@
-import type { PromptId } from "../../id.ts";
-import { IDEMPOTENCY_AGE_MS_MAX, IDEMPOTENCY_KEYS_MAX } from "../../limits.ts";
+import type { ClientId, PromptId, UserId } from "../../id.ts";
+import {
+  ERROR_MESSAGE_CHARS_MAX,
+  IDEMPOTENCY_AGE_MS_MAX,
+  IDEMPOTENCY_KEYS_MAX,
+} from "../../limits.ts";
+import { voterOf } from "../../policy/mediation.ts";
+import { cutText } from "../../text.ts";
 import type { SessionEvent } from "../event.ts";
-import { type Admission, inTurn, type RunningPrompt, type Session, type Totals } from "../state.ts";
+import type { RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
+import { admissionKey, type FirstAnswer, inTurn } from "../state.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
-  const { promptId, text, content, clientId, userId, deadlineAtMs, ...rest } = event.data;
-  const { admittedAtMs, idempotency } = rest;
-  const prompt = {
-    promptId,
-    text,
-    content,
+  const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
+  const { promptId, admittedAtMs, clientId, userId, deadlineAtMs, params } = prompt;
+  const waiting: WaitingPrompt = {
+    ...prompt,
     clientId: clientId ?? null,
     userId: userId ?? null,
     deadlineAtMs: deadlineAtMs ?? null,
-    admittedAtMs,
+    params: params ?? null,
     waited: false,
   };
-  const admission = { promptId, hash: idempotency?.hash ?? "", atMs: admittedAtMs };
+  const answer = { promptId, lastEventId };
   return {
     ...session,
-    queue: [...session.queue, prompt],
-    admissions: idempotency
-      ? remember(session.admissions, idempotency.key, admission)
-      : session.admissions,
+    queue: [...session.queue, waiting],
+    admissions: remember(session.admissions, event.data, answer, admittedAtMs),
     totals: { ...session.totals, promptCount: session.totals.promptCount + 1 },
   };
 }
 
+interface Keyed {
+  readonly clientId?: ClientId;
+  readonly userId?: UserId;
+  readonly idempotency?: { readonly key: string; readonly hash: string };
+}
+
 /** Keeps the newest keys that are young enough; the map is in order of arrival. */
-function remember(known: Session["admissions"], key: string, admission: Admission) {
-  const young = [...known].filter(([, { atMs }]) => admission.atMs - atMs < IDEMPOTENCY_AGE_MS_MAX);
-  return new Map([...young.slice(1 - IDEMPOTENCY_KEYS_MAX), [key, admission]]);
+export function remember(
+  known: Session["admissions"],
+  { clientId, userId, idempotency }: Keyed,
+  answer: FirstAnswer,
+  atMs: number,
+): Session["admissions"] {
+  if (idempotency === undefined) return known;
+  const key = admissionKey(voterOf(clientId ?? null, userId ?? null), idempotency.key);
+  const young = [...known].filter(
+    ([, admission]) => atMs - admission.atMs < IDEMPOTENCY_AGE_MS_MAX,
+  );
+  const { hash } = idempotency;
+  return new Map([...young.slice(1 - IDEMPOTENCY_KEYS_MAX), [key, { hash, answer, atMs }]]);
 }
 
 export function waits(session: Session, event: SessionEvent<"pending_prompt_added">): Session {
@@ -54,7 +73,8 @@ export function stopAsked(session: Session, event: SessionEvent<"prompt_cancelle
   const { running } = session;
   if (running === null || running.promptId !== event.promptId) return session;
   if (reason === "forward_failed") return session;
-  const stopping: RunningPrompt = { ...running, stopCause: reason };
+  const stopAskedAtMs = event._meta.serverTimestamp;
+  const stopping: RunningPrompt = { ...running, stopCause: reason, stopAskedAtMs };
   return inTurn({ ...session, running: stopping }, { stopRequested: true });
 }
 
@@ -68,8 +88,11 @@ export function completed(session: Session, event: SessionEvent<"turn_complete">
 }
 
 export function failed(session: Session, event: SessionEvent<"turn_error">): Session {
-  const { promptId, code, message } = event.data;
+  const { promptId, code } = event.data;
+  const wasRunning = session.running?.promptId === promptId;
   const settled = withoutPrompt(session, promptId, event._meta.serverTimestamp);
+  if (!wasRunning) return settled;
+  const message = cutText(event.data.message, ERROR_MESSAGE_CHARS_MAX);
   const totals = counted(settled.totals, "turnsFailed");
   return { ...settled, lastTurnError: { code, message }, totals };
 }

@@ -11,7 +11,7 @@ export function metadataUpdated(session: Session, event: SessionEvent<"session_m
   const { displayName = null, titleSource } = event.data;
   return choose(session, {
     displayName,
-    displayNameSource: displayName === null ? null : titleSource,
+    titleSource: displayName === null ? null : titleSource,
   });
 }
 
@@ -40,6 +40,14 @@ export function personaReloaded(session: Session, { data }: SessionEvent<"person
 /** Another agent cannot continue under this one's name for the conversation. */
 export function agentChanged(session: Session, { data }: SessionEvent<"active_agent_changed">) {
   return choose({ ...session, agentSessionId: null }, { activeAgent: data.to });
+}
+
+export function cwdChanged(session: Session, { data }: SessionEvent<"session_cwd_changed">) {
+  return choose({ ...session, agentSessionId: null }, { currentCwd: data.to });
+}
+
+export function budgetChanged(session: Session, event: SessionEvent<"session_budget_changed">) {
+  return choose(session, { budgetMicro: event.data.to });
 }
 
 export function sandboxChanged(session: Session, event: SessionEvent<"sandbox_changed">): Session {
