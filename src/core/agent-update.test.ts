@@ -110,6 +110,7 @@ describe("the parent of an update", () => {
     ["a _meta of null", { _meta: null }],
     ["a _meta that is a list", { _meta: ["p"] }],
     ["a _meta without it", { _meta: { source: "x" } }],
+    ["an empty parent", { _meta: { parentToolCallId: "" } }],
     ["a parent that is no text", { _meta: { parentToolCallId: 7 } }],
     ["a parent outside its _meta", { parentToolCallId: "p" }],
   ])("is none with %s", (_what, fields) => {

@@ -51,5 +51,5 @@ export function toolCallNews(update: AgentUpdate): ToolCallNews | null {
 /** The sub-agent's call under which this update was made, if an agent marks it so. */
 export function parentToolCallId(update: AgentUpdate): string | null {
   const meta = objectAt(update, "_meta");
-  return meta === null ? null : stringAt(meta, "parentToolCallId");
+  return (meta === null ? null : stringAt(meta, "parentToolCallId")) || null;
 }

@@ -2,13 +2,14 @@ import { parentToolCallId } from "../agent-update.ts";
 import { stringAt } from "../json.ts";
 import { FOLD, updateFold } from "./fold.ts";
 import {
+  collapse,
   continues,
   join,
   joinableText,
   type LogEvent,
-  merge,
+  messageKey,
+  patch,
   type UpdateEvent,
-  withUpdate,
 } from "./join.ts";
 
 /** The finished turns of a log, each folded; and the events since, which no verdict has closed. */
@@ -49,18 +50,21 @@ export function compactSegment(events: readonly LogEvent[]): readonly LogEvent[]
 function foldUpdate(slots: Slots, event: UpdateEvent) {
   const { update } = event.data;
   const fold = updateFold(update.sessionUpdate);
-  if (fold === "latest") return slots.replace(`update ${update.sessionUpdate}`, event);
-  if (fold === "join" && joinableText(update) !== null) return slots.addText(event);
+  const key = `${update.sessionUpdate} ${parentToolCallId(update) ?? ""}`;
+  if (fold === "latest") return slots.replace(key, event);
+  if (fold === "patch") return slots.gather("patch", key, event);
+  if (fold === "join" && joinableText(update) !== null) return slots.gatherText(event);
   const toolCallId = fold === "collapse" ? stringAt(update, "toolCallId") : null;
-  if (toolCallId !== null) return slots.addToolCall(toolCallId, event);
+  if (toolCallId) return slots.gather("tool", toolCallId, event);
   return slots.add(event);
 }
 
-/** What one place of the folded segment holds: text still being gathered, or one event. */
+/** What one place of the folded segment holds: an event, or what will be folded into one. */
 type Slot =
-  | { kind: "text"; readonly events: [UpdateEvent, ...UpdateEvent[]] }
-  | { kind: "tool"; event: UpdateEvent }
-  | { kind: "event"; event: LogEvent };
+  | { readonly kind: "event"; event: LogEvent }
+  | { readonly kind: keyof typeof FOLDED; readonly events: [UpdateEvent, ...UpdateEvent[]] };
+
+const FOLDED = { text: join, tool: collapse, patch } as const;
 
 /**
  * The places of a segment, in order. Text joins the last place, and not the last event: an event
@@ -69,43 +73,54 @@ type Slot =
 class Slots {
   readonly #slots: Slot[] = [];
   readonly #byKey = new Map<string, Slot>();
+  readonly #textsByParent = new Map<string, Map<string, Slot>>();
 
   add(event: LogEvent) {
-    this.#slots.push({ kind: "event", event });
+    this.#open({ kind: "event", event }, event);
   }
 
   replace(key: string, event: LogEvent) {
     const slot = this.#byKey.get(`latest ${key}`);
     if (slot?.kind === "event") slot.event = event;
-    else this.#open(`latest ${key}`, { kind: "event", event });
+    else this.#byKey.set(`latest ${key}`, this.#open({ kind: "event", event }, event));
   }
 
-  /** A sub-agent's text gathers under its call, however the main agent talks in between. */
-  addText(event: UpdateEvent) {
-    const parent = parentToolCallId(event.data.update);
-    const key = `text ${event.data.update.sessionUpdate} ${parent}`;
-    const slot = parent === null ? this.#slots.at(-1) : this.#byKey.get(key);
-    if (slot?.kind === "text" && continues(slot.events[0].data.update, event.data.update)) {
+  gather(kind: "tool" | "patch", key: string, event: UpdateEvent) {
+    const slot = this.#byKey.get(`${kind} ${key}`);
+    if (slot?.kind === kind) slot.events.push(event);
+    else this.#byKey.set(`${kind} ${key}`, this.#open({ kind, events: [event] }, event));
+  }
+
+  /** A sub-agent's text gathers under its call, whoever talks in between. */
+  gatherText(event: UpdateEvent) {
+    const { update } = event.data;
+    const parent = parentToolCallId(update);
+    const slot =
+      parent === null
+        ? this.#slots.at(-1)
+        : this.#textsByParent.get(parent)?.get(messageKey(update));
+    if (slot?.kind === "text" && continues(slot.events[0].data.update, update)) {
       slot.events.push(event);
-    } else this.#open(key, { kind: "text", events: [event] });
+      return;
+    }
+    const opened: Slot = { kind: "text", events: [event] };
+    this.#slots.push(opened);
+    if (parent === null) return;
+    const texts = this.#textsByParent.get(parent) ?? new Map<string, Slot>();
+    this.#textsByParent.set(parent, texts.set(messageKey(update), opened));
   }
 
-  addToolCall(toolCallId: string, event: UpdateEvent) {
-    const slot = this.#byKey.get(`tool ${toolCallId}`);
-    if (slot?.kind === "tool") slot.event = asToolCall(merge(slot.event, event));
-    else this.#open(`tool ${toolCallId}`, { kind: "tool", event: asToolCall(event) });
-  }
-
-  #open(key: string, slot: Slot) {
+  /** What a sub-agent does ends what it was saying: the order of the two is its story. */
+  #open(slot: Slot, event: LogEvent): Slot {
+    const parent = event.type === "session_update" ? parentToolCallId(event.data.update) : null;
+    if (parent !== null) this.#textsByParent.delete(parent);
     this.#slots.push(slot);
-    this.#byKey.set(key, slot);
+    return slot;
   }
 
   emit(): readonly LogEvent[] {
-    return this.#slots.map((slot) => (slot.kind === "text" ? join(slot.events) : slot.event));
+    return this.#slots.map((slot) =>
+      slot.kind === "event" ? slot.event : FOLDED[slot.kind](slot.events),
+    );
   }
-}
-
-function asToolCall(event: UpdateEvent): UpdateEvent {
-  return withUpdate(event, { ...event.data.update, sessionUpdate: "tool_call" });
 }

@@ -52,6 +52,8 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   skills_reloaded: "keep",
   persona_reloaded: "keep",
   active_agent_changed: "keep",
+  session_cwd_changed: "latest",
+  session_budget_changed: "latest",
 
   client_attached: "drop",
   client_detached: "drop",
@@ -64,6 +66,7 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   child_session_ended: "keep",
   secret_redacted: "latest",
   followup_suggestion: "latest",
+  credits_warning: "keep",
   artifact_changed: "keep",
   session_recording_degraded: "latest",
   background_notification_turn_complete: "keep",
@@ -76,8 +79,16 @@ export function isEventType(text: string): text is EventType {
   return Object.hasOwn(FOLD, text);
 }
 
-/** How the kinds of a `session_update` fold; a kind not listed is kept. */
-export type UpdateFold = "keep" | "latest" | "join" | "collapse";
+/**
+ * How the kinds of a `session_update` fold; a kind not listed is kept. A sub-agent's updates are
+ * not mixed with those of others.
+ *
+ * - `join`: text that goes on is one text.
+ * - `collapse`: a tool call is one event, in the place of its first, in the state of its last.
+ * - `patch`: one per turn, in which each field is as it was last said. ACP lets an agent leave out
+ *   of `session_info_update` what has not changed, so the latest alone may have lost the title.
+ */
+export type UpdateFold = "keep" | "latest" | "join" | "collapse" | "patch";
 
 const UPDATE_FOLD: ReadonlyMap<string, UpdateFold> = new Map([
   ["agent_message_chunk", "join"],
@@ -88,7 +99,7 @@ const UPDATE_FOLD: ReadonlyMap<string, UpdateFold> = new Map([
   ["available_commands_update", "latest"],
   ["current_mode_update", "latest"],
   ["config_option_update", "latest"],
-  ["session_info_update", "latest"],
+  ["session_info_update", "patch"],
   ["usage_update", "latest"],
   ["plan", "latest"],
 ]);

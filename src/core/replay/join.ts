@@ -5,10 +5,13 @@ import type { Numbered, SessionEvent } from "../session/event.ts";
 export type LogEvent = Numbered<SessionEvent>;
 export type UpdateEvent = Numbered<SessionEvent<"session_update">>;
 
+/** Updates that become one, in the order of the log. */
+export type UpdateEvents = readonly [UpdateEvent, ...UpdateEvent[]];
+
 /** The text that an update carries, if it is of a kind that text can be joined onto. */
 export function joinableText(update: AgentUpdate): string | null {
-  if (update.sessionUpdate === "shell_output") return stringAt(update, "output");
-  return isDiscrete(update) ? null : chunkText(update);
+  if (isDiscrete(update)) return null;
+  return update.sessionUpdate === "shell_output" ? stringAt(update, "output") : chunkText(update);
 }
 
 /** Marked by its agent as a message of its own, which joining would blur. */
@@ -19,24 +22,34 @@ function isDiscrete(update: AgentUpdate): boolean {
 /** Whether the later text continues the earlier one: same kind, same message, same sub-agent. */
 export function continues(earlier: AgentUpdate, later: AgentUpdate): boolean {
   return (
-    earlier.sessionUpdate === later.sessionUpdate &&
-    earlier.messageId === later.messageId &&
-    parentToolCallId(earlier) === parentToolCallId(later) &&
-    recordId(earlier) === recordId(later) &&
     joinableText(earlier) !== null &&
-    joinableText(later) !== null
+    joinableText(later) !== null &&
+    messageKey(earlier) === messageKey(later)
   );
 }
 
-function recordId(update: AgentUpdate): unknown {
-  return objectAt(update, "_meta")?.sourceRecordId;
+/**
+ * What two texts must have in common to be one: the kind, the sub-agent, the message, the records
+ * and the shell command. No message id and a null one are the same.
+ */
+export function messageKey(update: AgentUpdate): string {
+  const { sessionUpdate, messageId = null } = update;
+  const shellId = objectAt(update, "_meta")?.shellId ?? null;
+  const parent = parentToolCallId(update);
+  return JSON.stringify([sessionUpdate, parent, messageId, recordIds(update), shellId]);
 }
 
-/** One event for many: their texts in order, everything else as the last of them has it. */
-export function join(events: readonly [UpdateEvent, ...UpdateEvent[]]): UpdateEvent {
-  const [first] = events;
+/** The wire's source-record ids, at the place in `_meta` where Qwen Code puts them. */
+function recordIds(update: AgentUpdate): readonly unknown[] | null {
+  const meta = objectAt(update, "_meta");
+  const ids = meta && objectAt(meta, "qwenTranscript")?.sourceRecordIds;
+  return Array.isArray(ids) && ids.length > 0 ? ids : null;
+}
+
+/** Their texts in order, everything else as it was last said. */
+export function join(events: UpdateEvents): UpdateEvent {
   const text = events.map(({ data }) => joinableText(data.update) ?? "").join("");
-  const merged = events.slice(1).reduce((before, after) => merge(before, after), first);
+  const merged = merge(events, "says nothing");
   return withUpdate(merged, withText(merged.data.update, text));
 }
 
@@ -46,23 +59,49 @@ function withText(update: AgentUpdate, text: string): AgentUpdate {
   return { ...update, content: { ...(isObject(content) ? content : {}), type: "text", text } };
 }
 
-/** The later event in the earlier one's place: what it does not say stays as it was said before. */
-export function merge(before: UpdateEvent, after: UpdateEvent): UpdateEvent {
-  const update = { ...before.data.update, ...said(after.data.update) };
-  return withUpdate({ ...before, ...after }, withMeta(update, before, after));
+/** One tool call in the state it came to. It stays under the parent that it began under. */
+export function collapse(events: UpdateEvents): UpdateEvent {
+  const merged = merge(events, "says nothing");
+  const call: AgentUpdate = { ...merged.data.update, sessionUpdate: "tool_call" };
+  const parent = parentToolCallId(events[0].data.update);
+  if (parent === null) return withUpdate(merged, call);
+  return withUpdate(merged, {
+    ...call,
+    _meta: { ...objectAt(call, "_meta"), parentToolCallId: parent },
+  });
 }
 
-function said(update: AgentUpdate): AgentUpdate {
-  const entries = Object.entries(update).filter(([, value]) => value !== null);
-  return { ...Object.fromEntries(entries), sessionUpdate: update.sessionUpdate };
+/** What a row of partial updates amounts to, of a kind where null clears a field. */
+export function patch(events: UpdateEvents): UpdateEvent {
+  return merge(events, "clears");
 }
 
-function withMeta(update: AgentUpdate, before: UpdateEvent, after: UpdateEvent): AgentUpdate {
-  const older = objectAt(before.data.update, "_meta");
-  const newer = objectAt(after.data.update, "_meta");
-  return older === null && newer === null ? update : { ...update, _meta: { ...older, ...newer } };
+/**
+ * One event in place of many: the last, with what it leaves out as it was said before. It gathers
+ * in maps, as an agent may say something new each time: objects spread one after the other would
+ * make a long turn cost its length squared.
+ */
+function merge(events: UpdateEvents, whatNullDoes: "clears" | "says nothing"): UpdateEvent {
+  const fields = new Map<string, unknown>();
+  let meta: Map<string, unknown> | null = null;
+  let [merged] = events;
+  for (const event of events) {
+    const { update } = event.data;
+    for (const [key, value] of Object.entries(update)) {
+      if (value !== null || whatNullDoes === "clears" || !fields.has(key)) fields.set(key, value);
+    }
+    const said = objectAt(update, "_meta");
+    if (said !== null) {
+      meta ??= new Map();
+      for (const [key, value] of Object.entries(said)) meta.set(key, value);
+    }
+    merged = { ...merged, ...event };
+  }
+  const { sessionUpdate } = merged.data.update;
+  const update = { ...Object.fromEntries(fields), sessionUpdate };
+  return withUpdate(merged, meta ? { ...update, _meta: Object.fromEntries(meta) } : update);
 }
 
-export function withUpdate(event: UpdateEvent, update: AgentUpdate): UpdateEvent {
+function withUpdate(event: UpdateEvent, update: AgentUpdate): UpdateEvent {
   return { ...event, data: { ...event.data, update } };
 }

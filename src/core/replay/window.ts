@@ -1,4 +1,5 @@
-import { parentToolCallId } from "../agent-update.ts";
+import { type AgentUpdate, parentToolCallId } from "../agent-update.ts";
+import { objectAt } from "../json.ts";
 import {
   REPLAY_COMPACTED_BYTES_MAX,
   REPLAY_JOURNAL_BYTES_MAX,
@@ -6,7 +7,7 @@ import {
   REPLAY_JOURNAL_ENTRIES_MAX,
 } from "../limits.ts";
 import { updateFold } from "./fold.ts";
-import { continues, join, type LogEvent, type UpdateEvent } from "./join.ts";
+import { continues, join, joinableText, type LogEvent, type UpdateEvent } from "./join.ts";
 
 /** Stands first in a replay from which older events were left out. It has no number. */
 export interface HistoryTruncated {
@@ -31,17 +32,32 @@ export function compactedReplay(
   segments: readonly (readonly LogEvent[])[],
   maxBytes: number = REPLAY_COMPACTED_BYTES_MAX,
 ): readonly ReplayEvent[] {
-  let bytes = 0;
-  let first = segments.length;
-  for (const segment of segments.toReversed()) {
-    bytes += sum(segment.map(serialisedBytes));
-    if (bytes > maxBytes) break;
-    first -= 1;
-  }
+  const sizeOf = (segment: readonly LogEvent[]) => sum(segment.map(serialisedBytes));
+  const first = firstKept(segments, sizeOf, { maxBytes, maxEvents: segments.length });
   const kept = segments.slice(first).flat();
   if (first === 0) return kept;
   const truncatedEvents = sum(segments.slice(0, first).map((segment) => segment.length));
   return [truncated(truncatedEvents, kept.length, maxBytes, { truncatedTurns: first }), ...kept];
+}
+
+/**
+ * Where the newest that fit begin. The newest of all stays however large it is: who comes back
+ * after one very long answer wants to see that answer, and its turn was bounded when it ran.
+ */
+function firstKept<Entry>(
+  entries: readonly Entry[],
+  sizeOf: (entry: Entry) => number,
+  { maxBytes, maxEvents }: JournalBounds,
+): number {
+  let bytes = 0;
+  let first = entries.length;
+  for (const entry of entries.toReversed()) {
+    bytes += sizeOf(entry);
+    const kept = entries.length - first;
+    if (kept >= maxEvents || (kept > 0 && bytes > maxBytes)) break;
+    first -= 1;
+  }
+  return first;
 }
 
 export interface JournalBounds {
@@ -57,47 +73,70 @@ const JOURNAL_BOUNDS: JournalBounds = {
 /** `summary` leaves out what sub-agents said and did; how much they used stays. */
 export type LiveReplayMode = "full" | "summary";
 
-/** The unfinished turn, nearly as it happened: adjacent chunks are joined, nothing else changes. */
+/**
+ * The unfinished turn, nearly as it happened: adjacent chunks are joined, nothing else changes.
+ * Only the end of an earlier life is left out, as a client would take it for the end of this one.
+ */
 export function liveJournal(
   open: readonly LogEvent[],
   mode: LiveReplayMode = "full",
   bounds: JournalBounds = JOURNAL_BOUNDS,
 ): readonly ReplayEvent[] {
-  const entries = joinAdjacent(mode === "full" ? open : open.filter((event) => !isInternal(event)));
-  let bytes = 0;
-  let first = entries.length;
-  for (const entry of entries.toReversed()) {
-    bytes += serialisedBytes(entry);
-    if (bytes > bounds.maxBytes || entries.length - first >= bounds.maxEvents) break;
-    first -= 1;
-  }
+  const shown = open.filter(
+    (event) => !isTerminal(event) && (mode === "full" || !isInternal(event)),
+  );
+  const entries = joinAdjacent(shown, bounds.maxBytes);
+  const first = firstKept(entries, serialisedBytes, bounds);
   const kept = entries.slice(first);
   if (first === 0) return kept;
   const more = { scope: "live_journal", maxEvents: bounds.maxEvents } as const;
   return [truncated(first, kept.length, bounds.maxBytes, more), ...kept];
 }
 
+function isTerminal(event: LogEvent): boolean {
+  return event.type === "session_died" || event.type === "session_closed";
+}
+
+/** What a sub-agent says and does under another's call, unless it tells what it used. */
 function isInternal(event: LogEvent): boolean {
   if (event.type !== "session_update") return false;
   const { update } = event.data;
-  return parentToolCallId(update) !== null && update.sessionUpdate !== "usage_update";
+  const parent = parentToolCallId(update);
+  if (parent === null || parent === update.toolCallId) return false;
+  return update.sessionUpdate !== "usage_update" && !hasUsage(update);
 }
 
-function joinAdjacent(events: readonly LogEvent[]): readonly LogEvent[] {
+/** Some agents send what they used along with an empty chunk of text. */
+function hasUsage(update: AgentUpdate): boolean {
+  const meta = objectAt(update, "_meta");
+  return meta !== null && objectAt(meta, "usage") !== null;
+}
+
+/** An entry stays below the bound of the whole, which would otherwise have no room for any. */
+function joinAdjacent(events: readonly LogEvent[], maxBytes: number): readonly LogEvent[] {
   const entries: LogEvent[] = [];
   let run: UpdateEvent[] = [];
+  let runBytes = 0;
   const flush = () => {
     const [first, ...rest] = run;
     if (first !== undefined) entries.push(rest.length === 0 ? first : join([first, ...rest]));
     run = [];
+    runBytes = 0;
   };
   for (const event of events) {
-    const text = isText(event) ? event : null;
+    if (!isText(event)) {
+      flush();
+      entries.push(event);
+      continue;
+    }
+    const { update } = event.data;
+    const bytes = serialisedBytes(joinableText(update));
     const last = run.at(-1);
-    const joins = text && last && continues(last.data.update, text.data.update);
-    if (!joins || run.length >= REPLAY_JOURNAL_CHUNKS_JOINED_MAX) flush();
-    if (text === null) entries.push(event);
-    else run.push(text);
+    const joins = last !== undefined && continues(last.data.update, update);
+    const isFull = run.length >= REPLAY_JOURNAL_CHUNKS_JOINED_MAX || runBytes + bytes > maxBytes;
+    if (!joins || isFull) flush();
+    run.push(event);
+    runBytes += bytes;
   }
   flush();
   return entries;
@@ -105,7 +144,8 @@ function joinAdjacent(events: readonly LogEvent[]): readonly LogEvent[] {
 
 function isText(event: LogEvent): event is UpdateEvent {
   if (event.type !== "session_update") return false;
-  return updateFold(event.data.update.sessionUpdate) === "join";
+  const { update } = event.data;
+  return updateFold(update.sessionUpdate) === "join" && joinableText(update) !== null;
 }
 
 function truncated(
