@@ -11,6 +11,9 @@ export type Trial = {
   readonly budget?: string;
   readonly floor: Contender;
   readonly subject: Contender;
+  /** Makes the world that the trial needs, and takes it away again; neither is timed. */
+  prepare?(): Promise<void>;
+  clear?(): Promise<void>;
   /** Other figures of interest, such as how flat a curve is, taken after the rounds. */
   figures?(): Readonly<Record<string, string>>;
 };
@@ -32,6 +35,15 @@ const WARM_UP_MS = 200;
  * and the medians leave such moments out.
  */
 export async function runTrial(trial: Trial, nowMs = () => performance.now()): Promise<Outcome> {
+  await trial.prepare?.();
+  try {
+    return await measure(trial, nowMs);
+  } finally {
+    await trial.clear?.();
+  }
+}
+
+async function measure(trial: Trial, nowMs: () => number): Promise<Outcome> {
   const { floor, subject } = trial;
   await ratePerSecond(floor, WARM_UP_MS, nowMs);
   await ratePerSecond(subject, WARM_UP_MS, nowMs);

@@ -113,5 +113,8 @@ export const STORE_NAME_CHARS_MAX = 512;
 /** Databases that one thread keeps open; more tenants than that take turns. */
 export const TENANT_DATABASES_OPEN_MAX = 128;
 
+/** Session rows that the writing thread knows by heart, for each tenant. */
+export const SESSION_ROWS_CACHED_MAX = 4_096;
+
 /** Calls that may wait for the store's thread; beyond this the store says that it is busy. */
 export const STORE_CALLS_WAITING_MAX = 100_000;

@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { parseSessionId, parseTenantId, type SessionId, type TenantId } from "../src/core/index.ts";
+import { thisHolder } from "../src/store/holder.ts";
+import type { Result } from "../src/store/result.ts";
+import { sqliteStore } from "../src/store/sqlite/store.ts";
+import type { NewSession, SessionKey, SessionStore } from "../src/store/store.ts";
+
+/** As long as an agent's text chunk with its envelope. */
+export const EVENT_TEXT = JSON.stringify({ type: "session_update", text: "x".repeat(200) });
+
+const HOST = {
+  persistenceSurface: { announce: () => {} },
+  env: { get: () => undefined },
+  audit: () => {},
+};
+
+/** The SQLite store over a directory of its own. */
+export class StoreWorld {
+  readonly store: SessionStore = sqliteStore();
+  readonly tenantId: TenantId = named(parseTenantId("bench"));
+  #root = "";
+
+  async open(): Promise<void> {
+    this.#root = await mkdtemp(join(tmpdir(), "fermata-bench-"));
+    value(await this.store.init(HOST, { active: true, path: join(this.#root, "data") }));
+    value(await this.store.activate());
+  }
+
+  async close(): Promise<void> {
+    await this.store.dispose();
+    await rm(this.#root, { recursive: true, force: true });
+  }
+
+  async session(name: string): Promise<BenchSession> {
+    const key = { tenantId: this.tenantId, sessionId: named(parseSessionId(name)) };
+    const { term } = value(await this.store.create(key, newSession(key.sessionId)));
+    return new BenchSession(this.store, key, term);
+  }
+
+  /** A bare database in the same place, with the same settings: what the disk can do at all. */
+  rawDatabase(): Database.Database {
+    const db = new Database(join(this.#root, "raw.db"));
+    db.pragma("journal_mode = WAL");
+    db.pragma("synchronous = FULL");
+    db.pragma("wal_autocheckpoint = 4000");
+    db.exec(
+      `CREATE TABLE events (session INTEGER, id INTEGER, text TEXT, PRIMARY KEY (session, id))
+       WITHOUT ROWID`,
+    );
+    return db;
+  }
+}
+
+/** One session that only grows. */
+export class BenchSession {
+  readonly key: SessionKey;
+  readonly #store: SessionStore;
+  readonly #term: number;
+  #lastEventId = 0;
+  #revision = 0;
+
+  constructor(store: SessionStore, key: SessionKey, term: number) {
+    this.#store = store;
+    this.key = key;
+    this.#term = term;
+  }
+
+  append() {
+    this.#lastEventId += 1;
+    const events = [{ id: this.#lastEventId, text: EVENT_TEXT }];
+    return this.#store.commit(this.key, this.#term, { events, journal: [] });
+  }
+
+  /** A turn of ten events, two messages and one slot, ended in one commit. */
+  endTurn() {
+    const firstId = this.#lastEventId + 1;
+    const events = Array.from({ length: 10 }, (_, n) => ({ id: firstId + n, text: EVENT_TEXT }));
+    this.#lastEventId += events.length;
+    const expectedRevision = this.#revision;
+    this.#revision += 1;
+    const snapshot = {
+      expectedRevision,
+      manifest: manifestOf(this.key.sessionId),
+      messages: [EVENT_TEXT, EVENT_TEXT],
+      slots: [{ owner: "fermata.core", version: "1", payload: new Uint8Array(2_000) }],
+      removedSlots: [],
+      turn: { firstId, lastId: this.#lastEventId, text: `[${EVENT_TEXT}]` },
+      trimThrough: Math.max(0, this.#lastEventId - 8_000),
+    };
+    return this.#store.commit(this.key, this.#term, { events, journal: [], snapshot });
+  }
+}
+
+function newSession(sessionId: SessionId): NewSession {
+  return {
+    holder: thisHolder("bench"),
+    manifest: manifestOf(sessionId),
+    record: {
+      workspaceCwd: "/workspace",
+      status: "inactive",
+      displayName: null,
+      parentSessionId: null,
+      sourceType: null,
+      sourceId: null,
+      updatedAtMs: Number.parseInt(sessionId.replace(/\D/g, "") || "0", 10),
+    },
+    epoch: "bench",
+    commit: { events: [], journal: [] },
+  };
+}
+
+function manifestOf(sessionId: SessionId) {
+  const times = { createdAt: 1, updatedAt: 1 };
+  const mode = "ask" as const;
+  return { sessionId, storeId: "sqlite", mode, projectRoot: "/workspace/.fermata", ...times };
+}
+
+function named<Id>(id: Id | null): Id {
+  if (id === null) throw new Error("a benchmark's id is not valid");
+  return id;
+}
+
+/** A benchmark that is refused anything measures nothing. */
+export function value<Value>(result: Result<Value>): Value {
+  if (result.ok) return result.value;
+  throw new Error(`refused: ${JSON.stringify(result.refusal)}`);
+}

@@ -1,0 +1,86 @@
+import type { TenantId } from "../core/id.ts";
+import type { Holder } from "./holder.ts";
+import type { Result } from "./result.ts";
+import type * as S from "./store.ts";
+
+/**
+ * The half of a store that differs from store to store: where the bytes go. Its other half,
+ * surface.ts, has checked every argument and the store's own phase before it is called, and
+ * turns whatever it throws into a typed refusal. It still has to look, in the same step as its
+ * write, at what only it can know: the term, the revision, and where the log ends.
+ */
+export interface Backend {
+  /** Connects, and proves that it can write. */
+  open(config: Readonly<Record<string, unknown>>, host: S.StoreHost): Promise<Result<void>>;
+  /** Lets go of everything, after the last write has been answered. */
+  shut(): Promise<void>;
+  /** What a thrown error means, in one sentence and with its code. */
+  explain(thrown: unknown): Result<never>;
+
+  create(key: S.SessionKey, session: S.NewSession): Promise<Result<S.Owned>>;
+  acquire(
+    key: S.SessionKey,
+    holder: Holder,
+    audit: readonly S.JournalEntry[],
+  ): Promise<Result<S.Opened>>;
+  commit(key: S.SessionKey, term: number, commit: S.Commit): Promise<Result<S.Committed>>;
+  release(key: S.SessionKey, term: number): Promise<Result<void>>;
+  remove(key: S.SessionKey, audit: readonly S.JournalEntry[]): Promise<Result<void>>;
+
+  readRecord(key: S.SessionKey): Promise<Result<S.StoredRecord>>;
+  readManifest(key: S.SessionKey): Promise<Result<S.Opened["manifest"]>>;
+  readEvents(key: S.SessionKey, range: S.Range): Promise<Result<S.EventPage>>;
+  readTurns(key: S.SessionKey, range: S.BackwardRange): Promise<Result<readonly S.FoldedTurn[]>>;
+  readMessages(key: S.SessionKey, range: S.Range): Promise<Result<readonly S.StoredText[]>>;
+  readSlots(key: S.SessionKey): Promise<Result<readonly S.Slot[]>>;
+
+  list(tenantId: TenantId, filter: S.ListFilter, page: ListRange): Promise<Result<ListRows>>;
+  tenants(): Promise<Result<readonly TenantId[]>>;
+
+  appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]): Promise<Result<void>>;
+  readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<readonly S.JournalRow[]>>;
+
+  readDocuments(
+    tenantId: TenantId,
+    kind: string,
+    key: string | null,
+  ): Promise<Result<DocumentRows>>;
+  writeDocument(tenantId: TenantId, write: DocumentText): Promise<Result<void>>;
+
+  writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array): Promise<Result<void>>;
+  readBlob(tenantId: TenantId, hash: string): Promise<Result<Uint8Array | null>>;
+}
+
+/** A place in a list that is ordered by activity, newest first, and then by id. */
+export interface Place {
+  readonly updatedAtMs: number;
+  readonly sessionId: string;
+}
+
+export interface ListRange {
+  readonly limit: number;
+  readonly after: Place | null;
+}
+
+/** Up to `limit` rows after the place, and whether there are more. */
+export interface ListRows {
+  readonly sessions: readonly S.StoredRecord[];
+  readonly damaged: S.Listing["damaged"];
+  readonly more: boolean;
+}
+
+/** A document with its value as text, which only the surface reads. */
+export interface DocumentText {
+  readonly kind: string;
+  readonly key: string;
+  readonly expectedVersion: number;
+  /** Null deletes it. */
+  readonly text: string | null;
+}
+
+export type DocumentRows = readonly {
+  readonly kind: string;
+  readonly key: string;
+  readonly version: number;
+  readonly text: string;
+}[];

@@ -1,0 +1,194 @@
+import { parseTenantId, type TenantId } from "../core/id.ts";
+import { PAGE_ROWS_MAX, SLOT_BYTES_MAX, SLOTS_MAX, STORE_NAME_CHARS_MAX } from "../core/limits.ts";
+import type { Holder } from "./holder.ts";
+import { checkManifest, type Manifest } from "./manifest.ts";
+import { filterFault, holderFault, isId, isText, recordFault } from "./record.ts";
+import { DONE, fail, type Result } from "./result.ts";
+import type * as S from "./store.ts";
+import type { Commit, JournalEntry, SessionKey, Slot, Snapshot, StoreContract } from "./store.ts";
+
+/**
+ * The rules that hold for every store alike, so that no store has to think of them again. They
+ * are asked before anything is written, and a commit that passes them can fail only by its disk.
+ */
+
+/** Ids become keys and perhaps paths: what is not an id is refused, never cleaned. */
+export function checkKey({ tenantId, sessionId }: SessionKey): Result<void> {
+  const tenant = checkTenant(tenantId);
+  if (!tenant.ok) return tenant;
+  return isId(sessionId) ? DONE : invalid("sessionId", "it is not a valid id");
+}
+
+/** A number would be read as its digits, so the kind is asked first. */
+export function checkTenant(tenantId: TenantId): Result<void> {
+  const valid = typeof tenantId === "string" && parseTenantId(tenantId) !== null;
+  return valid ? DONE : invalid("tenantId", "it is not a valid id");
+}
+
+/** What can be said of a commit by itself: its size, its texts, its names and its manifest. */
+export function checkCommit(
+  key: SessionKey,
+  commit: Commit,
+  contract: StoreContract,
+): Result<void> {
+  const bytes = commitBytes(commit);
+  const limit = contract.capabilities.snapshotBytesLimit;
+  if (bytes > limit) return fail("snapshot_too_large", { bytes, limit });
+  if (!texts(commit).every((text) => text.isWellFormed())) {
+    return invalid("text", "it has surrogates that no encoding can carry");
+  }
+  const fault = commit.record === undefined ? null : recordFault(commit.record);
+  if (fault !== null) return invalid(`record.${fault}`, "it is not of the right kind");
+  const journal = checkJournal(commit.journal);
+  if (!journal.ok || commit.snapshot === undefined) return journal;
+  const snapshot = checkSnapshot(commit.snapshot);
+  return snapshot.ok ? checkManifestOf(key, commit.snapshot.manifest, contract) : snapshot;
+}
+
+function checkSnapshot({ slots, removedSlots, trimThrough }: Snapshot): Result<void> {
+  for (const slot of slots) {
+    const checked = checkSlot(slot);
+    if (!checked.ok) return checked;
+  }
+  if (!removedSlots.every(isName)) return invalid("removedSlots", "they must be short names");
+  return isPlace(trimThrough) ? DONE : invalid("trimThrough", "it is not an event id");
+}
+
+/** Who makes a session, and under which epoch; the rest of it is its first commit. */
+export function checkOwner(holder: Holder, epoch?: string): Result<void> {
+  const fault = holderFault(holder);
+  if (fault !== null) return invalid(`holder.${fault}`, "it is not of the right kind");
+  return epoch === undefined || isName(epoch) ? DONE : invalid("epoch", "it must be a short name");
+}
+
+/** A manifest must be valid, of this session, and written for this store. */
+export function checkManifestOf(
+  { sessionId }: SessionKey,
+  manifest: Manifest,
+  { storeId }: StoreContract,
+): Result<void> {
+  const checked = checkManifest(manifest, storeId);
+  if (!checked.ok) return checked;
+  return manifest.sessionId === sessionId ? DONE : fail("invalid_manifest", { path: "sessionId" });
+}
+
+/** Where a session's log and snapshots stand. */
+export interface Position {
+  readonly lastEventId: number;
+  readonly snapshotEventId: number;
+  readonly revision: number;
+  readonly slotOwners: ReadonlySet<string>;
+}
+
+/** Whether a commit continues what is there. Asked in the same step in which it is written. */
+export function checkPosition({ events, snapshot }: Commit, at: Position): Result<void> {
+  for (const [index, { id }] of events.entries()) {
+    const expected = at.lastEventId + index + 1;
+    if (id !== expected) return fail("event_gap", { id, expected });
+  }
+  if (snapshot === undefined) return DONE;
+  const { expectedRevision, slots, removedSlots, turn } = snapshot;
+  if (expectedRevision !== at.revision) {
+    return fail("stale_revision", { revision: at.revision, expected: expectedRevision });
+  }
+  if (turn !== undefined && !isTurnOf(turn, at.snapshotEventId, at.lastEventId + events.length)) {
+    return invalid("turn", "it does not end after the last snapshot and within the log");
+  }
+  const owners = new Set([...at.slotOwners, ...slots.map(({ owner }) => owner)]);
+  for (const owner of removedSlots) owners.delete(owner);
+  return owners.size <= SLOTS_MAX ? DONE : invalid("slots", `there are more than ${SLOTS_MAX}`);
+}
+
+/** Turns end one after the other, each in a snapshot of its own, so no two end at one event. */
+function isTurnOf({ firstId, lastId }: S.FoldedTurn, after: number, through: number): boolean {
+  const whole = Number.isSafeInteger(firstId) && Number.isSafeInteger(lastId);
+  return whole && 1 <= firstId && firstId <= lastId && after < lastId && lastId <= through;
+}
+
+/** How far raw events may go: never past the last snapshot, which needs those after it. */
+export function trimmedThrough(snapshot: Snapshot | undefined, snapshotEventId: number): number {
+  return Math.min(snapshot?.trimThrough ?? 0, snapshotEventId);
+}
+
+function checkSlot({ owner, version, payload }: Slot): Result<void> {
+  if (!isName(owner)) return invalid("slots.owner", "it must be a short name");
+  if (!isName(version)) return invalid(`slots.${owner}.version`, "a slot needs a version");
+  if (!(payload instanceof Uint8Array)) return invalid(`slots.${owner}`, "payloads are bytes");
+  const bytes = payload.byteLength;
+  if (bytes <= SLOT_BYTES_MAX) return DONE;
+  return fail("snapshot_too_large", { slot: owner, bytes, limit: SLOT_BYTES_MAX });
+}
+
+const JOURNALS: readonly S.JournalName[] = ["audit", "ledger"];
+
+export function checkJournal(entries: readonly JournalEntry[]): Result<void> {
+  for (const { journal, key, sessionId, atMs, text } of entries) {
+    if (!JOURNALS.includes(journal)) return invalid("journal", "there is no such journal");
+    if (!isName(key)) return invalid("journal.key", "it must be a short name");
+    if (!isText(text)) return invalid("journal.text", "it is no text that can be encoded");
+    if (sessionId !== null && !isId(sessionId)) return invalid("journal.sessionId", "it is no id");
+    if (!Number.isSafeInteger(atMs)) return invalid("journal.atMs", "it is no time");
+  }
+  return DONE;
+}
+
+/** Entries that come without a commit are bounded like one. */
+export function checkEntries(
+  journal: readonly JournalEntry[],
+  { capabilities }: StoreContract,
+): Result<void> {
+  const fits = checkJournal(journal);
+  return fits.ok
+    ? checkBytes(commitBytes({ events: [], journal }), capabilities.snapshotBytesLimit)
+    : fits;
+}
+
+function isName(text: unknown): boolean {
+  return isText(text) && text !== "" && text.length <= STORE_NAME_CHARS_MAX;
+}
+
+export function checkNames(names: Readonly<Record<string, unknown>>): Result<void> {
+  const nameless = Object.keys(names).find((path) => !isName(names[path]));
+  return nameless === undefined ? DONE : invalid(nameless, "it must be a short name");
+}
+
+export function checkFilter(filter: S.ListFilter): Result<void> {
+  const fault = filterFault(filter);
+  return fault === null ? DONE : invalid(`filter.${fault}`, "it is not of the right kind");
+}
+
+/** Where a page begins. Ids count from 1, so 0 is before all of them. */
+export function checkPlace(place: number): Result<void> {
+  return isPlace(place) ? DONE : invalid("range", "it does not begin at an id");
+}
+
+function isPlace(place: number): boolean {
+  return Number.isSafeInteger(place) && place >= 0;
+}
+
+export function checkBytes(bytes: number, limit: number): Result<void> {
+  return bytes <= limit ? DONE : fail("snapshot_too_large", { bytes, limit });
+}
+
+export function invalid(path: string, reason: string): Result<never> {
+  return fail("invalid_store_input", { path, reason });
+}
+
+/** A page is never larger than its limit, however much was asked for. */
+export function pageRows(limit: number): number {
+  return Number.isSafeInteger(limit) && limit > 0 ? Math.min(limit, PAGE_ROWS_MAX) : PAGE_ROWS_MAX;
+}
+
+/** What a commit weighs, as it will be stored. */
+export function commitBytes(commit: Commit): number {
+  const slots = commit.snapshot?.slots ?? [];
+  const text = texts(commit).reduce((total, one) => total + Buffer.byteLength(one), 0);
+  const records = [commit.record, commit.snapshot?.manifest].filter((one) => one !== undefined);
+  const bytes = records.reduce((total, one) => total + JSON.stringify(one).length, text);
+  return slots.reduce((total, { payload }) => total + payload.byteLength, bytes);
+}
+
+function texts({ events, snapshot, journal }: Commit): readonly string[] {
+  const rows = [...events, ...journal, ...(snapshot?.turn ? [snapshot.turn] : [])];
+  return [...rows.map(({ text }) => text), ...(snapshot?.messages ?? [])];
+}

@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { describeHolder, type Holder, isGone, isThisProcess, thisHolder } from "./holder.ts";
+
+describe("P5: the holder of a session", () => {
+  it("is not gone while its process lives", () => {
+    expect(isGone(thisHolder("me"))).toBe(false);
+    expect(isThisProcess(thisHolder("me"))).toBe(true);
+  });
+
+  it("is gone when its process has ended", async () => {
+    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
+    await once(child, "spawn");
+    const holder: Holder = { ...thisHolder("child"), ...startOf(child.pid ?? 0) };
+    expect(isGone(holder)).toBe(false);
+    expect(isThisProcess(holder)).toBe(false);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect(isGone(holder)).toBe(true);
+  });
+
+  it("is gone when its pid belongs to another process now, or the machine was restarted", () => {
+    expect(isGone({ ...thisHolder("me"), startedAt: "1" })).toBe(true);
+    expect(isGone({ ...thisHolder("me"), bootId: "an earlier one" })).toBe(true);
+  });
+
+  it("on another machine is never said to be gone", () => {
+    expect(isGone({ ...thisHolder("me"), host: "elsewhere", startedAt: "1" })).toBe(false);
+  });
+
+  it("is named so that a person can find it", () => {
+    const holder = { ...thisHolder("daemon"), pid: 42, host: "box" };
+    expect(describeHolder(holder)).toBe("daemon (process 42 on box)");
+  });
+});
+
+/** As the child itself would say it. */
+function startOf(pid: number): Pick<Holder, "pid" | "startedAt"> {
+  const self = process.getBuiltinModule("node:fs");
+  const stat = self.existsSync(`/proc/${pid}/stat`)
+    ? self.readFileSync(`/proc/${pid}/stat`, "utf8")
+    : "";
+  return { pid, startedAt: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "" };
+}

@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { type Check, check } from "./check.ts";
+import { allEvents, allTurns, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import * as sample from "./sample.ts";
+import type { Writer } from "./stage.ts";
+
+const { ACME, events, turn } = sample;
+
+/** K. The log: numbers without gaps, trimmed only where a snapshot has it. */
+export const LOG: readonly Check[] = [
+  check(
+    "K1: event ids begin at 1 and have no gap; what does not continue is refused",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      const first = [[0], [2], [-1], [1.5], [Number.NaN], [1, 1], [1, 3], [2, 1], [1, 2, 2]];
+      await refusesGaps(writer, first);
+      await value(writer.commit({ events: events(1, 2) }));
+      await refusesGaps(writer, [[1], [2], [4], [3, 5], [3, 4, 4]]);
+      const { details } = await refused(writer.commit({ events: events(7, 1) }), "event_gap");
+      assert.deepEqual(details, { id: 7, expected: 3 });
+      assert.deepEqual(await value(writer.commit({ events: events(3, 2) })), {
+        revision: 0,
+        lastEventId: 4,
+      });
+      assert.deepEqual(await allEvents(store, writer.key), events(1, 4));
+    },
+  ),
+
+  check(
+    "K2: events are read in pages after an id, each page with where the log stands",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store, "s-1", { epoch: "epoch-7" });
+      await value(writer.append(10));
+      const at = { epoch: "epoch-7", earliestEventId: 1, lastEventId: 10 };
+      const read = (after: number, limit: number) =>
+        value(store.readEvents(writer.key, { after, limit }));
+      assert.deepEqual(await read(0, 3), { events: events(1, 3), ...at });
+      assert.deepEqual(await read(3, 4), { events: events(4, 4), ...at });
+      assert.deepEqual(await read(7, 100), { events: events(8, 3), ...at });
+      assert.deepEqual(await read(10, 100), { events: [], ...at });
+      assert.deepEqual(await read(11, 100), { events: [], ...at });
+      assert.deepEqual(await allEvents(store, writer.key, 3), events(1, 10));
+    },
+  ),
+
+  check(
+    "K3: a page of events, messages or turns is never larger than the largest",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      await value(writer.append(1_001));
+      for (const limit of [1_001, Number.MAX_SAFE_INTEGER]) {
+        const page = await value(store.readEvents(writer.key, { after: 0, limit }));
+        assert.equal(page.events.length, 1_000);
+      }
+      assert.equal((await allEvents(store, writer.key)).length, 1_001);
+    },
+  ),
+
+  check("K4: a place that cannot be in a log is refused", async (stage) => {
+    const store = await stage.start();
+    const { key } = await stage.session(store);
+    for (const place of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "0", null]) {
+      const after = place as number;
+      const range = { after, limit: 10 };
+      await refused(store.readEvents(key, range), "invalid_store_input");
+      await refused(store.readMessages(key, range), "invalid_store_input");
+      await refused(store.readTurns(key, { before: after, limit: 10 }), "invalid_store_input");
+      const query = { journal: "audit", ...range } as const;
+      await refused(store.readJournal(ACME, query), "invalid_store_input");
+    }
+  }),
+
+  check("K5: trimming takes raw events and leaves their numbers", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    await value(writer.append(6));
+    await value(writer.snapshot({ trimThrough: 4 }));
+    const page = await value(store.readEvents(writer.key, { after: 0, limit: 100 }));
+    assert.deepEqual(page, {
+      events: events(5, 2),
+      epoch: "epoch-1",
+      earliestEventId: 5,
+      lastEventId: 6,
+    });
+    assert.deepEqual(
+      (await value(store.readEvents(writer.key, { after: 5, limit: 100 }))).events,
+      events(6, 1),
+    );
+    const record = await value(store.readRecord(writer.key));
+    assert.deepEqual([record.earliestEventId, record.lastEventId], [5, 6]);
+    await refusesGaps(writer, [[1], [5], [6]]);
+    await value(writer.commit({ events: events(7, 1) }));
+    assert.deepEqual(await allEvents(store, writer.key), events(5, 3));
+  }),
+
+  check("K6: trimming never passes the snapshot that has the events in it", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    await value(writer.append(2));
+    await value(writer.snapshot({ trimThrough: 100 }, { events: events(3, 1) }));
+    const record = await value(store.readRecord(writer.key));
+    assert.deepEqual(
+      [record.earliestEventId, record.lastEventId, record.snapshotEventId],
+      [4, 3, 3],
+    );
+    await value(writer.append(5));
+    assert.deepEqual(await allEvents(store, writer.key), events(4, 5));
+    const { earliestEventId } = await value(store.readRecord(writer.key));
+    assert.equal(earliestEventId, 4);
+  }),
+
+  check(
+    "K7: what was trimmed does not come back, and a smaller trim takes nothing",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      await value(writer.append(4));
+      await value(writer.snapshot({ trimThrough: 3 }));
+      await value(writer.snapshot({ trimThrough: 1 }));
+      await value(writer.snapshot({ trimThrough: 0 }));
+      assert.deepEqual(await allEvents(store, writer.key), events(4, 1));
+      const record = await value(store.readRecord(writer.key));
+      assert.deepEqual([record.earliestEventId, record.lastEventId], [4, 4]);
+      await value(writer.commit({ events: events(5, 1) }));
+      for (const trimThrough of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        const act = () => writer.snapshot({ trimThrough });
+        await leavesNoTrace(store, ACME, act, "invalid_store_input");
+      }
+    },
+  ),
+
+  check(
+    "K8: folded turns are read backwards, in pages, and outlive their raw events",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      for (const first of [1, 3, 5, 7]) {
+        const change = { turn: turn(first, first + 1), trimThrough: Math.max(0, first - 1) };
+        await value(writer.snapshot(change, { events: events(first, 2) }));
+      }
+      const read = (before: number, limit: number) =>
+        value(store.readTurns(writer.key, { before, limit }));
+      assert.deepEqual(await read(100, 2), [turn(7, 8), turn(5, 6)]);
+      assert.deepEqual(await read(5, 2), [turn(3, 4), turn(1, 2)]);
+      assert.deepEqual(await read(8, 1), [turn(5, 6)]);
+      assert.deepEqual(await read(2, 9), []);
+      const all = [turn(7, 8), turn(5, 6), turn(3, 4), turn(1, 2)];
+      assert.deepEqual(await allTurns(store, writer.key, 1), all);
+      assert.deepEqual(await allEvents(store, writer.key), events(7, 2));
+    },
+  ),
+
+  check(
+    "K9: a turn that is not of the events since the last snapshot is refused",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      await value(writer.snapshot({ turn: turn(1, 2) }, { events: events(1, 2) }));
+      const wrong = [
+        [1, 2],
+        [2, 2],
+        [3, 5],
+        [4, 3],
+        [0, 3],
+        [1.5, 3],
+        [3, Number.NaN],
+      ] as const;
+      for (const [first, last] of wrong) {
+        const act = () => writer.snapshot({ turn: turn(first, last) }, { events: events(3, 2) });
+        await leavesNoTrace(store, ACME, act, "invalid_store_input");
+      }
+      await value(writer.snapshot({ turn: turn(3, 4) }, { events: events(3, 2) }));
+    },
+  ),
+
+  check("K10: a commit may change nothing but the record, or nothing at all", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const before = await sessionState(store, writer.key);
+    assert.deepEqual(await value(writer.commit({})), { revision: 0, lastEventId: 0 });
+    assert.deepEqual(await sessionState(store, writer.key), before);
+    const record = sample.record({
+      workspaceCwd: "/elsewhere",
+      status: "running",
+      displayName: "ein Name 𝄐",
+      parentSessionId: sample.sessionId("parent"),
+      sourceType: "github",
+      sourceId: "42",
+      updatedAtMs: 12,
+    });
+    await value(writer.commit({ record }));
+    const after = { ...before, record: { ...before.record, ...record } };
+    assert.deepEqual(await sessionState(store, writer.key), after);
+  }),
+
+  check("K11: a record that is none is refused", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const faults: readonly Readonly<Record<string, unknown>>[] = [
+      { status: "sleeping" },
+      { status: undefined },
+      { workspaceCwd: 7 },
+      { displayName: 7 },
+      { displayName: undefined },
+      { updatedAtMs: Number.NaN },
+      { updatedAtMs: 1.5 },
+      { updatedAtMs: "1" },
+      { parentSessionId: "../.." },
+      { sourceType: {} },
+      { sourceId: 1 },
+    ];
+    for (const fault of faults) {
+      const record = { ...sample.record(), ...fault } as ReturnType<typeof sample.record>;
+      const act = () => writer.commit({ events: events(1, 1), record });
+      await leavesNoTrace(store, ACME, act, "invalid_store_input");
+    }
+  }),
+];
+
+async function refusesGaps({ store, key, term }: Writer, runs: readonly (readonly number[])[]) {
+  for (const ids of runs) {
+    const log = ids.map((id) => sample.event(id));
+    const act = () => store.commit(key, term, sample.commit({ events: log }));
+    await leavesNoTrace(store, ACME, act, "event_gap");
+  }
+}

@@ -1,0 +1,82 @@
+import type { Result } from "../result.ts";
+import type * as S from "../store.ts";
+import * as sample from "./sample.ts";
+
+interface Operation {
+  readonly name: string;
+  readonly act: () => Promise<Result<unknown>>;
+}
+
+/** Every operation that reads a session, with arguments that are otherwise good. */
+export function sessionReads(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+  const range = { after: 0, limit: 10 };
+  return [
+    { name: "readRecord", act: () => store.readRecord(key) },
+    { name: "readManifest", act: () => store.readManifest(key) },
+    { name: "readEvents", act: () => store.readEvents(key, range) },
+    { name: "readTurns", act: () => store.readTurns(key, { before: 9, limit: 10 }) },
+    { name: "readMessages", act: () => store.readMessages(key, range) },
+    { name: "readSlots", act: () => store.readSlots(key) },
+  ];
+}
+
+/** Every operation that changes a session which is there already. */
+export function sessionWrites(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+  const events = sample.events(1, 1);
+  return [
+    { name: "open", act: () => store.open(key, sample.holder(), []) },
+    { name: "commit", act: () => store.commit(key, 1, sample.commit({ events })) },
+    { name: "delete", act: () => store.delete(key, []) },
+  ];
+}
+
+function createAndClose(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+  const manifest = sample.manifest(key, store.contract.storeId);
+  return [
+    { name: "create", act: () => store.create(key, sample.newSession(manifest)) },
+    { name: "close", act: () => store.close(key, 1) },
+  ];
+}
+
+export function tenantReads(
+  store: S.SessionStore,
+  { tenantId }: S.SessionKey,
+): readonly Operation[] {
+  const query: S.JournalQuery = { journal: "audit", after: 0, limit: 10 };
+  const hash = "0".repeat(64);
+  return [
+    { name: "list", act: () => store.list(tenantId, {}, { limit: 10, cursor: null }) },
+    { name: "readJournal", act: () => store.readJournal(tenantId, query) },
+    { name: "readDocument", act: () => store.readDocument(tenantId, "token", "a") },
+    { name: "listDocuments", act: () => store.listDocuments(tenantId, "token") },
+    { name: "readBlob", act: () => store.readBlob(tenantId, hash) },
+  ];
+}
+
+export function tenantWrites(
+  store: S.SessionStore,
+  { tenantId }: S.SessionKey,
+): readonly Operation[] {
+  const document = { kind: "token", key: "a", expectedVersion: 0, value: { a: 1 } };
+  return [
+    { name: "appendJournal", act: () => store.appendJournal(tenantId, [sample.entry("a")]) },
+    { name: "writeDocument", act: () => store.writeDocument(tenantId, document) },
+    { name: "writeBlob", act: () => store.writeBlob(tenantId, sample.bytes("a")) },
+  ];
+}
+
+/** Whatever changes anything. */
+export function writes(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+  return [...createAndClose(store, key), ...sessionWrites(store, key), ...tenantWrites(store, key)];
+}
+
+/** Every operation there is. */
+export function operations(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+  const tenants = { name: "tenants", act: () => store.tenants() };
+  return [...sessionReads(store, key), ...writes(store, key), ...tenantReads(store, key), tenants];
+}
+
+/** All that takes a session's key, and so must look at it. */
+export function keyed(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+  return [...createAndClose(store, key), ...sessionReads(store, key), ...sessionWrites(store, key)];
+}

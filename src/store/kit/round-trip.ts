@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { SLOTS_MAX } from "../../core/limits.ts";
+import type { SecurityMode } from "../../core/policy/risk.ts";
+import { type Check, check } from "./check.ts";
+import { allMessages, digests, leavesNoTrace, sessionState, value } from "./expect.ts";
+import * as sample from "./sample.ts";
+
+const { slot, message, keyOf } = sample;
+
+/** C. What is stored comes back as it was. */
+export const ROUND_TRIP: readonly Check[] = [
+  check(
+    "23: a manifest comes back as it was, in all modes, with and without smState",
+    async (stage) => {
+      const store = await stage.start();
+      const modes: readonly SecurityMode[] = ["ask", "allowlist", "yolo"];
+      const smState = { smExtId: "flow", stateSlotRef: "flow/1" };
+      for (const mode of modes) {
+        for (const more of [{}, { smState }]) {
+          const key = keyOf(`${mode}-${Object.keys(more).length}`);
+          const first = sample.manifest(key, store.contract.storeId, { mode, ...more });
+          const { term } = await value(store.create(key, sample.newSession(first)));
+          assert.deepEqual(await value(store.readManifest(key)), first);
+          const second = { ...first, updatedAt: first.updatedAt + 1, projectRoot: "/größe/𝄐" };
+          const snapshot = sample.snapshot(second, 0);
+          await value(store.commit(key, term, sample.commit({ snapshot })));
+          assert.deepEqual(await value(store.readManifest(key)), second);
+          await value(store.close(key, term));
+          const opened = await value(store.open(key, sample.holder(), []));
+          assert.deepEqual(opened.manifest, second);
+        }
+      }
+    },
+  ),
+
+  check(
+    "25: slots come back with owner, version and bytes, whatever their names",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      const owners = ["core", "Core", "__proto__", "constructor", "..", "a/b", "a b", "ä𝄐", "a\0b"];
+      const slots = owners.map((owner, index) => slot(owner, `of ${owner}`, `${index}.0.0-rc.1`));
+      await value(writer.snapshot({ slots }));
+      assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests(slots));
+      await value(writer.close());
+      const opened = await value(store.open(writer.key, sample.holder(), []));
+      assert.deepEqual(digests(opened.slots), digests(slots));
+    },
+  ),
+
+  check("26: a removed slot is gone, and one that is not named stays", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const [a, b, c] = [slot("a", "1"), slot("b", "2"), slot("c", "3")];
+    await value(writer.snapshot({ slots: [a, b, c] }));
+    const next = slot("c", "4", "2.0.0");
+    await value(writer.snapshot({ slots: [next], removedSlots: ["a", "never there"] }));
+    assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests([b, next]));
+    await value(writer.snapshot({ slots: [a] }));
+    assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests([a, b, next]));
+  }),
+
+  check("27: a session without messages, slots or events is a session", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    await value(writer.snapshot({}));
+    const { record, ...rest } = await sessionState(store, writer.key);
+    assert.deepEqual(rest, {
+      manifest: writer.manifest(),
+      events: [],
+      turns: [],
+      messages: [],
+      slots: [],
+    });
+    assert.deepEqual(
+      [record.revision, record.lastEventId, record.snapshotEventId, record.earliestEventId],
+      [1, 0, 0, 1],
+    );
+    assert.equal(record.messageCount, 0);
+  }),
+
+  check("28: ten thousand messages come back in order, in pages", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const messages = Array.from({ length: 10_000 }, (_, index) => message(`number ${index + 1}`));
+    await value(writer.snapshot({ messages: messages.slice(0, 6_000) }));
+    await value(writer.snapshot({ messages: messages.slice(6_000) }));
+    const read = await allMessages(store, writer.key, 777);
+    assert.deepEqual(
+      read,
+      messages.map((text, index) => ({ id: index + 1, text })),
+    );
+    const page = await value(store.readMessages(writer.key, { after: 5_999, limit: 2 }));
+    assert.deepEqual(page, [
+      { id: 6_000, text: message("number 6000") },
+      { id: 6_001, text: message("number 6001") },
+    ]);
+    const most = await value(store.readMessages(writer.key, { after: 0, limit: 1_000_000 }));
+    assert.equal(most.length, 1_000, "a page is larger than its limit");
+  }),
+
+  check(
+    "29: as many slots as the limit allows are kept, and one more is refused",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      const slots = Array.from({ length: SLOTS_MAX }, (_, index) => slot(`o${index}`, `${index}`));
+      await value(writer.snapshot({ slots }));
+      assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests(slots));
+      const more = { slots: [slot("one more", "x")] };
+      await leavesNoTrace(store, sample.ACME, () => writer.snapshot(more), "invalid_store_input");
+      await value(writer.snapshot({ ...more, removedSlots: ["o0"] }));
+    },
+  ),
+
+  check("30: the last write wins; revision and updatedAt rise", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    for (const revision of [1, 2, 3]) {
+      const updatedAt = sample.CREATED_AT_MS + revision;
+      const manifest = writer.manifest({ updatedAt });
+      const slots = [slot("core", `state ${revision}`)];
+      const committed = await value(writer.snapshot({ manifest, slots }));
+      assert.deepEqual(committed, { revision, lastEventId: 0 });
+      assert.equal((await value(store.readRecord(writer.key))).revision, revision);
+      assert.equal((await value(store.readManifest(writer.key))).updatedAt, updatedAt);
+      assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests(slots));
+    }
+    assert.deepEqual(await value(writer.append(2)), { revision: 3, lastEventId: 2 });
+    const record = await value(store.readRecord(writer.key));
+    assert.deepEqual([record.revision, record.createdAtMs], [3, sample.CREATED_AT_MS]);
+  }),
+
+  check("31: two sessions do not affect each other", async (stage) => {
+    const store = await stage.start();
+    const one = await stage.session(store, "one");
+    const two = await stage.session(store, "two", { epoch: "epoch-2" });
+    await value(one.append(2));
+    const slots = [slot("core", "of one")];
+    await value(one.snapshot({ messages: [message("one")], slots, turn: sample.turn(1, 2) }));
+    const before = await sessionState(store, one.key);
+    await value(two.append(1));
+    await value(two.snapshot({ messages: [message("two")], slots: [slot("core", "of two")] }));
+    await value(two.snapshot({ removedSlots: ["core"], trimThrough: 1 }));
+    await value(two.close());
+    assert.deepEqual(await sessionState(store, one.key), before);
+    await value(store.delete(two.key, []));
+    assert.deepEqual(await sessionState(store, one.key), before);
+    assert.deepEqual(await value(one.append(1)), { revision: 1, lastEventId: 3 });
+  }),
+];

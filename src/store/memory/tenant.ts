@@ -1,0 +1,65 @@
+import type { SessionId } from "../../core/id.ts";
+import type { DocumentRows, DocumentText } from "../backend.ts";
+import { DONE, fail, type Result } from "../result.ts";
+import type * as S from "../store.ts";
+import type { MemorySession } from "./session.ts";
+
+/** What belongs to one tenant beside its sessions, and outlives them. */
+export class MemoryTenant {
+  readonly sessions = new Map<SessionId, MemorySession>();
+  readonly blobs = new Map<string, Uint8Array>();
+  readonly #journal: S.JournalRow[] = [];
+  readonly #keys = new Map<string, string>();
+  readonly #documents = new Map<string, DocumentRows[number]>();
+  #lastTerm = 0;
+
+  /** Terms are never used twice, not even by a session made anew under a deleted one's id. */
+  nextTerm(): number {
+    this.#lastTerm += 1;
+    return this.#lastTerm;
+  }
+
+  /** All of them or none. */
+  append(entries: readonly S.JournalEntry[]): Result<void> {
+    const brought = new Map<string, string>();
+    for (const { journal, key, text } of entries) {
+      const name = `${journal} ${key}`;
+      const known = this.#keys.get(name) ?? brought.get(name);
+      if (known !== undefined && known !== text) return fail("journal_conflict", { journal, key });
+      brought.set(name, text);
+    }
+    for (const entry of entries) {
+      const name = `${entry.journal} ${entry.key}`;
+      if (this.#keys.has(name)) continue;
+      this.#keys.set(name, entry.text);
+      this.#journal.push({ ...entry, seq: this.#journal.length + 1 });
+    }
+    return DONE;
+  }
+
+  readJournal({ journal, sessionId, key, after, limit }: S.JournalQuery): readonly S.JournalRow[] {
+    return this.#journal
+      .filter((row) => row.journal === journal && row.seq > after)
+      .filter((row) => sessionId === undefined || row.sessionId === sessionId)
+      .filter((row) => key === undefined || row.key === key)
+      .slice(0, limit)
+      .map((row) => ({ ...row }));
+  }
+
+  readDocuments(kind: string, key: string | null): DocumentRows {
+    return [...this.#documents.values()]
+      .filter((row) => row.kind === kind && (key === null || row.key === key))
+      .sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  writeDocument({ kind, key, expectedVersion, text }: DocumentText): Result<void> {
+    const name = JSON.stringify([kind, key]);
+    const version = this.#documents.get(name)?.version ?? 0;
+    if (version !== expectedVersion) {
+      return fail("document_conflict", { version, expected: expectedVersion });
+    }
+    if (text === null) this.#documents.delete(name);
+    else this.#documents.set(name, { kind, key, version: version + 1, text });
+    return DONE;
+  }
+}

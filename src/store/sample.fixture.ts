@@ -1,0 +1,67 @@
+import { parseSessionId, parseTenantId } from "../core/id.ts";
+import { thisHolder } from "./holder.ts";
+import type { Manifest } from "./manifest.ts";
+import { memoryStore } from "./memory/store.ts";
+import type * as S from "./store.ts";
+
+/** Small valid values for tests of what surrounds the stores. */
+
+export const HOST: S.StoreHost = {
+  persistenceSurface: { announce: () => {} },
+  env: { get: () => undefined },
+  audit: () => {},
+};
+
+export async function openMemoryStore(): Promise<S.SessionStore> {
+  const store = memoryStore();
+  await store.init(HOST, { active: true });
+  await store.activate();
+  return store;
+}
+
+export function keyOf(session: string): S.SessionKey {
+  const tenantId = parseTenantId("acme");
+  const sessionId = parseSessionId(session);
+  if (tenantId === null || sessionId === null) throw new Error(`"${session}" is no id`);
+  return { tenantId, sessionId };
+}
+
+export function manifest(change: Partial<Manifest> = {}): Manifest {
+  const { sessionId } = keyOf("s1");
+  const times = { createdAt: 1, updatedAt: 1 };
+  const root = { mode: "ask", projectRoot: "/w/.fermata" } as const;
+  return { sessionId, storeId: "memory", ...root, ...times, ...change };
+}
+
+export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
+  return {
+    workspaceCwd: "/w",
+    status: "inactive",
+    displayName: null,
+    parentSessionId: null,
+    sourceType: null,
+    sourceId: null,
+    updatedAtMs: 1,
+    ...change,
+  };
+}
+
+export function snapshotOf(change: Partial<S.Snapshot>): S.Snapshot {
+  const empty = { messages: [], slots: [], removedSlots: [], trimThrough: 0 };
+  return { expectedRevision: 0, manifest: manifest(), ...empty, ...change };
+}
+
+export function commitOf(change: Partial<S.Commit>): S.Commit {
+  return { events: [], journal: [], ...change };
+}
+
+export function newSession(session: string, change: Partial<S.NewSession> = {}): S.NewSession {
+  return {
+    holder: thisHolder("test"),
+    manifest: manifest({ sessionId: keyOf(session).sessionId }),
+    record: record(),
+    epoch: "e",
+    commit: { events: [], journal: [] },
+    ...change,
+  };
+}

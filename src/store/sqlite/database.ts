@@ -1,0 +1,150 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
+import Database from "better-sqlite3";
+import type { TenantId } from "../../core/id.ts";
+import { caseSafe } from "../locator.ts";
+import { SessionCache } from "./cache.ts";
+import { MIGRATIONS } from "./schema.ts";
+
+/** How soon a write is safe: at once, or with a moment that a power cut can take back. */
+export type Durability = "full" | "relaxed";
+
+export type Access =
+  | { readonly kind: "make" | "write"; readonly durability: Durability }
+  | { readonly kind: "read" };
+
+const BUSY_MS = 5_000;
+
+/** One tenant's database, with its statements prepared once. */
+export class TenantDatabase {
+  readonly #db: Database.Database;
+  readonly sessions = new SessionCache();
+  readonly #statements = new Map<string, Database.Statement<unknown[]>>();
+
+  constructor(file: string, access: Access) {
+    this.#db = new Database(file, { readonly: access.kind === "read", timeout: BUSY_MS });
+    this.#db.function("fold", { deterministic: true }, (text) => String(text).toLowerCase());
+    if (access.kind !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
+    if (access.kind !== "read") prepareForWriting(this.#db, access.durability);
+  }
+
+  run(sql: string, ...values: readonly unknown[]): Database.RunResult {
+    return this.#prepared(sql).run(...values);
+  }
+
+  /** The first row, as it came: whoever reads it checks it. */
+  get(sql: string, ...values: readonly unknown[]): Row | undefined {
+    const row: unknown = this.#prepared(sql).get(...values);
+    return isRow(row) ? row : undefined;
+  }
+
+  all(sql: string, ...values: readonly unknown[]): readonly Row[] {
+    return this.#prepared(sql)
+      .all(...values)
+      .filter(isRow);
+  }
+
+  /** Changes whenever another connection has changed the database. */
+  get dataVersion(): number {
+    return Number(this.#db.pragma("data_version", { simple: true }));
+  }
+
+  /** Everything in one transaction; a throw takes all of it back. */
+  transaction<Value>(mode: "deferred" | "immediate", work: () => Value): Value {
+    return this.#db.transaction(work)[mode]();
+  }
+
+  close() {
+    this.#db.close();
+  }
+
+  #prepared(sql: string): Database.Statement<unknown[]> {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+function isRow(value: unknown): value is Row {
+  return typeof value === "object" && value !== null;
+}
+
+function prepareForWriting(db: Database.Database, durability: Durability) {
+  db.pragma("journal_mode = WAL");
+  db.pragma(`synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
+  db.pragma("wal_autocheckpoint = 4000");
+  migrate(db);
+}
+
+/** A database from a newer version is refused rather than guessed at. */
+function migrate(db: Database.Database) {
+  const taken = versionOf(db);
+  if (taken > MIGRATIONS.length) throw new NewerDatabase(taken);
+  for (const [index, step] of MIGRATIONS.entries()) {
+    if (index < taken) continue;
+    db.transaction(() => {
+      db.exec(step);
+      db.pragma(`user_version = ${index + 1}`);
+    }).immediate();
+  }
+}
+
+/** A database that has its name but not its tables was emptied by somebody else. */
+class EmptyDatabase extends Error {
+  readonly code = "SQLITE_CORRUPT_EMPTY";
+
+  constructor() {
+    super("its database has been emptied");
+  }
+}
+
+function versionOf(db: Database.Database): number {
+  return Number(db.pragma("user_version", { simple: true }));
+}
+
+class NewerDatabase extends Error {
+  constructor(version: number) {
+    super(`its database has version ${version}, which only a newer Fermata can read`);
+  }
+}
+
+/**
+ * The file of a tenant's database, made if there is none. It gets its name when it has its
+ * tables, so that a file without them is known to have lost them. Only its owner may look.
+ */
+export function makeDatabaseFile(root: string, tenantId: TenantId): string {
+  const file = databaseFile(root, tenantId);
+  if (existsSync(file)) return file;
+  // The directory above was made at the start: if it is gone, so are its sessions, and a new and
+  // empty one in its place would only hide that.
+  if (!existsSync(dirname(file))) mkdirSync(dirname(file), { mode: 0o700 });
+  const draft = `${file}.${randomUUID()}`;
+  closeSync(openSync(draft, "wx", 0o600));
+  new TenantDatabase(draft, { kind: "make", durability: "full" }).close();
+  renameSync(draft, file);
+  return file;
+}
+
+export function databaseFile(root: string, tenantId: TenantId): string {
+  return join(tenantFolder(root, tenantId), DATABASE_FILE);
+}
+
+export function tenantsFolder(root: string): string {
+  return join(root, "tenants");
+}
+
+const DATABASE_FILE = "sessions.db";
+
+function tenantFolder(root: string, tenantId: TenantId): string {
+  return join(tenantsFolder(root), caseSafe(tenantId));
+}
+
+/** The id that `caseSafe` made this name of. */
+export function idOfFolder(name: string): string {
+  return name.replace(/\+([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,242 @@
+import { parseSessionId } from "../../core/id.ts";
+import type { DocumentRows, ListRange, ListRows } from "../backend.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type * as S from "../store.ts";
+import type { Row, TenantDatabase } from "./database.ts";
+import * as rows from "./row.ts";
+
+/** What the reading thread does; each call sees one moment of the database. */
+
+function session(db: TenantDatabase, key: S.SessionKey, storeId: string): Result<rows.SessionRow> {
+  const { sessionId } = key;
+  const row = db.get("SELECT * FROM sessions WHERE session_id = ?", sessionId);
+  if (row === undefined) return fail("session_not_found", { sessionId });
+  if (row.store_id === storeId) return rows.readSession(row);
+  return fail("resume_mismatch", { stored: String(row.store_id), active: storeId });
+}
+
+export function readRecord(db: TenantDatabase, key: S.SessionKey, storeId: string) {
+  const found = session(db, key, storeId);
+  return found.ok ? rows.recordOf(found.value) : found;
+}
+
+export function readManifest(db: TenantDatabase, key: S.SessionKey, storeId: string) {
+  const found = session(db, key, storeId);
+  return found.ok ? ok(found.value.manifest) : found;
+}
+
+export function readEvents(
+  db: TenantDatabase,
+  key: S.SessionKey,
+  storeId: string,
+  { after, limit }: S.Range,
+): Result<S.EventPage> {
+  const found = session(db, key, storeId);
+  if (!found.ok) return found;
+  const { number, epoch, earliestEventId, lastEventId } = found.value;
+  const from = Math.max(after, earliestEventId - 1);
+  const page = db.all(PAGE_OF_EVENTS, number, from, limit);
+  const events = rows.readTexts(page, from + 1, "event");
+  if (!events.ok) return events;
+  const expected = Math.min(limit, Math.max(0, lastEventId - from));
+  if (page.length !== expected) return rows.damaged("the end of its log");
+  return ok({ events: events.value, epoch, earliestEventId, lastEventId });
+}
+
+export function readMessages(
+  db: TenantDatabase,
+  key: S.SessionKey,
+  storeId: string,
+  { after, limit }: S.Range,
+): Result<readonly S.StoredText[]> {
+  const found = session(db, key, storeId);
+  if (!found.ok) return found;
+  const { number, messageCount } = found.value;
+  const page = db.all(PAGE_OF_MESSAGES, number, after, limit);
+  const expected = Math.min(limit, Math.max(0, messageCount - after));
+  if (page.length !== expected) return rows.damaged("the end of its conversation");
+  return rows.readTexts(page, after + 1, "message");
+}
+
+export function readTurns(
+  db: TenantDatabase,
+  key: S.SessionKey,
+  storeId: string,
+  { before, limit }: S.BackwardRange,
+): Result<readonly S.FoldedTurn[]> {
+  const found = session(db, key, storeId);
+  if (!found.ok) return found;
+  const { number, turnCount } = found.value;
+  const page = db.all(PAGE_OF_TURNS, number, before, limit);
+  let expected = lastTurnBefore(db, number, before) ?? turnCount;
+  const turns: S.FoldedTurn[] = [];
+  for (const row of page) {
+    const { id, first_id: firstId, last_id: lastId, text } = row;
+    const whole = typeof text === "string" && id === expected;
+    const sum = rows.rowChecksum(expected, Number(firstId), Number(lastId), String(text));
+    if (!whole || sum !== row.checksum) return rows.damaged(`turn ${expected}`);
+    turns.push({ firstId: Number(firstId), lastId: Number(lastId), text });
+    expected -= 1;
+  }
+  return page.length < limit && expected > 0 ? rows.damaged(`turn ${expected}`) : ok(turns);
+}
+
+/** The turn just before the first one that is too late; null if none is. */
+function lastTurnBefore(db: TenantDatabase, number: number, before: number): number | null {
+  const later = db.get(FIRST_TURN_FROM, number, before)?.id;
+  return typeof later === "number" ? later - 1 : null;
+}
+
+export function readSlotsOf(db: TenantDatabase, key: S.SessionKey, storeId: string) {
+  const found = session(db, key, storeId);
+  return found.ok ? readSlots(db, found.value) : found;
+}
+
+export function readSlots(
+  db: TenantDatabase,
+  { number, slotCount }: rows.SessionRow,
+): Result<readonly S.Slot[]> {
+  const slots: S.Slot[] = [];
+  for (const row of db.all("SELECT * FROM slots WHERE number = ? ORDER BY owner", number)) {
+    const { owner, version, payload, checksum } = row;
+    const read = typeof owner === "string" && typeof version === "string";
+    if (!read || !(payload instanceof Uint8Array)) return rows.damaged("a slot");
+    const slot = { owner, version, payload: Uint8Array.from(payload) };
+    if (rows.slotChecksum(slot) !== checksum) return rows.damaged("a slot");
+    slots.push(slot);
+  }
+  return slots.length === slotCount ? ok(slots) : rows.damaged("a slot");
+}
+
+export function list(
+  db: TenantDatabase,
+  filter: S.ListFilter,
+  { limit, after }: ListRange,
+): Result<ListRows> {
+  const where: string[] = [];
+  const values: (string | number)[] = [];
+  const add = (condition: string, ...given: readonly (string | number)[]) => {
+    where.push(condition);
+    values.push(...given);
+  };
+  const { workspaceCwd, statuses, parentSessionId, sourceType, sourceId, text } = filter;
+  if (workspaceCwd !== undefined) add("workspace_cwd = ?", workspaceCwd);
+  if (statuses !== undefined) add(`status IN (${statuses.map(() => "?").join(",")})`, ...statuses);
+  if (parentSessionId !== undefined) add("parent_session_id = ?", parentSessionId);
+  if (sourceType !== undefined) add("source_type = ?", sourceType);
+  if (sourceId !== undefined) add("source_id = ?", sourceId);
+  if (text !== undefined)
+    add("display_name IS NOT NULL AND instr(fold(display_name), fold(?)) > 0", text);
+  if (after !== null) {
+    const { updatedAtMs, sessionId } = after;
+    add(
+      "(updated_at_ms < ? OR (updated_at_ms = ? AND session_id > ?))",
+      updatedAtMs,
+      updatedAtMs,
+      sessionId,
+    );
+  }
+  const condition = where.length > 0 ? `WHERE ${where.join(" AND ")}` : "";
+  const order = "ORDER BY updated_at_ms DESC, session_id LIMIT ?";
+  return ok(
+    listed(db.all(`SELECT * FROM sessions ${condition} ${order}`, ...values, limit + 1), limit),
+  );
+}
+
+/** One damaged session is named and passed over; it does not hide the others. */
+function listed(found: readonly Row[], limit: number): ListRows {
+  const sessions: S.StoredRecord[] = [];
+  const damaged: { sessionId: string; reason: string }[] = [];
+  for (const row of found.slice(0, limit)) {
+    const session = rows.readSession(row);
+    const record = session.ok ? rows.recordOf(session.value) : session;
+    if (record.ok) sessions.push(record.value);
+    else damaged.push({ sessionId: String(row.session_id), reason: reasonOf(record) });
+  }
+  return { sessions, damaged, more: found.length > limit };
+}
+
+function reasonOf(result: Result<never>): string {
+  return result.ok ? "" : String(result.refusal.details.reason ?? result.refusal.code);
+}
+
+export function readJournal(
+  db: TenantDatabase,
+  query: S.JournalQuery,
+): Result<readonly S.JournalRow[]> {
+  const { journal, sessionId, key, after, limit } = query;
+  const where = ["journal = ?", "seq > ?"];
+  const values: (string | number)[] = [journal, after];
+  if (sessionId !== undefined) {
+    where.push("session_id = ?");
+    values.push(sessionId);
+  }
+  if (key !== undefined) {
+    where.push("key = ?");
+    values.push(key);
+  }
+  const found = db.all(
+    `SELECT * FROM journal WHERE ${where.join(" AND ")} ORDER BY seq LIMIT ?`,
+    ...values,
+    limit,
+  );
+  return journalRows(found, journal);
+}
+
+function journalRows(
+  found: readonly Row[],
+  journal: S.JournalName,
+): Result<readonly S.JournalRow[]> {
+  const entries: S.JournalRow[] = [];
+  for (const row of found) {
+    const { text, checksum } = row;
+    const seq = Number(row.seq);
+    const key = String(row.key);
+    const atMs = Number(row.at_ms);
+    const sessionId = parseSessionId(String(row.session_id ?? ""));
+    const sum = rows.rowChecksum(journal, key, sessionId, atMs, String(text));
+    if (typeof text !== "string" || sum !== checksum) {
+      return rows.damaged(`entry ${seq} of the ${journal} journal`);
+    }
+    entries.push({ seq, journal, key, sessionId, atMs, text });
+  }
+  return ok(entries);
+}
+
+export function readDocuments(
+  db: TenantDatabase,
+  kind: string,
+  key: string | null,
+): Result<DocumentRows> {
+  const found =
+    key === null
+      ? db.all("SELECT * FROM documents WHERE kind = ? ORDER BY key", kind)
+      : db.all("SELECT * FROM documents WHERE kind = ? AND key = ?", kind, key);
+  const documents: DocumentRows[number][] = [];
+  for (const row of found) {
+    const version = Number(row.version);
+    const { text } = row;
+    const name = String(row.key);
+    const sum = rows.rowChecksum(kind, name, version, String(text));
+    if (typeof text !== "string" || sum !== row.checksum) {
+      return rows.damaged(`document ${kind}/${name}`);
+    }
+    documents.push({ kind, key: name, version, text });
+  }
+  return ok(documents);
+}
+
+export function readBlob(db: TenantDatabase, hash: string): Result<Uint8Array | null> {
+  const bytes = db.get("SELECT bytes FROM blobs WHERE hash = ?", hash)?.bytes;
+  return ok(bytes instanceof Uint8Array ? Uint8Array.from(bytes) : null);
+}
+
+const PAGE_OF_EVENTS =
+  "SELECT id, text, checksum FROM events WHERE number = ? AND id > ? ORDER BY id LIMIT ?";
+const PAGE_OF_MESSAGES =
+  "SELECT id, text, checksum FROM messages WHERE number = ? AND id > ? ORDER BY id LIMIT ?";
+const PAGE_OF_TURNS = `
+  SELECT id, first_id, last_id, text, checksum FROM turns
+  WHERE number = ? AND last_id < ? ORDER BY last_id DESC LIMIT ?`;
+const FIRST_TURN_FROM =
+  "SELECT id FROM turns WHERE number = ? AND last_id >= ? ORDER BY last_id LIMIT 1";

@@ -1,0 +1,100 @@
+import { existsSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { isObject } from "../../core/json.ts";
+import { fail, ok, type Result } from "../result.ts";
+import { databaseFile, TenantDatabase, tenantsFolder } from "./database.ts";
+import { explain } from "./explain.ts";
+import { Handles } from "./handles.ts";
+import * as read from "./read.ts";
+import { serve } from "./serve.ts";
+import type { Call } from "./thread.ts";
+
+/** The thread that reads, for all tenants. It never waits for the one that writes. */
+export interface ReaderData {
+  readonly root: string;
+}
+
+/** What the other side calls: the functions of read.ts, with the tenant in the database's place. */
+export type ReaderOps = {
+  readonly [Op in ReadOp]: (
+    tenantId: TenantId,
+    ...args: Rest<(typeof READS)[Op]>
+  ) => ReturnType<(typeof READS)[Op]>;
+};
+
+type ReadOp = keyof typeof READS;
+type Rest<Fn> = Fn extends (db: TenantDatabase, ...args: infer Args) => unknown ? Args : never;
+
+const READS = {
+  readRecord: read.readRecord,
+  readManifest: read.readManifest,
+  readEvents: read.readEvents,
+  readTurns: read.readTurns,
+  readMessages: read.readMessages,
+  readSlots: read.readSlotsOf,
+  list: read.list,
+  readJournal: read.readJournal,
+  readDocuments: read.readDocuments,
+  readBlob: read.readBlob,
+} as const;
+
+const unknown = (key: unknown) =>
+  fail("session_not_found", { sessionId: isObject(key) ? String(key.sessionId) : "" });
+
+/** What is found where nobody has written yet. */
+const NOTHING: Readonly<Record<ReadOp, (first: unknown) => Result<unknown>>> = {
+  readRecord: unknown,
+  readManifest: unknown,
+  readEvents: unknown,
+  readTurns: unknown,
+  readMessages: unknown,
+  readSlots: unknown,
+  list: () => ok({ sessions: [], damaged: [], more: false }),
+  readJournal: () => ok([]),
+  readDocuments: () => ok([]),
+  readBlob: () => ok(null),
+};
+
+const { root }: ReaderData = workerData;
+
+const handles = new Handles(
+  (file) => new TenantDatabase(file, { kind: "read" }),
+  (database) => database.close(),
+);
+
+if (parentPort) {
+  const answer = (call: Call) => ({ n: call.n, value: safely(call) });
+  serve(
+    parentPort,
+    (calls) => calls.map(answer),
+    () => handles.dropAll(),
+  );
+}
+
+function safely(call: Call): unknown {
+  try {
+    return perform(call);
+  } catch (thrown) {
+    handles.dropAll();
+    return explain(thrown);
+  }
+}
+
+function perform({ op, args: [tenant, ...args] }: Call): unknown {
+  if (!isReadOp(op)) return fail("store_unavailable", { reason: `there is no operation ${op}` });
+  const tenantId = parseTenantId(String(tenant));
+  const file = tenantId === null ? null : databaseFile(root, tenantId);
+  if (!existsSync(tenantsFolder(root))) {
+    return fail("store_unavailable", { reason: `its directory ${root} is gone` });
+  }
+  if (file === null || !existsSync(file)) return NOTHING[op](args[0]);
+  const db = handles.get(file);
+  // Calls come from our own proxy, whose types are made from these very functions.
+  const ops: Readonly<Record<string, (db: TenantDatabase, ...args: never[]) => unknown>> = READS;
+  return db.transaction("deferred", () => ops[op]?.(db, ...(args as never[])));
+}
+
+function isReadOp(op: string): op is ReadOp {
+  return Object.hasOwn(READS, op);
+}

@@ -1,0 +1,184 @@
+import { crc32 } from "node:zlib";
+import { parseSessionId } from "../../core/id.ts";
+import { migrateLegacyStatus } from "../../core/status.ts";
+import type { Holder } from "../holder.ts";
+import { checkManifest, type Manifest } from "../manifest.ts";
+import { fail, ok, type Result } from "../result.ts";
+import type { SessionRecord, Slot, StoredRecord, StoredText } from "../store.ts";
+import type { Row } from "./database.ts";
+
+/** A session's row, as values. */
+export interface SessionRow extends SessionRecord {
+  readonly number: number;
+  readonly sessionId: string;
+  readonly storeId: string;
+  readonly epoch: string;
+  readonly term: number;
+  readonly holder: Holder | null;
+  readonly revision: number;
+  readonly lastEventId: number;
+  readonly snapshotEventId: number;
+  readonly earliestEventId: number;
+  readonly messageCount: number;
+  readonly turnCount: number;
+  readonly slotCount: number;
+  readonly manifest: Manifest;
+  readonly createdAtMs: number;
+}
+
+/**
+ * The columns that a session's checksum covers. The end of its log moves with every append and
+ * has a checksum of its own, so that an append need not look at the rest.
+ */
+function sessionColumns(row: SessionRow): readonly (string | number | null)[] {
+  return [
+    row.number,
+    row.sessionId,
+    row.storeId,
+    row.epoch,
+    row.term,
+    row.holder === null ? null : JSON.stringify(row.holder),
+    row.revision,
+    row.snapshotEventId,
+    row.earliestEventId,
+    row.messageCount,
+    row.turnCount,
+    row.slotCount,
+    JSON.stringify(row.manifest),
+    row.workspaceCwd,
+    row.status,
+    row.displayName,
+    row.parentSessionId,
+    row.sourceType,
+    row.sourceId,
+    row.updatedAtMs,
+    row.createdAtMs,
+  ];
+}
+
+const COLUMNS = [
+  "number",
+  "session_id",
+  "store_id",
+  "epoch",
+  "term",
+  "holder",
+  "revision",
+  "snapshot_event_id",
+  "earliest_event_id",
+  "message_count",
+  "turn_count",
+  "slot_count",
+  "manifest",
+  "workspace_cwd",
+  "status",
+  "display_name",
+  "parent_session_id",
+  "source_type",
+  "source_id",
+  "updated_at_ms",
+  "created_at_ms",
+] as const;
+
+const WRITTEN = [...COLUMNS, "checksum", "last_event_id", "last_event_checksum"];
+
+export const INSERT_SESSION = `
+  INSERT INTO sessions (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map(() => "?").join(", ")})`;
+
+export const UPDATE_SESSION = `
+  UPDATE sessions SET ${WRITTEN.map((name) => `${name} = ?`).join(", ")} WHERE number = ?`;
+
+/** Most commits only append: then no index has to be touched. */
+export const UPDATE_POSITION = `
+  UPDATE sessions SET last_event_id = ?, last_event_checksum = ? WHERE number = ?`;
+
+/** What the first two statements take, before the number. */
+export function sessionValues(row: SessionRow): readonly (string | number | null)[] {
+  const columns = sessionColumns(row);
+  return [...columns, checksum(JSON.stringify(columns)), ...positionValues(row)];
+}
+
+export function positionValues({ number, lastEventId }: SessionRow): readonly [number, number] {
+  return [lastEventId, checksum(String(lastEventId), number)];
+}
+
+/** Believes a row only if its checksum agrees; of which store it is can be asked before. */
+export function readSession(row: Row): Result<SessionRow> {
+  const columns = COLUMNS.map((name) => row[name]);
+  if (checksum(JSON.stringify(columns)) !== row.checksum) return damaged("its record");
+  const position = checksum(String(row.last_event_id), Number(row.number));
+  if (position !== row.last_event_checksum) return damaged("the end of its log");
+  const text = (name: string) => (typeof row[name] === "string" ? row[name] : null);
+  const count = (name: string) => Number(row[name]);
+  const holder = text("holder");
+  const manifest: Manifest = JSON.parse(text("manifest") ?? "null");
+  const whole = checkManifest(manifest, text("store_id") ?? "");
+  if (!whole.ok || manifest.sessionId !== row.session_id) {
+    return fail("session_corrupt", { reason: "its manifest is not one of this session" });
+  }
+  return ok({
+    number: count("number"),
+    sessionId: text("session_id") ?? "",
+    storeId: text("store_id") ?? "",
+    epoch: text("epoch") ?? "",
+    term: count("term"),
+    holder: holder === null ? null : JSON.parse(holder),
+    revision: count("revision"),
+    lastEventId: count("last_event_id"),
+    snapshotEventId: count("snapshot_event_id"),
+    earliestEventId: count("earliest_event_id"),
+    messageCount: count("message_count"),
+    turnCount: count("turn_count"),
+    slotCount: count("slot_count"),
+    manifest,
+    workspaceCwd: text("workspace_cwd") ?? "",
+    status: migrateLegacyStatus(text("status") ?? ""),
+    displayName: text("display_name"),
+    parentSessionId: parseSessionId(text("parent_session_id") ?? ""),
+    sourceType: text("source_type"),
+    sourceId: text("source_id"),
+    updatedAtMs: count("updated_at_ms"),
+    createdAtMs: count("created_at_ms"),
+  });
+}
+
+/** What others are shown of a row. */
+export function recordOf(row: SessionRow): Result<StoredRecord> {
+  const { number, storeId, manifest, turnCount, slotCount, ...record } = row;
+  const sessionId = parseSessionId(row.sessionId);
+  return sessionId === null ? damaged("its id") : ok({ ...record, sessionId });
+}
+
+export function checksum(text: string | Uint8Array, salt = 0): number {
+  return crc32(text, salt);
+}
+
+/** Of all the columns of a row, so that no part of it can change unnoticed. */
+export function rowChecksum(...columns: readonly (string | number | null)[]): number {
+  return checksum(JSON.stringify(columns));
+}
+
+export function slotChecksum({ owner, version, payload }: Slot): number {
+  return checksum(payload, rowChecksum(owner, version));
+}
+
+/** Numbered texts, without a gap and each with its checksum, or word of the damage. */
+export function readTexts(
+  rows: readonly Row[],
+  first: number,
+  what: string,
+): Result<readonly StoredText[]> {
+  const texts: StoredText[] = [];
+  for (const { id, text, checksum: sum } of rows) {
+    const expected = first + texts.length;
+    if (id !== expected || typeof text !== "string" || checksum(text, expected) !== sum) {
+      return damaged(`${what} ${expected}`);
+    }
+    texts.push({ id: expected, text });
+  }
+  return ok(texts);
+}
+
+export function damaged(what: string): Result<never> {
+  return fail("session_corrupt", { reason: `${what} does not have its checksum` });
+}

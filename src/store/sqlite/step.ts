@@ -1,0 +1,20 @@
+import { failpoint } from "../failpoint.ts";
+
+/** Every step of a write, in order. The crash runner has the process killed at each of them. */
+export const SQLITE_FAILPOINTS = [
+  "sqlite-before-transaction",
+  "sqlite-after-session",
+  "sqlite-after-events",
+  "sqlite-after-journal",
+  "sqlite-after-slots",
+  "sqlite-after-messages",
+  "sqlite-after-turn",
+  "sqlite-after-trim",
+  "sqlite-amid-removal",
+  "sqlite-before-flush",
+  "sqlite-amid-flush",
+  "sqlite-before-commit",
+  "sqlite-after-commit",
+] as const;
+
+export const step: (name: (typeof SQLITE_FAILPOINTS)[number]) => void = failpoint;

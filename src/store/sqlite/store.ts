@@ -1,0 +1,186 @@
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
+import type { Backend, DocumentText, ListRange } from "../backend.ts";
+import { configSchema, type OptionRules, textOption } from "../config.ts";
+import type { Holder } from "../holder.ts";
+import { ok, type Result } from "../result.ts";
+import type * as S from "../store.ts";
+import { StoreSurface } from "../surface.ts";
+import { databaseFile, idOfFolder, tenantsFolder } from "./database.ts";
+import { explain } from "./explain.ts";
+import type { ReaderData, ReaderOps } from "./reader.ts";
+import { Thread, threadScript } from "./thread.ts";
+import type { WriterData, WriterOps } from "./writer.ts";
+
+const STORE_ID = "sqlite";
+
+const OPTIONS: OptionRules = {
+  path: textOption(true),
+  durability: textOption(false, /^(?:full|relaxed)$/),
+};
+
+/**
+ * The default store: one database for each tenant under one directory. One thread writes, with
+ * everything that waits in one transaction; another reads. The event loop never waits for a disk.
+ */
+export function sqliteStore(snapshotBytesLimit: number = COMMIT_BYTES_MAX): S.SessionStore {
+  const contract: S.StoreContract = {
+    kind: "SessionStore",
+    contractVersion: "1.0.0",
+    requiredCoreVersion: ">=0.1.0",
+    configSchema: configSchema(OPTIONS),
+    loadedCardinality: "unlimited",
+    activeCardinality: "one",
+    stateSlot: null,
+    discoveryRules: { folder: "session-stores", key: STORE_ID },
+    reloadBehavior: "never",
+    capabilities: {
+      journaling: true,
+      snapshotBytesLimit,
+      largeSlotStreaming: false,
+      concurrentReaders: true,
+    },
+    storeId: STORE_ID,
+  };
+  return new StoreSurface(contract, OPTIONS, new SqliteBackend());
+}
+
+class SqliteBackend implements Backend {
+  #root = "";
+  #writer: Thread<WriterOps> | null = null;
+  #reader: Thread<ReaderOps> | null = null;
+
+  async open(config: Readonly<Record<string, unknown>>): Promise<Result<void>> {
+    const root = String(config.path);
+    const durability = config.durability === "relaxed" ? "relaxed" : "full";
+    const writing: WriterData = { storeId: STORE_ID, root, durability };
+    const reading: ReaderData = { root };
+    this.#root = root;
+    this.#writer = new Thread(threadScript("writer", import.meta.url), writing);
+    this.#reader = new Thread(threadScript("reader", import.meta.url), reading);
+    const probed = await this.#write.call("probe");
+    if (!probed.ok) await this.shut();
+    return probed;
+  }
+
+  async shut() {
+    const writer = this.#writer;
+    const reader = this.#reader;
+    this.#writer = null;
+    this.#reader = null;
+    // The last to leave puts the log away, and only the writer can.
+    await reader?.end();
+    await writer?.end();
+  }
+
+  explain = explain;
+
+  create(key: S.SessionKey, session: S.NewSession) {
+    const own = { ...structuredClone(session), commit: copyCommit(session.commit) };
+    return this.#write.call("create", key.tenantId, key, own);
+  }
+
+  acquire(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
+    return this.#write.call("acquire", key.tenantId, key, STORE_ID, holder, audit);
+  }
+
+  commit(key: S.SessionKey, term: number, commit: S.Commit) {
+    return this.#write.call("commit", key.tenantId, key, STORE_ID, term, copyCommit(commit));
+  }
+
+  release(key: S.SessionKey, term: number) {
+    return this.#write.call("release", key.tenantId, key, STORE_ID, term);
+  }
+
+  remove(key: S.SessionKey, audit: readonly S.JournalEntry[]) {
+    return this.#write.call("remove", key.tenantId, key, STORE_ID, audit);
+  }
+
+  readRecord(key: S.SessionKey) {
+    return this.#read.call("readRecord", key.tenantId, key, STORE_ID);
+  }
+
+  readManifest(key: S.SessionKey) {
+    return this.#read.call("readManifest", key.tenantId, key, STORE_ID);
+  }
+
+  readEvents(key: S.SessionKey, range: S.Range) {
+    return this.#read.call("readEvents", key.tenantId, key, STORE_ID, range);
+  }
+
+  readTurns(key: S.SessionKey, range: S.BackwardRange) {
+    return this.#read.call("readTurns", key.tenantId, key, STORE_ID, range);
+  }
+
+  readMessages(key: S.SessionKey, range: S.Range) {
+    return this.#read.call("readMessages", key.tenantId, key, STORE_ID, range);
+  }
+
+  readSlots(key: S.SessionKey) {
+    return this.#read.call("readSlots", key.tenantId, key, STORE_ID);
+  }
+
+  list(tenantId: TenantId, filter: S.ListFilter, range: ListRange) {
+    return this.#read.call("list", tenantId, filter, range);
+  }
+
+  async tenants(): Promise<Result<readonly TenantId[]>> {
+    const names = await readdir(tenantsFolder(this.#root));
+    const ids = names.map((name) => parseTenantId(idOfFolder(name))).filter((id) => id !== null);
+    return ok(ids.filter((id) => existsSync(databaseFile(this.#root, id))).sort());
+  }
+
+  appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {
+    return this.#write.call("appendJournal", tenantId, structuredClone(entries));
+  }
+
+  readJournal(tenantId: TenantId, query: S.JournalQuery) {
+    return this.#read.call("readJournal", tenantId, query);
+  }
+
+  readDocuments(tenantId: TenantId, kind: string, key: string | null) {
+    return this.#read.call("readDocuments", tenantId, kind, key);
+  }
+
+  writeDocument(tenantId: TenantId, document: DocumentText) {
+    return this.#write.call("writeDocument", tenantId, document);
+  }
+
+  writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array) {
+    return this.#write.call("writeBlob", tenantId, hash, bytes.slice());
+  }
+
+  readBlob(tenantId: TenantId, hash: string) {
+    return this.#read.call("readBlob", tenantId, hash);
+  }
+
+  get #write(): Thread<WriterOps> {
+    return opened(this.#writer);
+  }
+
+  get #read(): Thread<ReaderOps> {
+    return opened(this.#reader);
+  }
+}
+
+/**
+ * The caller may change its values as soon as it has made the call, and the thread copies them a
+ * moment later. Texts cannot change, so only what holds them is copied.
+ */
+function copyCommit(commit: S.Commit): S.Commit {
+  const { events, record, snapshot, journal } = commit;
+  return {
+    events: events.map(({ id, text }) => ({ id, text })),
+    journal: journal.map((entry) => ({ ...entry })),
+    ...(record && { record: { ...record } }),
+    ...(snapshot && { snapshot: structuredClone(snapshot) }),
+  };
+}
+
+/** The surface turns a throw into a refusal, and does not let it come to this. */
+function opened<Ops extends WriterOps | ReaderOps>(thread: Thread<Ops> | null): Thread<Ops> {
+  if (thread === null) throw new Error("it is closed");
+  return thread;
+}

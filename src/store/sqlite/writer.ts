@@ -1,0 +1,149 @@
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { isObject } from "../../core/json.ts";
+import { DONE, fail, type Result } from "../result.ts";
+import { Batch } from "./batch.ts";
+import {
+  type Durability,
+  databaseFile,
+  makeDatabaseFile,
+  TenantDatabase,
+  tenantsFolder,
+} from "./database.ts";
+import { markClosed, markOpen } from "./epoch.ts";
+import { explain } from "./explain.ts";
+import { Handles } from "./handles.ts";
+import { serve } from "./serve.ts";
+import type { Answer, Call } from "./thread.ts";
+import * as write from "./write.ts";
+
+/**
+ * The one thread that writes, for all tenants. Whatever has arrived goes into one transaction for
+ * each tenant, and is answered when that transaction is on the disk.
+ */
+export interface WriterData {
+  readonly storeId: string;
+  readonly root: string;
+  readonly durability: Durability;
+}
+
+/** What the other side calls: the functions of write.ts, with the tenant in the batch's place. */
+export type WriterOps = {
+  readonly [Op in keyof typeof write]: (
+    tenantId: TenantId,
+    ...args: Rest<(typeof write)[Op]>
+  ) => ReturnType<(typeof write)[Op]>;
+} & { readonly probe: () => Result<void> };
+
+type Rest<Fn> = Fn extends (batch: Batch, ...args: infer Args) => unknown ? Args : never;
+
+const { storeId, root, durability }: WriterData = workerData;
+
+const handles = new Handles(
+  (file) => {
+    const database = new TenantDatabase(file, { kind: "write", durability });
+    markOpen(database, durability, randomUUID);
+    return database;
+  },
+  (database) => {
+    markClosed(database);
+    database.close();
+  },
+);
+
+/** The sessions that were opened through this thread, and under which term. */
+const owned = new Map<TenantId, Map<string, number>>();
+
+if (parentPort) serve(parentPort, work, end);
+
+/** Gives up what is still owned, so that the next store over this directory need not wait. */
+function end() {
+  for (const [tenantId, sessions] of owned) {
+    const releases = [...sessions].map(([sessionId, term], n) => {
+      return { n, op: "release", args: [tenantId, { tenantId, sessionId }, storeId, term] };
+    });
+    if (releases.length > 0) together(tenantId, releases);
+  }
+  handles.dropAll();
+}
+
+function work(calls: readonly Call[]): readonly Answer[] {
+  const groups = Map.groupBy(calls, ({ args: [tenant] }) => tenant);
+  return [...groups].flatMap(([tenant, group]) => together(tenant, group));
+}
+
+/** One transaction for all; if anything is thrown, each alone, so that one fault stays one. */
+function together(tenant: unknown, group: readonly Call[]): readonly Answer[] {
+  try {
+    return transact(tenant, group);
+  } catch (thrown) {
+    handles.dropAll();
+    const [only] = group;
+    if (group.length === 1 && only) return [{ n: only.n, value: explain(thrown) }];
+    return group.flatMap((call) => together(tenant, [call]));
+  }
+}
+
+function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
+  const tenantId = typeof tenant === "string" ? parseTenantId(tenant) : null;
+  if (tenantId === null) return group.map(({ n }) => ({ n, value: probe() }));
+  if (!existsSync(databaseFile(root, tenantId)) && !group.some(({ op }) => MAKES_TENANT.has(op))) {
+    return group.map((call) => ({ n: call.n, value: unknownSession(call) }));
+  }
+  const db = handles.get(makeDatabaseFile(root, tenantId));
+  const batch = new Batch(db);
+  const answers = db.transaction("immediate", () => {
+    db.sessions.seen(db.dataVersion);
+    const done = group.map((call) => ({ n: call.n, value: perform(batch, call) }));
+    batch.flush();
+    return done;
+  });
+  batch.settle();
+  const sessions = owned.get(tenantId) ?? new Map<string, number>();
+  for (const [sessionId, term] of batch.claims) sessions.set(sessionId, term);
+  owned.set(tenantId, sessions);
+  return answers;
+}
+
+/** Asking for a session does not make a tenant of whoever is asked about. */
+const MAKES_TENANT: ReadonlySet<string> = new Set<keyof typeof write>([
+  "create",
+  "appendJournal",
+  "writeDocument",
+  "writeBlob",
+]);
+
+function unknownSession({ op, args: [, key] }: Call): Result<void> {
+  if (!existsSync(tenantsFolder(root))) throw new Error(`its directory ${root} is gone`);
+  if (op === "release") return DONE;
+  return fail("session_not_found", { sessionId: isObject(key) ? String(key.sessionId) : "" });
+}
+
+function perform(batch: Batch, { op, args: [, ...args] }: Call): unknown {
+  // Calls come from our own proxy, whose types are made from these very functions.
+  const ops: Readonly<Record<string, (batch: Batch, ...args: never[]) => unknown>> = write;
+  return ops[op]?.(batch, ...(args as never[]));
+}
+
+/** Proves that the directory can be made and written, and that what is written reaches it. */
+function probe(): Result<void> {
+  mkdirSync(tenantsFolder(root), { recursive: true, mode: 0o700 });
+  const file = join(root, `.probe-${process.pid}`);
+  const handle = openSync(file, "w", 0o600);
+  writeSync(handle, "fermata");
+  fsyncSync(handle);
+  closeSync(handle);
+  unlinkSync(file);
+  return DONE;
+}

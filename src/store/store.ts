@@ -1,0 +1,286 @@
+import type { SessionId, TenantId } from "../core/id.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { SessionState } from "../core/status.ts";
+import type { Holder } from "./holder.ts";
+import type { Manifest } from "./manifest.ts";
+import type { Result } from "./result.ts";
+
+/**
+ * What every store promises (seed 002). Each sentence of this file is a check of the conformance
+ * kit. No operation throws: what goes wrong is a `Result` with a code.
+ */
+export interface SessionStore {
+  readonly contract: StoreContract;
+
+  /** Checks its configuration and proves that its backend can be reached and written. */
+  init(host: StoreHost, config: unknown): Promise<Result<void>>;
+  /** Announces itself as the session store, if its configuration says that it is the active one. */
+  activate(): Promise<Result<void>>;
+  /** Finishes outstanding writes, then lets go of its handles. */
+  deactivate(): Promise<Result<void>>;
+  /** Frees whatever is left. Safe to repeat, and safe without `init`. */
+  dispose(): Promise<Result<void>>;
+
+  /**
+   * Makes a session with its first commit, all or nothing, and owns it under a term that no
+   * earlier session of this id has had: its late writers are refused too.
+   */
+  create(key: SessionKey, session: NewSession): Promise<Result<Owned>>;
+
+  /**
+   * Takes exclusive ownership under a new, higher term. Refused at once, naming the holder, while
+   * another live process or opener has it; a holder that is provably gone is replaced.
+   */
+  open(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
+
+  /** Durable once it answers; all or nothing; refused if the term is not the current one. */
+  commit(key: SessionKey, term: number, commit: Commit): Promise<Result<Committed>>;
+
+  /** Gives ownership up. Closing what one does not own any more is harmless. */
+  close(key: SessionKey, term: number): Promise<Result<void>>;
+
+  /** Removes the session. Its journals stay; a write that comes later is refused. */
+  delete(key: SessionKey, audit: readonly JournalEntry[]): Promise<Result<void>>;
+
+  readRecord(key: SessionKey): Promise<Result<StoredRecord>>;
+  readManifest(key: SessionKey): Promise<Result<Manifest>>;
+  /** Raw events with id > after, ascending, without gaps; those trimmed away are not there. */
+  readEvents(key: SessionKey, range: Range): Promise<Result<EventPage>>;
+  /** Folded turns, newest first, of those that ended before the given event id. */
+  readTurns(key: SessionKey, range: BackwardRange): Promise<Result<readonly FoldedTurn[]>>;
+  /** Messages with index > after, in order. The first message has index 1. */
+  readMessages(key: SessionKey, range: Range): Promise<Result<readonly StoredText[]>>;
+  readSlots(key: SessionKey): Promise<Result<readonly Slot[]>>;
+
+  list(tenantId: TenantId, filter: ListFilter, page: ListPage): Promise<Result<Listing>>;
+  tenants(): Promise<Result<readonly TenantId[]>>;
+
+  /** Appends to a tenant's journal. A key that is there already must bring the same text. */
+  appendJournal(tenantId: TenantId, entries: readonly JournalEntry[]): Promise<Result<void>>;
+  readJournal(tenantId: TenantId, query: JournalQuery): Promise<Result<readonly JournalRow[]>>;
+
+  /** Small keyed values of a tenant. A write names the version it replaces, 0 for none. */
+  readDocument(tenantId: TenantId, kind: string, key: string): Promise<Result<Document | null>>;
+  listDocuments(tenantId: TenantId, kind: string): Promise<Result<readonly Document[]>>;
+  writeDocument(tenantId: TenantId, document: DocumentWrite): Promise<Result<Document>>;
+
+  /** Bytes under the SHA-256 of their content; writing them again changes nothing. */
+  writeBlob(tenantId: TenantId, bytes: Uint8Array): Promise<Result<string>>;
+  readBlob(tenantId: TenantId, hash: string): Promise<Result<Uint8Array>>;
+}
+
+/** What a store says about itself. */
+export interface StoreContract {
+  readonly kind: "SessionStore";
+  readonly contractVersion: string;
+  readonly requiredCoreVersion: string;
+  /** JSON Schema; unknown properties are refused; `enabled` and `active` are accepted. */
+  readonly configSchema: JsonObject;
+  readonly loadedCardinality: "unlimited";
+  readonly activeCardinality: "one";
+  /** Its own slot's name, written first in every snapshot; null if it keeps none. */
+  readonly stateSlot: string | null;
+  readonly discoveryRules: { readonly folder: "session-stores"; readonly key: string };
+  readonly reloadBehavior: "never";
+  readonly capabilities: StoreCapabilities;
+  /** Stable, unique among loaded stores, and stamped on every manifest. */
+  readonly storeId: string;
+}
+
+export interface StoreCapabilities {
+  /** Events may be appended between snapshots. */
+  readonly journaling: boolean;
+  /** The largest commit in bytes; a larger one is refused before anything changes. */
+  readonly snapshotBytesLimit: number;
+  readonly largeSlotStreaming: boolean;
+  /** Reads do not wait for the owner, and still see only whole commits. */
+  readonly concurrentReaders: boolean;
+}
+
+/** All that a store reaches the world through. */
+export interface StoreHost {
+  readonly persistenceSurface: { announce(storeId: string): void };
+  readonly env: { get(name: string): string | undefined };
+  audit(entry: { readonly act: string; readonly details: JsonObject }): void;
+}
+
+export interface SessionKey {
+  readonly tenantId: TenantId;
+  readonly sessionId: SessionId;
+}
+
+export interface NewSession {
+  readonly holder: Holder;
+  readonly manifest: Manifest;
+  readonly record: SessionRecord;
+  /** The identity of the log; with an event id it makes a cursor. */
+  readonly epoch: string;
+  readonly commit: Omit<Commit, "record">;
+}
+
+/** What lists are made of. Small, and written with any commit that changes it. */
+export interface SessionRecord {
+  readonly workspaceCwd: string;
+  readonly status: SessionState;
+  readonly displayName: string | null;
+  readonly parentSessionId: SessionId | null;
+  readonly sourceType: string | null;
+  readonly sourceId: string | null;
+  readonly updatedAtMs: number;
+}
+
+/** One atomic write: everything in it becomes visible together, or nothing does. */
+export interface Commit {
+  /** They continue the log: the first id is the last one's successor. */
+  readonly events: readonly StoredText[];
+  readonly record?: SessionRecord;
+  readonly snapshot?: Snapshot;
+  readonly journal: readonly JournalEntry[];
+}
+
+/** Moves the revision on by one. Its cost is that of the turn, not of the history. */
+export interface Snapshot {
+  /** The revision it is based on; another one in the store refuses it. */
+  readonly expectedRevision: number;
+  readonly manifest: Manifest;
+  /** Appended to the conversation, as JSON texts. */
+  readonly messages: readonly string[];
+  /** Written whole; a slot that is not named here stays as it is. */
+  readonly slots: readonly Slot[];
+  readonly removedSlots: readonly string[];
+  /** The turn that this commit ends, folded; its raw events may be trimmed one day. */
+  readonly turn?: FoldedTurn;
+  /** Raw events up to this id are not needed for reconnects any more; 0 keeps all. */
+  readonly trimThrough: number;
+}
+
+/** One event, as it is sent, under its number. */
+export interface StoredText {
+  readonly id: number;
+  readonly text: string;
+}
+
+export interface FoldedTurn {
+  readonly firstId: number;
+  readonly lastId: number;
+  /** A JSON array of the folded events. */
+  readonly text: string;
+}
+
+/** Opaque state of one extension. Nobody but its owner looks inside. */
+export interface Slot {
+  readonly owner: string;
+  /** Of the slot's shape, as its owner counts it. */
+  readonly version: string;
+  readonly payload: Uint8Array;
+}
+
+export interface Owned {
+  readonly term: number;
+  readonly revision: number;
+}
+
+export interface Committed {
+  readonly revision: number;
+  readonly lastEventId: number;
+}
+
+export interface StoredRecord extends SessionRecord {
+  readonly sessionId: SessionId;
+  readonly epoch: string;
+  readonly term: number;
+  readonly revision: number;
+  readonly lastEventId: number;
+  /** The last event that the snapshot has in it. */
+  readonly snapshotEventId: number;
+  /** The oldest raw event still there; lastEventId + 1 if there is none. */
+  readonly earliestEventId: number;
+  readonly messageCount: number;
+  readonly createdAtMs: number;
+  readonly holder: Holder | null;
+}
+
+export interface Opened {
+  readonly term: number;
+  readonly record: StoredRecord;
+  readonly manifest: Manifest;
+  readonly slots: readonly Slot[];
+  /** Whoever held it before and is gone, if it was not given up in good order. */
+  readonly replaced: Holder | null;
+}
+
+export interface Range {
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface BackwardRange {
+  readonly before: number;
+  readonly limit: number;
+}
+
+export interface EventPage {
+  readonly events: readonly StoredText[];
+  readonly epoch: string;
+  readonly earliestEventId: number;
+  readonly lastEventId: number;
+}
+
+export interface ListFilter {
+  readonly workspaceCwd?: string;
+  readonly statuses?: readonly SessionState[];
+  readonly parentSessionId?: SessionId;
+  readonly sourceType?: string;
+  readonly sourceId?: string;
+  /** Found in the display name, whatever its case. */
+  readonly text?: string;
+}
+
+export interface ListPage {
+  readonly limit: number;
+  /** From the page before; a stable place in the order, newest first. */
+  readonly cursor: string | null;
+}
+
+export interface Listing {
+  readonly sessions: readonly StoredRecord[];
+  readonly nextCursor: string | null;
+  /** Set aside and never deleted: what could not be read, and why. */
+  readonly damaged: readonly { readonly sessionId: string; readonly reason: string }[];
+}
+
+export type JournalName = "audit" | "ledger";
+
+export interface JournalEntry {
+  readonly journal: JournalName;
+  readonly key: string;
+  readonly sessionId: SessionId | null;
+  readonly atMs: number;
+  readonly text: string;
+}
+
+export interface JournalRow extends JournalEntry {
+  /** Counts the entries of the tenant's journal, from 1. */
+  readonly seq: number;
+}
+
+export interface JournalQuery extends Range {
+  readonly journal: JournalName;
+  readonly sessionId?: SessionId;
+  readonly key?: string;
+}
+
+export interface Document {
+  readonly kind: string;
+  readonly key: string;
+  readonly version: number;
+  readonly value: JsonObject;
+}
+
+export interface DocumentWrite {
+  readonly kind: string;
+  readonly key: string;
+  readonly expectedVersion: number;
+  /** Null deletes it. */
+  readonly value: JsonObject | null;
+}
