@@ -40,12 +40,9 @@ export interface Backend {
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]): Promise<Result<void>>;
   readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<readonly S.JournalRow[]>>;
 
-  readDocuments(
-    tenantId: TenantId,
-    kind: string,
-    key: string | null,
-  ): Promise<Result<DocumentRows>>;
-  writeDocument(tenantId: TenantId, write: DocumentText): Promise<Result<void>>;
+  readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<DocumentRows>>;
+  /** Answers with the version that was written. */
+  writeDocument(tenantId: TenantId, write: DocumentText): Promise<Result<number>>;
 
   writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array): Promise<Result<void>>;
   readBlob(tenantId: TenantId, hash: string): Promise<Result<Uint8Array | null>>;
@@ -68,6 +65,11 @@ export interface ListRows {
   readonly damaged: S.Listing["damaged"];
   readonly more: boolean;
 }
+
+/** One document by its key, or a page of them after a key. */
+export type DocumentQuery =
+  | { readonly kind: string; readonly key: string }
+  | { readonly kind: string; readonly after: string | null; readonly limit: number };
 
 /** A document with its value as text, which only the surface reads. */
 export interface DocumentText {

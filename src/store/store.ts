@@ -59,9 +59,17 @@ export interface SessionStore {
   appendJournal(tenantId: TenantId, entries: readonly JournalEntry[]): Promise<Result<void>>;
   readJournal(tenantId: TenantId, query: JournalQuery): Promise<Result<readonly JournalRow[]>>;
 
-  /** Small keyed values of a tenant. A write names the version it replaces, 0 for none. */
+  /**
+   * Small keyed values of a tenant. A write names the version it replaces, 0 for none. Versions of
+   * a key only rise, also through a deletion, so that no late writer mistakes one for another.
+   */
   readDocument(tenantId: TenantId, kind: string, key: string): Promise<Result<Document | null>>;
-  listDocuments(tenantId: TenantId, kind: string): Promise<Result<readonly Document[]>>;
+  /** A page of them by key, beginning after the given one; null begins at the beginning. */
+  listDocuments(
+    tenantId: TenantId,
+    kind: string,
+    after: string | null,
+  ): Promise<Result<readonly Document[]>>;
   writeDocument(tenantId: TenantId, document: DocumentWrite): Promise<Result<Document>>;
 
   /** Bytes under the SHA-256 of their content; writing them again changes nothing. */

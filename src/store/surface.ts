@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { TenantId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
-import { BLOB_BYTES_MAX, DOCUMENT_BYTES_MAX } from "../core/limits.ts";
-import type { Backend, DocumentRows } from "./backend.ts";
+import { BLOB_BYTES_MAX, DOCUMENT_BYTES_MAX, PAGE_ROWS_MAX } from "../core/limits.ts";
+import type { Backend, DocumentQuery, DocumentRows } from "./backend.ts";
 import * as check from "./check.ts";
 import { type OptionRules, readConfig } from "./config.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
@@ -178,12 +178,12 @@ export class StoreSurface implements S.SessionStore {
   }
 
   async readDocument(tenantId: TenantId, kind: string, key: string) {
-    const found = await this.#documents(tenantId, kind, key);
+    const found = await this.#documents(tenantId, { kind, key });
     return found.ok ? ok(found.value[0] ?? null) : found;
   }
 
-  listDocuments(tenantId: TenantId, kind: string) {
-    return this.#documents(tenantId, kind, null);
+  listDocuments(tenantId: TenantId, kind: string, after: string | null) {
+    return this.#documents(tenantId, { kind, after, limit: PAGE_ROWS_MAX });
   }
 
   writeDocument(tenantId: TenantId, write: S.DocumentWrite): Promise<Result<S.Document>> {
@@ -198,9 +198,7 @@ export class StoreSurface implements S.SessionStore {
       const text = value === null ? null : JSON.stringify(value);
       const document = { kind, key, expectedVersion, text };
       const written = await this.#backend.writeDocument(tenantId, document);
-      return written.ok
-        ? ok({ kind, key, version: expectedVersion + 1, value: value ?? {} })
-        : written;
+      return written.ok ? ok({ kind, key, version: written.value, value: value ?? {} }) : written;
     });
   }
 
@@ -236,10 +234,10 @@ export class StoreSurface implements S.SessionStore {
     });
   }
 
-  #documents(tenantId: TenantId, kind: string, key: string | null) {
+  #documents(tenantId: TenantId, query: DocumentQuery) {
     const fits = () => check.checkTenant(tenantId);
     return this.#read(fits, async () => {
-      const found = await this.#backend.readDocuments(tenantId, kind, key);
+      const found = await this.#backend.readDocuments(tenantId, query);
       return found.ok ? readAll(found.value) : found;
     });
   }

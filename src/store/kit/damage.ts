@@ -147,7 +147,7 @@ async function view(store: SessionStore, what: string): Promise<View> {
     messages: await store.readMessages(KEY, range),
     slots: slots.ok ? { ok: true, value: digests(slots.value) } : slots,
     audit: await store.readJournal(ACME, { journal: "audit", ...range }),
-    documents: await store.listDocuments(ACME, "token"),
+    documents: await store.listDocuments(ACME, "token", null),
     blob: await store.readBlob(ACME, BLOB_HASH),
   };
   noticed(list, what);

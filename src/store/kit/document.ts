@@ -64,8 +64,22 @@ export const DOCUMENT: readonly Check[] = [
     assert.equal(await value(store.readDocument(ACME, "token", "a")), null);
     assert.deepEqual(await keys(store), ["b"]);
     await refused(write(store, "a", 1, { n: 2 }), "document_conflict");
-    await value(write(store, "a", 0, { n: 2 }));
+    const again = await value(write(store, "a", 0, { n: 2 }));
+    assert.ok(again.version > 1, "a version is not used again");
+    await refused(write(store, "a", 1, { n: 3 }), "document_conflict");
     assert.deepEqual(await keys(store), ["a", "b"]);
+  }),
+
+  check("N11: documents are listed by key, from after the one that is named", async (stage) => {
+    const store = await stage.start();
+    for (const key of ["c", "a", "b"]) await value(write(store, key, 0, { n: 1 }));
+    const after = async (key: string | null) => {
+      const page = await value(store.listDocuments(ACME, "token", key));
+      return page.map((document) => document.key);
+    };
+    assert.deepEqual(await after(null), ["a", "b", "c"]);
+    assert.deepEqual(await after("a"), ["b", "c"]);
+    assert.deepEqual(await after("c"), []);
   }),
 
   check("N5: kinds and keys are kept apart, whatever they are called", async (stage) => {
@@ -94,7 +108,7 @@ export const DOCUMENT: readonly Check[] = [
       }
     }
     for (const kind of names) {
-      const listed = await value(store.listDocuments(ACME, kind));
+      const listed = await value(store.listDocuments(ACME, kind, null));
       assert.deepEqual(listed.map(({ key }) => key).sort(), [...names].sort());
       for (const { key, value: stored } of listed)
         assert.deepEqual(stored, { of: `${kind} ${key}` });
@@ -172,7 +186,7 @@ export const DOCUMENT: readonly Check[] = [
       const next = await stage.restart(store);
       const expected = { kind: "token", key: "a", version: 2, value: { n: 2 } };
       assert.deepEqual(await value(next.readDocument(ACME, "token", "a")), expected);
-      assert.deepEqual(await value(next.listDocuments(ACME, "token")), [expected]);
+      assert.deepEqual(await value(next.listDocuments(ACME, "token", null)), [expected]);
       await refused(write(next, "a", 1, { n: 3 }), "document_conflict");
     },
     forgetful,
@@ -189,7 +203,7 @@ function write(
 }
 
 async function keys(store: SessionStore): Promise<readonly string[]> {
-  return (await value(store.listDocuments(ACME, "token"))).map(({ key }) => key).sort();
+  return (await value(store.listDocuments(ACME, "token", null))).map(({ key }) => key).sort();
 }
 
 /** What JSON would change without a word, and where it is. */

@@ -144,7 +144,8 @@ export async function tenantState(
     sessions[sessionId] = await sessionState(store, { tenantId, sessionId });
   }
   const documents: S.Document[] = [];
-  for (const kind of kinds) documents.push(...(await value(store.listDocuments(tenantId, kind))));
+  for (const kind of kinds)
+    documents.push(...(await value(store.listDocuments(tenantId, kind, null))));
   return {
     sessions,
     documents,

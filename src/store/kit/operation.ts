@@ -48,7 +48,7 @@ export function tenantReads(
     { name: "list", act: () => store.list(tenantId, {}, { limit: 10, cursor: null }) },
     { name: "readJournal", act: () => store.readJournal(tenantId, query) },
     { name: "readDocument", act: () => store.readDocument(tenantId, "token", "a") },
-    { name: "listDocuments", act: () => store.listDocuments(tenantId, "token") },
+    { name: "listDocuments", act: () => store.listDocuments(tenantId, "token", null) },
     { name: "readBlob", act: () => store.readBlob(tenantId, hash) },
   ];
 }

@@ -1,6 +1,6 @@
 import type { TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
-import type { Backend, DocumentText, ListRange, Place } from "../backend.ts";
+import type { Backend, DocumentQuery, DocumentText, ListRange, Place } from "../backend.ts";
 import { checkPosition } from "../check.ts";
 import { configSchema } from "../config.ts";
 import { describeHolder, type Holder, isGone } from "../holder.ts";
@@ -138,8 +138,8 @@ class MemoryBackend implements Backend {
     return ok(this.#known(tenantId).readJournal(query));
   }
 
-  async readDocuments(tenantId: TenantId, kind: string, key: string | null) {
-    return ok(this.#known(tenantId).readDocuments(kind, key));
+  async readDocuments(tenantId: TenantId, query: DocumentQuery) {
+    return ok(this.#known(tenantId).readDocuments(query));
   }
 
   async writeDocument(tenantId: TenantId, document: DocumentText) {

@@ -1,6 +1,6 @@
 import type { SessionId } from "../../core/id.ts";
-import type { DocumentRows, DocumentText } from "../backend.ts";
-import { DONE, fail, type Result } from "../result.ts";
+import type { DocumentQuery, DocumentRows, DocumentText } from "../backend.ts";
+import { DONE, fail, ok, type Result } from "../result.ts";
 import type * as S from "../store.ts";
 import type { MemorySession } from "./session.ts";
 
@@ -11,6 +11,8 @@ export class MemoryTenant {
   readonly #journal: S.JournalRow[] = [];
   readonly #keys = new Map<string, string>();
   readonly #documents = new Map<string, DocumentRows[number]>();
+  /** Of deleted documents too: their versions are not used again. */
+  readonly #lastVersions = new Map<string, number>();
   #lastTerm = 0;
 
   /** Terms are never used twice, not even by a session made anew under a deleted one's id. */
@@ -46,20 +48,26 @@ export class MemoryTenant {
       .map((row) => ({ ...row }));
   }
 
-  readDocuments(kind: string, key: string | null): DocumentRows {
-    return [...this.#documents.values()]
-      .filter((row) => row.kind === kind && (key === null || row.key === key))
-      .sort((a, b) => (a.key < b.key ? -1 : 1));
+  readDocuments(query: DocumentQuery): DocumentRows {
+    const ofKind = [...this.#documents.values()].filter(({ kind }) => kind === query.kind);
+    if ("key" in query) return ofKind.filter(({ key }) => key === query.key);
+    const { after, limit } = query;
+    return ofKind
+      .filter(({ key }) => after === null || key > after)
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+      .slice(0, limit);
   }
 
-  writeDocument({ kind, key, expectedVersion, text }: DocumentText): Result<void> {
+  writeDocument({ kind, key, expectedVersion, text }: DocumentText): Result<number> {
     const name = JSON.stringify([kind, key]);
     const version = this.#documents.get(name)?.version ?? 0;
     if (version !== expectedVersion) {
       return fail("document_conflict", { version, expected: expectedVersion });
     }
+    const next = (this.#lastVersions.get(name) ?? 0) + 1;
+    this.#lastVersions.set(name, next);
     if (text === null) this.#documents.delete(name);
-    else this.#documents.set(name, { kind, key, version: version + 1, text });
-    return DONE;
+    else this.#documents.set(name, { kind, key, version: next, text });
+    return ok(next);
   }
 }

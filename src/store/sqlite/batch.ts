@@ -2,6 +2,7 @@ import { fail, ok, type Result } from "../result.ts";
 import type { SessionCache } from "./cache.ts";
 import type { TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
+import { step } from "./step.ts";
 
 /**
  * The sessions that one transaction touches. Each row is read once and written once, however many
@@ -96,6 +97,7 @@ export class Batch {
       } else {
         this.db.run(rows.UPDATE_POSITION, ...rows.positionValues(session), number);
       }
+      step("sqlite-amid-flush");
     }
   }
 

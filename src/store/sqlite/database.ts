@@ -6,6 +6,7 @@ import type { TenantId } from "../../core/id.ts";
 import { caseSafe } from "../locator.ts";
 import { SessionCache } from "./cache.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { step } from "./step.ts";
 
 /** How soon a write is safe: at once, or with a moment that a power cut can take back. */
 export type Durability = "full" | "relaxed";
@@ -85,10 +86,10 @@ function prepareForWriting(db: Database.Database, durability: Durability) {
 function migrate(db: Database.Database) {
   const taken = versionOf(db);
   if (taken > MIGRATIONS.length) throw new NewerDatabase(taken);
-  for (const [index, step] of MIGRATIONS.entries()) {
+  for (const [index, migration] of MIGRATIONS.entries()) {
     if (index < taken) continue;
     db.transaction(() => {
-      db.exec(step);
+      db.exec(migration);
       db.pragma(`user_version = ${index + 1}`);
     }).immediate();
   }
@@ -126,6 +127,7 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   const draft = `${file}.${randomUUID()}`;
   closeSync(openSync(draft, "wx", 0o600));
   new TenantDatabase(draft, { kind: "make", durability: "full" }).close();
+  step("sqlite-before-naming");
   renameSync(draft, file);
   return file;
 }

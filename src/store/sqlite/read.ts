@@ -1,5 +1,5 @@
 import { parseSessionId } from "../../core/id.ts";
-import type { DocumentRows, ListRange, ListRows } from "../backend.ts";
+import type { DocumentQuery, DocumentRows, ListRange, ListRows } from "../backend.ts";
 import { fail, ok, type Result } from "../result.ts";
 import type * as S from "../store.ts";
 import type { Row, TenantDatabase } from "./database.ts";
@@ -203,25 +203,21 @@ function journalRows(
   return ok(entries);
 }
 
-export function readDocuments(
-  db: TenantDatabase,
-  kind: string,
-  key: string | null,
-): Result<DocumentRows> {
+export function readDocuments(db: TenantDatabase, query: DocumentQuery): Result<DocumentRows> {
+  const { kind } = query;
   const found =
-    key === null
-      ? db.all("SELECT * FROM documents WHERE kind = ? ORDER BY key", kind)
-      : db.all("SELECT * FROM documents WHERE kind = ? AND key = ?", kind, key);
+    "key" in query
+      ? db.all("SELECT * FROM documents WHERE kind = ? AND key = ?", kind, query.key)
+      : db.all(PAGE_OF_DOCUMENTS, kind, query.after ?? "", query.limit);
   const documents: DocumentRows[number][] = [];
   for (const row of found) {
     const version = Number(row.version);
-    const { text } = row;
-    const name = String(row.key);
-    const sum = rows.rowChecksum(kind, name, version, String(text));
-    if (typeof text !== "string" || sum !== row.checksum) {
-      return rows.damaged(`document ${kind}/${name}`);
+    const key = String(row.key);
+    const text = typeof row.text === "string" ? row.text : null;
+    if (rows.rowChecksum(kind, key, version, text) !== row.checksum) {
+      return rows.damaged(`document ${kind}/${key}`);
     }
-    documents.push({ kind, key: name, version, text });
+    if (text !== null) documents.push({ kind, key, version, text });
   }
   return ok(documents);
 }
@@ -240,3 +236,6 @@ const PAGE_OF_TURNS = `
   WHERE number = ? AND last_id < ? ORDER BY last_id DESC LIMIT ?`;
 const FIRST_TURN_FROM =
   "SELECT id FROM turns WHERE number = ? AND last_id >= ? ORDER BY last_id LIMIT 1";
+const PAGE_OF_DOCUMENTS = `
+  SELECT * FROM documents
+  WHERE kind = ? AND key > ? AND text IS NOT NULL ORDER BY key LIMIT ?`;

@@ -92,7 +92,7 @@ export const MIGRATIONS: readonly string[] = [
     kind TEXT NOT NULL,
     key TEXT NOT NULL,
     version INTEGER NOT NULL,
-    text TEXT NOT NULL,
+    text TEXT,
     checksum INTEGER NOT NULL,
     PRIMARY KEY (kind, key)
   ) WITHOUT ROWID;

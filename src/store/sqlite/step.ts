@@ -2,6 +2,7 @@ import { failpoint } from "../failpoint.ts";
 
 /** Every step of a write, in order. The crash runner has the process killed at each of them. */
 export const SQLITE_FAILPOINTS = [
+  "sqlite-before-naming",
   "sqlite-before-transaction",
   "sqlite-after-session",
   "sqlite-after-events",

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
-import type { Backend, DocumentText, ListRange } from "../backend.ts";
+import type { Backend, DocumentQuery, DocumentText, ListRange } from "../backend.ts";
 import { configSchema, type OptionRules, textOption } from "../config.ts";
 import type { Holder } from "../holder.ts";
 import { ok, type Result } from "../result.ts";
@@ -140,8 +140,8 @@ class SqliteBackend implements Backend {
     return this.#read.call("readJournal", tenantId, query);
   }
 
-  readDocuments(tenantId: TenantId, kind: string, key: string | null) {
-    return this.#read.call("readDocuments", tenantId, kind, key);
+  readDocuments(tenantId: TenantId, query: DocumentQuery) {
+    return this.#read.call("readDocuments", tenantId, query);
   }
 
   writeDocument(tenantId: TenantId, document: DocumentText) {

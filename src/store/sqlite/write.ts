@@ -201,18 +201,18 @@ function appendEntries(db: TenantDatabase, entries: readonly S.JournalEntry[]) {
   }
 }
 
-export function writeDocument(batch: Batch, document: DocumentText): Result<void> {
+/** A deleted document leaves its version behind, so that it is not used again. */
+export function writeDocument(batch: Batch, document: DocumentText): Result<number> {
   const { kind, key, expectedVersion, text } = document;
-  const version = Number(batch.db.get(DOCUMENT_VERSION, kind, key)?.version ?? 0);
+  const known = batch.db.get(FIND_DOCUMENT, kind, key);
+  const last = Number(known?.version ?? 0);
+  const version = typeof known?.text === "string" ? last : 0;
   if (version !== expectedVersion) {
     return fail("document_conflict", { version, expected: expectedVersion });
   }
-  if (text === null) batch.db.run(DELETE_DOCUMENT, kind, key);
-  else {
-    const sum = rows.rowChecksum(kind, key, version + 1, text);
-    batch.db.run(WRITE_DOCUMENT, kind, key, version + 1, text, sum);
-  }
-  return DONE;
+  const sum = rows.rowChecksum(kind, key, last + 1, text);
+  batch.db.run(WRITE_DOCUMENT, kind, key, last + 1, text, sum);
+  return ok(last + 1);
 }
 
 export function writeBlob(batch: Batch, hash: string, bytes: Uint8Array): Result<void> {
@@ -234,8 +234,7 @@ const FIND_ENTRY = "SELECT text FROM journal WHERE journal = ? AND key = ?";
 const INSERT_ENTRY = `
   INSERT OR IGNORE INTO journal (journal, key, session_id, at_ms, text, checksum)
   VALUES (?, ?, ?, ?, ?, ?)`;
-const DOCUMENT_VERSION = "SELECT version FROM documents WHERE kind = ? AND key = ?";
-const DELETE_DOCUMENT = "DELETE FROM documents WHERE kind = ? AND key = ?";
+const FIND_DOCUMENT = "SELECT version, text FROM documents WHERE kind = ? AND key = ?";
 const WRITE_DOCUMENT = `
   INSERT OR REPLACE INTO documents (kind, key, version, text, checksum)
   VALUES (?, ?, ?, ?, ?)`;

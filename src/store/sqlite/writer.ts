@@ -25,6 +25,7 @@ import { markClosed, markOpen } from "./epoch.ts";
 import { explain } from "./explain.ts";
 import { Handles } from "./handles.ts";
 import { serve } from "./serve.ts";
+import { step } from "./step.ts";
 import type { Answer, Call } from "./thread.ts";
 import * as write from "./write.ts";
 
@@ -103,12 +104,16 @@ function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
   }
   const db = handles.get(makeDatabaseFile(root, tenantId));
   const batch = new Batch(db);
+  step("sqlite-before-transaction");
   const answers = db.transaction("immediate", () => {
     db.sessions.seen(db.dataVersion);
     const done = group.map((call) => ({ n: call.n, value: perform(batch, call) }));
+    step("sqlite-before-flush");
     batch.flush();
+    step("sqlite-before-commit");
     return done;
   });
+  step("sqlite-after-commit");
   batch.settle();
   const sessions = owned.get(tenantId) ?? new Map<string, number>();
   for (const [sessionId, term] of batch.claims) sessions.set(sessionId, term);

@@ -1,0 +1,169 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { QUIET_HOST } from "../kit/crash/workload.ts";
+import { digests, value } from "../kit/expect.ts";
+import * as sample from "../kit/sample.ts";
+import type { Result } from "../result.ts";
+import type * as S from "../store.ts";
+import { sqliteStore } from "./store.ts";
+
+export const SESSIONS = ["a", "b", "c"] as const;
+const ROUNDS = 8;
+
+/** A directory with a store over it, which is gone when the test is over. */
+export async function withStore(run: (world: StoreWorld) => Promise<void>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), "fermata-trouble-"));
+  const world = new StoreWorld(join(root, "data"));
+  try {
+    await run(world);
+  } finally {
+    await world.stop();
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+export class StoreWorld {
+  readonly path: string;
+  #store: S.SessionStore | null = null;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  get store(): S.SessionStore {
+    if (this.#store === null) throw new Error("there is no store just now");
+    return this.#store;
+  }
+
+  async start(): Promise<Result<void>> {
+    const store = sqliteStore();
+    const begun = await store.init(QUIET_HOST, { active: true, path: this.path });
+    if (!begun.ok) return begun;
+    this.#store = store;
+    return store.activate();
+  }
+
+  async stop(): Promise<void> {
+    await this.#store?.dispose();
+    this.#store = null;
+  }
+
+  folder(tenant: string): string {
+    return join(this.path, "tenants", tenant);
+  }
+
+  file(tenant: string, name = "sessions.db"): string {
+    return join(this.folder(tenant), name);
+  }
+
+  /** Makes three sessions with something of everything, and tells how all was after each step. */
+  async fill(): Promise<readonly Observed[]> {
+    const states: Observed[] = [];
+    const terms = new Map<string, number>();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const id of SESSIONS) {
+        await this.#write(id, round, terms);
+        states.push(await observe(this.store, sample.ACME));
+      }
+    }
+    return states;
+  }
+
+  async #write(id: string, round: number, terms: Map<string, number>) {
+    const { store } = this;
+    const key = sample.keyOf(id);
+    const manifest = sample.manifest(key, store.contract.storeId);
+    if (round === 0) {
+      const holder = sample.goneHolder();
+      const owned = await value(store.create(key, sample.newSession(manifest, { holder })));
+      terms.set(id, owned.term);
+    }
+    const { lastEventId } = await value(store.readRecord(key));
+    await value(store.commit(key, terms.get(id) ?? 0, wholeCommit(key, manifest, round, lastEventId)));
+    const document = { kind: "token", key: id, expectedVersion: round, value: { round } };
+    await value(store.writeDocument(key.tenantId, document));
+    await value(store.writeBlob(key.tenantId, sample.bytes(BLOB)));
+  }
+}
+
+const BLOB = "b".repeat(5_000);
+const BLOB_HASH = "5026f8e8d3aade594b17674da02e2b077cf7f278d43a8504ad5fc6574060bd6c";
+
+function wholeCommit(
+  key: S.SessionKey,
+  manifest: S.Snapshot["manifest"],
+  round: number,
+  lastEventId: number,
+): S.Commit {
+  const name = `${key.sessionId}-${round}`;
+  const { sessionId } = key;
+  return {
+    events: sample.events(lastEventId + 1, 4),
+    record: sample.record({ updatedAtMs: sample.CREATED_AT_MS + round, displayName: name }),
+    journal: [
+      sample.entry(`audit-${name}`, { sessionId }),
+      sample.entry(`ledger-${name}`, { journal: "ledger", sessionId }),
+    ],
+    snapshot: sample.snapshot({ ...manifest, updatedAt: round }, round, {
+      messages: [sample.message(`${name} ${"m".repeat(round * 200)}`)],
+      slots: [sample.slot("core", name), sample.slot(`owner-${round % 3}`, "s".repeat(700))],
+      turn: sample.turn(lastEventId + 1, lastEventId + 4),
+      trimThrough: Math.max(0, lastEventId - 8),
+    }),
+  };
+}
+
+/** Every part that can be read by itself, under its name. */
+export type Observed = Readonly<Record<string, Result<unknown>>>;
+
+const ALL = { after: 0, limit: 1_000 };
+
+export async function observe(
+  store: S.SessionStore,
+  tenantId: S.SessionKey["tenantId"],
+): Promise<Observed> {
+  const parts: Record<string, Promise<Result<unknown>>> = {};
+  for (const id of SESSIONS) {
+    const key = sample.keyOf(id, tenantId);
+    parts[`${id} record`] = store.readRecord(key);
+    parts[`${id} manifest`] = store.readManifest(key);
+    parts[`${id} events`] = store.readEvents(key, ALL);
+    parts[`${id} messages`] = store.readMessages(key, ALL);
+    parts[`${id} turns`] = store.readTurns(key, { before: 1_000_000, limit: 1_000 });
+    parts[`${id} slots`] = digested(store.readSlots(key));
+  }
+  parts.list = store.list(tenantId, {}, { limit: 10, cursor: null });
+  parts.audit = store.readJournal(tenantId, { journal: "audit", ...ALL });
+  parts.ledger = store.readJournal(tenantId, { journal: "ledger", ...ALL });
+  parts.documents = store.listDocuments(tenantId, "token");
+  parts.blob = store.readBlob(tenantId, BLOB_HASH);
+  const read = await Promise.all(
+    Object.entries(parts).map(async ([name, part]) => [name, await part] as const),
+  );
+  return Object.fromEntries(read);
+}
+
+async function digested(pending: Promise<Result<readonly S.Slot[]>>): Promise<Result<unknown>> {
+  const slots = await pending;
+  return slots.ok ? { ok: true, value: digests(slots.value) } : slots;
+}
+
+/** A copy of a tenant with one of its files changed, beside it and under another id. */
+export async function damagedCopy(
+  world: StoreWorld,
+  tenant: string,
+  name: string,
+  change: (bytes: Buffer) => Buffer,
+): Promise<void> {
+  await cp(world.folder("acme"), world.folder(tenant), { recursive: true });
+  await rm(world.file(tenant, "sessions.db-shm"), { force: true });
+  const file = world.file(tenant, name);
+  await writeFile(file, change(await readFile(file)));
+}
+
+export function flipped(bytes: Buffer, place: number, bit: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt8(copy.readUInt8(place) ^ (1 << bit), place);
+  return copy;
+}
