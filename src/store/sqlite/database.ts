@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
@@ -11,9 +11,7 @@ import { step } from "./step.ts";
 /** How soon a write is safe: at once, or with a moment that a power cut can take back. */
 export type Durability = "full" | "relaxed";
 
-export type Access =
-  | { readonly kind: "make" | "write"; readonly durability: Durability }
-  | { readonly kind: "read" };
+export type Access = "make" | "write" | "read";
 
 const BUSY_MS = 5_000;
 
@@ -24,10 +22,10 @@ export class TenantDatabase {
   readonly #statements = new Map<string, Database.Statement<unknown[]>>();
 
   constructor(file: string, access: Access) {
-    this.#db = new Database(file, { readonly: access.kind === "read", timeout: BUSY_MS });
+    this.#db = new Database(file, { readonly: access === "read", timeout: BUSY_MS });
     this.#db.function("fold", { deterministic: true }, (text) => String(text).toLowerCase());
-    if (access.kind !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
-    if (access.kind !== "read") prepareForWriting(this.#db, access.durability);
+    if (access !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
+    if (access !== "read") prepareForWriting(this.#db);
   }
 
   run(sql: string, ...values: readonly unknown[]): Database.RunResult {
@@ -44,6 +42,11 @@ export class TenantDatabase {
     return this.#prepared(sql)
       .all(...values)
       .filter(isRow);
+  }
+
+  /** From now on a power cut may take back the last commits. */
+  relax() {
+    this.#db.pragma("synchronous = NORMAL");
   }
 
   /** Changes whenever another connection has changed the database. */
@@ -75,9 +78,10 @@ function isRow(value: unknown): value is Row {
   return typeof value === "object" && value !== null;
 }
 
-function prepareForWriting(db: Database.Database, durability: Durability) {
+/** Every commit reaches the disk before it is answered, unless somebody relaxes that. */
+function prepareForWriting(db: Database.Database) {
   db.pragma("journal_mode = WAL");
-  db.pragma(`synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
+  db.pragma("synchronous = FULL");
   db.pragma("wal_autocheckpoint = 4000");
   migrate(db);
 }
@@ -123,13 +127,25 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   if (existsSync(file)) return file;
   // The directory above was made at the start: if it is gone, so are its sessions, and a new and
   // empty one in its place would only hide that.
-  if (!existsSync(dirname(file))) mkdirSync(dirname(file), { mode: 0o700 });
+  const folder = dirname(file);
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o700 });
+    syncFolder(dirname(folder));
+  }
   const draft = `${file}.${randomUUID()}`;
   closeSync(openSync(draft, "wx", 0o600));
-  new TenantDatabase(draft, { kind: "make", durability: "full" }).close();
+  new TenantDatabase(draft, "make").close();
   step("sqlite-before-naming");
   renameSync(draft, file);
+  syncFolder(folder);
   return file;
+}
+
+/** A name is as durable as the folder that it stands in. */
+function syncFolder(folder: string) {
+  const handle = openSync(folder, "r");
+  fsyncSync(handle);
+  closeSync(handle);
 }
 
 export function databaseFile(root: string, tenantId: TenantId): string {

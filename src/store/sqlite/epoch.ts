@@ -9,6 +9,7 @@ import * as rows from "./row.ts";
 export function markOpen(db: TenantDatabase, durability: Durability, freshEpoch: () => string) {
   if (stateOf(db) === RELAXED) db.transaction("immediate", () => renewEpochs(db, freshEpoch));
   setState(db, durability === "relaxed" ? RELAXED : SAFE);
+  if (durability === "relaxed") db.relax(); // Only now: the mark itself must not be taken back.
 }
 
 export function markClosed(db: TenantDatabase) {

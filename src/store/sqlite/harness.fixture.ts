@@ -30,10 +30,7 @@ export function sqliteHarness(
     world: {
       root,
       forgeManifest: async (place, { tenantId, sessionId }, forge) => {
-        const db = new TenantDatabase(databaseFile(root(place), tenantId), {
-          kind: "write",
-          durability: "full",
-        });
+        const db = new TenantDatabase(databaseFile(root(place), tenantId), "write");
         const found = db.get("SELECT * FROM sessions WHERE session_id = ?", sessionId);
         const session = readSession(found ?? {});
         if (!session.ok) throw new Error("there is no such session to forge");

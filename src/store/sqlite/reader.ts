@@ -59,7 +59,7 @@ const NOTHING: Readonly<Record<ReadOp, (first: unknown) => Result<unknown>>> = {
 const { root }: ReaderData = workerData;
 
 const handles = new Handles(
-  (file) => new TenantDatabase(file, { kind: "read" }),
+  (file) => new TenantDatabase(file, "read"),
   (database) => database.close(),
 );
 

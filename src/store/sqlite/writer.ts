@@ -53,7 +53,7 @@ const { storeId, root, durability }: WriterData = workerData;
 
 const handles = new Handles(
   (file) => {
-    const database = new TenantDatabase(file, { kind: "write", durability });
+    const database = new TenantDatabase(file, "write");
     markOpen(database, durability, randomUUID);
     return database;
   },
