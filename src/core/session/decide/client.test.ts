@@ -99,6 +99,8 @@ describe("a client's shell", () => {
     expect(life.give("shell_started", again, c1)).toMatchObject({ answer, events: [] });
     const other = { ...again, idempotency: { key: "k", hash: "other" } };
     expect(verdictOn(life.give("shell_started", other, c1))).toBe("idempotency_conflict");
+    const endless = { ...again, idempotency: { key: "k".repeat(257), hash: "h" } };
+    expect(verdictOn(life.give("shell_started", endless, c1))).toBe("invalid_idempotency_key");
     const another = life.give("shell_started", again, client("c2"));
     expect(another).toMatchObject({ answer: { shellId: "sh2" } });
   });

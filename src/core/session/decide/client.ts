@@ -6,7 +6,7 @@ import { type Command, callerStamp, clientOf, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
-import { firstAnswer } from "./prompt.ts";
+import { firstAnswer, keyRefusal } from "./prompt.ts";
 
 /**
  * Registers a client, once more if it is known. An id stays with the user who registered it. At
@@ -55,6 +55,8 @@ export function shellStarted(session: Session, command: Command<"shell_started">
   if (first === "conflict") return refused(session, refusal("idempotency_conflict"));
   const draft = new Draft(session, command);
   if (first !== null) return draft.accept(first);
+  const badKey = keyRefusal(idempotency);
+  if (badKey !== null) return refused(session, badKey);
   if (session.shells.size >= SHELLS_OPEN_MAX || session.shells.has(shellId)) {
     return refused(session, refusal("shell_limit_exceeded", { limit: SHELLS_OPEN_MAX }));
   }

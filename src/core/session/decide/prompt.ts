@@ -68,13 +68,18 @@ export function firstAnswer(
   return known.hash === idempotency.hash ? known.answer : "conflict";
 }
 
+/** Keys are kept, so they are kept short. */
+export function keyRefusal(idempotency: Idempotency): Refusal | null {
+  const chars = idempotency?.key.length ?? 1;
+  if (chars >= 1 && chars <= IDEMPOTENCY_KEY_CHARS_MAX) return null;
+  return refusal("invalid_idempotency_key", { limit: IDEMPOTENCY_KEY_CHARS_MAX });
+}
+
 function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refusal | null {
-  const { promptId, content, deadlineAtMs, idempotency } = prompt;
+  const { promptId, content, deadlineAtMs } = prompt;
   const { sessionId, running, queue } = session;
-  const keyChars = idempotency?.key.length ?? 1;
-  if (keyChars < 1 || keyChars > IDEMPOTENCY_KEY_CHARS_MAX) {
-    return refusal("invalid_idempotency_key", { limit: IDEMPOTENCY_KEY_CHARS_MAX });
-  }
+  const badKey = keyRefusal(prompt.idempotency);
+  if (badKey !== null) return badKey;
   if (content.length === 0) return refusal("invalid_prompt");
   const future =
     deadlineAtMs === null || (Number.isSafeInteger(deadlineAtMs) && deadlineAtMs > atMs);
