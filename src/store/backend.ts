@@ -59,11 +59,12 @@ export interface ListRange {
   readonly after: Place | null;
 }
 
-/** Up to `limit` rows after the place, and whether there are more. */
+/** Up to `limit` rows after the place, and where the next page begins. */
 export interface ListRows {
   readonly sessions: readonly S.StoredRecord[];
   readonly damaged: S.Listing["damaged"];
-  readonly more: boolean;
+  /** The last row that was looked at, healthy or not, if there are more after it. */
+  readonly continuesAfter: Place | null;
 }
 
 /** One document by its key, or a page of them after a key. */

@@ -78,7 +78,11 @@ export interface Position {
   readonly snapshotEventId: number;
   readonly revision: number;
   readonly slotOwners: ReadonlySet<string>;
+  readonly manifest: Manifest;
 }
+
+/** Decided when the session was made: no snapshot changes what a session may do, or where. */
+const FIXED_FIELDS = ["mode", "projectRoot", "createdAt"] as const;
 
 /** Whether a commit continues what is there. Asked in the same step in which it is written. */
 export function checkPosition({ events, snapshot }: Commit, at: Position): Result<void> {
@@ -91,6 +95,8 @@ export function checkPosition({ events, snapshot }: Commit, at: Position): Resul
   if (expectedRevision !== at.revision) {
     return fail("stale_revision", { revision: at.revision, expected: expectedRevision });
   }
+  const changed = FIXED_FIELDS.find((name) => snapshot.manifest[name] !== at.manifest[name]);
+  if (changed !== undefined) return fail("invalid_manifest", { path: changed });
   if (turn !== undefined && !isTurnOf(turn, at.snapshotEventId, at.lastEventId + events.length)) {
     return invalid("turn", "it does not end after the last snapshot and within the log");
   }

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { describeHolder, type Holder, isGone, isThisProcess, thisHolder } from "./holder.ts";
 
@@ -18,6 +19,17 @@ describe("P5: the holder of a session", () => {
     child.kill("SIGKILL");
     await once(child, "exit");
     expect(isGone(holder)).toBe(true);
+  });
+
+  it("is gone when its process is dead, even before anybody has buried it", async () => {
+    const child = spawn("sleep", ["60"], { stdio: "ignore" });
+    const exit = once(child, "exit");
+    const holder: Holder = { ...thisHolder("child"), ...startOf(child.pid ?? 0) };
+    child.kill("SIGKILL");
+    // This loop lets no event through, so that Node has no chance to bury its child meanwhile.
+    while (!/\) Z /.test(readFileSync(`/proc/${child.pid}/stat`, "utf8")));
+    expect(isGone(holder)).toBe(true);
+    await exit;
   });
 
   it("is gone when its pid belongs to another process now, or the machine was restarted", () => {

@@ -41,11 +41,17 @@ function bootId(): string {
   return readOr("/proc/sys/kernel/random/boot_id", "").trim();
 }
 
-/** Null if there is no such process. The start is the 22nd field, counted after the name. */
+/**
+ * Null if there is no such process. What Linux tells of it is counted after its name: first its
+ * state, then, 17 on, its threads, and 19 on, its start. One that is dead but not yet buried by
+ * its parent counts as gone, once none of its threads is at work any more.
+ */
 function startOf(pid: number): string | null {
   const stat = readOr(`/proc/${pid}/stat`, "");
-  if (stat !== "") return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
-  return isAlive(pid) ? "" : null;
+  if (stat === "") return isAlive(pid) ? "" : null;
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const isDead = /^[ZX]$/.test(fields[0] ?? "") && Number(fields[17]) <= 1;
+  return isDead ? null : (fields[19] ?? "");
 }
 
 /** Signal 0 only asks; a process that may not be signalled is there all the same. */

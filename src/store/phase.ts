@@ -24,8 +24,8 @@ export class StoreLife {
 
   activate(): Result<void> {
     if (this.#phase === "active") return DONE;
-    const may = this.#mayActivate && (this.#phase === "initialised" || this.#phase === "inactive");
-    if (!may) return this.#unavailable("initialised");
+    if (this.#phase !== "initialised") return this.#unavailable(this.#phase);
+    if (!this.#mayActivate) return this.#unavailable("initialised");
     this.#phase = "active";
     return DONE;
   }

@@ -31,7 +31,7 @@ describe("of the stores that are loaded", () => {
     expect(await activateStore([active(), off], HOST, none)).toMatchObject({ ok: true });
   });
 
-  it("an inactive one that fails is mentioned; if the active one fails, so does the start", async () => {
+  it("an inactive one that fails is mentioned, the active one ends the start", async () => {
     const broken = { store: memoryStore(), config: { surprise: 1 } };
     const good = { store: memoryStore(), config: { active: true } };
     const warned: string[] = [];

@@ -22,6 +22,7 @@ export class StoreSurface implements S.SessionStore {
   readonly #backend: Backend;
   readonly #life = new StoreLife();
   #host: S.StoreHost | null = null;
+  #ending: Promise<Result<void>> | null = null;
 
   constructor(contract: S.StoreContract, options: OptionRules, backend: Backend) {
     this.contract = contract;
@@ -33,6 +34,8 @@ export class StoreSurface implements S.SessionStore {
     if (!this.#life.canBeInitialised) return DONE;
     const read = readConfig(config, this.#options);
     if (!read.ok) return read;
+    await this.#ending;
+    this.#ending = null;
     const opened = await this.#safely(() => this.#backend.open(read.value, host));
     if (!opened.ok) return opened;
     this.#host = host;
@@ -48,12 +51,12 @@ export class StoreSurface implements S.SessionStore {
     });
   }
 
-  async deactivate(): Promise<Result<void>> {
+  deactivate(): Promise<Result<void>> {
     this.#life.deactivated();
     return this.#shut();
   }
 
-  async dispose(): Promise<Result<void>> {
+  dispose(): Promise<Result<void>> {
     this.#life.disposed();
     return this.#shut();
   }
@@ -150,9 +153,8 @@ export class StoreSurface implements S.SessionStore {
       const range = { limit: check.pageRows(page.limit), after };
       const listed = await this.#backend.list(tenantId, filter, range);
       if (!listed.ok) return listed;
-      const { sessions, damaged, more } = listed.value;
-      const last = sessions.at(-1);
-      return ok({ sessions, damaged, nextCursor: more && last ? writeCursor(last) : null });
+      const { sessions, damaged, continuesAfter: last } = listed.value;
+      return ok({ sessions, damaged, nextCursor: last === null ? null : writeCursor(last) });
     });
   }
 
@@ -258,11 +260,13 @@ export class StoreSurface implements S.SessionStore {
     }
   }
 
+  /** However often it is told to, it ends once, and everybody waits for that end. */
   #shut(): Promise<Result<void>> {
-    return this.#safely(async () => {
+    this.#ending ??= this.#safely(async () => {
       await this.#backend.shut();
       return DONE;
     });
+    return this.#ending;
   }
 }
 

@@ -18,10 +18,12 @@ export const ROUND_TRIP: readonly Check[] = [
       for (const mode of modes) {
         for (const more of [{}, { smState }]) {
           const key = keyOf(`${mode}-${Object.keys(more).length}`);
-          const first = sample.manifest(key, store.contract.storeId, { mode, ...more });
+          const projectRoot = "/größe/𝄐";
+          const change = { mode, projectRoot, ...more };
+          const first = sample.manifest(key, store.contract.storeId, change);
           const { term } = await value(store.create(key, sample.newSession(first)));
           assert.deepEqual(await value(store.readManifest(key)), first);
-          const second = { ...first, updatedAt: first.updatedAt + 1, projectRoot: "/größe/𝄐" };
+          const second = { ...first, updatedAt: first.updatedAt + 1 };
           const snapshot = sample.snapshot(second, 0);
           await value(store.commit(key, term, sample.commit({ snapshot })));
           assert.deepEqual(await value(store.readManifest(key)), second);
@@ -32,6 +34,17 @@ export const ROUND_TRIP: readonly Check[] = [
       }
     },
   ),
+
+  check("23: what was fixed when the session was made, no snapshot changes", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const changes = [{ mode: "yolo" }, { projectRoot: "/elsewhere" }, { createdAt: 7 }] as const;
+    for (const change of changes) {
+      const snapshot = sample.snapshot(writer.manifest(change), 0);
+      const act = () => writer.commit({ snapshot });
+      await leavesNoTrace(store, writer.key.tenantId, act, "invalid_manifest");
+    }
+  }),
 
   check(
     "25: slots come back with owner, version and bytes, whatever their names",
@@ -47,6 +60,26 @@ export const ROUND_TRIP: readonly Check[] = [
       assert.deepEqual(digests(opened.slots), digests(slots));
     },
   ),
+
+  check("33: bytes are copied, also those of a Buffer, whose slice is no copy", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const payload = Buffer.from("slot");
+    const slots = [{ owner: "a", version: "1", payload }];
+    const written = writer.commit({ snapshot: writer.snapshotOf(0, { slots }) });
+    payload.fill(0);
+    await value(written);
+    const [read] = await value(store.readSlots(writer.key));
+    assert.equal(Buffer.from(read?.payload ?? []).toString(), "slot");
+    read?.payload.fill(0);
+    const [again] = await value(store.readSlots(writer.key));
+    assert.equal(Buffer.from(again?.payload ?? []).toString(), "slot");
+    const bytes = Buffer.from("blob");
+    const blob = store.writeBlob(writer.key.tenantId, bytes);
+    bytes.fill(0);
+    const stored = await value(store.readBlob(writer.key.tenantId, await value(blob)));
+    assert.equal(Buffer.from(stored).toString(), "blob");
+  }),
 
   check("26: a removed slot is gone, and one that is not named stays", async (stage) => {
     const store = await stage.start();

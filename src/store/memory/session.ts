@@ -47,6 +47,7 @@ export class MemorySession {
       snapshotEventId: this.#snapshotEventId,
       revision: this.#revision,
       slotOwners: new Set(this.#slots.keys()),
+      manifest: this.#manifest,
     };
   }
 
@@ -76,13 +77,13 @@ export class MemorySession {
   }
 
   apply({ events, record, snapshot }: S.Commit) {
-    this.#events.push(...events.map(({ id, text }) => ({ id, text })));
+    for (const { id, text } of events) this.#events.push({ id, text });
     if (record !== undefined) this.#record = structuredClone(record);
     if (snapshot === undefined) return;
     const { manifest, messages, slots, removedSlots, turn } = snapshot;
     this.#revision += 1;
     this.#manifest = structuredClone(manifest);
-    this.#messages.push(...messages);
+    for (const text of messages) this.#messages.push(text);
     for (const slot of slots) this.#slots.set(slot.owner, copy(slot));
     for (const owner of removedSlots) this.#slots.delete(owner);
     if (turn !== undefined) this.#turns.push({ ...turn });
@@ -121,5 +122,5 @@ export class MemorySession {
 }
 
 function copy({ owner, version, payload }: S.Slot): S.Slot {
-  return { owner, version, payload: payload.slice() };
+  return { owner, version, payload: Uint8Array.from(payload) };
 }

@@ -123,7 +123,9 @@ class MemoryBackend implements Backend {
       .map(({ record }) => record)
       .filter((record) => isListed(record, filter) && (after === null || follows(record, after)))
       .sort((a, b) => (follows(a, b) ? 1 : -1));
-    return ok({ sessions: records.slice(0, limit), damaged: [], more: records.length > limit });
+    const last = records.length > limit ? records[limit - 1] : undefined;
+    const sessions = records.slice(0, limit);
+    return ok({ sessions, damaged: [], continuesAfter: last ?? null });
   }
 
   async tenants() {
@@ -148,7 +150,7 @@ class MemoryBackend implements Backend {
 
   async writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array) {
     return this.#change(tenantId, (tenant) => {
-      tenant.blobs.set(hash, bytes.slice());
+      tenant.blobs.set(hash, Uint8Array.from(bytes));
       return DONE;
     });
   }

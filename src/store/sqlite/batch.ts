@@ -10,8 +10,8 @@ import { step } from "./step.ts";
  */
 export class Batch {
   readonly db: TenantDatabase;
-  /** Sessions that were opened in this batch, and the terms under which. */
-  readonly claims = new Map<string, number>();
+  /** Sessions that were opened in this batch, and the terms under which; null if given up. */
+  readonly claims = new Map<string, number | null>();
   readonly #cache: SessionCache;
   readonly #read = new Map<string, rows.SessionRow>();
   readonly #changed = new Map<string, rows.SessionRow>();

@@ -1,6 +1,7 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { QUIET_HOST } from "../kit/crash/workload.ts";
 import { digests, value } from "../kit/expect.ts";
 import * as sample from "../kit/sample.ts";
@@ -57,33 +58,51 @@ export class StoreWorld {
     return join(this.folder(tenant), name);
   }
 
+  /** Where a tenant's files are kept as they were at some moment, outside the store. */
+  get kept(): string {
+    return `${this.path}.kept`;
+  }
+
+  keep(tenant: string): Promise<void> {
+    return cp(this.folder(tenant), this.kept, { recursive: true });
+  }
+
   /** Makes three sessions with something of everything, and tells how all was after each step. */
   async fill(): Promise<readonly Observed[]> {
-    const states: Observed[] = [];
+    const states: Observed[] = [await observe(this.store, sample.ACME)];
     const terms = new Map<string, number>();
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const id of SESSIONS) {
-        await this.#write(id, round, terms);
-        states.push(await observe(this.store, sample.ACME));
+        for (const write of this.#writes(id, round, terms)) {
+          await write();
+          states.push(await observe(this.store, sample.ACME));
+        }
       }
     }
     return states;
   }
 
-  async #write(id: string, round: number, terms: Map<string, number>) {
+  #writes(id: string, round: number, terms: Map<string, number>): (() => Promise<unknown>)[] {
     const { store } = this;
     const key = sample.keyOf(id);
     const manifest = sample.manifest(key, store.contract.storeId);
-    if (round === 0) {
+    const create = async () => {
       const holder = sample.goneHolder();
-      const owned = await value(store.create(key, sample.newSession(manifest, { holder })));
-      terms.set(id, owned.term);
-    }
-    const { lastEventId } = await value(store.readRecord(key));
-    await value(store.commit(key, terms.get(id) ?? 0, wholeCommit(key, manifest, round, lastEventId)));
+      const { term } = await value(store.create(key, sample.newSession(manifest, { holder })));
+      terms.set(id, term);
+    };
+    const commit = async () => {
+      const { lastEventId } = await value(store.readRecord(key));
+      const whole = wholeCommit(key, manifest, round, lastEventId);
+      await value(store.commit(key, terms.get(id) ?? 0, whole));
+    };
     const document = { kind: "token", key: id, expectedVersion: round, value: { round } };
-    await value(store.writeDocument(key.tenantId, document));
-    await value(store.writeBlob(key.tenantId, sample.bytes(BLOB)));
+    return [
+      ...(round === 0 ? [create] : []),
+      commit,
+      () => value(store.writeDocument(key.tenantId, document)),
+      () => value(store.writeBlob(key.tenantId, sample.bytes(BLOB))),
+    ];
   }
 }
 
@@ -136,7 +155,7 @@ export async function observe(
   parts.list = store.list(tenantId, {}, { limit: 10, cursor: null });
   parts.audit = store.readJournal(tenantId, { journal: "audit", ...ALL });
   parts.ledger = store.readJournal(tenantId, { journal: "ledger", ...ALL });
-  parts.documents = store.listDocuments(tenantId, "token");
+  parts.documents = store.listDocuments(tenantId, "token", null);
   parts.blob = store.readBlob(tenantId, BLOB_HASH);
   const read = await Promise.all(
     Object.entries(parts).map(async ([name, part]) => [name, await part] as const),
@@ -149,14 +168,46 @@ async function digested(pending: Promise<Result<readonly S.Slot[]>>): Promise<Re
   return slots.ok ? { ok: true, value: digests(slots.value) } : slots;
 }
 
-/** A copy of a tenant with one of its files changed, beside it and under another id. */
+/**
+ * What of these parts is neither as it was in this state nor refused. A list may name what it
+ * could not read; then it has to have all the others. A journal is found through an index, which
+ * has no checksum: what is damaged there may be missing, but what is shown has to be true.
+ */
+export function wrongParts(seen: Observed, state: Observed): readonly string[] {
+  return Object.entries(seen)
+    .filter(([name, part]) => part.ok && !isDeepStrictEqual(part, state[name]))
+    .filter(([name, part]) => !(name === "list" && isPartOf(part, state.list)))
+    .filter(([name, part]) => !(name in JOURNALS && isExcerpt(part, state[name])))
+    .map(([name]) => name);
+}
+
+const JOURNALS = { audit: true, ledger: true };
+
+function isExcerpt(part: Result<unknown>, whole: Result<unknown> | undefined): boolean {
+  if (!part.ok || !whole?.ok) return false;
+  // Both came from `readJournal`.
+  const all = whole.value as readonly S.JournalRow[];
+  const shown = part.value as readonly S.JournalRow[];
+  return shown.every((row) => all.some((other) => isDeepStrictEqual(row, other)));
+}
+
+function isPartOf(part: Result<unknown>, whole: Result<unknown> | undefined): boolean {
+  if (!part.ok || !whole?.ok) return false;
+  // Both came from `list`.
+  const { sessions, damaged } = part.value as S.Listing;
+  const all = (whole.value as S.Listing).sessions;
+  const rest = all.filter((one) => !sessions.some((other) => isDeepStrictEqual(one, other)));
+  return rest.length === damaged.length && sessions.length + rest.length === all.length;
+}
+
+/** A copy of what was kept of a tenant, with one file changed, as a tenant of its own. */
 export async function damagedCopy(
   world: StoreWorld,
   tenant: string,
   name: string,
   change: (bytes: Buffer) => Buffer,
 ): Promise<void> {
-  await cp(world.folder("acme"), world.folder(tenant), { recursive: true });
+  await cp(world.kept, world.folder(tenant), { recursive: true });
   await rm(world.file(tenant, "sessions.db-shm"), { force: true });
   const file = world.file(tenant, name);
   await writeFile(file, change(await readFile(file)));

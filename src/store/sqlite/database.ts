@@ -1,5 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
@@ -13,7 +23,8 @@ export type Durability = "full" | "relaxed";
 
 export type Access = "make" | "write" | "read";
 
-const BUSY_MS = 5_000;
+/** How long a foreign transaction may hold up the thread, and with it every tenant. */
+const BUSY_MS = 250;
 
 /** One tenant's database, with its statements prepared once. */
 export class TenantDatabase {
@@ -24,8 +35,13 @@ export class TenantDatabase {
   constructor(file: string, access: Access) {
     this.#db = new Database(file, { readonly: access === "read", timeout: BUSY_MS });
     this.#db.function("fold", { deterministic: true }, (text) => String(text).toLowerCase());
-    if (access !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
-    if (access !== "read") prepareForWriting(this.#db);
+    try {
+      if (access !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
+      if (access !== "read") prepareForWriting(this.#db);
+    } catch (thrown) {
+      this.#db.close();
+      throw thrown;
+    }
   }
 
   run(sql: string, ...values: readonly unknown[]): Database.RunResult {
@@ -129,16 +145,37 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   // empty one in its place would only hide that.
   const folder = dirname(file);
   if (!existsSync(folder)) {
-    mkdirSync(folder, { mode: 0o700 });
+    unlessThere(() => mkdirSync(folder, { mode: 0o700 }));
     syncFolder(dirname(folder));
   }
+  removeDrafts(folder);
   const draft = `${file}.${randomUUID()}`;
   closeSync(openSync(draft, "wx", 0o600));
   new TenantDatabase(draft, "make").close();
   step("sqlite-before-naming");
-  renameSync(draft, file);
+  // A link never replaces: whoever else has made this tenant meanwhile was first.
+  unlessThere(() => linkSync(draft, file));
+  rmSync(draft);
   syncFolder(folder);
   return file;
+}
+
+function unlessThere(make: () => void) {
+  try {
+    make();
+  } catch (thrown) {
+    if (!(thrown instanceof Error && "code" in thrown && thrown.code === "EEXIST")) throw thrown;
+  }
+}
+
+/** What a crash left behind before it had its name; a fresh one may be somebody's at work. */
+function removeDrafts(folder: string) {
+  for (const name of readdirSync(folder)) {
+    const draft = join(folder, name);
+    if (!name.startsWith(`${DATABASE_FILE}.`)) continue;
+    const { mtimeMs } = statSync(draft, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+    if (Date.now() - mtimeMs > DRAFT_MS_MAX) rmSync(draft, { force: true });
+  }
 }
 
 /** A name is as durable as the folder that it stands in. */
@@ -157,6 +194,9 @@ export function tenantsFolder(root: string): string {
 }
 
 const DATABASE_FILE = "sessions.db";
+
+/** Making a database takes milliseconds. */
+const DRAFT_MS_MAX = 60_000;
 
 function tenantFolder(root: string, tenantId: TenantId): string {
   return join(tenantsFolder(root), caseSafe(tenantId));

@@ -21,3 +21,8 @@ function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error) || !("code" in thrown)) return "";
   return typeof thrown.code === "string" ? thrown.code : "";
 }
+
+/** Not one commit's fault: the disk, the directory or another process is in the way of all. */
+export function isOfTheWorld(thrown: unknown): boolean {
+  return ADVICE.some(([pattern]) => pattern.test(codeOf(thrown)));
+}

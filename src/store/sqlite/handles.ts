@@ -41,7 +41,14 @@ export class Handles {
   drop(file: string) {
     const handle = this.#handles.get(file);
     this.#handles.delete(file);
-    if (handle !== undefined) this.#shut(handle.database);
+    if (handle === undefined) return;
+    try {
+      this.#shut(handle.database);
+    } catch {
+      // What is dropped because it is broken may be too broken to be closed in good order.
+    } finally {
+      handle.database.close();
+    }
   }
 
   dropAll() {

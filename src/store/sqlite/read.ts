@@ -153,34 +153,55 @@ function listed(found: readonly Row[], limit: number): ListRows {
     if (record.ok) sessions.push(record.value);
     else damaged.push({ sessionId: String(row.session_id), reason: reasonOf(record) });
   }
-  return { sessions, damaged, more: found.length > limit };
+  const last = found[limit - 1];
+  const continuesAfter =
+    found.length > limit && last !== undefined
+      ? { updatedAtMs: Number(last.updated_at_ms), sessionId: String(last.session_id) }
+      : null;
+  return { sessions, damaged, continuesAfter };
 }
 
 function reasonOf(result: Result<never>): string {
   return result.ok ? "" : String(result.refusal.details.reason ?? result.refusal.code);
 }
 
+/**
+ * A page of a journal. The whole journal is read in the order of its numbers, where a missing
+ * entry leaves a gap; what is asked for by session or key is found through an index.
+ */
 export function readJournal(
   db: TenantDatabase,
   query: S.JournalQuery,
 ): Result<readonly S.JournalRow[]> {
   const { journal, sessionId, key, after, limit } = query;
-  const where = ["journal = ?", "seq > ?"];
-  const values: (string | number)[] = [journal, after];
-  if (sessionId !== undefined) {
-    where.push("session_id = ?");
-    values.push(sessionId);
-  }
   if (key !== undefined) {
-    where.push("key = ?");
-    values.push(key);
+    const named = db.all(ENTRY_BY_KEY, journal, key, after);
+    const wanted = named.filter((row) => sessionId === undefined || row.session_id === sessionId);
+    return journalRows(wanted, journal);
   }
-  const found = db.all(
-    `SELECT * FROM journal WHERE ${where.join(" AND ")} ORDER BY seq LIMIT ?`,
-    ...values,
-    limit,
-  );
-  return journalRows(found, journal);
+  if (sessionId !== undefined) {
+    return journalRows(db.all(ENTRIES_OF_SESSION, journal, sessionId, after, limit), journal);
+  }
+  const found = wholeJournal(db, journal, after, limit);
+  return found.ok ? journalRows(found.value, journal) : found;
+}
+
+/** Both journals share their numbers, so the other one's entries are passed over on the way. */
+function wholeJournal(db: TenantDatabase, journal: S.JournalName, after: number, limit: number) {
+  const found: Row[] = [];
+  const last = Number(db.get(LAST_SEQ)?.seq ?? 0);
+  let seq = after;
+  while (seq < last && found.length < limit) {
+    for (const row of db.all(PAGE_OF_JOURNAL, seq, limit)) {
+      seq += 1;
+      if (row.seq !== seq) return rows.damaged(`entry ${seq} of the journal`);
+      if (row.journal === journal && found.length < limit) found.push(row);
+    }
+    if (seq < last && db.get(PAGE_OF_JOURNAL, seq, 1) === undefined) {
+      return rows.damaged(`entry ${seq + 1} of the journal`);
+    }
+  }
+  return ok(found);
 }
 
 function journalRows(
@@ -239,3 +260,8 @@ const FIRST_TURN_FROM =
 const PAGE_OF_DOCUMENTS = `
   SELECT * FROM documents
   WHERE kind = ? AND key > ? AND text IS NOT NULL ORDER BY key LIMIT ?`;
+const ENTRY_BY_KEY = "SELECT * FROM journal WHERE journal = ? AND key = ? AND seq > ?";
+const ENTRIES_OF_SESSION = `
+  SELECT * FROM journal WHERE journal = ? AND session_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
+const PAGE_OF_JOURNAL = "SELECT * FROM journal NOT INDEXED WHERE seq > ? ORDER BY seq LIMIT ?";
+const LAST_SEQ = "SELECT seq FROM sqlite_sequence WHERE name = 'journal'";

@@ -50,7 +50,7 @@ const NOTHING: Readonly<Record<ReadOp, (first: unknown) => Result<unknown>>> = {
   readTurns: unknown,
   readMessages: unknown,
   readSlots: unknown,
-  list: () => ok({ sessions: [], damaged: [], more: false }),
+  list: () => ok({ sessions: [], damaged: [], continuesAfter: null }),
   readJournal: () => ok([]),
   readDocuments: () => ok([]),
   readBlob: () => ok(null),
@@ -60,7 +60,7 @@ const { root }: ReaderData = workerData;
 
 const handles = new Handles(
   (file) => new TenantDatabase(file, "read"),
-  (database) => database.close(),
+  () => {},
 );
 
 if (parentPort) {

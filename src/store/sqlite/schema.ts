@@ -77,7 +77,7 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE journal (
-    seq INTEGER PRIMARY KEY,
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
     journal TEXT NOT NULL,
     key TEXT NOT NULL,
     session_id TEXT,

@@ -149,7 +149,7 @@ class SqliteBackend implements Backend {
   }
 
   writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array) {
-    return this.#write.call("writeBlob", tenantId, hash, bytes.slice());
+    return this.#write.call("writeBlob", tenantId, hash, Uint8Array.from(bytes));
   }
 
   readBlob(tenantId: TenantId, hash: string) {

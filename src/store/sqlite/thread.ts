@@ -71,7 +71,28 @@ export class Thread<Ops extends Offer> {
   #send() {
     const calls = this.#outbox;
     this.#outbox = [];
-    if (calls.length > 0 && this.#over === null) this.#worker.postMessage(calls);
+    this.#post(calls);
+  }
+
+  #post(calls: readonly Call[]) {
+    if (calls.length === 0 || this.#over !== null) return;
+    try {
+      this.#worker.postMessage(calls);
+    } catch (thrown) {
+      this.#sendOneByOne(calls, thrown);
+    }
+  }
+
+  /** A value that cannot be copied fails the call that it came with, and no other. */
+  #sendOneByOne(calls: readonly Call[], thrown: unknown) {
+    const [only, ...others] = calls;
+    if (only === undefined) return;
+    if (others.length > 0) {
+      for (const call of calls) this.#post([call]);
+      return;
+    }
+    this.#waiting.get(only.n)?.fail(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    this.#waiting.delete(only.n);
   }
 
   #receive(answers: readonly Answer[]) {

@@ -37,12 +37,12 @@ export function create(batch: Batch, key: S.SessionKey, created: S.NewSession): 
     createdAtMs: manifest.createdAt,
   };
   if (batch.has(sessionId)) return fail("session_id_conflict", { sessionId });
-  const may = mayApply(batch, fresh, commit);
-  if (!may.ok) return may;
+  const entries = mayApply(batch, fresh, commit);
+  if (!entries.ok) return entries;
   batch.insert(fresh);
   step("sqlite-after-session");
   if (isThisProcess(holder)) batch.claims.set(sessionId, fresh.term);
-  const { revision } = apply(batch, fresh, commit);
+  const { revision } = apply(batch, fresh, { ...commit, journal: entries.value });
   return ok({ term: fresh.term, revision });
 }
 
@@ -61,9 +61,9 @@ export function acquire(
   }
   const slots = readSlots(batch.db, found.value);
   if (!slots.ok) return slots;
-  const may = mayJournal(batch.db, audit);
-  if (!may.ok) return may;
-  appendEntries(batch.db, audit);
+  const entries = freshEntries(batch.db, audit);
+  if (!entries.ok) return entries;
+  appendEntries(batch.db, entries.value);
   const session = { ...found.value, term: batch.nextTerm(), holder };
   batch.change(session);
   if (isThisProcess(holder)) batch.claims.set(session.sessionId, session.term);
@@ -84,17 +84,25 @@ export function commit(
   if (!found.ok) return found;
   const session = found.value;
   if (session.holder === null || session.term !== term) return fail("writer_lost");
-  const may = mayApply(batch, session, change);
-  if (!may.ok) return may;
-  const { revision, lastEventId } = apply(batch, session, change);
+  const entries = mayApply(batch, session, change);
+  if (!entries.ok) return entries;
+  const fresh = { ...change, journal: entries.value };
+  const { revision, lastEventId } = apply(batch, session, fresh);
   return ok({ revision, lastEventId });
 }
 
-function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit): Result<void> {
-  const { lastEventId, revision, snapshotEventId, number } = session;
+/** Whether a commit may be written, and which of its journal entries are not there yet. */
+function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit) {
+  const { lastEventId, revision, snapshotEventId, manifest, number } = session;
   const slotOwners = change.snapshot ? batch.slotOwners(number) : new Set<string>();
-  const continues = checkPosition(change, { lastEventId, revision, snapshotEventId, slotOwners });
-  return continues.ok ? mayJournal(batch.db, change.journal) : continues;
+  const continues = checkPosition(change, {
+    lastEventId,
+    revision,
+    snapshotEventId,
+    slotOwners,
+    manifest,
+  });
+  return continues.ok ? freshEntries(batch.db, change.journal) : continues;
 }
 
 function apply(batch: Batch, session: rows.SessionRow, change: S.Commit): rows.SessionRow {
@@ -150,7 +158,10 @@ function snapshot(db: TenantDatabase, session: rows.SessionRow, change: S.Snapsh
 
 export function release(batch: Batch, key: S.SessionKey, storeId: string, term: number) {
   const found = batch.session(key.sessionId, storeId);
-  if (found.ok && found.value.term === term) batch.change({ ...found.value, holder: null });
+  if (found.ok && found.value.term === term) {
+    batch.change({ ...found.value, holder: null });
+    batch.claims.set(key.sessionId, null);
+  }
   return DONE;
 }
 
@@ -162,36 +173,47 @@ export function remove(
 ): Result<void> {
   const found = batch.session(key.sessionId, storeId);
   if (!found.ok) return found;
-  const may = mayJournal(batch.db, audit);
-  if (!may.ok) return may;
-  appendEntries(batch.db, audit);
+  const entries = freshEntries(batch.db, audit);
+  if (!entries.ok) return entries;
+  appendEntries(batch.db, entries.value);
   const { number } = found.value;
   for (const table of SESSION_TABLES) {
     batch.db.run(`DELETE FROM ${table} WHERE number = ?`, number);
     step("sqlite-amid-removal");
   }
   batch.forget(key.sessionId);
+  batch.claims.set(key.sessionId, null);
   return DONE;
 }
 
 const SESSION_TABLES = ["events", "turns", "messages", "slots", "sessions"] as const;
 
 export function appendJournal(batch: Batch, entries: readonly S.JournalEntry[]): Result<void> {
-  const may = mayJournal(batch.db, entries);
-  if (may.ok) appendEntries(batch.db, entries);
-  return may;
+  const fresh = freshEntries(batch.db, entries);
+  if (!fresh.ok) return fresh;
+  appendEntries(batch.db, fresh.value);
+  return DONE;
 }
 
-/** A key that is there already must bring the same text; then it is not written again. */
-function mayJournal(db: TenantDatabase, entries: readonly S.JournalEntry[]): Result<void> {
-  const fresh = new Map<string, string>();
-  for (const { journal, key, text } of entries) {
+/**
+ * The entries that are not there yet. A key that is there must bring the same text. Nothing is
+ * left to the database to ignore, because that would leave gaps in the numbers.
+ */
+function freshEntries(
+  db: TenantDatabase,
+  entries: readonly S.JournalEntry[],
+): Result<readonly S.JournalEntry[]> {
+  const brought = new Map<string, string>();
+  const fresh: S.JournalEntry[] = [];
+  for (const entry of entries) {
+    const { journal, key, text } = entry;
     const name = `${journal} ${key}`;
-    const known = fresh.get(name) ?? db.get(FIND_ENTRY, journal, key)?.text;
+    const known = brought.get(name) ?? db.get(FIND_ENTRY, journal, key)?.text;
     if (known !== undefined && known !== text) return fail("journal_conflict", { journal, key });
-    fresh.set(name, text);
+    if (known === undefined) fresh.push(entry);
+    brought.set(name, text);
   }
-  return DONE;
+  return ok(fresh);
 }
 
 function appendEntries(db: TenantDatabase, entries: readonly S.JournalEntry[]) {
@@ -232,7 +254,7 @@ const WRITE_SLOT = `
 const DELETE_SLOT = "DELETE FROM slots WHERE number = ? AND owner = ?";
 const FIND_ENTRY = "SELECT text FROM journal WHERE journal = ? AND key = ?";
 const INSERT_ENTRY = `
-  INSERT OR IGNORE INTO journal (journal, key, session_id, at_ms, text, checksum)
+  INSERT INTO journal (journal, key, session_id, at_ms, text, checksum)
   VALUES (?, ?, ?, ?, ?, ?)`;
 const FIND_DOCUMENT = "SELECT version, text FROM documents WHERE kind = ? AND key = ?";
 const WRITE_DOCUMENT = `

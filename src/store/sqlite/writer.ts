@@ -22,7 +22,7 @@ import {
   tenantsFolder,
 } from "./database.ts";
 import { markClosed, markOpen } from "./epoch.ts";
-import { explain } from "./explain.ts";
+import { explain, isOfTheWorld } from "./explain.ts";
 import { Handles } from "./handles.ts";
 import { serve } from "./serve.ts";
 import { step } from "./step.ts";
@@ -51,17 +51,11 @@ type Rest<Fn> = Fn extends (batch: Batch, ...args: infer Args) => unknown ? Args
 
 const { storeId, root, durability }: WriterData = workerData;
 
-const handles = new Handles(
-  (file) => {
-    const database = new TenantDatabase(file, "write");
-    markOpen(database, durability, randomUUID);
-    return database;
-  },
-  (database) => {
-    markClosed(database);
-    database.close();
-  },
-);
+const handles = new Handles((file) => {
+  const database = new TenantDatabase(file, "write");
+  markOpen(database, durability, randomUUID);
+  return database;
+}, markClosed);
 
 /** The sessions that were opened through this thread, and under which term. */
 const owned = new Map<TenantId, Map<string, number>>();
@@ -84,21 +78,28 @@ function work(calls: readonly Call[]): readonly Answer[] {
   return [...groups].flatMap(([tenant, group]) => together(tenant, group));
 }
 
-/** One transaction for all; if anything is thrown, each alone, so that one fault stays one. */
+/**
+ * One transaction for all. If something in it is thrown, each alone, so that one fault stays one;
+ * but what the disk or another process does not allow, it allows none of them.
+ */
 function together(tenant: unknown, group: readonly Call[]): readonly Answer[] {
   try {
     return transact(tenant, group);
   } catch (thrown) {
-    handles.dropAll();
-    const [only] = group;
-    if (group.length === 1 && only) return [{ n: only.n, value: explain(thrown) }];
+    const tenantId = parseTenantId(String(tenant));
+    if (tenantId !== null) handles.drop(databaseFile(root, tenantId));
+    const value = explain(thrown);
+    if (group.length === 1 || isOfTheWorld(thrown)) return group.map(({ n }) => ({ n, value }));
     return group.flatMap((call) => together(tenant, [call]));
   }
 }
 
 function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
   const tenantId = typeof tenant === "string" ? parseTenantId(tenant) : null;
-  if (tenantId === null) return group.map(({ n }) => ({ n, value: probe() }));
+  if (tenantId === null) {
+    const probed = (op: string) => (op === "probe" ? probe() : fail("store_unavailable"));
+    return group.map(({ n, op }) => ({ n, value: probed(op) }));
+  }
   if (!existsSync(databaseFile(root, tenantId)) && !group.some(({ op }) => MAKES_TENANT.has(op))) {
     return group.map((call) => ({ n: call.n, value: unknownSession(call) }));
   }
@@ -116,7 +117,10 @@ function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
   step("sqlite-after-commit");
   batch.settle();
   const sessions = owned.get(tenantId) ?? new Map<string, number>();
-  for (const [sessionId, term] of batch.claims) sessions.set(sessionId, term);
+  for (const [sessionId, term] of batch.claims) {
+    if (term === null) sessions.delete(sessionId);
+    else sessions.set(sessionId, term);
+  }
   owned.set(tenantId, sessions);
   return answers;
 }
@@ -144,7 +148,7 @@ function perform(batch: Batch, { op, args: [, ...args] }: Call): unknown {
 /** Proves that the directory can be made and written, and that what is written reaches it. */
 function probe(): Result<void> {
   mkdirSync(tenantsFolder(root), { recursive: true, mode: 0o700 });
-  const file = join(root, `.probe-${process.pid}`);
+  const file = join(root, `.probe-${randomUUID()}`);
   const handle = openSync(file, "w", 0o600);
   writeSync(handle, "fermata");
   fsyncSync(handle);

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { refused, value } from "../expect.ts";
+import * as sample from "../sample.ts";
+import { HELD } from "./child.ts";
+import { StoreProcess } from "./process.ts";
+import type { CrashSubject } from "./subject.ts";
+import { type Orders, started } from "./workload.ts";
+
+const TRIES = 20;
+const RIVALS = 4;
+
+/** Who owns a session, asked by processes that know nothing of each other. */
+export const LOCK_CHECKS: Readonly<Record<string, (world: LockWorld) => Promise<void>>> = {
+  "53: a second process is refused while the first lives, and told who that is": async (world) => {
+    const first = await world.holds("first");
+    const second = world.start("open", "second");
+    const [told] = await second.answers(1);
+    if (told?.answer.ok !== false) return assert.fail("the second process got it too");
+    assert.equal(told.answer.refusal.code, "session_locked");
+    assert.match(`${told.answer.refusal.details.holder}`, new RegExp(`first.*\\b${first.pid}\\b`));
+    await world.mayStillWrite(first);
+  },
+
+  "55: a live process never loses its session, not even while it is stopped": async (world) => {
+    const first = await world.holds("first");
+    first.signal("SIGSTOP");
+    const store = await started(world.subject.store(), world.config);
+    try {
+      for (let tried = 0; tried < TRIES; tried += 1) {
+        const act = store.open(HELD, sample.holder("thief"), [sample.entry("theft")]);
+        const { details } = await refused(act, "session_locked");
+        assert.match(`${details.holder}`, new RegExp(`first.*\\b${first.pid}\\b`));
+      }
+      const query = { journal: "audit", after: 0, limit: 10 } as const;
+      assert.deepEqual(await value(store.readJournal(HELD.tenantId, query)), []);
+      assert.equal((await value(store.readRecord(HELD))).term, 1);
+    } finally {
+      await value(store.dispose());
+      first.signal("SIGCONT");
+    }
+    await world.mayStillWrite(first);
+  },
+
+  "54: of many processes that want a dead one's session one gets it": async (world) => {
+    const first = await world.holds("first");
+    await world.mayStillWrite(first);
+    await first.kill();
+    const rivals = Array.from({ length: RIVALS }, (_, n) => world.start("open", `rival ${n}`));
+    const answers = await Promise.all(rivals.map((rival) => rival.answers(1)));
+    const opened = answers.flatMap(([told]) => (told?.answer.ok ? [told.answer.value] : []));
+    assert.equal(opened.length, 1, `${opened.length} of them got it`);
+    const replaced = { label: "first", pid: first.pid };
+    assert.partialDeepStrictEqual(opened[0], { record: { lastEventId: 1 }, replaced });
+  },
+
+  "54: what a dead process had acknowledged is there, and its term is worth nothing": async (
+    world,
+  ) => {
+    const first = await world.holds("first");
+    await world.mayStillWrite(first);
+    await first.kill();
+    const store = await started(world.subject.store(), world.config);
+    try {
+      const opened = await value(store.open(HELD, sample.holder("heir"), []));
+      assert.partialDeepStrictEqual(opened, { replaced: { label: "first", pid: first.pid } });
+      const commit = sample.commit({ events: sample.events(2, 1) });
+      await refused(store.commit(HELD, opened.term - 1, commit), "writer_lost");
+      const done = await value(store.commit(HELD, opened.term, commit));
+      assert.deepEqual(done, { revision: 0, lastEventId: 2 });
+    } finally {
+      await value(store.dispose());
+    }
+  },
+};
+
+/** A place, and the processes over it. */
+export class LockWorld {
+  readonly subject: CrashSubject;
+  readonly #place: string;
+  readonly #children: StoreProcess[] = [];
+
+  private constructor(subject: CrashSubject, place: string) {
+    this.subject = subject;
+    this.#place = place;
+  }
+
+  static async over(subject: CrashSubject, run: (world: LockWorld) => Promise<void>) {
+    const world = new LockWorld(subject, await subject.makePlace());
+    try {
+      await run(world);
+    } finally {
+      await Promise.all(world.#children.map((child) => child.kill()));
+      await subject.clearPlace(world.#place);
+    }
+  }
+
+  get config() {
+    return this.subject.config(this.#place);
+  }
+
+  start(task: Orders["task"], life: string): StoreProcess {
+    const orders = { config: this.config, task, seed: 0, life, steps: 0 };
+    const child = new StoreProcess(this.subject, orders);
+    this.#children.push(child);
+    return child;
+  }
+
+  /** A process that owns the session. */
+  async holds(life: string): Promise<StoreProcess> {
+    const child = this.start("hold", life);
+    await child.has("held");
+    return child;
+  }
+
+  async mayStillWrite(child: StoreProcess): Promise<void> {
+    child.tell();
+    const [told] = await child.answers(1);
+    assert.equal(told?.answer.ok, true, JSON.stringify(told?.answer));
+  }
+}

@@ -1,0 +1,95 @@
+import type { SessionId } from "../../../core/id.ts";
+import { MemorySession } from "../../memory/session.ts";
+import type * as S from "../../store.ts";
+import { digests } from "../expect.ts";
+import type { SessionStep } from "./step.ts";
+
+/** A call that has had its effect, and the term that it gave, if it gave one. */
+export interface Played {
+  readonly step: SessionStep;
+  readonly term: number;
+}
+
+/** A session with what it has put into the journals; null where it is not there. */
+export interface Expected {
+  readonly session: ReturnType<typeof viewOf> | null;
+  readonly entries: readonly S.JournalEntry[];
+}
+
+/**
+ * What a session has to be after some of its calls. The memory store's session stands in for the
+ * real one: it is the contract in its shortest form, and has the kit's own tests.
+ */
+export class SessionModel {
+  readonly #sessionId: SessionId;
+  readonly #entries = new Map<string, S.JournalEntry>();
+  #session: MemorySession | null = null;
+  #term = 0;
+
+  constructor(sessionId: SessionId, played: readonly Played[]) {
+    this.#sessionId = sessionId;
+    for (const { step, term } of played) this.apply(step, term);
+  }
+
+  get expected(): Expected {
+    const session = this.#session === null ? null : viewOf(this.#session);
+    return { session, entries: [...this.#entries.values()] };
+  }
+
+  get holder() {
+    return this.#session?.holder ?? null;
+  }
+
+  /** The highest that any session of this id has had. */
+  get term(): number {
+    return this.#term;
+  }
+
+  apply(step: SessionStep, term: number) {
+    this.#term = Math.max(this.#term, term);
+    switch (step.op) {
+      case "create":
+        this.#session = new MemorySession(this.#sessionId, step.session, term);
+        this.#commit(step.session.commit);
+        break;
+      case "open":
+        this.#session?.own(step.holder, term);
+        this.#journal(step.audit);
+        break;
+      case "commit":
+        this.#commit(step.commit);
+        break;
+      case "close":
+        this.#session?.release();
+        break;
+      case "delete":
+        this.#session = null;
+        this.#journal(step.audit);
+        break;
+    }
+  }
+
+  #commit(commit: S.Commit) {
+    this.#session?.apply(commit);
+    this.#journal(commit.journal);
+  }
+
+  #journal(entries: readonly S.JournalEntry[]) {
+    for (const entry of entries) {
+      const name = `${entry.journal} ${entry.key}`;
+      if (!this.#entries.has(name)) this.#entries.set(name, entry);
+    }
+  }
+}
+
+function viewOf(session: MemorySession) {
+  const all = { after: 0, limit: Number.MAX_SAFE_INTEGER };
+  return {
+    record: session.record,
+    manifest: session.manifest,
+    events: session.readEvents(all).events,
+    turns: session.readTurns({ before: Number.MAX_SAFE_INTEGER, limit: 1_000_000 }),
+    messages: session.readMessages(all),
+    slots: digests(session.readSlots()),
+  };
+}

@@ -1,0 +1,89 @@
+import { failpoint } from "../../failpoint.ts";
+import { describeHolder, type Holder } from "../../holder.ts";
+import { fail, ok } from "../../result.ts";
+import type * as S from "../../store.ts";
+
+/** Stores that are wrong in ways which only a crash shows, or only another process. */
+
+/** Where the next store has given an answer, and has written nothing. */
+export const AFTER_EARLY_ANSWER = "unsafe-after-early-answer";
+
+/** Says that a snapshot is safe, and then begins to write it. */
+export function answersEarly(inner: S.SessionStore): S.SessionStore {
+  const later = <Value>(act: () => Promise<Value>): Promise<Value> =>
+    new Promise((resolve) => setImmediate(() => resolve(act())));
+  return changed(inner, {
+    commit: async (key, term, commit) => {
+      const { events, snapshot } = commit;
+      const lastEventId = events.at(-1)?.id;
+      const isEarly = lastEventId !== undefined && snapshot !== undefined;
+      const pending = later(() => {
+        if (isEarly) failpoint(AFTER_EARLY_ANSWER);
+        return inner.commit(key, term, commit);
+      });
+      return isEarly ? ok({ revision: snapshot.expectedRevision + 1, lastEventId }) : pending;
+    },
+    open: (key, holder, audit) => later(() => inner.open(key, holder, audit)),
+    close: (key, term) => later(() => inner.close(key, term)),
+    delete: (key, audit) => later(() => inner.delete(key, audit)),
+    deactivate: () => later(() => inner.deactivate()),
+  });
+}
+
+/** Where the next store has written half a commit. */
+export const BETWEEN_STEPS = "unsafe-between-steps";
+
+/** Writes the events of a commit first, and the rest of it after that; one commit at a time. */
+export function commitsInTwoSteps(inner: S.SessionStore): S.SessionStore {
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Value>(act: () => Promise<Value>): Promise<Value> => {
+    const next = last.then(act);
+    last = next;
+    return next;
+  };
+  const twoSteps = async (key: S.SessionKey, term: number, { events, ...rest }: S.Commit) => {
+    const first = await inner.commit(key, term, { events, journal: [] });
+    if (events.length > 0 && rest.snapshot) failpoint(BETWEEN_STEPS);
+    return first.ok ? inner.commit(key, term, { ...rest, events: [] }) : first;
+  };
+  return changed(inner, {
+    commit: (key, term, commit) => inTurn(() => twoSteps(key, term, commit)),
+    open: (key, holder, audit) => inTurn(() => inner.open(key, holder, audit)),
+    close: (key, term) => inTurn(() => inner.close(key, term)),
+    delete: (key, audit) => inTurn(() => inner.delete(key, audit)),
+    deactivate: () => inTurn(() => inner.deactivate()),
+  });
+}
+
+/** Gives a session to whoever asks for it. */
+export function takesFromTheLiving(inner: S.SessionStore): S.SessionStore {
+  return changed(inner, {
+    open: async (key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) => {
+      const record = await inner.readRecord(key);
+      if (record.ok) await inner.close(key, record.value.term);
+      return inner.open(key, holder, audit);
+    },
+  });
+}
+
+/** Does not look whether the process that has a session is still there. */
+export function waitsForTheDead(inner: S.SessionStore): S.SessionStore {
+  return changed(inner, {
+    open: async (key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) => {
+      const record = await inner.readRecord(key);
+      const owner = record.ok ? record.value.holder : null;
+      if (owner === null) return inner.open(key, holder, audit);
+      return fail("session_locked", { holder: describeHolder(owner) });
+    },
+  });
+}
+
+/** The same store in all but some operations; whoever calls it, `this` is the one inside. */
+function changed(inner: S.SessionStore, change: Partial<S.SessionStore>): S.SessionStore {
+  return new Proxy(inner, {
+    get(target, name) {
+      const own: unknown = Reflect.get(change, name) ?? Reflect.get(target, name);
+      return typeof own === "function" ? own.bind(target) : own;
+    },
+  });
+}

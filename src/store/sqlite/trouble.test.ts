@@ -1,0 +1,259 @@
+import { readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { refused, sessionState, value } from "../kit/expect.ts";
+import * as sample from "../kit/sample.ts";
+import {
+  damagedCopy,
+  flipped,
+  type Observed,
+  observe,
+  SESSIONS,
+  StoreWorld,
+  withStore,
+  wrongParts,
+} from "./damage.fixture.ts";
+import { remount, whyNoDisks, withDisk } from "./disk.fixture.ts";
+
+const DB = "sessions.db";
+const WAL = "sessions.db-wal";
+const KEY = sample.keyOf("a");
+const TEST_MS_MAX = 60_000;
+
+/** How many places of a file are damaged; `FERMATA_FLIPS=5000` looks at many more. */
+const FLIPS = Number(process.env.FERMATA_FLIPS ?? 250);
+
+type Change = (bytes: Buffer) => Buffer;
+
+/** Bits all over the file, and lengths all over it. */
+function damages(length: number, count: number): readonly Change[] {
+  return Array.from({ length: count }, (_, index) => {
+    const place = Math.floor(((index + 0.5) * length) / count);
+    const isCut = index % 8 === 0;
+    return (bytes) => (isCut ? bytes.subarray(0, place) : flipped(bytes, place, (index * 5) % 8));
+  });
+}
+
+/** Damages a file in many ways, each in a copy: nothing that can be read may be wrong. */
+async function endures(world: StoreWorld, name: string, states: readonly Observed[]) {
+  await world.keep("acme");
+  const { length } = await readFile(join(world.kept, name));
+  for (const [index, change] of damages(length, FLIPS).entries()) {
+    const tenant = `t${index}`;
+    const tenantId = sample.tenantId(tenant);
+    await damagedCopy(world, tenant, name, change);
+    const before = await readFile(world.file(tenant, DB));
+    const seen = await observe(world.store, tenantId);
+    const fits = states.some((state) => wrongParts(seen, state).length === 0);
+    expect(fits, `damage ${index} of ${name}: ${wrongParts(seen, states.at(-1) ?? {})}`).toBe(true);
+    expect(codesOf(seen), `damage ${index} of ${name}`).toEqual([]);
+    // Reading changes nothing, whatever it finds.
+    expect((await readFile(world.file(tenant, DB))).equals(before)).toBe(true);
+    await staysHonest(world, tenantId, seen);
+    await rm(world.folder(tenant), { recursive: true });
+  }
+  await value(world.store.appendJournal(sample.ACME, [sample.entry("still at work")]));
+}
+
+const TYPED = [
+  "session_corrupt",
+  "store_unavailable",
+  "session_not_found",
+  "blob_not_found",
+  "resume_mismatch",
+];
+
+/** Refusals with a code that does not belong here. */
+function codesOf(seen: Observed): readonly string[] {
+  const codes = Object.values(seen).flatMap((part) => (part.ok ? [] : [part.refusal.code]));
+  return codes.filter((code) => !TYPED.includes(code));
+}
+
+/** A session that is damaged is either refused or goes on from what was seen of it. */
+async function staysHonest(world: StoreWorld, tenantId: typeof sample.ACME, seen: Observed) {
+  for (const id of SESSIONS) {
+    const key = sample.keyOf(id, tenantId);
+    const opened = await world.store.open(key, sample.holder(), []);
+    if (!opened.ok) expect(TYPED).toContain(opened.refusal.code);
+    else {
+      const { term: _, holder: __, ...record } = opened.value.record;
+      const known = seen[`${id} record`];
+      expect(known?.ok && known.value).toMatchObject(record);
+    }
+  }
+}
+
+describe("the SQLite store's files, damaged", () => {
+  it(
+    "49, 50: after a clean end nothing wrong is read, nothing overwritten",
+    async () => {
+      await withStore(async (world) => {
+        await value(world.start());
+        const states = await world.fill();
+        await world.stop();
+        await value(world.start());
+        await endures(world, DB, states.slice(-1));
+      });
+    },
+    TEST_MS_MAX,
+  );
+
+  it(
+    "49, 50: after a crash the log's damage gives older states, whole",
+    async () => {
+      await withStore(async (world) => {
+        await value(world.start());
+        const states = await world.fill();
+        await endures(world, WAL, states);
+      });
+    },
+    TEST_MS_MAX,
+  );
+
+  it("49: an emptied file is damage, not a new store", async () => {
+    await withStore(async (world) => {
+      await value(world.start());
+      await world.fill();
+      await world.stop();
+      await truncate(world.file("acme"), 0);
+      await value(world.start());
+      await refused(world.store.readRecord(KEY), "session_corrupt");
+      await refused(world.store.open(KEY, sample.holder(), []), "session_corrupt");
+      await refused(world.store.appendJournal(KEY.tenantId, []), "session_corrupt");
+      expect(await readFile(world.file("acme"))).toHaveLength(0);
+    });
+  });
+
+  it("P8: one tenant's damage leaves the others at work", async () => {
+    await withStore(async (world) => {
+      await value(world.start());
+      await world.fill();
+      await world.stop();
+      await world.keep("acme");
+      await damagedCopy(world, "globex", DB, (bytes) => Buffer.alloc(bytes.length, 7));
+      await value(world.start());
+      const bad = sample.keyOf("a", sample.GLOBEX);
+      for (let tried = 0; tried < 3; tried += 1) {
+        await refused(world.store.open(bad, sample.holder(), []), "session_corrupt");
+        await refused(world.store.readRecord(bad), "session_corrupt");
+        const opened = await value(world.store.open(KEY, sample.holder(), []));
+        await value(world.store.close(KEY, opened.term));
+      }
+    });
+  });
+
+  it("70: one damaged session does not hide the others in a list", async () => {
+    await withStore(async (world) => {
+      await value(world.start());
+      await world.fill();
+      await world.stop();
+      const mark = Buffer.from("b-7");
+      const file = world.file("acme");
+      const bytes = await readFile(file);
+      for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + 1)) {
+        bytes.write("B", at);
+      }
+      await writeFile(file, bytes);
+      await value(world.start());
+      const page = { limit: 10, cursor: null };
+      const { sessions, damaged } = await value(world.store.list(sample.ACME, {}, page));
+      expect(sessions.map(({ sessionId }) => sessionId).sort()).toEqual(["a", "c"]);
+      expect(damaged.map(({ sessionId }) => sessionId)).toEqual(["b"]);
+    });
+  });
+});
+
+async function append(world: StoreWorld, term: number, events: number) {
+  const { lastEventId } = await value(world.store.readRecord(KEY));
+  const commit = sample.commit({ events: sample.events(lastEventId + 1, events) });
+  return world.store.commit(KEY, term, commit);
+}
+
+describe("the SQLite store's directory, gone", () => {
+  it.each([
+    ["the whole of it", (world: StoreWorld) => world.path],
+    ["a tenant's folder", (world: StoreWorld) => world.folder("acme")],
+    ["a tenant's database", (world: StoreWorld) => world.file("acme")],
+  ])("41: %s: a type, no new file in its place, and all is well again after", async (_, pick) => {
+    await withStore(async (world) => {
+      await value(world.start());
+      await world.fill();
+      const { term } = await value(world.store.open(KEY, sample.holder(), []));
+      const before = await sessionState(world.store, KEY);
+      const path = pick(world);
+      await rename(path, `${path}.away`);
+      const commit = sample.commit({ events: sample.events(33, 1) });
+      for (let tried = 0; tried < 3; tried += 1) {
+        const codes = ["store_unavailable", "session_not_found"] as const;
+        await refused(world.store.commit(KEY, term, commit), ...codes);
+        await refused(world.store.readRecord(KEY), ...codes);
+      }
+      expect(await readdir(join(path, "..")).then((names) => names.join())).not.toMatch(
+        /(?:^|,)(?:data|acme|sessions\.db)(?:,|$)/,
+      );
+      await rename(`${path}.away`, path);
+      expect(await sessionState(world.store, KEY)).toEqual(before);
+      await value(append(world, term, 1));
+    });
+  });
+});
+
+const noDisks = await whyNoDisks();
+const onDisk = (title: string, megabytes: number, work: (disk: string) => Promise<void>) =>
+  noDisks === null
+    ? it(title, () => withDisk(megabytes, work), TEST_MS_MAX)
+    : it(`${title}: n/a (${noDisks})`, () => {});
+
+describe("the SQLite store's disk", () => {
+  onDisk(
+    "46: when it is full, writes are refused and all that was there stays",
+    4,
+    async (disk) => {
+      const world = new StoreWorld(join(disk, "data"));
+      try {
+        await value(world.start());
+        await world.fill();
+        await writeFile(join(disk, "ballast"), Buffer.alloc(1_000_000));
+        const { term } = await value(world.store.open(KEY, sample.holder(), []));
+        const slots = [sample.slot("large", new Uint8Array(100_000))];
+        let acknowledged = await sessionState(world.store, KEY);
+        let fullness: string | null = null;
+        for (let tries = 0; tries < 200 && fullness === null; tries += 1) {
+          const manifest = sample.manifest(KEY, world.store.contract.storeId, { updatedAt: tries });
+          const snapshot = sample.snapshot(manifest, acknowledged.record.revision, { slots });
+          const done = await world.store.commit(KEY, term, sample.commit({ snapshot }));
+          if (done.ok) acknowledged = await sessionState(world.store, KEY);
+          else fullness = `${done.refusal.code}: ${done.refusal.details.reason}`;
+        }
+        expect(fullness).toMatch(/^store_unavailable: .*(?:full|space|disk)/);
+        expect(await sessionState(world.store, KEY)).toEqual(acknowledged);
+        await rm(join(disk, "ballast"));
+        await value(append(world, term, 1));
+        await world.stop();
+        await value(world.start());
+        const { record } = await sessionState(world.store, KEY);
+        expect(record.lastEventId).toBe(acknowledged.record.lastEventId + 1);
+      } finally {
+        await world.stop();
+      }
+    },
+  );
+
+  onDisk("17: when it is read-only, the store says so and changes nothing", 4, async (disk) => {
+    const world = new StoreWorld(join(disk, "data"));
+    try {
+      await value(world.start());
+      await world.fill();
+      const before = await sessionState(world.store, KEY);
+      await world.stop();
+      await remount(disk, "ro");
+      const { details } = await refused(world.start(), "store_unavailable");
+      expect(details.reason).toMatch(/make its directory writable/);
+      await remount(disk, "rw");
+      await value(world.start());
+      expect(await sessionState(world.store, KEY)).toEqual(before);
+    } finally {
+      await world.stop();
+    }
+  });
+});
