@@ -19,13 +19,14 @@ export function thisHolder(label: string): Holder {
 
 /**
  * Whether a holder is provably gone. On another machine nothing can be proved, so it is not; on
- * this one it is gone after a reboot, or if no process has its pid and its start.
+ * this one it is gone after a reboot, or if no process has its pid and its start. Where the system
+ * does not tell a start, as on macOS or of processes that it hides, a living pid is proof enough.
  */
 export function isGone(holder: Holder): boolean {
   if (holder.host !== hostname()) return false;
   if (holder.bootId !== bootId()) return true;
   const started = startOf(holder.pid);
-  return started === null || started !== holder.startedAt;
+  return started === null || (started !== "" && started !== holder.startedAt);
 }
 
 export function isThisProcess({ host, pid, startedAt }: Holder): boolean {

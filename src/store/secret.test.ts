@@ -82,6 +82,19 @@ describe("P11: a secret that Fermata has resolved", () => {
     const document = { kind: "k", key: "d", expectedVersion: 0, value };
     expect(await store.writeDocument(key.tenantId, document)).toMatchObject(leak);
     expect(await store.writeBlob(key.tenantId, Buffer.from(SECRET))).toMatchObject(leak);
+    const audit = [
+      { journal: "audit", key: SECRET, sessionId: null, atMs: 1, text: said(SECRET) } as const,
+    ];
+    await store.delete(key, audit);
+    expect(
+      await store.readJournal(key.tenantId, { journal: "audit", after: 0, limit: 9 }),
+    ).toMatchObject({ value: [{ key: "[redacted]", text: '{"text":"[redacted]"}' }] });
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    const endless = { kind: "k", key: "e", expectedVersion: 0, value: cyclic };
+    expect(await store.writeDocument(key.tenantId, endless)).toMatchObject({
+      refusal: { code: "invalid_store_input" },
+    });
     const named = newSession("s2", { record: record({ displayName: SECRET }) });
     expect(await store.create(keyOf("s2"), named)).toMatchObject(leak);
   });

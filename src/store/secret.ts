@@ -1,6 +1,6 @@
 import { isObject } from "../core/json.ts";
 import { fail, type Result } from "./result.ts";
-import type { Commit, SessionStore, Snapshot, StoredText } from "./store.ts";
+import type { Commit, JournalEntry, SessionStore, Snapshot, StoredText } from "./store.ts";
 
 /**
  * The last line of P11: no secret value that Fermata resolved reaches a disk. What agents and
@@ -46,13 +46,22 @@ const REDACTED = "[redacted]";
 
 const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-function leaksIn(value: unknown, path: string, isSecret: (text: string) => boolean): string[] {
+/** What is nested deeper than this, or contains itself, the store refuses anyway. */
+const DEPTH_MAX = 128;
+
+function leaksIn(
+  value: unknown,
+  path: string,
+  isSecret: (text: string) => boolean,
+  depth = 0,
+): string[] {
+  if (depth > DEPTH_MAX) return [];
   if (typeof value === "string") return isSecret(value) ? [path] : [];
   if (value instanceof Uint8Array) return isSecret(Buffer.from(value).toString()) ? [path] : [];
   if (!isObject(value) && !Array.isArray(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => [
     ...(isSecret(key) ? [`${path}.[key]`] : []),
-    ...leaksIn(inner, isSecret(key) ? `${path}.[key]` : `${path}.${key}`, isSecret),
+    ...leaksIn(inner, isSecret(key) ? `${path}.[key]` : `${path}.${key}`, isSecret, depth + 1),
   ]);
 }
 
@@ -63,12 +72,16 @@ export function redactCommit(commit: Commit, guard: SecretGuard): Result<Commit>
     ...guard.leaks(record, "record"),
     ...guard.leaks(snapshot?.manifest, "manifest"),
     ...(snapshot?.slots ?? []).flatMap(({ owner, version, payload }) =>
-      guard.leaks({ version, payload }, `slots.${guard.redact(owner)}`),
+      guard.leaks({ owner, version, payload }, `slots.${guard.redact(owner)}`),
     ),
   ];
   if (paths.length > 0) return leak(paths);
   const redacted = (row: StoredText): StoredText => ({ ...row, text: guard.redact(row.text) });
-  const journal = commit.journal.map((entry) => ({ ...entry, text: guard.redact(entry.text) }));
+  const journal = commit.journal.map((entry) => ({
+    ...entry,
+    key: guard.redact(entry.key),
+    text: guard.redact(entry.text),
+  }));
   const next = { ...commit, events: commit.events.map(redacted), journal };
   const value = snapshot ? { ...next, snapshot: redactSnapshot(snapshot, guard) } : next;
   return { ok: true, value };
@@ -92,6 +105,12 @@ export function guardSecrets(store: SessionStore, guard: SecretGuard): SessionSt
     const paths = guard.leaks(value, path);
     return paths.length > 0 ? Promise.resolve(leak(paths)) : write();
   };
+  const redacted = (entries: readonly JournalEntry[]) =>
+    entries.map((entry) => ({
+      ...entry,
+      key: guard.redact(entry.key),
+      text: guard.redact(entry.text),
+    }));
   const guarded: Partial<SessionStore> = {
     create: (key, session) =>
       checked({ manifest: session.manifest, record: session.record }, "session", async () => {
@@ -105,11 +124,9 @@ export function guardSecrets(store: SessionStore, guard: SecretGuard): SessionSt
     writeDocument: (tenantId, document) =>
       checked(document, "document", () => store.writeDocument(tenantId, document)),
     writeBlob: (tenantId, bytes) => checked(bytes, "blob", () => store.writeBlob(tenantId, bytes)),
-    appendJournal: (tenantId, entries) =>
-      store.appendJournal(
-        tenantId,
-        entries.map((entry) => ({ ...entry, text: guard.redact(entry.text) })),
-      ),
+    appendJournal: async (tenantId, entries) => store.appendJournal(tenantId, redacted(entries)),
+    open: async (key, holder, audit) => store.open(key, holder, redacted(audit)),
+    delete: async (key, audit) => store.delete(key, redacted(audit)),
   };
   return new Proxy(store, {
     get: (target, name) => {

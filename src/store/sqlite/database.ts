@@ -37,6 +37,7 @@ export class TenantDatabase {
     this.#db.function("fold", { deterministic: true }, (text) => String(text).toLowerCase());
     try {
       if (access !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
+      if (versionOf(this.#db) > MIGRATIONS.length) throw new NewerDatabase(versionOf(this.#db));
       if (access !== "read") prepareForWriting(this.#db);
     } catch (thrown) {
       this.#db.close();
@@ -102,10 +103,8 @@ function prepareForWriting(db: Database.Database) {
   migrate(db);
 }
 
-/** A database from a newer version is refused rather than guessed at. */
 function migrate(db: Database.Database) {
   const taken = versionOf(db);
-  if (taken > MIGRATIONS.length) throw new NewerDatabase(taken);
   for (const [index, migration] of MIGRATIONS.entries()) {
     if (index < taken) continue;
     db.transaction(() => {
@@ -128,6 +127,7 @@ function versionOf(db: Database.Database): number {
   return Number(db.pragma("user_version", { simple: true }));
 }
 
+/** A database from a newer version is refused rather than guessed at. */
 class NewerDatabase extends Error {
   constructor(version: number) {
     super(`its database has version ${version}, which only a newer Fermata can read`);
