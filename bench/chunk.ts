@@ -1,34 +1,10 @@
-import {
-  type Creation,
-  decide,
-  parsePromptId,
-  parseSessionId,
-  parseTurnId,
-  type Session,
-} from "../src/core/index.ts";
+import { decide, type Session } from "../src/core/index.ts";
+import { Life } from "../src/core/session/life.fixture.ts";
 import type { Trial } from "./trial.ts";
 
 /** A long turn: every text chunk of it must cost the same, the last as the first. */
 const CHUNKS = 100_000;
 const SLICE = 10_000;
-
-const CREATION: Creation = {
-  workspaceCwd: "/workspace",
-  scope: "thread",
-  securityMode: "ask",
-  allowlist: [],
-  storeId: "memory",
-  source: null,
-  parentSessionId: null,
-  activeAgent: "echo",
-  modelConfig: { modelId: null },
-  skills: { version: 1, hash: "" },
-  persona: { version: 1, hash: "" },
-  approvalMode: "default",
-  displayName: null,
-  autonomyProfile: null,
-  budgetMicro: null,
-};
 
 /** How long each slice of the last measured turn took, first to last. */
 let sliceMs: number[] = [];
@@ -92,18 +68,5 @@ function flatness(): string {
 }
 
 function sessionInTurn(): Session | null {
-  const sessionId = parseSessionId("session");
-  const promptId = parsePromptId("prompt");
-  const turnId = parseTurnId("turn");
-  if (sessionId === null || promptId === null || turnId === null) return null;
-  const server = { atMs: 0, actor: { kind: "server" } } as const;
-  const connected = { status: "connected", agentSessionId: null, context: "new" } as const;
-  const content = [{ type: "text", text: "go" }];
-  const start = { turnId, reservedMicro: 0, price: null };
-  const plain = { deadlineAtMs: null, idempotency: null, lastEventId: 0, params: null, echo: true };
-  const prompt = { promptId, content, ...plain, start };
-  let { session } = decide(null, { type: "create", ...server, sessionId, creation: CREATION });
-  session = decide(session, { type: "activate", ...server }).session;
-  session = decide(session, { type: "agent_status", ...server, ...connected }).session;
-  return decide(session, { type: "prompt", ...server, ...prompt }).session;
+  return new Life().running().session;
 }

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { ERRORS, type ErrorCode, errorBody, refusal, TURN_ERRORS } from "./error.ts";
 
-/** Copied by hand from the wire reference (section 11), the specifications and the rulings. */
+/**
+ * The codes as they were published, so that none changes by accident: callers switch on them. It
+ * is a list of record and no proof. Statuses of the wire's own codes were compared with its
+ * reference (section 11), names of the specifications' with theirs; the others are our choice.
+ */
 const EXPECTED = `
   session_not_found          404 never  Session/NoSnapshot
   session_closing            404 never  Session/Closing

@@ -170,25 +170,13 @@ async function digested(pending: Promise<Result<readonly S.Slot[]>>): Promise<Re
 
 /**
  * What of these parts is neither as it was in this state nor refused. A list may name what it
- * could not read; then it has to have all the others. A journal is found through an index, which
- * has no checksum: what is damaged there may be missing, but what is shown has to be true.
+ * could not read; then it has to have all the others.
  */
 export function wrongParts(seen: Observed, state: Observed): readonly string[] {
   return Object.entries(seen)
     .filter(([name, part]) => part.ok && !isDeepStrictEqual(part, state[name]))
     .filter(([name, part]) => !(name === "list" && isPartOf(part, state.list)))
-    .filter(([name, part]) => !(name in JOURNALS && isExcerpt(part, state[name])))
     .map(([name]) => name);
-}
-
-const JOURNALS = { audit: true, ledger: true };
-
-function isExcerpt(part: Result<unknown>, whole: Result<unknown> | undefined): boolean {
-  if (!part.ok || !whole?.ok) return false;
-  // Both came from `readJournal`.
-  const all = whole.value as readonly S.JournalRow[];
-  const shown = part.value as readonly S.JournalRow[];
-  return shown.every((row) => all.some((other) => isDeepStrictEqual(row, other)));
 }
 
 function isPartOf(part: Result<unknown>, whole: Result<unknown> | undefined): boolean {

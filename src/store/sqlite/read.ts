@@ -177,47 +177,54 @@ export function readJournal(
   if (key !== undefined) {
     const named = db.all(ENTRY_BY_KEY, journal, key, after);
     const wanted = named.filter((row) => sessionId === undefined || row.session_id === sessionId);
-    return journalRows(wanted, journal);
+    return journalRows(wanted);
   }
   if (sessionId !== undefined) {
-    return journalRows(db.all(ENTRIES_OF_SESSION, journal, sessionId, after, limit), journal);
+    return journalRows(db.all(ENTRIES_OF_SESSION, journal, sessionId, after, limit));
   }
-  const found = wholeJournal(db, journal, after, limit);
-  return found.ok ? journalRows(found.value, journal) : found;
+  return wholeJournal(db, journal, after, limit);
 }
 
-/** Both journals share their numbers, so the other one's entries are passed over on the way. */
-function wholeJournal(db: TenantDatabase, journal: S.JournalName, after: number, limit: number) {
-  const found: Row[] = [];
-  const last = Number(db.get(LAST_SEQ)?.seq ?? 0);
+/**
+ * Both journals share their numbers, so the other one's entries are passed over on the way. They
+ * are checked all the same: one that is damaged may only look as if it were the other one's.
+ */
+function wholeJournal(
+  db: TenantDatabase,
+  journal: S.JournalName,
+  after: number,
+  limit: number,
+): Result<readonly S.JournalRow[]> {
+  const found: S.JournalRow[] = [];
+  const counted = Number(db.get(COUNTED_ENTRIES)?.seq ?? 0);
+  const last = Number(db.get(LAST_ENTRY)?.seq ?? 0);
+  if (counted !== last) return rows.damaged("the end of the journal");
   let seq = after;
   while (seq < last && found.length < limit) {
-    for (const row of db.all(PAGE_OF_JOURNAL, seq, limit)) {
+    const page = journalRows(db.all(PAGE_OF_JOURNAL, seq, limit));
+    if (!page.ok) return page;
+    if (page.value.length === 0) return rows.damaged(`entry ${seq + 1} of the journal`);
+    for (const entry of page.value) {
       seq += 1;
-      if (row.seq !== seq) return rows.damaged(`entry ${seq} of the journal`);
-      if (row.journal === journal && found.length < limit) found.push(row);
-    }
-    if (seq < last && db.get(PAGE_OF_JOURNAL, seq, 1) === undefined) {
-      return rows.damaged(`entry ${seq + 1} of the journal`);
+      if (entry.seq !== seq) return rows.damaged(`entry ${seq} of the journal`);
+      if (entry.journal === journal && found.length < limit) found.push(entry);
     }
   }
   return ok(found);
 }
 
-function journalRows(
-  found: readonly Row[],
-  journal: S.JournalName,
-): Result<readonly S.JournalRow[]> {
+function journalRows(found: readonly Row[]): Result<readonly S.JournalRow[]> {
   const entries: S.JournalRow[] = [];
   for (const row of found) {
-    const { text, checksum } = row;
+    const { journal, text, checksum } = row;
     const seq = Number(row.seq);
     const key = String(row.key);
     const atMs = Number(row.at_ms);
     const sessionId = parseSessionId(String(row.session_id ?? ""));
-    const sum = rows.rowChecksum(journal, key, sessionId, atMs, String(text));
-    if (typeof text !== "string" || sum !== checksum) {
-      return rows.damaged(`entry ${seq} of the ${journal} journal`);
+    const sum = rows.rowChecksum(String(journal), key, sessionId, atMs, String(text));
+    const named = journal === "audit" || journal === "ledger";
+    if (!named || typeof text !== "string" || sum !== checksum) {
+      return rows.damaged(`entry ${seq} of the journal`);
     }
     entries.push({ seq, journal, key, sessionId, atMs, text });
   }
@@ -264,4 +271,5 @@ const ENTRY_BY_KEY = "SELECT * FROM journal WHERE journal = ? AND key = ? AND se
 const ENTRIES_OF_SESSION = `
   SELECT * FROM journal WHERE journal = ? AND session_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
 const PAGE_OF_JOURNAL = "SELECT * FROM journal NOT INDEXED WHERE seq > ? ORDER BY seq LIMIT ?";
-const LAST_SEQ = "SELECT seq FROM sqlite_sequence WHERE name = 'journal'";
+const COUNTED_ENTRIES = "SELECT seq FROM sqlite_sequence WHERE name = 'journal'";
+const LAST_ENTRY = "SELECT max(seq) AS seq FROM journal";
