@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { parseSessionId, parseTenantId, type SessionId, type TenantId } from "../src/core/index.ts";
+import type { Result } from "../src/core/result.ts";
 import { thisHolder } from "../src/store/holder.ts";
-import type { Result } from "../src/store/result.ts";
 import { sqliteStore } from "../src/store/sqlite/store.ts";
 import type { NewSession, SessionKey, SessionStore } from "../src/store/store.ts";
 
@@ -20,6 +20,7 @@ const HOST = {
 /** The SQLite store over a directory of its own. */
 export class StoreWorld {
   readonly store: SessionStore = sqliteStore();
+  readonly holder = thisHolder("bench");
   readonly tenantId: TenantId = named(parseTenantId("bench"));
   #root = "";
 
@@ -69,15 +70,16 @@ export class BenchSession {
   }
 
   append() {
+    const afterEventId = this.#lastEventId;
     this.#lastEventId += 1;
-    const events = [{ id: this.#lastEventId, text: EVENT_TEXT }];
-    return this.#store.commit(this.key, this.#term, { events, journal: [] });
+    const change = { afterEventId, events: [EVENT_TEXT], journal: [] };
+    return this.#store.commit(this.key, this.#term, change);
   }
 
   /** A turn of ten events, two messages and one slot, ended in one commit. */
   endTurn() {
-    const firstId = this.#lastEventId + 1;
-    const events = Array.from({ length: 10 }, (_, n) => ({ id: firstId + n, text: EVENT_TEXT }));
+    const afterEventId = this.#lastEventId;
+    const events = new Array<string>(10).fill(EVENT_TEXT);
     this.#lastEventId += events.length;
     const expectedRevision = this.#revision;
     this.#revision += 1;
@@ -87,10 +89,11 @@ export class BenchSession {
       messages: [EVENT_TEXT, EVENT_TEXT],
       slots: [{ owner: "fermata.core", version: "1", payload: new Uint8Array(2_000) }],
       removedSlots: [],
-      turn: { firstId, lastId: this.#lastEventId, text: `[${EVENT_TEXT}]` },
+      turn: { firstId: afterEventId + 1, lastId: this.#lastEventId, text: `[${EVENT_TEXT}]` },
       trimThrough: Math.max(0, this.#lastEventId - 8_000),
     };
-    return this.#store.commit(this.key, this.#term, { events, journal: [], snapshot });
+    const change = { afterEventId, events, journal: [], snapshot };
+    return this.#store.commit(this.key, this.#term, change);
   }
 }
 
@@ -105,10 +108,13 @@ function newSession(sessionId: SessionId): NewSession {
       parentSessionId: null,
       sourceType: null,
       sourceId: null,
+      closed: false,
+      shared: false,
+      pendingPrompts: 0,
       updatedAtMs: Number.parseInt(sessionId.replace(/\D/g, "") || "0", 10),
     },
     epoch: "bench",
-    commit: { events: [], journal: [] },
+    commit: { afterEventId: 0, events: [], journal: [] },
   };
 }
 

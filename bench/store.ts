@@ -1,4 +1,5 @@
 import type Database from "better-sqlite3";
+import { Latencies } from "./latency.ts";
 import { type BenchSession, EVENT_TEXT, StoreWorld, value } from "./store-world.ts";
 import type { Trial } from "./trial.ts";
 
@@ -11,6 +12,7 @@ const ROWS_PER_COMMIT = 100;
 function streaming(sessionCount: number): Trial {
   const world = new StoreWorld();
   const sessions: BenchSession[] = [];
+  const latencies = new Latencies("from commit to answer, in full stream");
   let raw: Database.Database | null = null;
   let row = 0;
   return {
@@ -39,26 +41,30 @@ function streaming(sessionCount: number): Trial {
     },
     subject: {
       name: "store",
-      run: () => stream(sessions),
+      run: () => stream(sessions, latencies),
     },
+    figures: () => latencies.figures,
   };
 }
 
 /** Agents do not wait for the disk: the next wave is on its way while the last one is written. */
-async function stream(sessions: readonly BenchSession[]): Promise<number> {
+async function stream(sessions: readonly BenchSession[], latencies: Latencies): Promise<number> {
   let done = 0;
-  let before = wave(sessions);
+  let before = wave(sessions, latencies);
   for (let waves = 1; waves < WAVES; waves += 1) {
-    const next = wave(sessions);
+    const next = wave(sessions, latencies);
     done += await before;
     before = next;
   }
   return done + (await before);
 }
 
-async function wave(sessions: readonly BenchSession[]): Promise<number> {
-  const appends = sessions.flatMap((session) =>
-    Array.from({ length: PIPELINED }, () => session.append()),
+/** Of each wave one append is timed: timing all would be half of the work. */
+async function wave(sessions: readonly BenchSession[], latencies: Latencies): Promise<number> {
+  const appends = sessions.flatMap((session, index) =>
+    Array.from({ length: PIPELINED }, (_, n) =>
+      index + n === 0 ? latencies.of(() => session.append()) : session.append(),
+    ),
   );
   for (const result of await Promise.all(appends)) value(result);
   return appends.length;
@@ -67,6 +73,7 @@ async function wave(sessions: readonly BenchSession[]): Promise<number> {
 /** How long one event takes to be safe when nothing else is going on. */
 function latency(): Trial {
   const world = new StoreWorld();
+  const latencies = new Latencies("from commit to answer");
   let session: BenchSession | null = null;
   let raw: Database.Database | null = null;
   let row = 0;
@@ -93,10 +100,53 @@ function latency(): Trial {
     subject: {
       name: "store",
       async run() {
-        if (session) value(await session.append());
+        const own = session;
+        if (own) value(await latencies.of(() => own.append()));
         return 1;
       },
     },
+    figures: () => latencies.figures,
+  };
+}
+
+/** The end of a turn against the same rows in a bare transaction. */
+function turnCommit(): Trial {
+  const world = new StoreWorld();
+  const latencies = new Latencies("from commit to answer");
+  let session: BenchSession | null = null;
+  let raw: Database.Database | null = null;
+  let row = 0;
+  return {
+    group: "store",
+    name: "end of a turn",
+    async prepare() {
+      await world.open();
+      session = await world.session("s");
+      raw = world.rawDatabase();
+    },
+    async clear() {
+      raw?.close();
+      await world.close();
+    },
+    floor: {
+      name: "raw, 14 rows a commit",
+      run() {
+        const insert = raw?.prepare("INSERT INTO events VALUES (1, ?, ?)");
+        raw?.transaction(() => {
+          for (let n = 0; n < 14; n += 1) insert?.run(++row, EVENT_TEXT);
+        })();
+        return 1;
+      },
+    },
+    subject: {
+      name: "store",
+      async run() {
+        const own = session;
+        if (own) value(await latencies.of(() => own.endTurn()));
+        return 1;
+      },
+    },
+    figures: () => latencies.figures,
   };
 }
 
@@ -140,10 +190,10 @@ async function aged(world: StoreWorld, turns: number): Promise<BenchSession> {
   return session;
 }
 
-/** Opening reads the record, the slots and the newest turns; then it is given up again. */
-async function openAndLoad({ key }: BenchSession, { store }: StoreWorld): Promise<void> {
-  value(await store.readRecord(key));
-  value(await store.readSlots(key));
+/** What an activation does: open, read what came after the snapshot, and the newest turns. */
+async function openAndLoad({ key }: BenchSession, { store, holder }: StoreWorld): Promise<void> {
+  const { record } = value(await store.open(key, holder, []));
+  value(await store.readEvents(key, { after: record.snapshotEventId, limit: 1_000 }));
   value(await store.readTurns(key, { before: Number.MAX_SAFE_INTEGER, limit: 100 }));
 }
 
@@ -187,6 +237,7 @@ export const trials: readonly Trial[] = [
   streaming(1),
   streaming(16),
   streaming(256),
+  turnCommit(),
   overAges("commit of a turn", ">= 0.83", [10, 10_000], async (session) => {
     value(await session.endTurn());
   }),

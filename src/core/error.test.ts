@@ -61,6 +61,28 @@ const EXPECTED = `
   document_conflict          409 reread Session/DocumentConflict
   blob_not_found             404 never  Session/BlobNotFound
   invalid_cursor             400 never  Validation/CursorInvalid
+  agent_unknown              400 never  Agent/Unknown
+  invalid_agent_profile      400 never  Validation/AgentProfileInvalid
+  agent_command_missing      502 never  Agent/CommandMissing
+  agent_command_forbidden    502 never  Agent/CommandForbidden
+  agent_exited_early         502 later  Agent/ExitedEarly
+  agent_not_speaking         502 never  Agent/NotSpeaking
+  agent_start_timeout        504 later  Agent/StartTimeout
+  agent_protocol_version     502 never  Agent/ProtocolVersion
+  agent_auth_required        502 never  Agent/AuthRequired
+  agent_call_timeout         504 later  Agent/CallTimeout
+  agent_call_failed          502 never  Agent/CallFailed
+  agent_unsupported          501 never  Agent/Unsupported
+  agent_gone                 502 later  Agent/Gone
+  agent_busy                 503 later  Agent/Busy
+  agent_capacity             503 later  Agent/Capacity
+  agent_breaker_open         503 later  Agent/BreakerOpen
+  path_outside_workspace     403 never  Agent/PathOutsideWorkspace
+  file_unavailable           404 never  Agent/FileUnavailable
+  file_too_large             413 never  Agent/FileTooLarge
+  terminal_not_found         404 never  Agent/TerminalNotFound
+  terminal_limit_exceeded    429 later  Agent/TerminalLimit
+  terminal_failed            502 never  Agent/TerminalFailed
   insufficient_credits       402 later  Session/InsufficientCredits
   invalid_amount             400 never  Validation/AmountInvalid
   ledger_conflict            409 never  Session/LedgerConflict

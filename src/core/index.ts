@@ -15,6 +15,7 @@ export * from "./replay/compact.ts";
 export * from "./replay/fold.ts";
 export * from "./replay/join.ts";
 export * from "./replay/window.ts";
+export * from "./result.ts";
 export * from "./session/admission.ts";
 export * from "./session/command.ts";
 export { decide } from "./session/decide.ts";

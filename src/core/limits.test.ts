@@ -38,8 +38,8 @@ describe("P10: the limits of the core", () => {
     },
   );
 
-  it.each(ALL)("%s ends in its unit, or says that it is a maximum", (name) => {
-    expect(name).toMatch(/^[A-Z]+(?:_[A-Z]+)*_(?:MAX|MS|BYTES|CHARS)$/);
+  it.each(ALL)("%s ends in its unit, or says that it is a maximum or a minimum", (name) => {
+    expect(name).toMatch(/^[A-Z]+(?:_[A-Z]+)*_(?:MAX|MIN|MS|BYTES|CHARS)$/);
   });
 
   it.each(Object.entries(GIVEN))("%s is %d, as specified", (name, figure) => {

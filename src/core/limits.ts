@@ -95,8 +95,9 @@ export const COMMIT_BYTES_MAX = 64 * 1_024 * 1_024;
 /** One slot; an extension with more to say keeps it in a blob. */
 export const SLOT_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** Slots of one session, those of absent owners included. */
+/** Slots of one session, those of absent owners included, and all of them together. */
 export const SLOTS_MAX = 1_024;
+export const SLOTS_BYTES_MAX = 64 * 1_024 * 1_024;
 
 /** One attachment, skill or persona body. */
 export const BLOB_BYTES_MAX = 32 * 1_024 * 1_024;
@@ -107,14 +108,171 @@ export const DOCUMENT_BYTES_MAX = 1_024 * 1_024;
 /** Rows of one page of anything; a reader comes back for more. */
 export const PAGE_ROWS_MAX = 1_000;
 
+/** Bytes of one page; a page that passes this by its first row has that row only. */
+export const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** What a row weighs beside its text: without this, a million empty events weigh nothing. */
+export const STORE_ROW_BYTES = 64;
+
+/** Texts of a session's record; a path may be this long on the systems we know. */
+export const RECORD_TEXT_CHARS_MAX = 4_096;
+
 /** Names of slots, documents and journal entries: they are keys, not texts. */
 export const STORE_NAME_CHARS_MAX = 512;
 
 /** Databases that one thread keeps open; more tenants than that take turns. */
 export const TENANT_DATABASES_OPEN_MAX = 128;
 
+/** Statements that a database keeps prepared: all of ours, and the filters of some lists. */
+export const STATEMENTS_PREPARED_MAX = 256;
+
 /** Session rows that the writing thread knows by heart, for each tenant. */
 export const SESSION_ROWS_CACHED_MAX = 4_096;
 
 /** Calls that may wait for the store's thread; beyond this the store says that it is busy. */
 export const STORE_CALLS_WAITING_MAX = 100_000;
+
+/** And what they may weigh together; it is also what one transaction can come to. */
+export const STORE_BYTES_WAITING_MAX = 256 * 1_024 * 1_024;
+
+/** Events of one session that were appended together share a row, up to this size. */
+export const EVENT_RUN_CHARS_MAX = 64 * 1_024;
+
+/** Shorter values than this are words and not keys; hiding them would make texts unreadable. */
+export const SECRET_CHARS_MIN = 8;
+
+/** A chain of certificates with its key fits; what is larger is a file and no secret. */
+export const SECRET_CHARS_MAX = 64 * 1_024;
+
+/** Secrets known at a time: a text is compared with all of them. */
+export const SECRETS_KNOWN_MAX = 1_024;
+
+/** Places that a refusal for a secret names: whoever mends these looks again anyway. */
+export const LEAK_PATHS_MAX = 16;
+export const LEAK_PATH_CHARS_MAX = 256;
+
+/** One line of an agent; the official SDK's own limit for a message. */
+export const AGENT_LINE_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** How deep values in one message may be nested; nothing real comes near it. */
+export const RPC_NESTING_MAX = 1_000;
+
+/** The end of what an agent wrote to its error output, kept for when it fails. */
+export const AGENT_STDERR_BYTES_MAX = 64 * 1_024;
+
+/** How much of an agent's last words a person is shown. */
+export const AGENT_SAID_CHARS_MAX = 2_048;
+
+/** From the spawn to the answer to `initialize`; a profile may allow more. */
+export const AGENT_START_MS_MAX = 10_000;
+
+/** Control calls; a restore replays a history and gets more. A prompt takes as long as it takes. */
+export const AGENT_CALL_MS_MAX = 10_000;
+export const AGENT_RESTORE_MS_MAX = 60_000;
+
+/** How long an agent has to end by itself after its input ended, and after it was asked to. */
+export const AGENT_END_MS_MAX = 1_500;
+export const AGENT_TERMINATE_MS_MAX = 1_500;
+
+/** Calls to one agent that have no answer yet, and its own calls that have none from us. */
+export const AGENT_CALLS_OPEN_MAX = 1_024;
+export const AGENT_REQUESTS_OPEN_MAX = 256;
+
+/** Bytes that wait for an agent to read them. */
+export const AGENT_OUTBOX_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** Updates held for a session that is still being made, and how many such sessions. */
+export const AGENT_UPDATES_HELD_MAX = 32;
+export const AGENT_SESSIONS_HELD_MAX = 64;
+
+/** Tool calls whose fields are remembered for an ask that names its call and says no more. */
+export const AGENT_TOOL_CALLS_KNOWN_MAX = 256;
+
+/** How much of an earlier conversation a fresh agent is told: most models have room for it. */
+export const AGENT_SEED_CHARS_MAX = 60_000;
+export const AGENT_SEED_MESSAGES_MAX = 200;
+
+/** Agent profiles of one configuration, and the arguments and variables of each. */
+export const AGENT_PROFILES_MAX = 256;
+export const AGENT_ARGS_MAX = 256;
+export const AGENT_VARIABLES_MAX = 256;
+
+/** One text of a profile: a path, an argument, a value. */
+export const AGENT_PROFILE_TEXT_CHARS_MAX = 4_096;
+
+/** The longest wait that a profile may ask for, and the most sessions in one process. */
+export const AGENT_PROFILE_MS_MAX = 24 * 60 * 60 * 1_000;
+export const AGENT_SESSIONS_PER_PROCESS_MAX = 1_024;
+
+/** A command line given in place of a profile. */
+export const AGENT_COMMAND_LINE_CHARS_MAX = 16_384;
+
+/** A mark is a few hundred bytes; what is larger is none. */
+export const AGENT_MARK_BYTES_MAX = 4_096;
+
+/** How long killed processes have to disappear, and how long we wait between two looks. */
+export const AGENT_SWEEP_MS_MAX = 5_000;
+export const AGENT_SWEEP_PAUSE_MS = 20;
+
+/** Processes looked at in one go: others have their turn in between. */
+export const AGENT_SWEEP_BATCH_MAX = 64;
+
+/** How long a process may need to become the agent, when its server died while starting it. */
+export const AGENT_SPAWN_MS_MAX = 1_000;
+
+/** How long the last words of an agent that has exited may take to come through its pipe. */
+export const AGENT_LAST_WORDS_MS_MAX = 250;
+
+/** Failed starts of one agent in a row before nobody waits for the next one any more. */
+export const AGENT_FAILURES_MAX = 4;
+export const AGENT_BACKOFF_MS_MIN = 250;
+export const AGENT_BACKOFF_MS_MAX = 60_000;
+
+/** Agents and places whose failures are remembered; the oldest are forgiven first. */
+export const AGENT_BREAKERS_MAX = 1_024;
+
+/** An agent that dies sooner than this after its start has failed to start, so to speak. */
+export const AGENT_STEADY_MS_MIN = 5_000;
+
+/** Agent processes of one server, however small; 0.1 to 0.5 GiB each is what they take. */
+export const AGENT_PROCESSES_MAX = 64;
+
+/** How often the memory of agents is looked at. */
+export const AGENT_MEMORY_LOOK_MS = 5_000;
+
+/** A file that an agent reads through us; the wire's figure. */
+export const FILE_READ_BYTES_MAX = 100 * 1_024 * 1_024;
+
+/** What of it is answered at once, as JSON: one line of ACP, less a mebibyte for the envelope. */
+export const FILE_ANSWER_BYTES_MAX = AGENT_LINE_BYTES_MAX - 1_024 * 1_024;
+
+/** A file that an agent writes through us: more cannot arrive in one line of its. */
+export const FILE_WRITE_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Files are read in pieces of this size, so that the first lines of a long one cost little. */
+export const FILE_CHUNK_BYTES = 256 * 1_024;
+
+/** Linux's PATH_MAX, less its final NUL; the systems we know take no longer path. */
+export const FILE_PATH_BYTES_MAX = 4_095;
+
+/** Links that one path may lead through; Linux's own figure. */
+export const FILE_LINKS_MAX = 40;
+
+/** Terminals of one session that were not released, the ended ones included. */
+export const TERMINALS_OPEN_MAX = 32;
+
+/** The end of a terminal's output that is kept; an agent may ask for less. */
+export const TERMINAL_OUTPUT_BYTES_MAX = 1_024 * 1_024;
+
+/** A command, its arguments and its variables together: Linux's figure for one argument. */
+export const TERMINAL_COMMAND_BYTES_MAX = 128 * 1_024;
+
+/** How long a command has after SIGTERM, and how long we wait for the system after SIGKILL. */
+export const TERMINAL_TERMINATE_MS_MAX = 1_500;
+export const TERMINAL_KILL_MS_MAX = 1_500;
+
+/** How often a process group is asked whether it is gone: the system does not tell by itself. */
+export const TERMINAL_POLL_MS = 10;
+
+/** How long the output of an ended command is waited for, if a child of it keeps it open. */
+export const TERMINAL_DRAIN_MS_MAX = 250;

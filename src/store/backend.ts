@@ -1,6 +1,6 @@
 import type { TenantId } from "../core/id.ts";
+import type { Result } from "../core/result.ts";
 import type { Holder } from "./holder.ts";
-import type { Result } from "./result.ts";
 import type * as S from "./store.ts";
 
 /**
@@ -18,34 +18,39 @@ export interface Backend {
   explain(thrown: unknown): Result<never>;
 
   create(key: S.SessionKey, session: S.NewSession): Promise<Result<S.Owned>>;
-  acquire(
-    key: S.SessionKey,
-    holder: Holder,
-    audit: readonly S.JournalEntry[],
-  ): Promise<Result<S.Opened>>;
+  acquire(key: S.SessionKey, claim: Claim): Promise<Result<S.Opened>>;
   commit(key: S.SessionKey, term: number, commit: S.Commit): Promise<Result<S.Committed>>;
   release(key: S.SessionKey, term: number): Promise<Result<void>>;
-  remove(key: S.SessionKey, audit: readonly S.JournalEntry[]): Promise<Result<void>>;
+  cutLog(key: S.SessionKey, term: number, cut: S.LogCut): Promise<Result<void>>;
+  remove(key: S.SessionKey, claim: Claim): Promise<Result<void>>;
 
   readRecord(key: S.SessionKey): Promise<Result<S.StoredRecord>>;
   readManifest(key: S.SessionKey): Promise<Result<S.Opened["manifest"]>>;
   readEvents(key: S.SessionKey, range: S.Range): Promise<Result<S.EventPage>>;
-  readTurns(key: S.SessionKey, range: S.BackwardRange): Promise<Result<readonly S.FoldedTurn[]>>;
-  readMessages(key: S.SessionKey, range: S.Range): Promise<Result<readonly S.StoredText[]>>;
-  readSlots(key: S.SessionKey): Promise<Result<readonly S.Slot[]>>;
+  readTurns(key: S.SessionKey, range: S.BackwardRange): Promise<Result<S.Page<S.FoldedTurn>>>;
+  readMessages(key: S.SessionKey, range: S.Range): Promise<Result<S.Page<S.StoredText>>>;
+  readSlots(key: S.SessionKey): Promise<Result<S.SlotSet>>;
 
   list(tenantId: TenantId, filter: S.ListFilter, page: ListRange): Promise<Result<ListRows>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
 
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]): Promise<Result<void>>;
-  readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<readonly S.JournalRow[]>>;
+  readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<S.Page<S.JournalRow>>>;
 
-  readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<DocumentRows>>;
+  readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<S.Page<DocumentRow>>>;
   /** Answers with the version that was written. */
   writeDocument(tenantId: TenantId, write: DocumentText): Promise<Result<number>>;
 
   writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array): Promise<Result<void>>;
   readBlob(tenantId: TenantId, hash: string): Promise<Result<Uint8Array | null>>;
+}
+
+/** Who wants a session, and what the audit is to say of it. */
+export interface Claim {
+  readonly holder: Holder;
+  readonly audit: readonly S.JournalEntry[];
+  /** A person has decided that its present holder is gone. */
+  readonly seizes: boolean;
 }
 
 /** A place in a list that is ordered by activity, newest first, and then by id. */
@@ -81,9 +86,9 @@ export interface DocumentText {
   readonly text: string | null;
 }
 
-export type DocumentRows = readonly {
+export interface DocumentRow {
   readonly kind: string;
   readonly key: string;
   readonly version: number;
   readonly text: string;
-}[];
+}

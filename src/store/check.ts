@@ -1,9 +1,15 @@
 import { parseTenantId, type TenantId } from "../core/id.ts";
-import { PAGE_ROWS_MAX, SLOT_BYTES_MAX, SLOTS_MAX, STORE_NAME_CHARS_MAX } from "../core/limits.ts";
+import {
+  PAGE_ROWS_MAX,
+  SLOT_BYTES_MAX,
+  SLOTS_BYTES_MAX,
+  SLOTS_MAX,
+  STORE_ROW_BYTES,
+} from "../core/limits.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Holder } from "./holder.ts";
 import { checkManifest, type Manifest } from "./manifest.ts";
-import { filterFault, holderFault, isId, isText, recordFault } from "./record.ts";
-import { DONE, fail, type Result } from "./result.ts";
+import { filterFault, holderFault, isId, isName, isText, recordFault } from "./record.ts";
 import type * as S from "./store.ts";
 import type { Commit, JournalEntry, SessionKey, Slot, Snapshot, StoreContract } from "./store.ts";
 
@@ -25,16 +31,24 @@ export function checkTenant(tenantId: TenantId): Result<void> {
   return valid ? DONE : invalid("tenantId", "it is not a valid id");
 }
 
-/** What can be said of a commit by itself: its size, its texts, its names and its manifest. */
+/** What can be said of a commit by itself; the answer is its weight in bytes. */
 export function checkCommit(
   key: SessionKey,
   commit: Commit,
   contract: StoreContract,
-): Result<void> {
+): Result<number> {
   const bytes = commitBytes(commit);
   const limit = contract.capabilities.snapshotBytesLimit;
   if (bytes > limit) return fail("snapshot_too_large", { bytes, limit });
-  if (!texts(commit).every((text) => text.isWellFormed())) {
+  const fits = checkContent(key, commit, contract);
+  return fits.ok ? ok(bytes) : fits;
+}
+
+function checkContent(key: SessionKey, commit: Commit, contract: StoreContract): Result<void> {
+  if (!isPlace(commit.afterEventId)) return invalid("afterEventId", "it is not an event id");
+  const { turn, messages = [] } = commit.snapshot ?? {};
+  const texts = [commit.events, messages, turn === undefined ? [] : [turn.text]];
+  if (!texts.every((each) => each.every((text) => text.isWellFormed()))) {
     return invalid("text", "it has surrogates that no encoding can carry");
   }
   const fault = commit.record === undefined ? null : recordFault(commit.record);
@@ -77,7 +91,8 @@ export interface Position {
   readonly lastEventId: number;
   readonly snapshotEventId: number;
   readonly revision: number;
-  readonly slotOwners: ReadonlySet<string>;
+  /** How many bytes each owner's slot has. */
+  readonly slotBytes: ReadonlyMap<string, number>;
   readonly manifest: Manifest;
 }
 
@@ -85,13 +100,13 @@ export interface Position {
 const FIXED_FIELDS = ["mode", "projectRoot", "createdAt"] as const;
 
 /** Whether a commit continues what is there. Asked in the same step in which it is written. */
-export function checkPosition({ events, snapshot }: Commit, at: Position): Result<void> {
-  for (const [index, { id }] of events.entries()) {
-    const expected = at.lastEventId + index + 1;
-    if (id !== expected) return fail("event_gap", { id, expected });
+export function checkPosition(commit: Commit, at: Position): Result<void> {
+  const { afterEventId, events, snapshot } = commit;
+  if (afterEventId !== at.lastEventId) {
+    return fail("event_gap", { id: afterEventId + 1, expected: at.lastEventId + 1 });
   }
   if (snapshot === undefined) return DONE;
-  const { expectedRevision, slots, removedSlots, turn } = snapshot;
+  const { expectedRevision, turn } = snapshot;
   if (expectedRevision !== at.revision) {
     return fail("stale_revision", { revision: at.revision, expected: expectedRevision });
   }
@@ -100,9 +115,23 @@ export function checkPosition({ events, snapshot }: Commit, at: Position): Resul
   if (turn !== undefined && !isTurnOf(turn, at.snapshotEventId, at.lastEventId + events.length)) {
     return invalid("turn", "it does not end after the last snapshot and within the log");
   }
-  const owners = new Set([...at.slotOwners, ...slots.map(({ owner }) => owner)]);
-  for (const owner of removedSlots) owners.delete(owner);
-  return owners.size <= SLOTS_MAX ? DONE : invalid("slots", `there are more than ${SLOTS_MAX}`);
+  return checkSlotSum(snapshot, at.slotBytes);
+}
+
+/** All slots are read whenever a session is opened, so all of them together are bounded. */
+function checkSlotSum({ slots, removedSlots }: Snapshot, before: Position["slotBytes"]) {
+  const after = new Map(before);
+  for (const { owner, payload } of slots) after.set(owner, payload.byteLength);
+  for (const owner of removedSlots) after.delete(owner);
+  if (after.size > SLOTS_MAX) return invalid("slots", `there are more than ${SLOTS_MAX}`);
+  const bytes = [...after.values()].reduce((sum, one) => sum + one, 0);
+  return checkBytes(bytes, SLOTS_BYTES_MAX);
+}
+
+/** A cut stays within the log, and keeps what the next opening needs. */
+export function checkCut({ lastEventId }: S.LogCut, at: Omit<Position, "slotBytes">): Result<void> {
+  const within = at.snapshotEventId <= lastEventId && lastEventId <= at.lastEventId;
+  return within ? DONE : invalid("lastEventId", "it is not between the last snapshot and the end");
 }
 
 /** Turns end one after the other, each in a snapshot of its own, so no two end at one event. */
@@ -142,15 +171,18 @@ export function checkJournal(entries: readonly JournalEntry[]): Result<void> {
 export function checkEntries(
   journal: readonly JournalEntry[],
   { capabilities }: StoreContract,
-): Result<void> {
+): Result<number> {
   const fits = checkJournal(journal);
-  return fits.ok
-    ? checkBytes(commitBytes({ events: [], journal }), capabilities.snapshotBytesLimit)
-    : fits;
+  if (!fits.ok) return fits;
+  const bytes = commitBytes({ afterEventId: 0, events: [], journal });
+  return weighed(bytes, capabilities.snapshotBytesLimit);
 }
 
-function isName(text: unknown): boolean {
-  return isText(text) && text !== "" && text.length <= STORE_NAME_CHARS_MAX;
+export function checkQuery({ journal, sessionId, key, after }: S.JournalQuery): Result<void> {
+  if (!JOURNALS.includes(journal)) return invalid("journal", "there is no such journal");
+  if (key !== undefined && !isName(key)) return invalid("key", "it must be a short name");
+  if (sessionId !== undefined && !isId(sessionId)) return invalid("sessionId", "it is no id");
+  return checkPlace(after);
 }
 
 export function checkNames(names: Readonly<Record<string, unknown>>): Result<void> {
@@ -176,6 +208,12 @@ export function checkBytes(bytes: number, limit: number): Result<void> {
   return bytes <= limit ? DONE : fail("snapshot_too_large", { bytes, limit });
 }
 
+/** The same, with the answer that it weighs so much. */
+export function weighed(bytes: number, limit: number): Result<number> {
+  const fits = checkBytes(bytes, limit);
+  return fits.ok ? ok(bytes) : fits;
+}
+
 export function invalid(path: string, reason: string): Result<never> {
   return fail("invalid_store_input", { path, reason });
 }
@@ -185,16 +223,29 @@ export function pageRows(limit: number): number {
   return Number.isSafeInteger(limit) && limit > 0 ? Math.min(limit, PAGE_ROWS_MAX) : PAGE_ROWS_MAX;
 }
 
-/** What a commit weighs, as it will be stored. */
-export function commitBytes(commit: Commit): number {
-  const slots = commit.snapshot?.slots ?? [];
-  const text = texts(commit).reduce((total, one) => total + Buffer.byteLength(one), 0);
-  const records = [commit.record, commit.snapshot?.manifest].filter((one) => one !== undefined);
-  const bytes = records.reduce((total, one) => total + JSON.stringify(one).length, text);
-  return slots.reduce((total, { payload }) => total + payload.byteLength, bytes);
+/** What a commit weighs, as it will be stored. Asked of every chunk: so it makes no lists. */
+export function commitBytes({ events, record, snapshot, journal }: Commit): number {
+  let bytes = textBytes(events);
+  for (const { key, text } of journal) bytes += rowBytes(text) + key.length;
+  if (record !== undefined) bytes += Buffer.byteLength(JSON.stringify(record));
+  return snapshot === undefined ? bytes : bytes + snapshotBytes(snapshot);
 }
 
-function texts({ events, snapshot, journal }: Commit): readonly string[] {
-  const rows = [...events, ...journal, ...(snapshot?.turn ? [snapshot.turn] : [])];
-  return [...rows.map(({ text }) => text), ...(snapshot?.messages ?? [])];
+function snapshotBytes({ manifest, messages, slots, removedSlots, turn }: Snapshot): number {
+  let bytes = Buffer.byteLength(JSON.stringify(manifest));
+  bytes += textBytes(messages) + textBytes(removedSlots);
+  for (const { owner, version, payload } of slots) {
+    bytes += rowBytes(owner) + version.length + payload.byteLength;
+  }
+  return turn === undefined ? bytes : bytes + rowBytes(turn.text);
+}
+
+function textBytes(texts: readonly string[]): number {
+  let bytes = 0;
+  for (const text of texts) bytes += rowBytes(text);
+  return bytes;
+}
+
+function rowBytes(text: string): number {
+  return Buffer.byteLength(text) + STORE_ROW_BYTES;
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../core/json.ts";
 import { isObject } from "../core/json.ts";
-import { fail, ok, type Result } from "./result.ts";
+import { fail, ok, type Result } from "../core/result.ts";
 
 /** Every store can be switched off, and exactly one is the active one. */
 export interface StoreConfig {

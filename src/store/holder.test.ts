@@ -2,7 +2,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { describeHolder, type Holder, isGone, isThisProcess, thisHolder } from "./holder.ts";
+import {
+  describeHolder,
+  type Holder,
+  isGone,
+  isThisProcess,
+  mayTake,
+  readHolder,
+  thisHolder,
+} from "./holder.ts";
 
 describe("P5: the holder of a session", () => {
   it("is not gone while its process lives", () => {
@@ -39,6 +47,33 @@ describe("P5: the holder of a session", () => {
 
   it("on another machine is never said to be gone", () => {
     expect(isGone({ ...thisHolder("me"), host: "elsewhere", startedAt: "1" })).toBe(false);
+  });
+
+  it("keeps what it holds from everybody but itself", () => {
+    const me = thisHolder("me");
+    const far = { ...me, host: "elsewhere" };
+    expect(mayTake(me, { ...me })).toBe(true);
+    expect(mayTake(far, { ...far })).toBe(true);
+    for (const field of ["host", "bootId", "startedAt", "label"] as const) {
+      expect(mayTake(me, { ...me, [field]: "another" })).toBe(false);
+      expect(mayTake(far, { ...far, [field]: "another" })).toBe(false);
+    }
+    expect(mayTake(me, { ...me, pid: me.pid + 1 })).toBe(false);
+    expect(mayTake(far, me)).toBe(false);
+  });
+
+  it("keeps nothing that it has given up, or once it is gone", () => {
+    const me = thisHolder("me");
+    expect(mayTake(null, me)).toBe(true);
+    expect(mayTake({ ...me, startedAt: "1" }, thisHolder("other"))).toBe(true);
+  });
+
+  it("is read as it was written, and what was not written by us is nobody", () => {
+    const me = thisHolder("me");
+    expect(readHolder(JSON.stringify(me))).toEqual(me);
+    for (const text of ["", "null", "[]", "{}", JSON.stringify({ ...me, pid: "1" })]) {
+      expect(readHolder(text)).toBeNull();
+    }
   });
 
   it("is named so that a person can find it", () => {

@@ -1,13 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fail, type Result } from "./result.ts";
+import { isObject } from "../core/json.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { caseSafe } from "./case-safe.ts";
+import { checkKey, invalid } from "./check.ts";
 import type { SessionKey } from "./store.ts";
 
 /**
  * Which store has which session: one tiny file for each, outside all stores. A store finds only
  * its own sessions, so without this a session of another store would look as if it never was,
  * and whoever resumes it could not be told which store to activate.
+ *
+ * It is a hint that can be made again from the stores' own lists, so nothing here is flushed to
+ * the disk: what a power cut takes away is a better sentence, and no session.
  */
 export class SessionLocator {
   readonly #root: string;
@@ -17,41 +23,68 @@ export class SessionLocator {
   }
 
   /** Whole or not at all: a name that appears has its content. */
-  async note(key: SessionKey, storeId: string): Promise<void> {
-    const file = this.#file(key);
-    const draft = `${file}.${randomUUID()}`;
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(draft, storeId, { mode: 0o600 });
-    await rename(draft, file);
+  note(key: SessionKey, storeId: string): Promise<Result<void>> {
+    return this.#at(key, async (file) => {
+      // No id has a plus, so a draft that a crash leaves behind is taken for no session.
+      const draft = `${file}+draft-${randomUUID()}`;
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      try {
+        await writeFile(draft, storeId, { mode: 0o600 });
+        await rename(draft, file);
+      } catch (thrown) {
+        await rm(draft, { force: true });
+        throw thrown;
+      }
+      return DONE;
+    });
   }
 
-  async forget(key: SessionKey): Promise<void> {
-    await rm(this.#file(key), { force: true });
+  forget(key: SessionKey): Promise<Result<void>> {
+    return this.#at(key, async (file) => {
+      await rm(file, { force: true });
+      return DONE;
+    });
   }
 
-  async find(key: SessionKey): Promise<string | null> {
-    try {
-      return await readFile(this.#file(key), "utf8");
-    } catch {
-      return null;
-    }
+  /** Null if nobody has noted it. A file that lost its content in a power cut says nothing. */
+  find(key: SessionKey): Promise<Result<string | null>> {
+    return this.#at(key, async (file) => {
+      try {
+        return ok((await readFile(file, "utf8")) || null);
+      } catch (thrown) {
+        if (isMissing(thrown)) return ok(null);
+        throw thrown;
+      }
+    });
   }
 
   /** Why the active store does not have this session: unknown, or another store's. */
   async explainMissing(key: SessionKey, active: string): Promise<Result<never>> {
-    const stored = await this.find(key);
+    const found = await this.find(key);
+    if (!found.ok) return found;
+    const stored = found.value;
     if (stored === null || stored === active) {
       return fail("session_not_found", { sessionId: key.sessionId });
     }
     return fail("resume_mismatch", { stored, active });
   }
 
-  #file({ tenantId, sessionId }: SessionKey): string {
-    return join(this.#root, caseSafe(tenantId), caseSafe(sessionId));
+  /** Ids become paths here, so what is not an id goes no further. */
+  async #at<Value>(
+    key: SessionKey,
+    act: (file: string) => Promise<Result<Value>>,
+  ): Promise<Result<Value>> {
+    const fits = isObject(key) ? checkKey(key) : invalid("key", "it names no session");
+    if (!fits.ok) return fits;
+    try {
+      return await act(join(this.#root, caseSafe(key.tenantId), caseSafe(key.sessionId)));
+    } catch (thrown) {
+      const reason = thrown instanceof Error ? thrown.message : String(thrown);
+      return fail("store_unavailable", { reason: `its index of sessions: ${reason}` });
+    }
   }
 }
 
-/** Ids that differ only by case stay apart on disks that do not see it. */
-export function caseSafe(id: string): string {
-  return id.replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`);
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
 }

@@ -1,8 +1,8 @@
 import type { SessionId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
-import { isText } from "./record.ts";
-import { fail, ok, type Result } from "./result.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import { isName, isShortText } from "./record.ts";
 
 /**
  * The slim record that alone is enough to continue a conversation, safe to show to a reviewer: no
@@ -51,7 +51,7 @@ function faultOf(manifest: Manifest): string | null {
   if (typeof sessionId !== "string" || sessionId === "") return "sessionId";
   if (typeof storeId !== "string" || storeId.trim() === "") return "storeId";
   if (!MODES.includes(mode)) return "mode";
-  if (!isText(projectRoot) || !projectRoot.startsWith("/")) return "projectRoot";
+  if (!isShortText(projectRoot) || !projectRoot.startsWith("/")) return "projectRoot";
   if (smState !== undefined && !isStateRef(smState)) return "smState";
   if (!Number.isSafeInteger(createdAt)) return "createdAt";
   return Number.isSafeInteger(updatedAt) ? null : "updatedAt";
@@ -60,5 +60,5 @@ function faultOf(manifest: Manifest): string | null {
 function isStateRef(value: unknown): boolean {
   if (!isObject(value) || Object.keys(value).length !== 2) return false;
   const { smExtId, stateSlotRef } = value;
-  return isText(smExtId) && isText(stateSlotRef) && smExtId !== "";
+  return isName(smExtId) && isName(stateSlotRef);
 }

@@ -1,5 +1,6 @@
+import { DOCUMENT_BYTES_MAX } from "../core/limits.ts";
+import { ok, type Result } from "../core/result.ts";
 import { invalid } from "./check.ts";
-import { ok, type Result } from "./result.ts";
 
 /**
  * Writes a value as JSON only if reading it back gives the same value. What does not survive
@@ -7,7 +8,7 @@ import { ok, type Result } from "./result.ts";
  * with its path, and not found missing on the day it is needed.
  */
 export function encodePlain(value: unknown): Result<string> {
-  const fault = faultOf(value, "value", []);
+  const fault = faultOf(value, "value", { above: [], budget: { values: DOCUMENT_BYTES_MAX } });
   return fault === null ? ok(JSON.stringify(value)) : invalid(fault.path, fault.reason);
 }
 
@@ -18,7 +19,19 @@ interface Fault {
 
 const DEPTH_MAX = 128;
 
-function faultOf(value: unknown, path: string, above: readonly unknown[]): Fault | null {
+/**
+ * Where a walk through a value stands. Each value is at least a byte of JSON, so their number is
+ * bounded like the bytes: a small value that holds one thing many times over, and so on down,
+ * would else be walked through for ever.
+ */
+interface Walk {
+  readonly above: readonly unknown[];
+  readonly budget: { values: number };
+}
+
+function faultOf(value: unknown, path: string, { above, budget }: Walk): Fault | null {
+  budget.values -= 1;
+  if (budget.values < 0) return { path, reason: "it has too many values" };
   if (value === null || typeof value === "boolean") return null;
   if (typeof value === "string") return value.isWellFormed() ? null : half(path);
   if (typeof value === "number")
@@ -26,10 +39,10 @@ function faultOf(value: unknown, path: string, above: readonly unknown[]): Fault
   if (typeof value !== "object") return { path, reason: `a ${typeof value} cannot be stored` };
   if (above.includes(value)) return { path, reason: "it contains itself" };
   if (above.length >= DEPTH_MAX) return { path, reason: "it is nested too deeply" };
-  return faultInside(value, path, [...above, value]);
+  return faultInside(value, path, { above: [...above, value], budget });
 }
 
-function faultInside(value: object, path: string, above: readonly unknown[]): Fault | null {
+function faultInside(value: object, path: string, walk: Walk): Fault | null {
   const isPlain =
     Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value));
   if (!isPlain || hasMore(value)) {
@@ -37,7 +50,7 @@ function faultInside(value: object, path: string, above: readonly unknown[]): Fa
   }
   for (const [key, inner] of Object.entries(value)) {
     if (!key.isWellFormed()) return half(path);
-    const fault = faultOf(inner, `${path}.${key}`, above);
+    const fault = faultOf(inner, `${path}.${key}`, walk);
     if (fault !== null) return fault;
   }
   return null;

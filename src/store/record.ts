@@ -1,5 +1,6 @@
 import { parseSessionId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
+import { RECORD_TEXT_CHARS_MAX, STORE_NAME_CHARS_MAX } from "../core/limits.ts";
 import { SESSION_STATES } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 import type { ListFilter, SessionRecord } from "./store.ts";
@@ -12,10 +13,26 @@ type Rules<Shape> = Readonly<Record<keyof Shape, Rule>>;
 export const isText = (value: unknown): value is string =>
   typeof value === "string" && value.isWellFormed();
 
+/** Keys, not texts. */
+export const isName = (value: unknown): value is string =>
+  isText(value) && value !== "" && value.length <= STORE_NAME_CHARS_MAX;
+
+export const isShortText = (value: unknown): value is string =>
+  isText(value) && value.length <= RECORD_TEXT_CHARS_MAX;
+
+const isBoolean: Rule = (value) => typeof value === "boolean";
+
+const isCount: Rule = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+
 export const isId = (value: unknown): boolean =>
   typeof value === "string" && parseSessionId(value) !== null;
 
 const isState: Rule = (value) => SESSION_STATES.some((state) => state === value);
+
+function isSetOfStates(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length > SESSION_STATES.length) return false;
+  return value.every(isState);
+}
 
 const orNull =
   (rule: Rule): Rule =>
@@ -23,30 +40,38 @@ const orNull =
     value === null || rule(value);
 
 const RECORD: Rules<SessionRecord> = {
-  workspaceCwd: isText,
+  workspaceCwd: isShortText,
   status: isState,
-  displayName: orNull(isText),
+  displayName: orNull(isShortText),
   parentSessionId: orNull(isId),
-  sourceType: orNull(isText),
-  sourceId: orNull(isText),
+  sourceType: orNull(isShortText),
+  sourceId: orNull(isShortText),
+  closed: isBoolean,
+  shared: isBoolean,
+  pendingPrompts: isCount,
   updatedAtMs: Number.isSafeInteger,
 };
 
 const HOLDER: Rules<Holder> = {
-  host: isText,
-  bootId: isText,
+  host: isShortText,
+  bootId: isShortText,
   pid: Number.isSafeInteger,
-  startedAt: isText,
-  label: isText,
+  startedAt: isShortText,
+  label: isShortText,
 };
 
 const FILTER: Rules<ListFilter> = {
-  workspaceCwd: isText,
-  statuses: (value) => Array.isArray(value) && value.every(isState),
+  workspaceCwd: isShortText,
+  statuses: isSetOfStates,
   parentSessionId: isId,
-  sourceType: isText,
-  sourceId: isText,
-  text: isText,
+  sourceType: isShortText,
+  sourceId: isShortText,
+  closed: isBoolean,
+  shared: isBoolean,
+  hasPendingPrompts: isBoolean,
+  updatedFromMs: Number.isSafeInteger,
+  updatedBeforeMs: Number.isSafeInteger,
+  text: isShortText,
 };
 
 /** The first field that is missing, unknown or not of its kind; null if there is none. */

@@ -6,42 +6,101 @@ import type { SessionStore } from "./store.ts";
 
 const none = () => expect.unreachable("nothing should be warned of");
 
+/** A store like any other, under a name of its own. */
+function storeCalled(storeId: string, change: Partial<SessionStore> = {}): SessionStore {
+  const store = memoryStore();
+  return Object.assign(store, { contract: { ...store.contract, storeId } }, change);
+}
+
+const on = { active: true };
+
 describe("of the stores that are loaded", () => {
   it("the one that is active becomes the session store", async () => {
-    const [first, second] = [memoryStore(), memoryStore()];
+    const [first, second] = [storeCalled("first"), storeCalled("second")];
     const candidates = [
       { store: first, config: {} },
-      { store: second, config: { active: true } },
+      { store: second, config: on },
     ];
     const chosen = await activateStore(candidates, HOST, none);
     expect(chosen).toEqual({ ok: true, value: second });
   });
 
   it("exactly one must be active, and those that are switched off do not count", async () => {
-    const active = () => ({ store: memoryStore(), config: { active: true } });
-    const off = { store: memoryStore(), config: { active: true, enabled: false } };
+    const active = (name: string) => ({ store: storeCalled(name), config: on });
+    const off = { store: storeCalled("a"), config: { active: true, enabled: false } };
     const refusal = (names: string) => ({
       ok: false,
       refusal: { code: "store_cardinality", details: { active: names } },
     });
     expect(await activateStore([], HOST, none)).toEqual(refusal("none"));
     expect(await activateStore([off], HOST, none)).toEqual(refusal("none"));
-    const two = await activateStore([active(), active()], HOST, none);
-    expect(two).toEqual(refusal("memory, memory"));
-    expect(await activateStore([active(), off], HOST, none)).toMatchObject({ ok: true });
+    const two = await activateStore([active("a"), active("b")], HOST, none);
+    expect(two).toEqual(refusal("a, b"));
+    expect(await activateStore([active("a"), off], HOST, none)).toMatchObject({ ok: true });
+  });
+
+  it("no two may have one name, or a manifest would not say who wrote it", async () => {
+    const [first, second] = [storeCalled("same"), storeCalled("same")];
+    const candidates = [
+      { store: first, config: {} },
+      { store: second, config: on },
+    ];
+    expect(await activateStore(candidates, HOST, none)).toEqual({
+      ok: false,
+      refusal: {
+        code: "invalid_store_config",
+        details: { path: "storeId", reason: 'two loaded stores are called "same"' },
+      },
+    });
+    expect(await second.tenants()).toMatchObject({ refusal: { code: "store_unavailable" } });
   });
 
   it("an inactive one that fails is mentioned, the active one ends the start", async () => {
-    const broken = { store: memoryStore(), config: { surprise: 1 } };
-    const good = { store: memoryStore(), config: { active: true } };
+    const broken = { store: storeCalled("broken"), config: { surprise: 1 } };
+    const good = { store: storeCalled("good"), config: on };
     const warned: string[] = [];
     const warn = (storeId: string) => warned.push(storeId);
     expect(await activateStore([broken, good], HOST, warn)).toMatchObject({ ok: true });
-    expect(warned).toEqual(["memory"]);
-    const other: SessionStore = memoryStore();
-    const bad = { store: memoryStore(), config: { active: true, surprise: 1 } };
+    expect(warned).toEqual(["broken"]);
+    const other = storeCalled("other");
+    const bad = { store: storeCalled("bad"), config: { active: true, surprise: 1 } };
     const failed = await activateStore([{ store: other, config: {} }, bad], HOST, none);
     expect(failed).toMatchObject({ refusal: { code: "invalid_store_config" } });
     expect(await other.tenants()).toMatchObject({ refusal: { code: "store_unavailable" } });
+  });
+});
+
+describe("a store that throws, against its promise,", () => {
+  const throws = () => {
+    throw new Error("as it likes");
+  };
+  const rejects = () => Promise.reject(new Error("as it likes"));
+  const answersNothing = async () => JSON.parse("null");
+  const ways = [throws, rejects, answersNothing];
+
+  it.each(ways)("is only mentioned while it is inactive (%o)", async (way) => {
+    const store = storeCalled("foreign", { init: way, dispose: way });
+    const warned: unknown[] = [];
+    const warn = (storeId: string, { code }: { code: string }) => warned.push([storeId, code]);
+    const good = { store: storeCalled("good"), config: on };
+    const started = await activateStore([{ store, config: {} }, good], HOST, warn);
+    expect(started).toMatchObject({ ok: true });
+    expect(warned).toEqual([["foreign", "store_unavailable"]]);
+  });
+
+  it.each(ways)("ends the start with a code if it is the active one (%o)", async (way) => {
+    const other = storeCalled("other");
+    for (const change of [
+      { init: way, dispose: way },
+      { activate: way, dispose: way },
+    ]) {
+      const candidates = [
+        { store: storeCalled("foreign", change), config: on },
+        { store: other, config: {} },
+      ];
+      const failed = await activateStore(candidates, HOST, none);
+      expect(failed).toMatchObject({ ok: false, refusal: { code: "store_unavailable" } });
+      expect(await other.tenants()).toMatchObject({ refusal: { code: "store_unavailable" } });
+    }
   });
 });

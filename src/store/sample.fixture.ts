@@ -41,6 +41,9 @@ export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
     parentSessionId: null,
     sourceType: null,
     sourceId: null,
+    closed: false,
+    shared: false,
+    pendingPrompts: 0,
     updatedAtMs: 1,
     ...change,
   };
@@ -52,7 +55,7 @@ export function snapshotOf(change: Partial<S.Snapshot>): S.Snapshot {
 }
 
 export function commitOf(change: Partial<S.Commit>): S.Commit {
-  return { events: [], journal: [], ...change };
+  return { afterEventId: 0, events: [], journal: [], ...change };
 }
 
 export function newSession(session: string, change: Partial<S.NewSession> = {}): S.NewSession {
@@ -61,7 +64,7 @@ export function newSession(session: string, change: Partial<S.NewSession> = {}):
     manifest: manifest({ sessionId: keyOf(session).sessionId }),
     record: record(),
     epoch: "e",
-    commit: { events: [], journal: [] },
+    commit: commitOf({}),
     ...change,
   };
 }

@@ -1,139 +1,191 @@
-import { isObject } from "../core/json.ts";
-import { fail, type Result } from "./result.ts";
-import type { Commit, JournalEntry, SessionStore, Snapshot, StoredText } from "./store.ts";
+import {
+  LEAK_PATH_CHARS_MAX,
+  LEAK_PATHS_MAX,
+  SECRET_CHARS_MAX,
+  SECRET_CHARS_MIN,
+  SECRETS_KNOWN_MAX,
+} from "../core/limits.ts";
+import { DONE, type Result } from "../core/result.ts";
+import { cutText } from "../core/text.ts";
+import { invalid } from "./check.ts";
+import { mergeSpans, SecretSpelling } from "./secret-spelling.ts";
 
-/**
- * The last line of P11: no secret value that Fermata resolved reaches a disk. What agents and
- * people said is redacted, because it cannot be sent back; what we and extensions wrote is
- * refused, with paths and never the value, because that is a mistake to be mended.
- */
-export class SecretGuard {
-  readonly #known: () => readonly string[];
-  #secrets: readonly string[] = [];
-  #pattern: RegExp | null = null;
+/** Secrets in one pattern, in order: V8 is fastest if few of them begin alike. */
+const PATTERN_SECRETS_MAX = 64;
 
-  /** The values known at the moment; the same list again is not looked at twice. */
-  constructor(known: () => readonly string[]) {
-    this.#known = known;
-  }
-
-  /** A JSON text without its secrets. Shorter values than eight characters are words, not keys. */
-  redact(text: string): string {
-    const pattern = this.#current();
-    return pattern === null ? text : text.replaceAll(pattern, REDACTED);
-  }
-
-  /** The paths in a value under which a secret stands, one for each place. */
-  leaks(value: unknown, path: string): readonly string[] {
-    const pattern = this.#current();
-    return pattern === null ? [] : leaksIn(value, path, (text) => text.search(pattern) >= 0);
-  }
-
-  #current(): RegExp | null {
-    const known = this.#known();
-    if (known === this.#secrets) return this.#pattern;
-    this.#secrets = known;
-    const long = known.filter(({ length }) => length >= SECRET_CHARS_MIN);
-    const forms = long.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
-    const longestFirst = [...new Set(forms)].sort((a, b) => b.length - a.length);
-    this.#pattern = long.length === 0 ? null : new RegExp(longestFirst.map(literal).join("|"), "g");
-    return this.#pattern;
-  }
-}
-
-const SECRET_CHARS_MIN = 8;
-const REDACTED = "[redacted]";
-
-const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
-/** What is nested deeper than this, or contains itself, the store refuses anyway. */
+/** What is nested deeper than this in a text that has a secret is hidden whole. */
 const DEPTH_MAX = 128;
 
-function leaksIn(
-  value: unknown,
-  path: string,
-  isSecret: (text: string) => boolean,
-  depth = 0,
-): string[] {
-  if (depth > DEPTH_MAX) return [];
-  if (typeof value === "string") return isSecret(value) ? [path] : [];
-  if (value instanceof Uint8Array) return isSecret(Buffer.from(value).toString()) ? [path] : [];
-  if (!isObject(value) && !Array.isArray(value)) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [
-    ...(isSecret(key) ? [`${path}.[key]`] : []),
-    ...leaksIn(inner, isSecret(key) ? `${path}.[key]` : `${path}.${key}`, isSecret, depth + 1),
-  ]);
+const REDACTED = "[redacted]";
+
+/**
+ * Knows the secret values that Fermata has resolved, and finds them again (P11). Whoever resolves
+ * one tells the guard before anybody else, and tells it again when no agent has it any more.
+ */
+export class SecretGuard {
+  readonly #known = new Map<string, { readonly spelling: SecretSpelling; times: number }>();
+  /** Null if a secret has come or gone since they were made. */
+  #patterns: readonly RegExp[] | null = null;
+
+  /** A value that is refused here must not be used: nothing would keep it off the disk. */
+  know(secret: string): Result<void> {
+    if (typeof secret !== "string") return invalid("secret", "it is not a text");
+    // Our own mark is no secret, and could never be hidden behind itself.
+    if (secret.length < SECRET_CHARS_MIN || REDACTED.includes(secret)) return DONE;
+    if (secret.length > SECRET_CHARS_MAX) {
+      return invalid("secret", `it has more than ${SECRET_CHARS_MAX} characters`);
+    }
+    const known = this.#known.get(secret);
+    if (known !== undefined) known.times += 1;
+    else if (this.#known.size >= SECRETS_KNOWN_MAX) {
+      return invalid("secret", `${SECRETS_KNOWN_MAX} others are known already`);
+    } else {
+      this.#known.set(secret, { spelling: new SecretSpelling(secret), times: 1 });
+      this.#patterns = null;
+    }
+    return DONE;
+  }
+
+  /** Takes back one `know`: the value stays a secret until all who told of it have. */
+  forget(secret: string) {
+    const known = this.#known.get(secret);
+    if (known === undefined) return;
+    known.times -= 1;
+    if (known.times > 0) return;
+    this.#known.delete(secret);
+    this.#patterns = null;
+  }
+
+  /**
+   * A text without its secrets; the very same text if it has none, so that `!==` tells. JSON stays
+   * JSON: only its strings change, and numbers that are a secret as a whole.
+   */
+  redact(text: string): string {
+    return this.#mayHold(text) ? this.#redactFound(text) : text;
+  }
+
+  /** The paths in a value under which a secret stands; of many only the first ones. */
+  leaks(value: unknown, path = ""): readonly string[] {
+    if (this.#known.size === 0) return [];
+    const paths: string[] = [];
+    const seen = new Set<object>();
+    const places: Place[] = [{ value, name: path, above: null }];
+    for (const place of places) {
+      if (this.#isLeak(place)) paths.push(this.#pathOf(place));
+      if (paths.length === LEAK_PATHS_MAX) break;
+      addInner(places, place, seen);
+    }
+    return paths;
+  }
+
+  /** The hot path: for all but the largest lists one test, and nothing is made. */
+  #mayHold(text: string): boolean {
+    this.#patterns ??= this.#compiled();
+    for (const pattern of this.#patterns) if (pattern.test(text)) return true;
+    return false;
+  }
+
+  #compiled(): readonly RegExp[] {
+    const secrets = [...this.#known.keys()].sort();
+    const beginnings = secrets.map((secret) => this.#known.get(secret)?.spelling.beginning);
+    const groups = Math.ceil(beginnings.length / PATTERN_SECRETS_MAX);
+    return Array.from({ length: groups }, (_, group) => {
+      const from = group * PATTERN_SECRETS_MAX;
+      return new RegExp(beginnings.slice(from, from + PATTERN_SECRETS_MAX).join("|"));
+    });
+  }
+
+  #redactFound(text: string): string {
+    const parsed = parseJson(text);
+    if (parsed === undefined) return this.#hide(text);
+    const clean = this.#hideIn(parsed, 0);
+    return clean === parsed ? text : JSON.stringify(clean);
+  }
+
+  /** The same value without its secrets; the very same if it has none. */
+  #hideIn(value: unknown, depth: number): unknown {
+    if (typeof value === "string") return this.#hide(value);
+    if (typeof value === "number") return this.#known.has(String(value)) ? REDACTED : value;
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > DEPTH_MAX) return REDACTED;
+    if (Array.isArray(value)) {
+      const clean = value.map((inner) => this.#hideIn(inner, depth + 1));
+      return clean.some((inner, index) => inner !== value[index]) ? clean : value;
+    }
+    const before = Object.entries(value);
+    const clean = before.map(([key, inner]): [string, unknown] => [
+      this.#hide(key),
+      this.#hideIn(inner, depth + 1),
+    ]);
+    const isSame = before.every(
+      ([key, inner], at) => key === clean[at]?.[0] && inner === clean[at]?.[1],
+    );
+    return isSame ? value : Object.fromEntries(clean);
+  }
+
+  /** A text that is only text, with a mark in the place of each secret. */
+  #hide(text: string): string {
+    if (!this.#mayHold(text)) return text;
+    const places = [...this.#known.values()].flatMap(({ spelling }) => spelling.places(text));
+    let clean = "";
+    let at = 0;
+    for (const { from, to } of mergeSpans(places)) {
+      clean += text.slice(at, from) + REDACTED;
+      at = to;
+    }
+    return at === 0 ? text : clean + text.slice(at);
+  }
+
+  /** The first name is the caller's, for us to say where; all others go to the disk. */
+  #isLeak({ value, name, above }: Place): boolean {
+    if (above !== null && this.#holds(name)) return true;
+    if (typeof value === "string") return this.#holds(value);
+    if (typeof value === "number") return this.#known.has(String(value));
+    return ArrayBuffer.isView(value) && this.#holds(bytesOf(value).toString());
+  }
+
+  #holds(text: string): boolean {
+    if (!this.#mayHold(text)) return false;
+    return [...this.#known.values()].some(({ spelling }) => spelling.isIn(text));
+  }
+
+  /** Names may have a secret in them, alone or together; a path never shows it. */
+  #pathOf(place: Place): string {
+    const names: string[] = [];
+    for (let at: Place | null = place; at !== null; at = at.above) {
+      if (at.name !== "") names.push(at.name);
+    }
+    return cutText(this.#hide(names.reverse().join(".")), LEAK_PATH_CHARS_MAX);
+  }
 }
 
-/** A commit whose events, messages and journal are free of secrets, and what else is not. */
-export function redactCommit(commit: Commit, guard: SecretGuard): Result<Commit> {
-  const { record, snapshot } = commit;
-  const paths = [
-    ...guard.leaks(record, "record"),
-    ...guard.leaks(snapshot?.manifest, "manifest"),
-    ...(snapshot?.slots ?? []).flatMap(({ owner, version, payload }) =>
-      guard.leaks({ owner, version, payload }, `slots.${guard.redact(owner)}`),
-    ),
-  ];
-  if (paths.length > 0) return leak(paths);
-  const redacted = (row: StoredText): StoredText => ({ ...row, text: guard.redact(row.text) });
-  const journal = commit.journal.map((entry) => ({
-    ...entry,
-    key: guard.redact(entry.key),
-    text: guard.redact(entry.text),
-  }));
-  const next = { ...commit, events: commit.events.map(redacted), journal };
-  const value = snapshot ? { ...next, snapshot: redactSnapshot(snapshot, guard) } : next;
-  return { ok: true, value };
+/** A value on the way to the disk, and where it stands. */
+interface Place {
+  readonly value: unknown;
+  readonly name: string;
+  readonly above: Place | null;
 }
 
-/** Chunks that were harmless apart may join to a secret, so joined texts are looked at again. */
-function redactSnapshot(snapshot: Snapshot, guard: SecretGuard): Snapshot {
-  const { turn } = snapshot;
-  const messages = snapshot.messages.map((text) => guard.redact(text));
-  const rest = { ...snapshot, messages };
-  return turn ? { ...rest, turn: { ...turn, text: guard.redact(turn.text) } } : rest;
+/** Once is enough for what stands in many places, itself among them. */
+function addInner(places: Place[], place: Place, seen: Set<object>) {
+  const { value } = place;
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return;
+  if (seen.has(value)) return;
+  seen.add(value);
+  for (const [name, inner] of Object.entries(value)) {
+    places.push({ value: inner, name, above: place });
+  }
 }
 
-function leak(paths: readonly string[]): Result<never> {
-  return fail("secret_leak", { paths: paths.join(", ") });
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** The same store, with the guard in front of every write. */
-export function guardSecrets(store: SessionStore, guard: SecretGuard): SessionStore {
-  const checked = <Value>(value: unknown, path: string, write: () => Promise<Result<Value>>) => {
-    const paths = guard.leaks(value, path);
-    return paths.length > 0 ? Promise.resolve(leak(paths)) : write();
-  };
-  const redacted = (entries: readonly JournalEntry[]) =>
-    entries.map((entry) => ({
-      ...entry,
-      key: guard.redact(entry.key),
-      text: guard.redact(entry.text),
-    }));
-  const guarded: Partial<SessionStore> = {
-    create: (key, session) =>
-      checked({ manifest: session.manifest, record: session.record }, "session", async () => {
-        const commit = redactCommit(session.commit, guard);
-        return commit.ok ? store.create(key, { ...session, commit: commit.value }) : commit;
-      }),
-    commit: async (key, term, commit) => {
-      const redacted = redactCommit(commit, guard);
-      return redacted.ok ? store.commit(key, term, redacted.value) : redacted;
-    },
-    writeDocument: (tenantId, document) =>
-      checked(document, "document", () => store.writeDocument(tenantId, document)),
-    writeBlob: (tenantId, bytes) => checked(bytes, "blob", () => store.writeBlob(tenantId, bytes)),
-    appendJournal: async (tenantId, entries) => store.appendJournal(tenantId, redacted(entries)),
-    open: async (key, holder, audit) => store.open(key, holder, redacted(audit)),
-    delete: async (key, audit) => store.delete(key, redacted(audit)),
-  };
-  return new Proxy(store, {
-    get: (target, name) => {
-      const own: unknown = Reflect.get(guarded, name);
-      if (own !== undefined) return own;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
+/** Undefined, which no JSON is, if it is none. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

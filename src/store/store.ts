@@ -1,9 +1,9 @@
 import type { SessionId, TenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Result } from "../core/result.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 import type { Manifest } from "./manifest.ts";
-import type { Result } from "./result.ts";
 
 /**
  * What every store promises (seed 002). Each sentence of this file is a check of the conformance
@@ -29,9 +29,17 @@ export interface SessionStore {
 
   /**
    * Takes exclusive ownership under a new, higher term. Refused at once, naming the holder, while
-   * another live process or opener has it; a holder that is provably gone is replaced.
+   * another live process or opener has it; a holder that is provably gone is replaced. The same
+   * holder may open again, which is how it goes on after a write whose outcome it does not know:
+   * what it wrote under its older term and is still on its way is refused from then on.
    */
   open(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
+
+  /**
+   * Takes a session from a holder that nobody can prove to be gone, as after a move to another
+   * machine. Only a person can know that, so it needs an entry for the audit.
+   */
+  seize(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
   /** Durable once it answers; all or nothing; refused if the term is not the current one. */
   commit(key: SessionKey, term: number, commit: Commit): Promise<Result<Committed>>;
@@ -39,25 +47,34 @@ export interface SessionStore {
   /** Gives ownership up. Closing what one does not own any more is harmless. */
   close(key: SessionKey, term: number): Promise<Result<void>>;
 
-  /** Removes the session. Its journals stay; a write that comes later is refused. */
-  delete(key: SessionKey, audit: readonly JournalEntry[]): Promise<Result<void>>;
+  /**
+   * Gives the log a new identity and, if its end cannot be read any more, an earlier end: clients
+   * then know that their cursors mean nothing. It never goes behind the last snapshot.
+   */
+  cutLog(key: SessionKey, term: number, cut: LogCut): Promise<Result<void>>;
+
+  /**
+   * Removes the session, even a damaged one, if this holder could open it. Its journals stay; a
+   * write that comes later is refused.
+   */
+  delete(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<void>>;
 
   readRecord(key: SessionKey): Promise<Result<StoredRecord>>;
   readManifest(key: SessionKey): Promise<Result<Manifest>>;
   /** Raw events with id > after, ascending, without gaps; those trimmed away are not there. */
   readEvents(key: SessionKey, range: Range): Promise<Result<EventPage>>;
   /** Folded turns, newest first, of those that ended before the given event id. */
-  readTurns(key: SessionKey, range: BackwardRange): Promise<Result<readonly FoldedTurn[]>>;
+  readTurns(key: SessionKey, range: BackwardRange): Promise<Result<Page<FoldedTurn>>>;
   /** Messages with index > after, in order. The first message has index 1. */
-  readMessages(key: SessionKey, range: Range): Promise<Result<readonly StoredText[]>>;
-  readSlots(key: SessionKey): Promise<Result<readonly Slot[]>>;
+  readMessages(key: SessionKey, range: Range): Promise<Result<Page<StoredText>>>;
+  readSlots(key: SessionKey): Promise<Result<SlotSet>>;
 
   list(tenantId: TenantId, filter: ListFilter, page: ListPage): Promise<Result<Listing>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
 
   /** Appends to a tenant's journal. A key that is there already must bring the same text. */
   appendJournal(tenantId: TenantId, entries: readonly JournalEntry[]): Promise<Result<void>>;
-  readJournal(tenantId: TenantId, query: JournalQuery): Promise<Result<readonly JournalRow[]>>;
+  readJournal(tenantId: TenantId, query: JournalQuery): Promise<Result<Page<JournalRow>>>;
 
   /**
    * Small keyed values of a tenant. A write names the version it replaces, 0 for none. Versions of
@@ -69,7 +86,7 @@ export interface SessionStore {
     tenantId: TenantId,
     kind: string,
     after: string | null,
-  ): Promise<Result<readonly Document[]>>;
+  ): Promise<Result<Page<Document>>>;
   writeDocument(tenantId: TenantId, document: DocumentWrite): Promise<Result<Document>>;
 
   /** Bytes under the SHA-256 of their content; writing them again changes nothing. */
@@ -134,13 +151,21 @@ export interface SessionRecord {
   readonly parentSessionId: SessionId | null;
   readonly sourceType: string | null;
   readonly sourceId: string | null;
+  /** Ended on request, and not to be found until it is loaded again. */
+  readonly closed: boolean;
+  /** The one that whoever asks for this workspace without an id is given. */
+  readonly shared: boolean;
+  /** Admitted and without a verdict: after a crash somebody has to go on with them. */
+  readonly pendingPrompts: number;
   readonly updatedAtMs: number;
 }
 
 /** One atomic write: everything in it becomes visible together, or nothing does. */
 export interface Commit {
-  /** They continue the log: the first id is the last one's successor. */
-  readonly events: readonly StoredText[];
+  /** Where the log must end for this commit, so that none goes through behind a refused one. */
+  readonly afterEventId: number;
+  /** The events as they are sent. They are numbered on from `afterEventId`. */
+  readonly events: readonly string[];
   readonly record?: SessionRecord;
   readonly snapshot?: Snapshot;
   readonly journal: readonly JournalEntry[];
@@ -162,7 +187,14 @@ export interface Snapshot {
   readonly trimThrough: number;
 }
 
-/** One event, as it is sent, under its number. */
+export interface LogCut {
+  /** The last event to be kept. */
+  readonly lastEventId: number;
+  readonly epoch: string;
+  readonly audit: readonly JournalEntry[];
+}
+
+/** One event or message, as it is sent, under its number. */
 export interface StoredText {
   readonly id: number;
   readonly text: string;
@@ -181,6 +213,12 @@ export interface Slot {
   /** Of the slot's shape, as its owner counts it. */
   readonly version: string;
   readonly payload: Uint8Array;
+}
+
+/** The slots that can be read, and the names of those that cannot: these hinder nobody. */
+export interface SlotSet {
+  readonly slots: readonly Slot[];
+  readonly damagedSlots: readonly string[];
 }
 
 export interface Owned {
@@ -204,16 +242,16 @@ export interface StoredRecord extends SessionRecord {
   /** The oldest raw event still there; lastEventId + 1 if there is none. */
   readonly earliestEventId: number;
   readonly messageCount: number;
+  readonly turnCount: number;
   readonly createdAtMs: number;
   readonly holder: Holder | null;
 }
 
-export interface Opened {
+export interface Opened extends SlotSet {
   readonly term: number;
   readonly record: StoredRecord;
   readonly manifest: Manifest;
-  readonly slots: readonly Slot[];
-  /** Whoever held it before and is gone, if it was not given up in good order. */
+  /** Whoever held it before, if it was not given up in good order. */
   readonly replaced: Holder | null;
 }
 
@@ -227,6 +265,13 @@ export interface BackwardRange {
   readonly limit: number;
 }
 
+/** As much as its limits allow, by rows and by bytes; but always one row, if there is one. */
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly more: boolean;
+}
+
+/** There is more if it does not reach the last event. */
 export interface EventPage {
   readonly events: readonly StoredText[];
   readonly epoch: string;
@@ -240,6 +285,12 @@ export interface ListFilter {
   readonly parentSessionId?: SessionId;
   readonly sourceType?: string;
   readonly sourceId?: string;
+  readonly closed?: boolean;
+  readonly shared?: boolean;
+  /** Whether any of its prompts waits for a verdict. */
+  readonly hasPendingPrompts?: boolean;
+  readonly updatedFromMs?: number;
+  readonly updatedBeforeMs?: number;
   /** Found in the display name, whatever its case. */
   readonly text?: string;
 }

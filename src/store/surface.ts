@@ -1,15 +1,14 @@
 import { createHash } from "node:crypto";
 import type { TenantId } from "../core/id.ts";
-import { isObject } from "../core/json.ts";
-import { BLOB_BYTES_MAX, DOCUMENT_BYTES_MAX, PAGE_ROWS_MAX } from "../core/limits.ts";
-import type { Backend, DocumentQuery, DocumentRows } from "./backend.ts";
+import { BLOB_BYTES_MAX, PAGE_ROWS_MAX, STORE_BYTES_WAITING_MAX } from "../core/limits.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
+import type { Backend, Claim, DocumentQuery } from "./backend.ts";
 import * as check from "./check.ts";
 import { type OptionRules, readConfig } from "./config.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
+import { checkValue, readDocuments } from "./document.ts";
 import type { Holder } from "./holder.ts";
 import { StoreLife } from "./phase.ts";
-import { encodePlain } from "./plain.ts";
-import { DONE, fail, ok, type Result } from "./result.ts";
 import type * as S from "./store.ts";
 
 /**
@@ -22,7 +21,9 @@ export class StoreSurface implements S.SessionStore {
   readonly #backend: Backend;
   readonly #life = new StoreLife();
   #host: S.StoreHost | null = null;
-  #ending: Promise<Result<void>> | null = null;
+  #mayBeOpen = false;
+  #last: Promise<unknown> = Promise.resolve();
+  #bytesWaiting = 0;
 
   constructor(contract: S.StoreContract, options: OptionRules, backend: Backend) {
     this.contract = contract;
@@ -31,16 +32,15 @@ export class StoreSurface implements S.SessionStore {
   }
 
   async init(host: S.StoreHost, config: unknown): Promise<Result<void>> {
-    if (!this.#life.canBeInitialised) return DONE;
-    const read = readConfig(config, this.#options);
-    if (!read.ok) return read;
-    await this.#ending;
-    this.#ending = null;
-    const opened = await this.#safely(() => this.#backend.open(read.value, host));
-    if (!opened.ok) return opened;
+    const beginning = this.#life.begin();
+    if (!beginning.ok) return beginning;
+    const opened = await this.#inTurn(() => this.#open(host, config));
+    if (!opened.ok) {
+      this.#life.failed(beginning.value);
+      return opened;
+    }
     this.#host = host;
-    this.#life.initialised(read.value.active);
-    return DONE;
+    return this.#life.succeeded(beginning.value, opened.value);
   }
 
   activate(): Promise<Result<void>> {
@@ -73,13 +73,18 @@ export class StoreSurface implements S.SessionStore {
   }
 
   open(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
+    const claim = { holder, audit, seizes: false };
+    const fits = () => this.#mayClaim(key, claim);
+    return this.#write(fits, () => this.#backend.acquire(key, claim));
+  }
+
+  seize(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
+    const claim = { holder, audit, seizes: true };
     const fits = () =>
-      all(
-        () => check.checkKey(key),
-        () => check.checkOwner(holder),
-        () => check.checkEntries(audit, this.contract),
-      );
-    return this.#write(fits, () => this.#backend.acquire(key, holder, audit));
+      audit.some(({ journal }) => journal === "audit")
+        ? this.#mayClaim(key, claim)
+        : check.invalid("audit", "a session is not seized without an entry that says who did");
+    return this.#write(fits, () => this.#backend.acquire(key, claim));
   }
 
   commit(key: S.SessionKey, term: number, commit: S.Commit) {
@@ -92,51 +97,59 @@ export class StoreSurface implements S.SessionStore {
   }
 
   close(key: S.SessionKey, term: number) {
-    const fits = () => check.checkKey(key);
+    const fits = () => all(() => check.checkKey(key));
     return this.#write(fits, () => this.#backend.release(key, term));
   }
 
-  delete(key: S.SessionKey, audit: readonly S.JournalEntry[]) {
+  cutLog(key: S.SessionKey, term: number, cut: S.LogCut) {
     const fits = () =>
       all(
         () => check.checkKey(key),
-        () => check.checkEntries(audit, this.contract),
+        () => check.checkPlace(cut.lastEventId),
+        () => check.checkNames({ epoch: cut.epoch }),
+        () => check.checkEntries(cut.audit, this.contract),
       );
-    return this.#write(fits, () => this.#backend.remove(key, audit));
+    return this.#write(fits, () => this.#backend.cutLog(key, term, cut));
+  }
+
+  delete(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
+    const claim = { holder, audit, seizes: false };
+    const fits = () => this.#mayClaim(key, claim);
+    return this.#write(fits, () => this.#backend.remove(key, claim));
   }
 
   readRecord(key: S.SessionKey) {
     return this.#read(
-      () => check.checkKey(key),
+      () => all(() => check.checkKey(key)),
       () => this.#backend.readRecord(key),
     );
   }
 
   readManifest(key: S.SessionKey) {
     return this.#read(
-      () => check.checkKey(key),
+      () => all(() => check.checkKey(key)),
       () => this.#backend.readManifest(key),
     );
   }
 
   readEvents(key: S.SessionKey, range: S.Range) {
-    const fits = () => inRange(check.checkKey(key), range.after);
+    const fits = () => inRange(key, range.after);
     return this.#read(fits, () => this.#backend.readEvents(key, bounded(range)));
   }
 
   readTurns(key: S.SessionKey, range: S.BackwardRange) {
-    const fits = () => inRange(check.checkKey(key), range.before);
+    const fits = () => inRange(key, range.before);
     return this.#read(fits, () => this.#backend.readTurns(key, bounded(range)));
   }
 
   readMessages(key: S.SessionKey, range: S.Range) {
-    const fits = () => inRange(check.checkKey(key), range.after);
+    const fits = () => inRange(key, range.after);
     return this.#read(fits, () => this.#backend.readMessages(key, bounded(range)));
   }
 
   readSlots(key: S.SessionKey) {
     return this.#read(
-      () => check.checkKey(key),
+      () => all(() => check.checkKey(key)),
       () => this.#backend.readSlots(key),
     );
   }
@@ -160,7 +173,7 @@ export class StoreSurface implements S.SessionStore {
 
   tenants() {
     return this.#read(
-      () => DONE,
+      () => ok(0),
       () => this.#backend.tenants(),
     );
   }
@@ -175,13 +188,17 @@ export class StoreSurface implements S.SessionStore {
   }
 
   readJournal(tenantId: TenantId, query: S.JournalQuery) {
-    const fits = () => inRange(check.checkTenant(tenantId), query.after);
+    const fits = () =>
+      all(
+        () => check.checkTenant(tenantId),
+        () => check.checkQuery(query),
+      );
     return this.#read(fits, () => this.#backend.readJournal(tenantId, bounded(query)));
   }
 
   async readDocument(tenantId: TenantId, kind: string, key: string) {
     const found = await this.#documents(tenantId, { kind, key });
-    return found.ok ? ok(found.value[0] ?? null) : found;
+    return found.ok ? ok(found.value.rows[0] ?? null) : found;
   }
 
   listDocuments(tenantId: TenantId, kind: string, after: string | null) {
@@ -209,7 +226,7 @@ export class StoreSurface implements S.SessionStore {
       all(
         () => check.checkTenant(tenantId),
         () => (bytes instanceof Uint8Array ? DONE : check.invalid("blob", "blobs are bytes")),
-        () => check.checkBytes(bytes.byteLength, BLOB_BYTES_MAX),
+        () => check.weighed(bytes.byteLength, BLOB_BYTES_MAX),
       );
     return this.#write(fits, async () => {
       const hash = createHash("sha256").update(bytes).digest("hex");
@@ -237,19 +254,50 @@ export class StoreSurface implements S.SessionStore {
   }
 
   #documents(tenantId: TenantId, query: DocumentQuery) {
-    const fits = () => check.checkTenant(tenantId);
+    const place = "key" in query ? query.key : (query.after ?? query.kind);
+    const fits = () =>
+      all(
+        () => check.checkTenant(tenantId),
+        () => check.checkNames({ kind: query.kind, place }),
+      );
     return this.#read(fits, async () => {
       const found = await this.#backend.readDocuments(tenantId, query);
-      return found.ok ? readAll(found.value) : found;
+      return found.ok ? readDocuments(found.value) : found;
     });
   }
 
-  #write<Value>(fits: () => Result<void>, act: () => Pending<Value>): Promise<Result<Value>> {
-    return this.#safely(() => firstFault(this.#life.forWriting(), judged(fits)) ?? act());
+  #mayClaim(key: S.SessionKey, { holder, audit }: Claim): Result<number> {
+    return all(
+      () => check.checkKey(key),
+      () => check.checkOwner(holder),
+      () => check.checkEntries(audit, this.contract),
+    );
   }
 
-  #read<Value>(fits: () => Result<void>, act: () => Pending<Value>): Promise<Result<Value>> {
-    return this.#safely(() => firstFault(this.#life.forReading(), judged(fits)) ?? act());
+  /** What waits is bounded by its bytes, so that a slow disk is noticed before memory is gone. */
+  #write<Value>(fits: () => Result<number>, act: () => Pending<Value>): Promise<Result<Value>> {
+    return this.#safely(async () => {
+      const may = this.#life.forWriting();
+      const weight = may.ok ? judged(fits) : may;
+      if (!weight.ok) return weight;
+      if (this.#bytesWaiting + weight.value > STORE_BYTES_WAITING_MAX) {
+        return fail("store_unavailable", { reason: "too much is waiting to be written" });
+      }
+      this.#bytesWaiting += weight.value;
+      try {
+        return await act();
+      } finally {
+        this.#bytesWaiting -= weight.value;
+      }
+    });
+  }
+
+  #read<Value>(fits: () => Result<number>, act: () => Pending<Value>): Promise<Result<Value>> {
+    return this.#safely(() => {
+      const may = this.#life.forReading();
+      const fit = may.ok ? judged(fits) : may;
+      return fit.ok ? act() : fit;
+    });
   }
 
   async #safely<Value>(act: () => Pending<Value>): Promise<Result<Value>> {
@@ -260,13 +308,29 @@ export class StoreSurface implements S.SessionStore {
     }
   }
 
+  /** Whether its configuration says that it is the active one, once the backend is open. */
+  async #open(host: S.StoreHost, config: unknown): Promise<Result<boolean>> {
+    const read = readConfig(config, this.#options);
+    if (!read.ok) return read;
+    this.#mayBeOpen = true;
+    const opened = await this.#backend.open(read.value, host);
+    return opened.ok ? ok(read.value.active) : opened;
+  }
+
   /** However often it is told to, it ends once, and everybody waits for that end. */
   #shut(): Promise<Result<void>> {
-    this.#ending ??= this.#safely(async () => {
-      await this.#backend.shut();
+    return this.#inTurn(async () => {
+      if (this.#mayBeOpen) await this.#backend.shut();
+      this.#mayBeOpen = false;
       return DONE;
     });
-    return this.#ending;
+  }
+
+  /** Opening and shutting wait for each other, so that whatever was opened is shut. */
+  #inTurn<Value>(act: () => Pending<Value>): Promise<Result<Value>> {
+    const answer = this.#last.then(() => this.#safely(act));
+    this.#last = answer;
+    return answer;
   }
 }
 
@@ -274,22 +338,22 @@ type Pending<Value> = Result<Value> | Promise<Result<Value>>;
 
 const HASH = /^[0-9a-f]{64}$/;
 
-function firstFault(...results: readonly Result<void>[]): Result<never> | null {
-  for (const result of results) if (!result.ok) return result;
-  return null;
-}
-
-/** The first fault of several; what comes after it is not asked, and may rely on that. */
-function all(...checks: readonly (() => Result<void>)[]): Result<void> {
+/**
+ * The first fault of several; what comes after it is not asked, and may rely on that. If there is
+ * none, what all of it weighs: only the last check knows of anything heavy.
+ */
+function all(...checks: readonly (() => Result<unknown>)[]): Result<number> {
+  let bytes = 0;
   for (const one of checks) {
     const result = one();
     if (!result.ok) return result;
+    bytes = typeof result.value === "number" ? result.value : 0;
   }
-  return DONE;
+  return ok(bytes);
 }
 
 /** A check trips over what is not even of the right shape; that is an answer too. */
-function judged(fits: () => Result<void>): Result<void> {
+function judged(fits: () => Result<number>): Result<number> {
   try {
     return fits();
   } catch {
@@ -297,27 +361,13 @@ function judged(fits: () => Result<void>): Result<void> {
   }
 }
 
-function inRange(fits: Result<void>, place: number): Result<void> {
-  return fits.ok ? check.checkPlace(place) : fits;
-}
-
-function checkValue(value: S.DocumentWrite["value"]): Result<void> {
-  if (value === null) return DONE;
-  if (!isObject(value)) return check.invalid("value", "a document is an object");
-  const text = encodePlain(value);
-  return text.ok ? check.checkBytes(Buffer.byteLength(text.value), DOCUMENT_BYTES_MAX) : text;
+function inRange(key: S.SessionKey, place: number): Result<number> {
+  return all(
+    () => check.checkKey(key),
+    () => check.checkPlace(place),
+  );
 }
 
 function bounded<Page extends { readonly limit: number }>(page: Page): Page {
   return { ...page, limit: check.pageRows(page.limit) };
-}
-
-function readAll(rows: DocumentRows): Result<readonly S.Document[]> {
-  const documents: S.Document[] = [];
-  for (const { kind, key, version, text } of rows) {
-    const value: unknown = JSON.parse(text);
-    if (!isObject(value)) return fail("session_corrupt", { reason: `document ${kind}/${key}` });
-    documents.push({ kind, key, version, value });
-  }
-  return ok(documents);
 }

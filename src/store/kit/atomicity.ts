@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import { SLOT_BYTES_MAX, SLOTS_MAX } from "../../core/limits.ts";
-import type { Commit, NewSession, SessionStore } from "../store.ts";
+import type { NewSession, SessionStore } from "../store.ts";
 import { type Check, cannot, check, forgetful } from "./check.ts";
 import {
   entryKeys,
@@ -78,7 +78,7 @@ export const ATOMICITY: readonly Check[] = [
       await value(writer.append(1));
       const again = sample.newSession(writer.manifest(), {
         epoch: "another",
-        commit: { events: events(1, 3), journal: [sample.entry("made again")] },
+        commit: sample.commit({ events: events(1, 3), journal: [sample.entry("made again")] }),
       });
       const act = () => store.create(writer.key, again);
       await leavesNoTrace(store, sample.ACME, act, "session_id_conflict");
@@ -97,7 +97,7 @@ export const ATOMICITY: readonly Check[] = [
         slots: [slot("core", "x")],
       });
       const journal = [sample.entry("made")];
-      const commit = { events: events(1, 2), journal, snapshot };
+      const commit = sample.commit({ events: events(1, 2), journal, snapshot });
       const owned = await value(store.create(key, sample.newSession(manifest, { commit })));
       assert.equal(owned.revision, 1);
       const { record, messages, events: log } = await sessionState(store, key);
@@ -167,7 +167,7 @@ async function untilFull(store: SessionStore): Promise<Refusal> {
 }
 
 /** A commit with something of everything, numbered so that a mixture would show. */
-function wholeCommit(writer: Writer, revision: number): Commit {
+function wholeCommit(writer: Writer, revision: number) {
   const first = revision * 2 - 1;
   const updatedAt = sample.CREATED_AT_MS + revision;
   return {
@@ -204,20 +204,19 @@ async function isWhole({ store, key }: Writer, revision: number) {
 
 interface Faulty {
   readonly code: ErrorCode;
-  readonly change: Partial<Commit>;
+  readonly change: sample.Change;
   readonly term?: number;
 }
 
 /** One good commit with one fault each, so that whatever is checked last is checked in time. */
-function faultyCommits(good: Commit): readonly Faulty[] {
-  const { snapshot } = good;
-  assert.ok(snapshot);
+function faultyCommits({ snapshot }: ReturnType<typeof wholeCommit>): readonly Faulty[] {
   const withSlots = (slots: typeof snapshot.slots) => ({ snapshot: { ...snapshot, slots } });
   const many = Array.from({ length: SLOTS_MAX + 1 }, (_, index) => slot(`o${index}`, "x"));
   const large = slot("large", new Uint8Array(SLOT_BYTES_MAX + 1));
   return [
     { code: "writer_lost", change: {}, term: 99 },
     { code: "event_gap", change: { events: events(4, 1) } },
+    { code: "event_gap", change: { events: [], afterEventId: 3 } },
     { code: "stale_revision", change: { snapshot: { ...snapshot, expectedRevision: 0 } } },
     { code: "stale_revision", change: { snapshot: { ...snapshot, expectedRevision: 2 } } },
     { code: "snapshot_too_large", change: withSlots([large]) },
@@ -237,9 +236,9 @@ function faultyBeginnings(good: NewSession) {
   const journal = [sample.entry("made"), sample.entry("taken", { text: "other" })];
   const snapshot = sample.snapshot(manifest, 1);
   return [
-    { code: "journal_conflict", commit: { events: [], journal } },
-    { code: "event_gap", commit: { events: events(2, 1), journal: [sample.entry("made")] } },
-    { code: "event_gap", commit: { events: events(0, 2), journal: [] } },
-    { code: "stale_revision", commit: { events: events(1, 1), journal: [], snapshot } },
+    { code: "journal_conflict", commit: sample.commit({ journal }) },
+    { code: "event_gap", commit: sample.commit({ events: events(2, 1), journal }) },
+    { code: "event_gap", commit: sample.commit({ afterEventId: 1, journal }) },
+    { code: "stale_revision", commit: sample.commit({ events: events(1, 1), snapshot }) },
   ] as const;
 }

@@ -73,7 +73,7 @@ export const BLOB: readonly Check[] = [
       const store = await stage.start();
       const { key } = await stage.session(store);
       await value(store.writeBlob(ACME, bytes("abc")));
-      await value(store.delete(key, []));
+      await value(store.delete(key, sample.holder(), []));
       const next = await stage.restart(store);
       assert.equal(Buffer.from(await value(next.readBlob(ACME, ABC))).toString(), "abc");
     },

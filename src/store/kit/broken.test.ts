@@ -70,7 +70,7 @@ const BROKEN: Readonly<Record<string, Broken>> = {
   "trims past the snapshot": {
     store: loss.trimsPastTheSnapshot,
     by: ["K6"],
-    saying: /strictly deep-equal/,
+    saying: /a page has no rows, and says that there are more/,
   },
   "shares what it keeps": {
     store: identity.sharesWhatItKeeps,
@@ -111,6 +111,36 @@ const BROKEN: Readonly<Record<string, Broken>> = {
     store: loss.keepsNoAudit,
     by: ["72", "43", "M4"],
     saying: /made/,
+  },
+  "ignores where a commit belongs": {
+    store: ownership.ignoresPlaces,
+    by: ["P10", "K1", "43", "R2", "R8"],
+    saying: /true !== false|strictly/,
+  },
+  "lets the older term of a reopened session write": {
+    store: ownership.letsOlderTermsWrite,
+    by: ["P1", "P2", "P4"],
+    saying: /accepted, instead of writer_lost/,
+  },
+  "deletes for anybody": {
+    store: ownership.deletesForAnybody,
+    by: ["Q1", "Q4"],
+    saying: /accepted, instead of session_locked/,
+  },
+  "seizes in silence": {
+    store: ownership.seizesInSilence,
+    by: ["P7", "72"],
+    saying: /accepted, instead of invalid_store_input/,
+  },
+  "cuts a log and keeps its epoch": {
+    store: loss.keepsEpochs,
+    by: ["R1", "R2", "R3"],
+    saying: /epoch/,
+  },
+  "ends its pages too early": {
+    store: loss.endsPagesEarly,
+    by: ["S2", "S3", "S4"],
+    saying: /the pages are not all that was written/,
   },
   "pages by counting": {
     store: identity.pagesByCounting,
@@ -185,6 +215,7 @@ describe("the kit", () => {
         "concurrentReaders is true",
         "stateSlot is null",
         "snapshotBytesLimit is below the limit of a slot",
+        "snapshotBytesLimit is below the size of a page",
       ]),
     );
   });

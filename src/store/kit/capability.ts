@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SLOT_BYTES_MAX } from "../../core/limits.ts";
 import type { Slot, StoredRecord } from "../store.ts";
 import { type Check, cannot, check, forgetful, whenFalse, whenTrue } from "./check.ts";
-import { allEvents, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { allEvents, leavesNoTrace, refused, sessionState, value, wholeSlots } from "./expect.ts";
 import * as sample from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
@@ -123,6 +123,7 @@ export const CAPABILITY: readonly Check[] = [
       const store = await stage.start();
       const writer = await stage.session(store);
       const limit = store.contract.capabilities.snapshotBytesLimit;
+      const slotsOf = slicer(limit + 1);
       const over = await refused(
         writer.snapshot({ slots: slotsOf(limit + 1) }),
         "snapshot_too_large",
@@ -145,7 +146,7 @@ export const CAPABILITY: readonly Check[] = [
         revision: 1,
         lastEventId: 1,
       });
-      const stored = await value(store.readSlots(writer.key));
+      const stored = await wholeSlots(store, writer.key);
       assert.equal(
         stored.reduce((sum, { payload }) => sum + payload.byteLength, 0),
         fitting,
@@ -168,7 +169,7 @@ export const CAPABILITY: readonly Check[] = [
       });
       const whole = slot("large", new Uint8Array(SLOT_BYTES_MAX).fill(7));
       await value(writer.snapshot({ slots: [whole] }));
-      const [stored] = await value(store.readSlots(writer.key));
+      const [stored] = await wholeSlots(store, writer.key);
       assert.ok(stored && Buffer.from(whole.payload).equals(stored.payload));
     },
     ({ contract }) =>
@@ -236,15 +237,17 @@ export const CAPABILITY: readonly Check[] = [
   ),
 ];
 
-/** Payloads of so many bytes in all, in slots that are each within their own limit. */
-function slotsOf(bytes: number): readonly Slot[] {
-  const slots: Slot[] = [];
-  for (let left = bytes; left > 0; left -= SLOT_BYTES_MAX) {
-    // Names of one length, so that the number of payload bytes alone decides the weight.
-    const owner = `part-${slots.length + 10}`;
-    slots.push(slot(owner, new Uint8Array(Math.min(left, SLOT_BYTES_MAX)).fill(slots.length)));
-  }
-  return slots;
+/**
+ * Payloads of so many bytes in all, in slots that are each within their own limit. There are
+ * always as many of them, so that the number of payload bytes alone decides the weight.
+ */
+function slicer(bytesMax: number) {
+  const parts = Array.from({ length: Math.ceil(bytesMax / SLOT_BYTES_MAX) }, (_, part) => part);
+  return (bytes: number): readonly Slot[] =>
+    parts.map((part) => {
+      const left = Math.max(0, bytes - part * SLOT_BYTES_MAX);
+      return slot(`part-${part + 10}`, new Uint8Array(Math.min(left, SLOT_BYTES_MAX)).fill(part));
+    });
 }
 
 const TURNS = 60;

@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoreHost } from "../store.ts";
 import { type Check, cannot, check, slotless } from "./check.ts";
-import { digests, entryKeys, leavesNoTrace, tenantState, value } from "./expect.ts";
+import { digests, entryKeys, leavesNoTrace, tenantState, value, wholeSlots } from "./expect.ts";
 import { operations } from "./operation.ts";
 import * as sample from "./sample.ts";
 
@@ -13,14 +13,14 @@ const { ACME, entry, slot } = sample;
 export const CONDUCT: readonly Check[] = [
   check("72: every act is written down together with itself", async (stage) => {
     const store = await stage.start();
-    const made = { events: [], journal: [entry("made")] };
+    const made = sample.commit({ journal: [entry("made")] });
     const writer = await stage.session(store, "s-1", { commit: made });
     const { key } = writer;
     await value(writer.commit({ events: sample.events(1, 1), journal: [entry("committed")] }));
     await value(writer.close());
     const { term } = await value(store.open(key, sample.holder(), [entry("opened")]));
     await value(store.close(key, term));
-    await value(store.delete(key, [entry("deleted")]));
+    await value(store.delete(key, sample.holder(), [entry("deleted")]));
     assert.deepEqual(await entryKeys(store, ACME), ["made", "committed", "opened", "deleted"]);
   }),
 
@@ -32,13 +32,18 @@ export const CONDUCT: readonly Check[] = [
     const { key, term } = writer;
     const commit = () => writer.commit({ events: sample.events(1, 1), journal: conflict });
     await leavesNoTrace(store, ACME, commit, "journal_conflict");
-    await leavesNoTrace(store, ACME, () => store.delete(key, conflict), "journal_conflict");
+    const remove = () => store.delete(key, sample.holder(), conflict);
+    await leavesNoTrace(store, ACME, remove, "journal_conflict");
+    const cut = () => store.cutLog(key, term, { lastEventId: 0, epoch: "e", audit: conflict });
+    await leavesNoTrace(store, ACME, cut, "journal_conflict");
+    const seize = () => store.seize(key, sample.holder("other"), conflict);
+    await leavesNoTrace(store, ACME, seize, "journal_conflict");
     await value(store.close(key, term));
     const open = () => store.open(key, sample.holder(), conflict);
     await leavesNoTrace(store, ACME, open, "journal_conflict");
     const other = sample.keyOf("s-2");
     const manifest = sample.manifest(other, store.contract.storeId);
-    const made = { events: [], journal: conflict };
+    const made = sample.commit({ journal: conflict });
     const create = () => store.create(other, sample.newSession(manifest, { commit: made }));
     await leavesNoTrace(store, ACME, create, "journal_conflict");
     await value(store.open(key, sample.holder(), [entry("opened")]));
@@ -67,7 +72,7 @@ export const CONDUCT: readonly Check[] = [
       const store = await stage.start();
       const writer = await stage.session(store);
       await value(writer.snapshot({ slots: [slot("a", "x"), slot("0", "y")] }));
-      const [first] = await value(store.readSlots(writer.key));
+      const [first] = await wholeSlots(store, writer.key);
       assert.equal(first?.owner, store.contract.stateSlot);
     },
     slotless,
@@ -79,7 +84,7 @@ export const CONDUCT: readonly Check[] = [
       const store = await stage.start();
       const writer = await stage.session(store);
       await value(writer.snapshot({ slots: [slot("a", "x")] }));
-      const owners = (await value(store.readSlots(writer.key))).map(({ owner }) => owner);
+      const owners = (await wholeSlots(store, writer.key)).map(({ owner }) => owner);
       assert.deepEqual(owners, ["a"]);
     },
     ({ contract }) => (contract.stateSlot === null ? null : "stateSlot is not null"),
@@ -100,7 +105,7 @@ export const CONDUCT: readonly Check[] = [
       slot("compressed", Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3)),
     ];
     await value(writer.snapshot({ slots }));
-    const stored = await value(store.readSlots(writer.key));
+    const stored = await wholeSlots(store, writer.key);
     assert.deepEqual(digests(stored), digests(slots));
     assert.ok(stored.every(({ payload }) => payload instanceof Uint8Array));
   }),

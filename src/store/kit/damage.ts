@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Result } from "../result.ts";
-import type { SessionStore } from "../store.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { SessionStore, SlotSet } from "../store.ts";
 import { type Check, cannot, check, forgetful } from "./check.ts";
 import { digests, value } from "./expect.ts";
 import * as sample from "./sample.ts";
@@ -43,7 +43,44 @@ export const DAMAGE: readonly Check[] = [
     forgetful,
     cannot("root"),
   ),
+
+  check(
+    "49: a slot that is damaged is named, and hinders nobody",
+    async (stage) => {
+      const store = await stage.start();
+      const writer = await stage.session(store);
+      const slots = [slot("a", "sound"), slot("torn", "a payload to be found"), slot("z", "")];
+      await value(writer.snapshot({ messages: [message("kept")], slots }));
+      await value(store.dispose());
+      if (!(await flipped(stage.root, "payload to be"))) return;
+      const next = await stage.start();
+      const sound = digests(slots.filter(({ owner }) => owner !== "torn"));
+      const seen = await value(next.readSlots(writer.key));
+      assert.deepEqual([digests(seen.slots), seen.damagedSlots], [sound, ["torn"]]);
+      const opened = await value(next.open(writer.key, sample.holder(), []));
+      assert.deepEqual([digests(opened.slots), opened.damagedSlots], [sound, ["torn"]]);
+      const again = writer.snapshotOf(1, { slots: [slot("torn", "mended")] });
+      await value(next.commit(writer.key, opened.term, sample.commit({ snapshot: again })));
+      assert.deepEqual((await value(next.readSlots(writer.key))).damagedSlots, []);
+    },
+    forgetful,
+    cannot("root"),
+  ),
 ];
+
+/** Flips a bit of a text wherever it stands; false if no file has it as it is. */
+async function flipped(root: string, needle: string): Promise<boolean> {
+  let isFound = false;
+  for (const path of await filesUnder(root)) {
+    const bytes = await readFile(path);
+    for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle)) {
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      isFound = true;
+    }
+    await writeFile(path, bytes);
+  }
+  return isFound;
+}
 
 interface Damage {
   readonly how: string;
@@ -113,7 +150,7 @@ async function isNeverWrong(
   );
   assert.ok(possible, `${what}: this was never committed: ${wrongPart(seen, history)}`);
   await value(store.dispose());
-  const missed = Object.keys(seen).length === Object.keys(history.at(-1) ?? {}).length;
+  const missed = wholeParts(seen).length === wholeParts(history.at(-1) ?? {}).length;
   assert.ok(missed || (await readFile(path)).equals(damaged), `${what}: the file was changed`);
 }
 
@@ -145,7 +182,7 @@ async function view(store: SessionStore, what: string): Promise<View> {
     events: await store.readEvents(KEY, range),
     turns: await store.readTurns(KEY, { before: 1_000, limit: 1_000 }),
     messages: await store.readMessages(KEY, range),
-    slots: slots.ok ? { ok: true, value: digests(slots.value) } : slots,
+    ...partsOf(slots),
     audit: await store.readJournal(ACME, { journal: "audit", ...range }),
     documents: await store.listDocuments(ACME, "token", null),
     blob: await store.readBlob(ACME, BLOB_HASH),
@@ -157,6 +194,22 @@ async function view(store: SessionStore, what: string): Promise<View> {
     if (result.ok) seen[part] = result.value;
   }
   return seen;
+}
+
+const ONE_SLOT = "the slot of ";
+
+/** A damaged slot takes nothing from the others, so each of those must be right by itself. */
+function partsOf(read: Result<SlotSet>): Readonly<Record<string, Result<unknown>>> {
+  if (!read.ok) return { slots: read };
+  const slots = digests(read.value.slots);
+  const each = slots.map((slot) => [`${ONE_SLOT}${slot.owner}`, ok(slot)] as const);
+  const isWhole = read.value.damagedSlots.length === 0;
+  return { ...Object.fromEntries(each), ...(isWhole && { slots: ok(slots) }) };
+}
+
+/** The parts that every state has, whatever its slots. */
+function wholeParts(view: View): readonly string[] {
+  return Object.keys(view).filter((part) => !part.startsWith(ONE_SLOT));
 }
 
 /** The SHA-256 of the blob, by `printf '…' | sha256sum`. */

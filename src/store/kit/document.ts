@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { DOCUMENT_BYTES_MAX } from "../../core/limits.ts";
 import type { SessionStore } from "../store.ts";
 import { type Check, check, forgetful } from "./check.ts";
-import { leavesNoTrace, refused, value } from "./expect.ts";
+import { allDocuments, leavesNoTrace, refused, value } from "./expect.ts";
 import * as sample from "./sample.ts";
 
 const { ACME } = sample;
@@ -75,7 +75,7 @@ export const DOCUMENT: readonly Check[] = [
     for (const key of ["c", "a", "b"]) await value(write(store, key, 0, { n: 1 }));
     const after = async (key: string | null) => {
       const page = await value(store.listDocuments(ACME, "token", key));
-      return page.map((document) => document.key);
+      return page.rows.map((document) => document.key);
     };
     assert.deepEqual(await after(null), ["a", "b", "c"]);
     assert.deepEqual(await after("a"), ["b", "c"]);
@@ -108,7 +108,7 @@ export const DOCUMENT: readonly Check[] = [
       }
     }
     for (const kind of names) {
-      const listed = await value(store.listDocuments(ACME, kind, null));
+      const listed = await allDocuments(store, ACME, kind);
       assert.deepEqual(listed.map(({ key }) => key).sort(), [...names].sort());
       for (const { key, value: stored } of listed)
         assert.deepEqual(stored, { of: `${kind} ${key}` });
@@ -186,7 +186,7 @@ export const DOCUMENT: readonly Check[] = [
       const next = await stage.restart(store);
       const expected = { kind: "token", key: "a", version: 2, value: { n: 2 } };
       assert.deepEqual(await value(next.readDocument(ACME, "token", "a")), expected);
-      assert.deepEqual(await value(next.listDocuments(ACME, "token", null)), [expected]);
+      assert.deepEqual(await allDocuments(next, ACME, "token"), [expected]);
       await refused(write(next, "a", 1, { n: 3 }), "document_conflict");
     },
     forgetful,
@@ -203,7 +203,7 @@ function write(
 }
 
 async function keys(store: SessionStore): Promise<readonly string[]> {
-  return (await value(store.listDocuments(ACME, "token", null))).map(({ key }) => key).sort();
+  return (await allDocuments(store, ACME, "token")).map(({ key }) => key).sort();
 }
 
 /** What JSON would change without a word, and where it is. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
-import type { Result } from "../result.ts";
+import type { Result } from "../../core/result.ts";
 import type * as S from "../store.ts";
 
 /** The value of an operation that must succeed. */
@@ -34,11 +34,18 @@ export async function sessionState(store: S.SessionStore, key: S.SessionKey) {
     events: await allEvents(store, key),
     turns: await allTurns(store, key),
     messages: await allMessages(store, key),
-    slots: digests(await value(store.readSlots(key))),
+    slots: digests(await wholeSlots(store, key)),
   };
 }
 
 type SessionView = Awaited<ReturnType<typeof sessionState>>;
+
+/** The slots of a session of which none may be damaged. */
+export async function wholeSlots(store: S.SessionStore, key: S.SessionKey) {
+  const { slots, damagedSlots } = await value(store.readSlots(key));
+  assert.deepEqual(damagedSlots, [], "a slot is said to be damaged");
+  return slots;
+}
 
 /** Slots in a form that can be compared, whatever their order. */
 export function digests(slots: readonly S.Slot[]) {
@@ -55,48 +62,62 @@ export function digests(slots: readonly S.Slot[]) {
 const PAGE_ROWS = 1_000;
 const PAGES_MAX = 64;
 
-async function allPages<Row>(
-  first: number,
-  read: (place: number) => Promise<{ readonly rows: readonly Row[]; readonly next: number }>,
+/** A page is not believed when it says that it is the last one: what follows it must be empty. */
+async function allPages<Row, Place>(
+  first: Place,
+  read: (place: Place) => Promise<S.Page<Row>>,
+  placeOf: (last: Row) => Place,
 ): Promise<readonly Row[]> {
   const all: Row[] = [];
   let place = first;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const { rows, next } = await read(place);
+    const { rows, more } = await read(place);
     all.push(...rows);
-    if (rows.length === 0) return all;
-    place = next;
+    const last = rows.at(-1);
+    if (last !== undefined) place = placeOf(last);
+    else assert.ok(!more, `a page has no rows, and says that there are more after ${place}`);
+    if (more) continue;
+    const { rows: missed } = await read(place);
+    assert.equal(missed.length, 0, `a page says that it is the last, and ${place} is not the end`);
+    return all;
   }
   return assert.fail(`there is no end to the pages: ${all.length} rows`);
 }
 
 export function allEvents(store: S.SessionStore, key: S.SessionKey, limit = PAGE_ROWS) {
-  return allPages(0, async (after) => {
-    const { events } = await value(store.readEvents(key, { after, limit }));
-    return { rows: events, next: events.at(-1)?.id ?? after };
-  });
+  const read = async (after: number) => {
+    const page = await value(store.readEvents(key, { after, limit }));
+    const { events, earliestEventId, lastEventId } = page;
+    // What was trimmed is not still to come.
+    const reached = events.at(-1)?.id ?? Math.max(after, earliestEventId - 1);
+    return { rows: events, more: reached < lastEventId };
+  };
+  return allPages(0, read, ({ id }) => id);
 }
 
 export function allMessages(store: S.SessionStore, key: S.SessionKey, limit = PAGE_ROWS) {
-  return allPages(0, async (after) => {
-    const rows = await value(store.readMessages(key, { after, limit }));
-    return { rows, next: rows.at(-1)?.id ?? after };
-  });
+  const read = (after: number) => value(store.readMessages(key, { after, limit }));
+  return allPages(0, read, ({ id }) => id);
 }
 
 export function allTurns(store: S.SessionStore, key: S.SessionKey, limit = PAGE_ROWS) {
-  return allPages(Number.MAX_SAFE_INTEGER, async (before) => {
-    const rows = await value(store.readTurns(key, { before, limit }));
-    return { rows, next: rows.at(-1)?.lastId ?? before };
-  });
+  const read = (before: number) => value(store.readTurns(key, { before, limit }));
+  return allPages(Number.MAX_SAFE_INTEGER, read, ({ lastId }) => lastId);
 }
 
-export function allEntries(store: S.SessionStore, tenantId: TenantId, journal: S.JournalName) {
-  return allPages(0, async (after) => {
-    const query = { journal, after, limit: PAGE_ROWS };
-    const rows = await value(store.readJournal(tenantId, query));
-    return { rows, next: rows.at(-1)?.seq ?? after };
-  });
+export function allEntries(
+  store: S.SessionStore,
+  tenantId: TenantId,
+  journal: S.JournalName,
+  limit = PAGE_ROWS,
+) {
+  const read = (after: number) => value(store.readJournal(tenantId, { journal, after, limit }));
+  return allPages(0, read, ({ seq }) => seq);
+}
+
+export function allDocuments(store: S.SessionStore, tenantId: TenantId, kind: string) {
+  const read = (after: string | null) => value(store.listDocuments(tenantId, kind, after));
+  return allPages<S.Document, string | null>(null, read, ({ key }) => key);
 }
 
 export async function entryKeys(
@@ -144,8 +165,7 @@ export async function tenantState(
     sessions[sessionId] = await sessionState(store, { tenantId, sessionId });
   }
   const documents: S.Document[] = [];
-  for (const kind of kinds)
-    documents.push(...(await value(store.listDocuments(tenantId, kind, null))));
+  for (const kind of kinds) documents.push(...(await allDocuments(store, tenantId, kind)));
   return {
     sessions,
     documents,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import type { Result } from "../../core/result.ts";
 import type { Manifest } from "../manifest.ts";
-import type { Result } from "../result.ts";
 import type { Commit, NewSession, SessionStore } from "../store.ts";
 import { type Check, cannot, check, forgetful } from "./check.ts";
 import { leavesNoTrace, listedIds, refused, sessionState, unchanged, value } from "./expect.ts";
@@ -49,7 +49,7 @@ export const IDENTITY: readonly Check[] = [
       const audit = await value(
         next.readJournal(sample.ACME, { journal: "audit", after: 0, limit: 9 }),
       );
-      assert.deepEqual(audit, [], "an opening that did not happen was written down");
+      assert.deepEqual(audit.rows, [], "an opening that did not happen was written down");
     },
     forgetful,
     cannot("forgeManifest"),
@@ -189,7 +189,7 @@ function writesOf(writer: Writer, manifest: unknown): readonly Act[] {
     : believed;
   return [
     () => writer.commit({ events: sample.events(1, 1), journal, snapshot }),
-    () => store.create(other, sample.newSession(moved, { commit: { events: [], journal } })),
+    () => store.create(other, sample.newSession(moved, { commit: sample.commit({ journal }) })),
   ];
 }
 
@@ -224,15 +224,13 @@ const INVALID: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
 function nonsense(store: SessionStore): readonly { readonly name: string; readonly act: Act }[] {
   const key = keyOf("s-1");
   const none = null as never;
-  const commits = [null, undefined, 1, {}, { events: [] }, { events: [1], journal: [] }];
-  const events: readonly unknown[] = [
-    [null],
-    [{ id: 1 }],
-    [{ id: 1, text: 1 }],
-    [{ id: "1", text: "" }],
-    "events",
+  const commits = [null, undefined, 1, {}, { afterEventId: 0, events: [] }];
+  const places: readonly unknown[] = [undefined, null, "0", -1, 0.5, Number.NaN];
+  const events: readonly unknown[] = [[null], [1], [{ id: 1, text: "" }], [["text"]], "events"];
+  const rest: readonly unknown[] = [
+    ...events.map((some) => ({ afterEventId: 0, events: some, journal: [] })),
+    ...places.map((place) => ({ afterEventId: place, events: [], journal: [] })),
   ];
-  const rest = events.map((some) => ({ events: some, journal: [] }));
   const session = { holder: null, manifest: null, record: null, epoch: 1, commit: null };
   return [
     ...[...commits, ...rest].map((commit) => ({
@@ -247,7 +245,10 @@ function nonsense(store: SessionStore): readonly { readonly name: string; readon
     { name: "create without key", act: () => store.create(none, none) },
     { name: "open without key", act: () => store.open(none, sample.holder(), []) },
     { name: "open without audit", act: () => store.open(key, sample.holder(), none) },
-    { name: "delete without audit", act: () => store.delete(key, none) },
+    { name: "delete without audit", act: () => store.delete(key, sample.holder(), none) },
+    { name: "delete without holder", act: () => store.delete(key, none, []) },
+    { name: "seize without audit", act: () => store.seize(key, sample.holder(), none) },
+    { name: "cutLog of nothing", act: () => store.cutLog(key, 1, none) },
     { name: "close without key", act: () => store.close(none, 1) },
     { name: "readRecord without key", act: () => store.readRecord(none) },
     { name: "readEvents without range", act: () => store.readEvents(key, none) },

@@ -1,11 +1,14 @@
 import { ATOMICITY } from "./atomicity.ts";
 import { BLOB } from "./blob.ts";
+import { BOUND } from "./bound.ts";
 import { CAPABILITY } from "./capability.ts";
 import type { Check } from "./check.ts";
 import { CONDUCT } from "./conduct.ts";
 import { COPY } from "./copy.ts";
+import { CUT } from "./cut.ts";
 import { DAMAGE } from "./damage.ts";
 import { DOCUMENT } from "./document.ts";
+import { FILTER } from "./filter.ts";
 import type { Runner, StoreHarness } from "./harness.ts";
 import { HOSTILE_IDS } from "./hostile-id.ts";
 import { IDENTITY } from "./identity.ts";
@@ -15,6 +18,9 @@ import { LIFECYCLE } from "./lifecycle.ts";
 import { LISTING } from "./listing.ts";
 import { LOG } from "./log.ts";
 import { OWNERSHIP } from "./ownership.ts";
+import { PAGE } from "./page.ts";
+import { REMOVAL } from "./removal.ts";
+import { REOPENING } from "./reopening.ts";
 import { ROUND_TRIP } from "./round-trip.ts";
 import { SHAPE } from "./shape.ts";
 import { Stage } from "./stage.ts";
@@ -38,6 +44,7 @@ const CHECKS: readonly Check[] = [
   ...ISOLATION,
   ...CAPABILITY,
   ...LISTING,
+  ...FILTER,
   ...CONDUCT,
   ...OWNERSHIP,
   ...LOG,
@@ -45,6 +52,11 @@ const CHECKS: readonly Check[] = [
   ...JOURNAL,
   ...DOCUMENT,
   ...BLOB,
+  ...REOPENING,
+  ...REMOVAL,
+  ...CUT,
+  ...PAGE,
+  ...BOUND,
 ];
 
 /**

@@ -83,7 +83,7 @@ export const ISOLATION: readonly Check[] = [
         store.readJournal(sample.ACME, { journal: "audit", after: 0, limit: 100 }),
       );
       assert.deepEqual(
-        journal.map(({ key }) => key),
+        journal.rows.map(({ key }) => key),
         ["taken", ...good.map((_, index) => `good ${index}`)],
       );
     },
@@ -92,7 +92,7 @@ export const ISOLATION: readonly Check[] = [
   check("52: a second writer is refused at once, and told who the first one is", async (stage) => {
     const store = await stage.start();
     const { key, term } = await stage.session(store, "s-1", { holder: sample.holder("first") });
-    for (const label of ["second", "first"]) {
+    for (const label of ["second", "third"]) {
       const act = () => store.open(key, sample.holder(label), [sample.entry("never")]);
       const { details } = await leavesNoTrace(store, sample.ACME, act, "session_locked");
       assert.match(`${details.holder}`, new RegExp(`first.*${process.pid}`));

@@ -31,7 +31,7 @@ export const LISTING: readonly Check[] = [
         const key = sample.keyOf(record.sessionId);
         assert.deepEqual(record, await value(store.readRecord(key)));
       }
-      await value(store.delete(one.key, []));
+      await value(store.delete(one.key, sample.holder(), []));
       assert.deepEqual(await listedIds(store, ACME), ["two"]);
     },
   ),
@@ -151,7 +151,7 @@ export const LISTING: readonly Check[] = [
     const [, b, c, , e] = writers;
     await value(c?.commit({ record: at(100) }) ?? assert.fail());
     await stage.session(store, "new", { record: at(101) });
-    await value(store.delete(e?.key ?? assert.fail(), []));
+    await value(store.delete(e?.key ?? assert.fail(), sample.holder(), []));
     const second = await value(store.list(ACME, {}, { limit: 2, cursor: first.nextCursor }));
     assert.deepEqual(ids(second.sessions), ["d", "b"]);
     await value(b?.commit({ record: at(102) }) ?? assert.fail());

@@ -13,10 +13,9 @@ export const LOG: readonly Check[] = [
     async (stage) => {
       const store = await stage.start();
       const writer = await stage.session(store);
-      const first = [[0], [2], [-1], [1.5], [Number.NaN], [1, 1], [1, 3], [2, 1], [1, 2, 2]];
-      await refusesGaps(writer, first);
+      await refusesGaps(writer, [0, 2, 3, -1, 1.5, Number.NaN]);
       await value(writer.commit({ events: events(1, 2) }));
-      await refusesGaps(writer, [[1], [2], [4], [3, 5], [3, 4, 4]]);
+      await refusesGaps(writer, [1, 2, 4]);
       const { details } = await refused(writer.commit({ events: events(7, 1) }), "event_gap");
       assert.deepEqual(details, { id: 7, expected: 3 });
       assert.deepEqual(await value(writer.commit({ events: events(3, 2) })), {
@@ -91,7 +90,7 @@ export const LOG: readonly Check[] = [
     );
     const record = await value(store.readRecord(writer.key));
     assert.deepEqual([record.earliestEventId, record.lastEventId], [5, 6]);
-    await refusesGaps(writer, [[1], [5], [6]]);
+    await refusesGaps(writer, [1, 5, 6]);
     await value(writer.commit({ events: events(7, 1) }));
     assert.deepEqual(await allEvents(store, writer.key), events(5, 3));
   }),
@@ -143,10 +142,10 @@ export const LOG: readonly Check[] = [
       }
       const read = (before: number, limit: number) =>
         value(store.readTurns(writer.key, { before, limit }));
-      assert.deepEqual(await read(100, 2), [turn(7, 8), turn(5, 6)]);
-      assert.deepEqual(await read(5, 2), [turn(3, 4), turn(1, 2)]);
-      assert.deepEqual(await read(8, 1), [turn(5, 6)]);
-      assert.deepEqual(await read(2, 9), []);
+      assert.deepEqual(await read(100, 2), { rows: [turn(7, 8), turn(5, 6)], more: true });
+      assert.deepEqual(await read(5, 2), { rows: [turn(3, 4), turn(1, 2)], more: false });
+      assert.deepEqual(await read(8, 1), { rows: [turn(5, 6)], more: true });
+      assert.deepEqual(await read(2, 9), { rows: [], more: false });
       const all = [turn(7, 8), turn(5, 6), turn(3, 4), turn(1, 2)];
       assert.deepEqual(await allTurns(store, writer.key, 1), all);
       assert.deepEqual(await allEvents(store, writer.key), events(7, 2));
@@ -189,6 +188,9 @@ export const LOG: readonly Check[] = [
       parentSessionId: sample.sessionId("parent"),
       sourceType: "github",
       sourceId: "42",
+      closed: true,
+      shared: true,
+      pendingPrompts: 3,
       updatedAtMs: 12,
     });
     await value(writer.commit({ record }));
@@ -211,6 +213,12 @@ export const LOG: readonly Check[] = [
       { parentSessionId: "../.." },
       { sourceType: {} },
       { sourceId: 1 },
+      { closed: 1 },
+      { closed: undefined },
+      { shared: "true" },
+      { pendingPrompts: -1 },
+      { pendingPrompts: 1.5 },
+      { pendingPrompts: "1" },
     ];
     for (const fault of faults) {
       const record = { ...sample.record(), ...fault } as ReturnType<typeof sample.record>;
@@ -218,12 +226,35 @@ export const LOG: readonly Check[] = [
       await leavesNoTrace(store, ACME, act, "invalid_store_input");
     }
   }),
+
+  check("K12: turns are counted, also when their events are gone", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    const counted = async () => (await value(store.readRecord(writer.key))).turnCount;
+    assert.equal(await counted(), 0);
+    for (const id of [1, 2, 3]) {
+      const change = { turn: turn(id, id), trimThrough: id };
+      await value(writer.snapshot(change, { events: events(id, 1) }));
+      assert.equal(await counted(), id);
+      await value(writer.snapshot({ messages: [sample.message("no turn")] }));
+      assert.equal(await counted(), id);
+    }
+    const [listed] = (await value(store.list(ACME, {}, { limit: 1, cursor: null }))).sessions;
+    assert.equal(listed?.turnCount, 3);
+    await value(writer.close());
+    const next = stage.harness.persists ? await stage.restart(store) : store;
+    const { record } = await value(next.open(writer.key, sample.holder(), []));
+    assert.deepEqual([record.turnCount, record.messageCount], [3, 3]);
+  }),
 ];
 
-async function refusesGaps({ store, key, term }: Writer, runs: readonly (readonly number[])[]) {
-  for (const ids of runs) {
-    const log = ids.map((id) => sample.event(id));
+/** What cannot be an id at all may be called so instead. */
+async function refusesGaps({ store, key, term }: Writer, firsts: readonly number[]) {
+  for (const first of firsts) {
+    const log = [sample.event(first)];
     const act = () => store.commit(key, term, sample.commit({ events: log }));
-    await leavesNoTrace(store, ACME, act, "event_gap");
+    const isId = Number.isSafeInteger(first) && first >= 1;
+    const faults = isId ? [] : (["invalid_store_input"] as const);
+    await leavesNoTrace(store, ACME, act, "event_gap", ...faults);
   }
 }

@@ -1,4 +1,4 @@
-import type { Result } from "../result.ts";
+import type { Result } from "../../core/result.ts";
 import type * as S from "../store.ts";
 import * as sample from "./sample.ts";
 
@@ -26,7 +26,9 @@ export function sessionWrites(store: S.SessionStore, key: S.SessionKey): readonl
   return [
     { name: "open", act: () => store.open(key, sample.holder(), []) },
     { name: "commit", act: () => store.commit(key, 1, sample.commit({ events })) },
-    { name: "delete", act: () => store.delete(key, []) },
+    { name: "seize", act: () => store.seize(key, sample.holder(), [sample.entry("seized")]) },
+    { name: "cutLog", act: () => store.cutLog(key, 1, { lastEventId: 0, epoch: "e", audit: [] }) },
+    { name: "delete", act: () => store.delete(key, sample.holder(), []) },
   ];
 }
 

@@ -66,7 +66,7 @@ export const OWNERSHIP: readonly Check[] = [
       const store = await stage.start();
       const writer = await stage.session(store);
       await value(writer.append(2));
-      await value(store.delete(writer.key, [sample.entry("deleted")]));
+      await value(store.delete(writer.key, sample.holder(), [sample.entry("deleted")]));
       for (const change of [{ events: events(3, 1) }, { events: events(1, 1) }]) {
         const act = () => writer.commit({ ...change, journal: [sample.entry("never")] });
         const lost = ["session_not_found", "writer_lost"] as const;
@@ -74,7 +74,7 @@ export const OWNERSHIP: readonly Check[] = [
       }
       await value(writer.close());
       await refused(store.readRecord(writer.key), "session_not_found");
-      await refused(store.delete(writer.key, []), "session_not_found");
+      await refused(store.delete(writer.key, sample.holder(), []), "session_not_found");
     },
   ),
 
@@ -91,7 +91,7 @@ export const OWNERSHIP: readonly Check[] = [
           turn: sample.turn(1, 1),
         }),
       );
-      await value(store.delete(old.key, []));
+      await value(store.delete(old.key, sample.holder(), []));
       const young = await stage.session(store, "s-1", { epoch: "epoch-2" });
       const { record, events: log, turns, messages, slots } = await sessionState(store, old.key);
       assert.deepEqual([log, turns, messages, slots], [[], [], [], []]);
@@ -108,7 +108,7 @@ export const OWNERSHIP: readonly Check[] = [
     const writer = await stage.session(store);
     const [before, deleted, late] = await Promise.all([
       writer.commit({ events: events(1, 1) }),
-      store.delete(writer.key, []),
+      store.delete(writer.key, sample.holder(), []),
       writer.commit({ events: events(2, 1) }),
     ]);
     assert.deepEqual([before.ok, deleted.ok, late.ok], [true, true, false]);

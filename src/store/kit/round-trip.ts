@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SLOTS_MAX } from "../../core/limits.ts";
 import type { SecurityMode } from "../../core/policy/risk.ts";
 import { type Check, check } from "./check.ts";
-import { allMessages, digests, leavesNoTrace, sessionState, value } from "./expect.ts";
+import { allMessages, digests, leavesNoTrace, sessionState, value, wholeSlots } from "./expect.ts";
 import * as sample from "./sample.ts";
 
 const { slot, message, keyOf } = sample;
@@ -54,7 +54,7 @@ export const ROUND_TRIP: readonly Check[] = [
       const owners = ["core", "Core", "__proto__", "constructor", "..", "a/b", "a b", "ä𝄐", "a\0b"];
       const slots = owners.map((owner, index) => slot(owner, `of ${owner}`, `${index}.0.0-rc.1`));
       await value(writer.snapshot({ slots }));
-      assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests(slots));
+      assert.deepEqual(digests(await wholeSlots(store, writer.key)), digests(slots));
       await value(writer.close());
       const opened = await value(store.open(writer.key, sample.holder(), []));
       assert.deepEqual(digests(opened.slots), digests(slots));
@@ -66,13 +66,13 @@ export const ROUND_TRIP: readonly Check[] = [
     const writer = await stage.session(store);
     const payload = Buffer.from("slot");
     const slots = [{ owner: "a", version: "1", payload }];
-    const written = writer.commit({ snapshot: writer.snapshotOf(0, { slots }) });
+    const written = writer.commit({ afterEventId: 0, snapshot: writer.snapshotOf(0, { slots }) });
     payload.fill(0);
     await value(written);
-    const [read] = await value(store.readSlots(writer.key));
+    const [read] = await wholeSlots(store, writer.key);
     assert.equal(Buffer.from(read?.payload ?? []).toString(), "slot");
     read?.payload.fill(0);
-    const [again] = await value(store.readSlots(writer.key));
+    const [again] = await wholeSlots(store, writer.key);
     assert.equal(Buffer.from(again?.payload ?? []).toString(), "slot");
     const bytes = Buffer.from("blob");
     const blob = store.writeBlob(writer.key.tenantId, bytes);
@@ -88,9 +88,9 @@ export const ROUND_TRIP: readonly Check[] = [
     await value(writer.snapshot({ slots: [a, b, c] }));
     const next = slot("c", "4", "2.0.0");
     await value(writer.snapshot({ slots: [next], removedSlots: ["a", "never there"] }));
-    assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests([b, next]));
+    assert.deepEqual(digests(await wholeSlots(store, writer.key)), digests([b, next]));
     await value(writer.snapshot({ slots: [a] }));
-    assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests([a, b, next]));
+    assert.deepEqual(digests(await wholeSlots(store, writer.key)), digests([a, b, next]));
   }),
 
   check("27: a session without messages, slots or events is a session", async (stage) => {
@@ -124,12 +124,15 @@ export const ROUND_TRIP: readonly Check[] = [
       messages.map((text, index) => ({ id: index + 1, text })),
     );
     const page = await value(store.readMessages(writer.key, { after: 5_999, limit: 2 }));
-    assert.deepEqual(page, [
-      { id: 6_000, text: message("number 6000") },
-      { id: 6_001, text: message("number 6001") },
-    ]);
+    assert.deepEqual(page, {
+      rows: [
+        { id: 6_000, text: message("number 6000") },
+        { id: 6_001, text: message("number 6001") },
+      ],
+      more: true,
+    });
     const most = await value(store.readMessages(writer.key, { after: 0, limit: 1_000_000 }));
-    assert.equal(most.length, 1_000, "a page is larger than its limit");
+    assert.equal(most.rows.length, 1_000, "a page is larger than its limit");
   }),
 
   check(
@@ -139,7 +142,7 @@ export const ROUND_TRIP: readonly Check[] = [
       const writer = await stage.session(store);
       const slots = Array.from({ length: SLOTS_MAX }, (_, index) => slot(`o${index}`, `${index}`));
       await value(writer.snapshot({ slots }));
-      assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests(slots));
+      assert.deepEqual(digests(await wholeSlots(store, writer.key)), digests(slots));
       const more = { slots: [slot("one more", "x")] };
       await leavesNoTrace(store, sample.ACME, () => writer.snapshot(more), "invalid_store_input");
       await value(writer.snapshot({ ...more, removedSlots: ["o0"] }));
@@ -157,7 +160,7 @@ export const ROUND_TRIP: readonly Check[] = [
       assert.deepEqual(committed, { revision, lastEventId: 0 });
       assert.equal((await value(store.readRecord(writer.key))).revision, revision);
       assert.equal((await value(store.readManifest(writer.key))).updatedAt, updatedAt);
-      assert.deepEqual(digests(await value(store.readSlots(writer.key))), digests(slots));
+      assert.deepEqual(digests(await wholeSlots(store, writer.key)), digests(slots));
     }
     assert.deepEqual(await value(writer.append(2)), { revision: 3, lastEventId: 2 });
     const record = await value(store.readRecord(writer.key));
@@ -177,7 +180,7 @@ export const ROUND_TRIP: readonly Check[] = [
     await value(two.snapshot({ removedSlots: ["core"], trimThrough: 1 }));
     await value(two.close());
     assert.deepEqual(await sessionState(store, one.key), before);
-    await value(store.delete(two.key, []));
+    await value(store.delete(two.key, sample.holder(), []));
     assert.deepEqual(await sessionState(store, one.key), before);
     assert.deepEqual(await value(one.append(1)), { revision: 1, lastEventId: 3 });
   }),

@@ -62,6 +62,9 @@ export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
     parentSessionId: null,
     sourceType: null,
     sourceId: null,
+    closed: false,
+    shared: false,
+    pendingPrompts: 0,
     updatedAtMs: CREATED_AT_MS,
     ...change,
   };
@@ -97,8 +100,14 @@ export function entry(key: string, change: Partial<S.JournalEntry> = {}): S.Jour
   return { journal: "audit", key, sessionId: null, atMs: CREATED_AT_MS, text, ...change };
 }
 
-export function commit(change: Partial<S.Commit> = {}): S.Commit {
-  return { events: [], journal: [], ...change };
+/** A commit as the checks write it: its events say where they belong. */
+export type Change = Partial<Omit<S.Commit, "events">> & {
+  readonly events?: readonly S.StoredText[];
+};
+
+export function commit({ events: added = [], ...change }: Change = {}): S.Commit {
+  const afterEventId = (added[0]?.id ?? 1) - 1;
+  return { afterEventId, journal: [], ...change, events: added.map(({ text }) => text) };
 }
 
 export function snapshot(
@@ -123,7 +132,7 @@ export function newSession(of: Manifest, change: Partial<S.NewSession> = {}): S.
     manifest: of,
     record: record(),
     epoch: "epoch-1",
-    commit: { events: [], journal: [] },
+    commit: commit(),
     ...change,
   };
 }

@@ -95,12 +95,22 @@ export class Writer {
     this.term = term;
   }
 
-  commit(change: Partial<S.Commit>, term = this.term) {
+  /** Without events it has to be told where the log ends, so that is asked before. */
+  commit(change: sample.Change, term = this.term) {
+    if (change.events === undefined && change.afterEventId === undefined) {
+      return this.#commitAtEnd(change, term);
+    }
     return this.store.commit(this.key, term, sample.commit(change));
   }
 
+  async #commitAtEnd(change: sample.Change, term: number) {
+    const record = await this.store.readRecord(this.key);
+    const afterEventId = record.ok ? record.value.lastEventId : 0;
+    return this.store.commit(this.key, term, sample.commit({ ...change, afterEventId }));
+  }
+
   /** A snapshot commit on the current revision. */
-  async snapshot(change: Partial<S.Snapshot>, rest: Partial<S.Commit> = {}) {
+  async snapshot(change: Partial<S.Snapshot>, rest: sample.Change = {}) {
     const { revision } = await value(this.store.readRecord(this.key));
     return this.commit({ ...rest, snapshot: this.snapshotOf(revision, change) });
   }
@@ -113,7 +123,7 @@ export class Writer {
     return sample.manifest(this.key, this.store.contract.storeId, change);
   }
 
-  async append(count: number, rest: Partial<S.Commit> = {}) {
+  async append(count: number, rest: sample.Change = {}) {
     const { lastEventId } = await value(this.store.readRecord(this.key));
     return this.commit({ ...rest, events: sample.events(lastEventId + 1, count) });
   }

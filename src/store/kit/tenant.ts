@@ -19,7 +19,7 @@ export const TENANT: readonly Check[] = [
     const state = await sessionState(store, theirs.key);
     assert.deepEqual([state.record.epoch, state.record.lastEventId], ["theirs", 0]);
     assert.deepEqual([state.messages, state.slots], [[{ id: 1, text: "theirs" }], []]);
-    await value(store.delete(ours.key, []));
+    await value(store.delete(ours.key, sample.holder(), []));
     assert.deepEqual(await sessionState(store, theirs.key), state);
     await refused(store.readRecord(ours.key), "session_not_found");
   }),
@@ -102,7 +102,8 @@ async function furnish(store: SessionStore): Promise<string> {
   const key = keyOf("s-1");
   const manifest = sample.manifest(key, store.contract.storeId);
   const ledger = entry("same key", { journal: "ledger" });
-  const commit = { events: sample.events(1, 1), journal: [entry("same key"), ledger] };
+  const journal = [entry("same key"), ledger];
+  const commit = sample.commit({ events: sample.events(1, 1), journal });
   await value(store.create(key, sample.newSession(manifest, { commit })));
   const document = { kind: "token", key: "a", expectedVersion: 0, value: { of: "acme" } };
   await value(store.writeDocument(ACME, document));

@@ -92,7 +92,7 @@ export const TEXT: readonly Check[] = [
       }
       const audit = [sample.entry("a", { text: HALF })];
       await refused(store.appendJournal(key.tenantId, audit), "invalid_store_input");
-      await refused(store.delete(key, audit), "invalid_store_input");
+      await refused(store.delete(key, sample.holder(), audit), "invalid_store_input");
       assert.deepEqual(await value(store.readRecord(key)).then(({ term: now }) => now), term);
     },
   ),

@@ -2,12 +2,13 @@ import type { SessionId } from "../../core/id.ts";
 import { type Position, trimmedThrough } from "../check.ts";
 import type { Holder } from "../holder.ts";
 import type { Manifest } from "../manifest.ts";
+import { pageOf } from "../page.ts";
 import type * as S from "../store.ts";
 
 /** One stored session, in memory. Whatever could be changed is copied on its way in and out. */
 export class MemorySession {
   readonly #sessionId: SessionId;
-  readonly #epoch: string;
+  #epoch: string;
   #term = 0;
   #holder: Holder | null = null;
   #manifest: Manifest;
@@ -46,7 +47,7 @@ export class MemorySession {
       lastEventId,
       snapshotEventId: this.#snapshotEventId,
       revision: this.#revision,
-      slotOwners: new Set(this.#slots.keys()),
+      slotBytes: new Map([...this.#slots].map(([owner, { payload }]) => [owner, payload.length])),
       manifest: this.#manifest,
     };
   }
@@ -62,6 +63,7 @@ export class MemorySession {
       snapshotEventId: this.#snapshotEventId,
       earliestEventId: this.#trimmedThrough + 1,
       messageCount: this.#messages.length,
+      turnCount: this.#turns.length,
       createdAtMs: this.#manifest.createdAt,
       holder: this.#holder,
     });
@@ -76,8 +78,15 @@ export class MemorySession {
     this.#holder = null;
   }
 
-  apply({ events, record, snapshot }: S.Commit) {
-    for (const { id, text } of events) this.#events.push({ id, text });
+  cutLog({ lastEventId, epoch }: S.LogCut) {
+    this.#events = this.#events.filter(({ id }) => id <= lastEventId);
+    this.#epoch = epoch;
+  }
+
+  apply({ afterEventId, events, record, snapshot }: S.Commit) {
+    for (const [index, text] of events.entries()) {
+      this.#events.push({ id: afterEventId + index + 1, text });
+    }
     if (record !== undefined) this.#record = structuredClone(record);
     if (snapshot === undefined) return;
     const { manifest, messages, slots, removedSlots, turn } = snapshot;
@@ -96,28 +105,28 @@ export class MemorySession {
   readEvents({ after, limit }: S.Range): S.EventPage {
     const from = Math.max(0, after - this.#trimmedThrough);
     return {
-      events: this.#events.slice(from, from + limit).map((event) => ({ ...event })),
+      events: pageOf(this.#events.slice(from), limit).rows,
       epoch: this.#epoch,
       earliestEventId: this.#trimmedThrough + 1,
       lastEventId: this.position.lastEventId,
     };
   }
 
-  readTurns({ before, limit }: S.BackwardRange): readonly S.FoldedTurn[] {
-    return this.#turns
-      .filter(({ lastId }) => lastId < before)
-      .slice(-limit)
-      .map((turn) => ({ ...turn }))
-      .reverse();
+  readTurns({ before, limit }: S.BackwardRange): S.Page<S.FoldedTurn> {
+    const older = this.#turns.filter(({ lastId }) => lastId < before);
+    return pageOf(older.reverse(), limit);
   }
 
-  readMessages({ after, limit }: S.Range): readonly S.StoredText[] {
-    const page = this.#messages.slice(after, after + limit);
-    return page.map((text, index) => ({ id: after + index + 1, text }));
+  readMessages({ after, limit }: S.Range): S.Page<S.StoredText> {
+    const later = this.#messages.slice(after);
+    return pageOf(
+      later.map((text, index) => ({ id: after + index + 1, text })),
+      limit,
+    );
   }
 
-  readSlots(): readonly S.Slot[] {
-    return [...this.#slots.values()].map(copy);
+  readSlots(): S.SlotSet {
+    return { slots: [...this.#slots.values()].map(copy), damagedSlots: [] };
   }
 }
 

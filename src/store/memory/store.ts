@@ -1,10 +1,10 @@
 import type { TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
-import type { Backend, DocumentQuery, DocumentText, ListRange, Place } from "../backend.ts";
-import { checkPosition } from "../check.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { Backend, Claim, DocumentQuery, DocumentText, ListRange, Place } from "../backend.ts";
+import { checkCut, checkPosition } from "../check.ts";
 import { configSchema } from "../config.ts";
-import { describeHolder, type Holder, isGone } from "../holder.ts";
-import { DONE, fail, ok, type Result } from "../result.ts";
+import { describeHolder, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
 import { MemorySession } from "./session.ts";
@@ -64,27 +64,29 @@ class MemoryBackend implements Backend {
     });
   }
 
-  async acquire(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
-    const found = this.#session(key);
+  async acquire(key: S.SessionKey, claim: Claim): Promise<Result<S.Opened>> {
+    const found = this.#claimed(key, claim);
     if (!found.ok) return found;
     const { tenant, session } = found.value;
     const replaced = session.holder;
-    if (replaced !== null && !isGone(replaced)) {
-      return fail("session_locked", { holder: describeHolder(replaced) });
-    }
-    const journalled = tenant.append(audit);
-    if (!journalled.ok) return journalled;
-    session.own(holder, tenant.nextTerm());
+    session.own(claim.holder, tenant.nextTerm());
     const { term, manifest, record } = session;
-    return ok({ term, record, manifest, slots: session.readSlots(), replaced });
+    return ok({ term, record, manifest, ...session.readSlots(), replaced });
   }
 
   async commit(key: S.SessionKey, term: number, commit: S.Commit): Promise<Result<S.Committed>> {
-    const found = this.#session(key);
+    const found = this.#owned(key, term);
+    return found.ok ? apply(found.value.tenant, found.value.session, commit) : found;
+  }
+
+  async cutLog(key: S.SessionKey, term: number, cut: S.LogCut): Promise<Result<void>> {
+    const found = this.#owned(key, term);
     if (!found.ok) return found;
     const { tenant, session } = found.value;
-    const owned = session.holder !== null && session.term === term;
-    return owned ? apply(tenant, session, commit) : fail("writer_lost");
+    const may = checkCut(cut, session.position);
+    const journalled = may.ok ? tenant.append(cut.audit) : may;
+    if (journalled.ok) session.cutLog(cut);
+    return journalled;
   }
 
   async release(key: S.SessionKey, term: number) {
@@ -93,13 +95,11 @@ class MemoryBackend implements Backend {
     return DONE;
   }
 
-  async remove(key: S.SessionKey, audit: readonly S.JournalEntry[]) {
-    const found = this.#session(key);
+  async remove(key: S.SessionKey, claim: Claim): Promise<Result<void>> {
+    const found = this.#claimed(key, claim);
     if (!found.ok) return found;
-    const { tenant } = found.value;
-    const journalled = tenant.append(audit);
-    if (journalled.ok) tenant.sessions.delete(key.sessionId);
-    return journalled;
+    found.value.tenant.sessions.delete(key.sessionId);
+    return DONE;
   }
 
   readRecord = async (key: S.SessionKey) => this.#read(key, (session) => session.record);
@@ -179,6 +179,25 @@ class MemoryBackend implements Backend {
       : ok({ tenant, session });
   }
 
+  #owned(key: S.SessionKey, term: number): Result<Found> {
+    const found = this.#session(key);
+    if (!found.ok) return found;
+    const { holder, term: current } = found.value.session;
+    return holder !== null && current === term ? found : fail("writer_lost");
+  }
+
+  /** A session that this claim may have, with the claim in the journal. */
+  #claimed(key: S.SessionKey, { holder, audit, seizes }: Claim): Result<Found> {
+    const found = this.#session(key);
+    if (!found.ok) return found;
+    const held = found.value.session.holder;
+    if (held !== null && !seizes && !mayTake(held, holder)) {
+      return fail("session_locked", { holder: describeHolder(held) });
+    }
+    const journalled = found.value.tenant.append(audit);
+    return journalled.ok ? found : journalled;
+  }
+
   #read<Value>(key: S.SessionKey, read: (session: MemorySession) => Value): Result<Value> {
     const found = this.#session(key);
     return found.ok ? ok(read(found.value.session)) : found;
@@ -210,7 +229,13 @@ function follows(record: Place, place: Place): boolean {
 }
 
 function isListed(record: S.StoredRecord, filter: S.ListFilter): boolean {
-  const { statuses, text, ...equal } = filter;
+  const { statuses, text, hasPendingPrompts, updatedFromMs, updatedBeforeMs, ...equal } = filter;
+  if (hasPendingPrompts !== undefined && record.pendingPrompts > 0 !== hasPendingPrompts) {
+    return false;
+  }
+  const { updatedAtMs } = record;
+  if (updatedAtMs < (updatedFromMs ?? updatedAtMs)) return false;
+  if (updatedBeforeMs !== undefined && updatedAtMs >= updatedBeforeMs) return false;
   const wanted = Object.entries(equal).every(([field, value]) =>
     Object.entries(record).some(([name, own]) => name === field && own === value),
   );

@@ -1,6 +1,7 @@
 import type { SessionId } from "../../core/id.ts";
-import type { DocumentQuery, DocumentRows, DocumentText } from "../backend.ts";
-import { DONE, fail, ok, type Result } from "../result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { DocumentQuery, DocumentRow, DocumentText } from "../backend.ts";
+import { pageOf } from "../page.ts";
 import type * as S from "../store.ts";
 import type { MemorySession } from "./session.ts";
 
@@ -9,8 +10,9 @@ export class MemoryTenant {
   readonly sessions = new Map<SessionId, MemorySession>();
   readonly blobs = new Map<string, Uint8Array>();
   readonly #journal: S.JournalRow[] = [];
+  readonly #lastEntries = new Map<S.JournalName, number>();
   readonly #keys = new Map<string, string>();
-  readonly #documents = new Map<string, DocumentRows[number]>();
+  readonly #documents = new Map<string, DocumentRow>();
   /** Of deleted documents too: their versions are not used again. */
   readonly #lastVersions = new Map<string, number>();
   #lastTerm = 0;
@@ -34,28 +36,36 @@ export class MemoryTenant {
       const name = `${entry.journal} ${entry.key}`;
       if (this.#keys.has(name)) continue;
       this.#keys.set(name, entry.text);
-      this.#journal.push({ ...entry, seq: this.#journal.length + 1 });
+      const seq = (this.#lastEntries.get(entry.journal) ?? 0) + 1;
+      this.#lastEntries.set(entry.journal, seq);
+      this.#journal.push({ ...entry, seq });
     }
     return DONE;
   }
 
-  readJournal({ journal, sessionId, key, after, limit }: S.JournalQuery): readonly S.JournalRow[] {
-    return this.#journal
+  readJournal(query: S.JournalQuery): S.Page<S.JournalRow> {
+    const { journal, sessionId, key, after, limit } = query;
+    const found = this.#journal
       .filter((row) => row.journal === journal && row.seq > after)
       .filter((row) => sessionId === undefined || row.sessionId === sessionId)
-      .filter((row) => key === undefined || row.key === key)
-      .slice(0, limit)
-      .map((row) => ({ ...row }));
+      .filter((row) => key === undefined || row.key === key);
+    return pageOf(found, limit);
   }
 
-  readDocuments(query: DocumentQuery): DocumentRows {
+  readDocuments(query: DocumentQuery): S.Page<DocumentRow> {
     const ofKind = [...this.#documents.values()].filter(({ kind }) => kind === query.kind);
-    if ("key" in query) return ofKind.filter(({ key }) => key === query.key);
+    if ("key" in query) {
+      return pageOf(
+        ofKind.filter(({ key }) => key === query.key),
+        1,
+      );
+    }
     const { after, limit } = query;
-    return ofKind
-      .filter(({ key }) => after === null || key > after)
-      .sort((a, b) => (a.key < b.key ? -1 : 1))
-      .slice(0, limit);
+    const later = ofKind.filter(({ key }) => after === null || key > after);
+    return pageOf(
+      later.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key))),
+      limit,
+    );
   }
 
   writeDocument({ kind, key, expectedVersion, text }: DocumentText): Result<number> {

@@ -1,26 +1,39 @@
-import { fail, ok, type Result } from "../result.ts";
+import { EVENT_RUN_CHARS_MAX } from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { type Holder, readHolder } from "../holder.ts";
 import type { SessionCache } from "./cache.ts";
+import { Counters } from "./counter.ts";
 import type { TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
+import { INSERT_RUN, runValues } from "./run.ts";
 import { step } from "./step.ts";
+
+/** Events of one session that wait for their row. */
+interface OpenRun {
+  readonly firstId: number;
+  readonly texts: string[];
+  chars: number;
+}
 
 /**
  * The sessions that one transaction touches. Each row is read once and written once, however many
- * commits of the session came together: this is what makes a group commit cheap.
+ * commits of the session came together, and their events share rows: this is what makes a group
+ * commit cheap.
  */
 export class Batch {
   readonly db: TenantDatabase;
   /** Sessions that were opened in this batch, and the terms under which; null if given up. */
   readonly claims = new Map<string, number | null>();
+  readonly counters: Counters;
   readonly #cache: SessionCache;
+  readonly #runs = new Map<number, OpenRun>();
   readonly #read = new Map<string, rows.SessionRow>();
   readonly #changed = new Map<string, rows.SessionRow>();
   readonly #whole = new Set<string>();
-  #lastNumber: number | null = null;
-  #lastTerm: number | null = null;
 
   constructor(db: TenantDatabase) {
     this.db = db;
+    this.counters = new Counters(db);
     this.#cache = db.sessions;
   }
 
@@ -57,7 +70,36 @@ export class Batch {
     this.#changed.set(session.sessionId, session);
   }
 
-  forget(sessionId: string) {
+  addEvents(number: number, firstId: number, texts: readonly string[]) {
+    for (const [index, text] of texts.entries()) {
+      const run = this.#runs.get(number) ?? { firstId: firstId + index, texts: [], chars: 0 };
+      this.#runs.set(number, run);
+      run.texts.push(text);
+      run.chars += text.length + LENGTH_CHARS;
+      if (run.chars >= EVENT_RUN_CHARS_MAX) this.writeEvents(number);
+    }
+  }
+
+  /** Before anything looks at a session's events, those that wait have to be there. */
+  writeEvents(number: number) {
+    const run = this.#runs.get(number);
+    if (run !== undefined) this.db.run(INSERT_RUN, number, ...runValues(run));
+    this.#runs.delete(number);
+  }
+
+  /**
+   * What can still be told of a session whose row cannot be believed. A number that an index gives
+   * must be the session's own, or another session would be meant by it.
+   */
+  remains(sessionId: string): { readonly number: number | null; readonly holder: Holder | null } {
+    const row = this.#row(sessionId);
+    const number = Number(row?.number);
+    const isOwn = this.db.get(ID_BY_NUMBER, number)?.session_id === sessionId;
+    return { number: isOwn ? number : null, holder: readHolder(String(row?.holder ?? "")) };
+  }
+
+  forget(sessionId: string, number: number) {
+    this.#runs.delete(number);
     this.#read.delete(sessionId);
     this.#changed.delete(sessionId);
     this.#cache.delete(sessionId);
@@ -69,27 +111,16 @@ export class Batch {
     for (const session of this.#changed.values()) this.#cache.set(session);
   }
 
-  nextNumber(): number {
-    this.#lastNumber ??= Number(this.db.get(LAST_NUMBER)?.last ?? 0);
-    this.#lastNumber += 1;
-    return this.#lastNumber;
-  }
-
-  /** Terms are never used twice, not even by a session made anew under a deleted one's id. */
-  nextTerm(): number {
-    this.#lastTerm ??= Number(this.db.get(LAST_TERM)?.value ?? 0);
-    this.#lastTerm += 1;
-    return this.#lastTerm;
-  }
-
-  slotOwners(number: number): ReadonlySet<string> {
-    const owners = this.db.all("SELECT owner FROM slots WHERE number = ?", number);
-    return new Set(owners.map(({ owner }) => String(owner)));
+  slotBytes(number: number): ReadonlyMap<string, number> {
+    const slots = this.db.all(SLOT_BYTES, number);
+    return new Map(slots.map(({ owner, bytes }) => [String(owner), Number(bytes)]));
   }
 
   /** Writes what has changed, at the end of the transaction. */
   flush() {
-    if (this.#lastTerm !== null) this.db.run(WRITE_LAST_TERM, String(this.#lastTerm));
+    for (const number of [...this.#runs.keys()]) this.writeEvents(number);
+    step("sqlite-after-events");
+    this.counters.flush();
     for (const session of this.#changed.values()) {
       const { sessionId, number } = session;
       if (this.#whole.has(sessionId)) {
@@ -110,6 +141,8 @@ export class Batch {
   }
 }
 
-const LAST_TERM = "SELECT value FROM meta WHERE name = 'last_term'";
-const WRITE_LAST_TERM = "INSERT OR REPLACE INTO meta (name, value) VALUES ('last_term', ?)";
-const LAST_NUMBER = "SELECT max(number) AS last FROM sessions";
+const ID_BY_NUMBER = "SELECT session_id FROM sessions NOT INDEXED WHERE number = ?";
+/** What the length of an event takes beside its text, or about that. */
+const LENGTH_CHARS = 4;
+
+const SLOT_BYTES = "SELECT owner, length(payload) AS bytes FROM slots WHERE number = ?";

@@ -13,7 +13,10 @@ import {
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
-import { caseSafe } from "../locator.ts";
+import { STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
+import { caseSafe } from "../case-safe.ts";
+import { pageOf } from "../page.ts";
+import type { Page } from "../store.ts";
 import { SessionCache } from "./cache.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { step } from "./step.ts";
@@ -61,6 +64,15 @@ export class TenantDatabase {
       .filter(isRow);
   }
 
+  /** As many rows as a page may have; the statement is not run to its end. */
+  page(limit: number, sql: string, ...values: readonly unknown[]): Page<Row> {
+    return pageOf(this.#rows(sql, values), limit);
+  }
+
+  *#rows(sql: string, values: readonly unknown[]): Generator<Row> {
+    for (const row of this.#prepared(sql).iterate(...values)) if (isRow(row)) yield row;
+  }
+
   /** From now on a power cut may take back the last commits. */
   relax() {
     this.#db.pragma("synchronous = NORMAL");
@@ -85,6 +97,10 @@ export class TenantDatabase {
     if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
     this.#statements.set(sql, statement);
+    const [oldest] = this.#statements.keys();
+    if (this.#statements.size > STATEMENTS_PREPARED_MAX && oldest !== undefined) {
+      this.#statements.delete(oldest);
+    }
     return statement;
   }
 }
@@ -104,10 +120,10 @@ function prepareForWriting(db: Database.Database) {
 }
 
 function migrate(db: Database.Database) {
-  const taken = versionOf(db);
   for (const [index, migration] of MIGRATIONS.entries()) {
-    if (index < taken) continue;
+    if (index < versionOf(db)) continue;
     db.transaction(() => {
+      if (index < versionOf(db)) return; // Another process has just done it.
       db.exec(migration);
       db.pragma(`user_version = ${index + 1}`);
     }).immediate();
@@ -144,11 +160,8 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   // The directory above was made at the start: if it is gone, so are its sessions, and a new and
   // empty one in its place would only hide that.
   const folder = dirname(file);
-  if (!existsSync(folder)) {
-    unlessThere(() => mkdirSync(folder, { mode: 0o700 }));
-    syncFolder(dirname(folder));
-  }
-  removeDrafts(folder);
+  if (!existsSync(dirname(folder))) throw new Error(`its directory ${root} is gone`);
+  makeFolder(folder);
   const draft = `${file}.${randomUUID()}`;
   closeSync(openSync(draft, "wx", 0o600));
   new TenantDatabase(draft, "make").close();
@@ -168,14 +181,25 @@ function unlessThere(make: () => void) {
   }
 }
 
-/** What a crash left behind before it had its name; a fresh one may be somebody's at work. */
-function removeDrafts(folder: string) {
+/**
+ * What a crash left behind, before it had its name or beside it. A fresh one may be somebody's at
+ * work; and whatever is called otherwise, such as a copy that a person keeps here, is not ours.
+ */
+export function removeDrafts(folder: string) {
   for (const name of readdirSync(folder)) {
     const draft = join(folder, name);
-    if (!name.startsWith(`${DATABASE_FILE}.`)) continue;
+    if (!DRAFT.test(name)) continue;
     const { mtimeMs } = statSync(draft, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
     if (Date.now() - mtimeMs > DRAFT_MS_MAX) rmSync(draft, { force: true });
   }
+}
+
+/** Makes a folder with all above it, each as durable as the one it stands in. */
+export function makeFolder(folder: string) {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  unlessThere(() => mkdirSync(folder, { mode: 0o700 }));
+  syncFolder(dirname(folder));
 }
 
 /** A name is as durable as the folder that it stands in. */
@@ -195,14 +219,11 @@ export function tenantsFolder(root: string): string {
 
 const DATABASE_FILE = "sessions.db";
 
+const DRAFT = /^sessions\.db\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\w+)?$/;
+
 /** Making a database takes milliseconds. */
 const DRAFT_MS_MAX = 60_000;
 
 function tenantFolder(root: string, tenantId: TenantId): string {
   return join(tenantsFolder(root), caseSafe(tenantId));
-}
-
-/** The id that `caseSafe` made this name of. */
-export function idOfFolder(name: string): string {
-  return name.replace(/\+([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

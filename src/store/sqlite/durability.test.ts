@@ -3,7 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { HOST, keyOf, manifest, newSession } from "../sample.fixture.ts";
+import type { Holder } from "../holder.ts";
+import { HELD } from "../kit/crash/child.ts";
+import { StoreProcess } from "../kit/crash/process.ts";
+import { value } from "../kit/expect.ts";
+import { commitOf, HOST, keyOf, manifest, newSession } from "../sample.fixture.ts";
 import type { SessionStore } from "../store.ts";
 import { databaseFile } from "./database.ts";
 import { MIGRATIONS } from "./schema.ts";
@@ -14,13 +18,16 @@ const created = newSession("s1", { manifest: manifest({ storeId: "sqlite" }), ep
 
 let place = "";
 let stores: SessionStore[] = [];
+let children: StoreProcess[] = [];
 
 beforeEach(async () => {
   place = await mkdtemp(join(tmpdir(), "fermata-durability-"));
 });
 
 afterEach(async () => {
+  for (const child of children) await child.kill();
   for (const store of stores) await store.dispose();
+  children = [];
   stores = [];
   await rm(place, { recursive: true, force: true });
 });
@@ -45,6 +52,34 @@ const epochOf = async (store: SessionStore) => {
   return record.ok ? record.value.epoch : record.refusal.code;
 };
 
+const heldEpoch = async (store: SessionStore) => (await value(store.readRecord(HELD))).epoch;
+
+/** Already the first reading finds what a gone opener left; nothing has to be written for it. */
+async function epochAfterOpening(path: string, durability: "full" | "relaxed"): Promise<string> {
+  const store = await open(path, durability);
+  const { epoch } = await value(store.readRecord(key));
+  await value(store.dispose());
+  return epoch;
+}
+
+/** Another process, with a session of its own in the same database. */
+async function holder(path: string, durability: "full" | "relaxed"): Promise<StoreProcess> {
+  const script = new URL("./crash-child.fixture.ts", import.meta.url);
+  const config = { active: true, path: join(place, path), durability };
+  const orders = { config, task: "hold", seed: 0, life: "other", steps: 0 } as const;
+  const child = new StoreProcess({ script, factory: "sqlite" }, orders);
+  children.push(child);
+  await child.has("held");
+  return child;
+}
+
+function openers(path: string): readonly Holder[] {
+  const db = new Database(databaseFile(join(place, path), key.tenantId), { readonly: true });
+  const names = db.prepare("SELECT holder FROM relaxed_openers").pluck().all();
+  db.close();
+  return names.map((name) => JSON.parse(String(name)));
+}
+
 describe("P3: the epoch of a log", () => {
   it("stays through a crash under full durability", async () => {
     const store = await open("a", "full");
@@ -60,14 +95,35 @@ describe("P3: the epoch of a log", () => {
     expect(await epochOf(await open("a", "relaxed"))).toBe("first");
   });
 
-  it("changes after an unclean end under relaxed durability, whatever comes after", async () => {
-    const store = await open("a", "relaxed");
-    await store.create(key, created);
-    await crash("a", "b");
-    const epoch = await epochOf(await open("b", "full"));
-    expect(epoch).not.toBe("first");
-    await stores.at(-1)?.dispose();
-    expect(await epochOf(await open("b", "full"))).toBe(epoch);
+  it("changes once when one who relaxed is found gone, and never while it lives", async () => {
+    const living = await open("a", "relaxed");
+    await living.create(key, created);
+    const other = await holder("a", "relaxed");
+    expect(openers("a")).toHaveLength(2);
+    // Both live: whoever comes and goes changes nothing.
+    expect(await epochAfterOpening("a", "full")).toBe("first");
+    expect(await epochAfterOpening("a", "relaxed")).toBe("first");
+    await other.kill();
+    const renewed = await epochAfterOpening("a", "full");
+    expect(renewed).not.toBe("first");
+    expect(await heldEpoch(living)).not.toBe("epoch-1");
+    expect(openers("a").map(({ pid }) => pid)).toEqual([process.pid]);
+    expect(await epochAfterOpening("a", "relaxed")).toBe(renewed);
+    // The one that has lived through it goes on, in the new epoch, and leaves in good order.
+    const { term } = await value(living.readRecord(key));
+    await value(living.commit(key, term, commitOf({ events: ["{}"] })));
+    expect(await value(living.readRecord(key))).toMatchObject({ epoch: renewed, lastEventId: 1 });
+    await living.dispose();
+    expect(openers("a")).toEqual([]);
+    expect(await epochAfterOpening("a", "full")).toBe(renewed);
+  });
+
+  it("stays when somebody was killed under full durability", async () => {
+    const other = await holder("a", "full");
+    await other.kill();
+    const store = await open("a", "full");
+    await value(store.appendJournal(key.tenantId, []));
+    expect(await heldEpoch(store)).toBe("epoch-1");
   });
 });
 

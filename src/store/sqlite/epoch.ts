@@ -1,33 +1,52 @@
+import { type Holder, isGone, readHolder } from "../holder.ts";
 import type { Durability, TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
 
 /**
- * Under relaxed durability a power cut can take back commits that clients have seen. So a database
- * says that it is open under it, and if the next opener finds it still saying so, every log gets a
- * new epoch: clients then know that their cursors mean nothing any more.
+ * Under relaxed durability a power cut can take back commits that clients have seen. So whoever
+ * opens a database under it leaves its name there until it closes it. If the name of somebody is
+ * found who is gone, every log gets a new epoch: clients then know that their cursors mean nothing
+ * any more.
  */
-export function markOpen(db: TenantDatabase, durability: Durability, freshEpoch: () => string) {
-  if (stateOf(db) === RELAXED) db.transaction("immediate", () => renewEpochs(db, freshEpoch));
-  setState(db, durability === "relaxed" ? RELAXED : SAFE);
-  if (durability === "relaxed") db.relax(); // Only now: the mark itself must not be taken back.
+export function markOpen(
+  db: TenantDatabase,
+  durability: Durability,
+  opener: Holder,
+  freshEpoch: () => string,
+) {
+  const gone = openersOf(db).filter(({ holder }) => holder === null || isGone(holder));
+  const isRelaxed = durability === "relaxed";
+  // Nothing is written where nothing changes: opening a database must not cost a commit.
+  if (gone.length > 0 || isRelaxed) {
+    db.transaction("immediate", () => {
+      if (gone.length > 0) renewEpochs(db, freshEpoch);
+      for (const { name } of gone) db.run(REMOVE_OPENER, name);
+      if (isRelaxed) db.run(ADD_OPENER, JSON.stringify(opener));
+    });
+  }
+  if (isRelaxed) db.relax(); // Only now: the mark itself must not be taken back.
 }
 
-export function markClosed(db: TenantDatabase) {
-  setState(db, SAFE);
+/** Whether somebody is gone whom the next one that may write has to clear up after. */
+export function needsRenewal(db: TenantDatabase): boolean {
+  return openersOf(db).some(({ holder }) => holder === null || isGone(holder));
 }
 
-const RELAXED = "open under relaxed durability";
-const SAFE = "safe";
-
-function stateOf(db: TenantDatabase): unknown {
-  return db.get("SELECT value FROM meta WHERE name = 'state'")?.value;
+export function markClosed(db: TenantDatabase, opener: Holder) {
+  const name = JSON.stringify(opener);
+  if (openersOf(db).some((other) => other.name === name)) db.run(REMOVE_OPENER, name);
 }
 
-/** Nothing is written where nothing changes: opening a database must not cost a commit. */
-function setState(db: TenantDatabase, state: string) {
-  if ((stateOf(db) ?? SAFE) === state) return;
-  db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('state', ?)", state);
+/** A name that cannot be read is nobody's, so whoever it was is gone. */
+function openersOf(db: TenantDatabase): readonly { name: string; holder: Holder | null }[] {
+  return db.all("SELECT holder FROM relaxed_openers").map((row) => {
+    const name = String(row.holder);
+    return { name, holder: readHolder(name) };
+  });
 }
+
+const ADD_OPENER = "INSERT OR IGNORE INTO relaxed_openers (holder) VALUES (?)";
+const REMOVE_OPENER = "DELETE FROM relaxed_openers WHERE holder = ?";
 
 function renewEpochs(db: TenantDatabase, freshEpoch: () => string) {
   for (const row of db.all("SELECT * FROM sessions")) {

@@ -1,4 +1,4 @@
-import { fail, type Result } from "../result.ts";
+import { fail, type Result } from "../../core/result.ts";
 
 /** What a thrown error of the disk or the database means, with something a person can act on. */
 export function explain(thrown: unknown): Result<never> {

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { TENANT_DATABASES_OPEN_MAX } from "../../core/limits.ts";
 import type { TenantDatabase } from "./database.ts";
 
@@ -13,10 +13,23 @@ export class Handles {
   readonly #open: (file: string) => TenantDatabase;
   readonly #shut: (database: TenantDatabase) => void;
   readonly #handles = new Map<string, Handle>();
+  /** What was there once; there are never more of them than tenants. */
+  readonly #seen = new Set<string>();
 
   constructor(open: (file: string) => TenantDatabase, shut: (database: TenantDatabase) => void) {
     this.#open = open;
     this.#shut = shut;
+  }
+
+  /**
+   * Whether there is such a database. One that was there and is not any more has been moved away
+   * or deleted behind our back: then nobody can say what is in it, and least of all "nothing".
+   */
+  isThere(file: string): boolean {
+    if (existsSync(file)) return true;
+    if (!this.#seen.has(file)) return false;
+    this.drop(file);
+    throw new Error(`its database ${file} is gone`);
   }
 
   /**
@@ -33,6 +46,7 @@ export class Handles {
     };
     this.#handles.delete(file);
     this.#handles.set(file, handle);
+    this.#seen.add(file);
     const [oldest] = this.#handles.keys();
     if (this.#handles.size > TENANT_DATABASES_OPEN_MAX && oldest !== undefined) this.drop(oldest);
     return handle.database;

@@ -1,17 +1,28 @@
-import { mkdtemp, rename, rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { StoreHarness } from "../kit/index.ts";
+import { ACME } from "../kit/sample.ts";
 import type { Manifest } from "../manifest.ts";
 import type { SessionStore } from "../store.ts";
 import { databaseFile, TenantDatabase } from "./database.ts";
+import { clearDisk, fillDisk, freeze, makeDisk, whyNoDisks } from "./disk.fixture.ts";
 import { readSession, sessionValues, UPDATE_SESSION } from "./row.ts";
 import { sqliteStore } from "./store.ts";
 
 /** A megabyte bounds a commit here, so that reaching the bound costs no time. */
 const COMMIT_BYTES_MAX = 1_024 * 1_024;
 
-/** The kit's world for the SQLite store: a directory of its own inside an otherwise empty one. */
+const noDisks = await whyNoDisks();
+/** Whether a folder can be kept from being written: root needs a mount for that, others do not. */
+const canFreeze = noDisks === null || process.getuid?.() !== 0;
+
+/**
+ * The kit's world for the SQLite store: a directory of its own inside an otherwise empty one. It
+ * has no last record to tear after a clean end, which leaves no log behind: trouble.test.ts tears
+ * the log of a store at work. A disk that can be filled is below.
+ */
 export function sqliteHarness(
   store: () => SessionStore = () => sqliteStore(COMMIT_BYTES_MAX),
 ): StoreHarness {
@@ -41,6 +52,16 @@ export function sqliteHarness(
         db.run(UPDATE_SESSION, ...sessionValues(forged), number);
         db.close();
       },
+      ...(canFreeze && { makeReadOnly: (place: string) => freeze(root(place)) }),
+      leaveTemporary: async (place) => {
+        const folder = dirname(databaseFile(root(place), ACME));
+        const left = [
+          join(folder, `sessions.db.${randomUUID()}`),
+          join(folder, `sessions.db.${randomUUID()}-wal`),
+          join(root(place), `.probe-${randomUUID()}`),
+        ];
+        for (const path of left) await writeFile(path, "half a da");
+      },
       remove: async (place) => {
         await rename(root(place), `${root(place)}.away`);
         return async () => {
@@ -49,5 +70,19 @@ export function sqliteHarness(
         };
       },
     },
+  };
+}
+
+const SMALL_DISK_MEGABYTES = 8;
+
+/** The same on a disk in memory that can be filled; or why there can be none here. */
+export function smallDiskHarness(): StoreHarness | string {
+  if (noDisks !== null) return noDisks;
+  const harness = sqliteHarness();
+  return {
+    ...harness,
+    makePlace: () => makeDisk(SMALL_DISK_MEGABYTES),
+    clearPlace: clearDisk,
+    world: { ...harness.world, fillUp: fillDisk },
   };
 }

@@ -1,13 +1,19 @@
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
-import { fail, ok, type Result } from "../result.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { thisHolder } from "../holder.ts";
 import { databaseFile, TenantDatabase, tenantsFolder } from "./database.ts";
+import { markOpen, needsRenewal } from "./epoch.ts";
 import { explain } from "./explain.ts";
 import { Handles } from "./handles.ts";
+import { readJournal } from "./journal.ts";
 import * as read from "./read.ts";
+import { Damage } from "./row.ts";
 import { serve } from "./serve.ts";
+import { readBlob, readDocuments } from "./tenant.ts";
 import type { Call } from "./thread.ts";
 
 /** The thread that reads, for all tenants. It never waits for the one that writes. */
@@ -34,9 +40,9 @@ const READS = {
   readMessages: read.readMessages,
   readSlots: read.readSlotsOf,
   list: read.list,
-  readJournal: read.readJournal,
-  readDocuments: read.readDocuments,
-  readBlob: read.readBlob,
+  readJournal,
+  readDocuments,
+  readBlob,
 } as const;
 
 const unknown = (key: unknown) =>
@@ -51,17 +57,31 @@ const NOTHING: Readonly<Record<ReadOp, (first: unknown) => Result<unknown>>> = {
   readMessages: unknown,
   readSlots: unknown,
   list: () => ok({ sessions: [], damaged: [], continuesAfter: null }),
-  readJournal: () => ok([]),
-  readDocuments: () => ok([]),
+  readJournal: () => ok({ rows: [], more: false }),
+  readDocuments: () => ok({ rows: [], more: false }),
   readBlob: () => ok(null),
 };
 
 const { root }: ReaderData = workerData;
 
 const handles = new Handles(
-  (file) => new TenantDatabase(file, "read"),
+  (file) => {
+    const database = new TenantDatabase(file, "read");
+    if (needsRenewal(database)) renew(file);
+    return database;
+  },
   () => {},
 );
+
+/** Nobody may read on under an epoch that means nothing any more, so a reader renews it too. */
+function renew(file: string) {
+  const database = new TenantDatabase(file, "write");
+  try {
+    markOpen(database, "full", thisHolder(randomUUID()), randomUUID);
+  } finally {
+    database.close();
+  }
+}
 
 if (parentPort) {
   const answer = (call: Call) => ({ n: call.n, value: safely(call) });
@@ -76,7 +96,7 @@ function safely(call: Call): unknown {
   try {
     return perform(call);
   } catch (thrown) {
-    handles.dropAll();
+    if (!(thrown instanceof Damage)) handles.dropAll();
     return explain(thrown);
   }
 }
@@ -88,7 +108,7 @@ function perform({ op, args: [tenant, ...args] }: Call): unknown {
   if (!existsSync(tenantsFolder(root))) {
     return fail("store_unavailable", { reason: `its directory ${root} is gone` });
   }
-  if (file === null || !existsSync(file)) return NOTHING[op](args[0]);
+  if (file === null || !handles.isThere(file)) return NOTHING[op](args[0]);
   const db = handles.get(file);
   // Calls come from our own proxy, whose types are made from these very functions.
   const ops: Readonly<Record<string, (db: TenantDatabase, ...args: never[]) => unknown>> = READS;

@@ -1,9 +1,9 @@
 import { crc32 } from "node:zlib";
 import { parseSessionId } from "../../core/id.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import { migrateLegacyStatus } from "../../core/status.ts";
 import type { Holder } from "../holder.ts";
 import { checkManifest, type Manifest } from "../manifest.ts";
-import { fail, ok, type Result } from "../result.ts";
 import type { SessionRecord, Slot, StoredRecord, StoredText } from "../store.ts";
 import type { Row } from "./database.ts";
 
@@ -51,6 +51,9 @@ function sessionColumns(row: SessionRow): readonly (string | number | null)[] {
     row.parentSessionId,
     row.sourceType,
     row.sourceId,
+    Number(row.closed),
+    Number(row.shared),
+    row.pendingPrompts,
     row.updatedAtMs,
     row.createdAtMs,
   ];
@@ -76,6 +79,9 @@ const COLUMNS = [
   "parent_session_id",
   "source_type",
   "source_id",
+  "closed",
+  "shared",
+  "pending_prompts",
   "updated_at_ms",
   "created_at_ms",
 ] as const;
@@ -137,6 +143,9 @@ export function readSession(row: Row): Result<SessionRow> {
     parentSessionId: parseSessionId(text("parent_session_id") ?? ""),
     sourceType: text("source_type"),
     sourceId: text("source_id"),
+    closed: row.closed === 1,
+    shared: row.shared === 1,
+    pendingPrompts: count("pending_prompts"),
     updatedAtMs: count("updated_at_ms"),
     createdAtMs: count("created_at_ms"),
   });
@@ -144,7 +153,7 @@ export function readSession(row: Row): Result<SessionRow> {
 
 /** What others are shown of a row. */
 export function recordOf(row: SessionRow): Result<StoredRecord> {
-  const { number, storeId, manifest, turnCount, slotCount, ...record } = row;
+  const { number, storeId, manifest, slotCount, ...record } = row;
   const sessionId = parseSessionId(row.sessionId);
   return sessionId === null ? damaged("its id") : ok({ ...record, sessionId });
 }
@@ -181,4 +190,13 @@ export function readTexts(
 
 export function damaged(what: string): Result<never> {
   return fail("session_corrupt", { reason: `${what} does not have its checksum` });
+}
+
+/** Thrown where nothing can be returned; it is answered like any other damage. */
+export class Damage extends Error {
+  readonly code = "SQLITE_CORRUPT_ROW";
+
+  constructor(what: string) {
+    super(`${what} does not have its checksum`);
+  }
 }

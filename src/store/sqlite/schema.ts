@@ -7,7 +7,13 @@
  */
 export const MIGRATIONS: readonly string[] = [
   `
-  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+  ) WITHOUT ROWID;
+
+  CREATE TABLE relaxed_openers (holder TEXT PRIMARY KEY) WITHOUT ROWID;
 
   CREATE TABLE sessions (
     number INTEGER PRIMARY KEY,
@@ -31,6 +37,9 @@ export const MIGRATIONS: readonly string[] = [
     parent_session_id TEXT,
     source_type TEXT,
     source_id TEXT,
+    closed INTEGER NOT NULL,
+    shared INTEGER NOT NULL,
+    pending_prompts INTEGER NOT NULL,
     updated_at_ms INTEGER NOT NULL,
     created_at_ms INTEGER NOT NULL,
     checksum INTEGER NOT NULL
@@ -39,14 +48,26 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX sessions_by_workspace
     ON sessions (workspace_cwd, updated_at_ms DESC, session_id);
   CREATE INDEX sessions_by_status ON sessions (status, updated_at_ms DESC, session_id);
+  CREATE INDEX sessions_by_parent
+    ON sessions (parent_session_id, updated_at_ms DESC, session_id)
+    WHERE parent_session_id IS NOT NULL;
+  CREATE INDEX sessions_by_source
+    ON sessions (source_type, source_id, updated_at_ms DESC, session_id)
+    WHERE source_type IS NOT NULL;
+  CREATE INDEX sessions_with_prompts
+    ON sessions (updated_at_ms DESC, session_id) WHERE pending_prompts > 0;
 
+  -- A row is a run of events that were written together. Rows stand in the order of writing, so
+  -- that one transaction for many sessions fills a few pages and does not touch one for each.
   CREATE TABLE events (
     number INTEGER NOT NULL,
-    id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
+    first_id INTEGER NOT NULL,
+    lengths TEXT NOT NULL,
     text TEXT NOT NULL,
     checksum INTEGER NOT NULL,
-    PRIMARY KEY (number, id)
-  ) WITHOUT ROWID;
+    PRIMARY KEY (number, last_id)
+  );
 
   CREATE TABLE turns (
     number INTEGER NOT NULL,
@@ -77,15 +98,16 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE journal (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
     journal TEXT NOT NULL,
+    seq INTEGER NOT NULL,
     key TEXT NOT NULL,
     session_id TEXT,
     at_ms INTEGER NOT NULL,
     text TEXT NOT NULL,
     checksum INTEGER NOT NULL,
+    PRIMARY KEY (journal, seq),
     UNIQUE (journal, key)
-  );
+  ) WITHOUT ROWID;
   CREATE INDEX journal_by_session ON journal (journal, session_id, seq);
 
   CREATE TABLE documents (

@@ -11,6 +11,7 @@ export const SQLITE_FAILPOINTS = [
   "sqlite-after-messages",
   "sqlite-after-turn",
   "sqlite-after-trim",
+  "sqlite-amid-cut",
   "sqlite-amid-removal",
   "sqlite-before-flush",
   "sqlite-amid-flush",

@@ -1,14 +1,13 @@
-import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { access, readdir } from "node:fs/promises";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
-import type { Backend, DocumentQuery, DocumentText, ListRange } from "../backend.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { Backend, Claim, DocumentQuery, DocumentText, ListRange } from "../backend.ts";
+import { idOfCaseSafe } from "../case-safe.ts";
 import { configSchema, type OptionRules, textOption } from "../config.ts";
-import type { Holder } from "../holder.ts";
-import { ok, type Result } from "../result.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
-import { databaseFile, idOfFolder, tenantsFolder } from "./database.ts";
+import { databaseFile, tenantsFolder } from "./database.ts";
 import { explain } from "./explain.ts";
 import type { ReaderData, ReaderOps } from "./reader.ts";
 import { Thread, threadScript } from "./thread.ts";
@@ -78,24 +77,32 @@ class SqliteBackend implements Backend {
   explain = explain;
 
   create(key: S.SessionKey, session: S.NewSession) {
-    const own = { ...structuredClone(session), commit: copyCommit(session.commit) };
-    return this.#write.call("create", key.tenantId, key, own);
+    const [ownKey, own] = structuredClone([key, session] as const);
+    return this.#write.call("create", key.tenantId, ownKey, own);
   }
 
-  acquire(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
-    return this.#write.call("acquire", key.tenantId, key, STORE_ID, holder, audit);
+  acquire(key: S.SessionKey, claim: Claim) {
+    const [ownKey, ownClaim] = structuredClone([key, claim] as const);
+    return this.#write.call("acquire", key.tenantId, ownKey, STORE_ID, ownClaim);
   }
 
   commit(key: S.SessionKey, term: number, commit: S.Commit) {
-    return this.#write.call("commit", key.tenantId, key, STORE_ID, term, copyCommit(commit));
+    const { tenantId } = key;
+    return this.#write.call("commit", tenantId, { ...key }, STORE_ID, term, copyCommit(commit));
   }
 
   release(key: S.SessionKey, term: number) {
-    return this.#write.call("release", key.tenantId, key, STORE_ID, term);
+    return this.#write.call("release", key.tenantId, { ...key }, STORE_ID, term);
   }
 
-  remove(key: S.SessionKey, audit: readonly S.JournalEntry[]) {
-    return this.#write.call("remove", key.tenantId, key, STORE_ID, audit);
+  cutLog(key: S.SessionKey, term: number, cut: S.LogCut) {
+    const [ownKey, ownCut] = structuredClone([key, cut] as const);
+    return this.#write.call("cutLog", key.tenantId, ownKey, STORE_ID, term, ownCut);
+  }
+
+  remove(key: S.SessionKey, claim: Claim) {
+    const [ownKey, ownClaim] = structuredClone([key, claim] as const);
+    return this.#write.call("remove", key.tenantId, ownKey, STORE_ID, ownClaim);
   }
 
   readRecord(key: S.SessionKey) {
@@ -123,13 +130,16 @@ class SqliteBackend implements Backend {
   }
 
   list(tenantId: TenantId, filter: S.ListFilter, range: ListRange) {
-    return this.#read.call("list", tenantId, filter, range);
+    return this.#read.call("list", tenantId, structuredClone(filter), STORE_ID, range);
   }
 
   async tenants(): Promise<Result<readonly TenantId[]>> {
     const names = await readdir(tenantsFolder(this.#root));
-    const ids = names.map((name) => parseTenantId(idOfFolder(name))).filter((id) => id !== null);
-    return ok(ids.filter((id) => existsSync(databaseFile(this.#root, id))).sort());
+    const ids = names
+      .map((name) => parseTenantId(idOfCaseSafe(name) ?? ""))
+      .filter((id) => id !== null);
+    const there = await Promise.all(ids.map((id) => exists(databaseFile(this.#root, id))));
+    return ok(ids.filter((_, index) => there[index]).sort());
   }
 
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {
@@ -170,13 +180,23 @@ class SqliteBackend implements Backend {
  * moment later. Texts cannot change, so only what holds them is copied.
  */
 function copyCommit(commit: S.Commit): S.Commit {
-  const { events, record, snapshot, journal } = commit;
+  const { afterEventId, events, record, snapshot, journal } = commit;
   return {
-    events: events.map(({ id, text }) => ({ id, text })),
+    afterEventId,
+    events: [...events],
     journal: journal.map((entry) => ({ ...entry })),
     ...(record && { record: { ...record } }),
     ...(snapshot && { snapshot: structuredClone(snapshot) }),
   };
+}
+
+async function exists(file: string): Promise<boolean> {
+  try {
+    await access(file);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The surface turns a throw into a refusal, and does not let it come to this. */

@@ -1,12 +1,14 @@
-import type { DocumentText } from "../backend.ts";
-import { checkPosition, trimmedThrough } from "../check.ts";
-import { describeHolder, type Holder, isGone, isThisProcess } from "../holder.ts";
-import { DONE, fail, ok, type Result } from "../result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { Claim } from "../backend.ts";
+import { checkCut, checkPosition, trimmedThrough } from "../check.ts";
+import { describeHolder, type Holder, isThisProcess, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
 import type { Batch } from "./batch.ts";
-import type { TenantDatabase } from "./database.ts";
+import { LAST_NUMBER, LAST_TERM } from "./counter.ts";
+import { appendEntries, freshEntries } from "./journal.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
+import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./run.ts";
 import { step } from "./step.ts";
 
 /**
@@ -20,11 +22,12 @@ export function create(batch: Batch, key: S.SessionKey, created: S.NewSession): 
   const { holder, manifest, record, epoch, commit } = created;
   const fresh: rows.SessionRow = {
     ...record,
-    number: batch.nextNumber(),
+    number: batch.counters.add(LAST_NUMBER),
     sessionId,
     storeId: manifest.storeId,
     epoch,
-    term: batch.nextTerm(),
+    // Never used twice, not even by a session made anew under a deleted one's id.
+    term: batch.counters.add(LAST_TERM),
     holder,
     revision: 0,
     lastEventId: 0,
@@ -50,27 +53,31 @@ export function acquire(
   batch: Batch,
   key: S.SessionKey,
   storeId: string,
-  holder: Holder,
-  audit: readonly S.JournalEntry[],
+  claim: Claim,
 ): Result<S.Opened> {
   const found = batch.session(key.sessionId, storeId);
   if (!found.ok) return found;
+  const { holder } = claim;
   const replaced = found.value.holder;
-  if (replaced !== null && !isGone(replaced)) {
-    return fail("session_locked", { holder: describeHolder(replaced) });
-  }
-  const slots = readSlots(batch.db, found.value);
-  if (!slots.ok) return slots;
-  const entries = freshEntries(batch.db, audit);
-  if (!entries.ok) return entries;
-  appendEntries(batch.db, entries.value);
-  const session = { ...found.value, term: batch.nextTerm(), holder };
+  const may = mayClaim(batch, replaced, claim);
+  if (!may.ok) return may;
+  appendEntries(batch, may.value);
+  const session = { ...found.value, term: batch.counters.add(LAST_TERM), holder };
   batch.change(session);
   if (isThisProcess(holder)) batch.claims.set(session.sessionId, session.term);
   const record = rows.recordOf(session);
   if (!record.ok) return record;
   const { term, manifest } = session;
-  return ok({ term, record: record.value, manifest, slots: slots.value, replaced });
+  const slots = readSlots(batch.db, session);
+  return ok({ term, record: record.value, manifest, ...slots, replaced });
+}
+
+/** Whether a session that is held may be claimed, and which entries that adds to the audit. */
+function mayClaim(batch: Batch, held: Holder | null, { holder, audit, seizes }: Claim) {
+  if (held !== null && !seizes && !mayTake(held, holder)) {
+    return fail("session_locked", { holder: describeHolder(held) });
+  }
+  return freshEntries(batch.db, audit);
 }
 
 export function commit(
@@ -80,49 +87,87 @@ export function commit(
   term: number,
   change: S.Commit,
 ): Result<S.Committed> {
-  const found = batch.session(key.sessionId, storeId);
-  if (!found.ok) return found;
-  const session = found.value;
-  if (session.holder === null || session.term !== term) return fail("writer_lost");
-  const entries = mayApply(batch, session, change);
+  const owned = ownedSession(batch, key, storeId, term);
+  if (!owned.ok) return owned;
+  const entries = mayApply(batch, owned.value, change);
   if (!entries.ok) return entries;
   const fresh = { ...change, journal: entries.value };
-  const { revision, lastEventId } = apply(batch, session, fresh);
+  const { revision, lastEventId } = apply(batch, owned.value, fresh);
   return ok({ revision, lastEventId });
+}
+
+function ownedSession(batch: Batch, { sessionId }: S.SessionKey, storeId: string, term: number) {
+  const found = batch.session(sessionId, storeId);
+  if (!found.ok) return found;
+  const isOwner = found.value.holder !== null && found.value.term === term;
+  return isOwner ? found : fail("writer_lost");
+}
+
+export function cutLog(
+  batch: Batch,
+  key: S.SessionKey,
+  storeId: string,
+  term: number,
+  cut: S.LogCut,
+): Result<void> {
+  const owned = ownedSession(batch, key, storeId, term);
+  if (!owned.ok) return owned;
+  const within = checkCut(cut, owned.value);
+  const entries = within.ok ? freshEntries(batch.db, cut.audit) : within;
+  if (!entries.ok) return entries;
+  const { lastEventId, epoch } = cut;
+  const { number } = owned.value;
+  batch.writeEvents(number);
+  const [straddling] = batch.db.page(1, RUNS_AFTER, number, lastEventId).rows;
+  const run = straddling === undefined ? null : readRun(straddling);
+  const kept = run?.texts.slice(0, Math.max(0, lastEventId - run.firstId + 1)) ?? [];
+  // What was to be kept must be there, in a run that can be cut or one that ends right here.
+  if (kept.length === 0 && !endsAt(batch, owned.value, lastEventId)) {
+    return rows.damaged(`event ${lastEventId}`);
+  }
+  batch.db.run(CUT_EVENTS, number, lastEventId);
+  step("sqlite-amid-cut");
+  if (run && kept.length > 0) {
+    batch.db.run(INSERT_RUN, number, ...runValues({ firstId: run.firstId, texts: kept }));
+  }
+  appendEntries(batch, entries.value);
+  batch.change({ ...owned.value, lastEventId, epoch });
+  return DONE;
+}
+
+/**
+ * A run that cannot be read may hold events that were to be kept, and where it begins is not to
+ * be believed either: so a cut in front of it has to be where the run before it ends.
+ */
+function endsAt({ db }: Batch, { number, earliestEventId }: rows.SessionRow, lastEventId: number) {
+  return lastEventId < earliestEventId || db.get(RUN_THAT_ENDS, number, lastEventId) !== undefined;
 }
 
 /** Whether a commit may be written, and which of its journal entries are not there yet. */
 function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit) {
   const { lastEventId, revision, snapshotEventId, manifest, number } = session;
-  const slotOwners = change.snapshot ? batch.slotOwners(number) : new Set<string>();
-  const continues = checkPosition(change, {
-    lastEventId,
-    revision,
-    snapshotEventId,
-    slotOwners,
-    manifest,
-  });
+  const slotBytes = change.snapshot ? batch.slotBytes(number) : NO_SLOTS;
+  const at = { lastEventId, revision, snapshotEventId, slotBytes, manifest };
+  const continues = checkPosition(change, at);
   return continues.ok ? freshEntries(batch.db, change.journal) : continues;
 }
 
+const NO_SLOTS: ReadonlyMap<string, number> = new Map();
+
 function apply(batch: Batch, session: rows.SessionRow, change: S.Commit): rows.SessionRow {
-  const { db } = batch;
-  const { number } = session;
-  for (const { id, text } of change.events) {
-    db.run(INSERT_EVENT, number, id, text, rows.checksum(text, id));
-  }
-  step("sqlite-after-events");
-  appendEntries(db, change.journal);
+  batch.addEvents(session.number, session.lastEventId + 1, change.events);
+  appendEntries(batch, change.journal);
   step("sqlite-after-journal");
   const lastEventId = session.lastEventId + change.events.length;
   const appended = { ...session, ...change.record, lastEventId };
-  const next = change.snapshot ? snapshot(db, appended, change.snapshot) : appended;
+  const next = change.snapshot ? snapshot(batch, appended, change.snapshot) : appended;
   if (change.snapshot || change.record) batch.change(next);
   else batch.append(next);
   return next;
 }
 
-function snapshot(db: TenantDatabase, session: rows.SessionRow, change: S.Snapshot) {
+function snapshot(batch: Batch, session: rows.SessionRow, change: S.Snapshot) {
+  const { db } = batch;
   const { number, lastEventId } = session;
   let { messageCount, turnCount, earliestEventId } = session;
   for (const slot of change.slots) {
@@ -146,6 +191,7 @@ function snapshot(db: TenantDatabase, session: rows.SessionRow, change: S.Snapsh
   step("sqlite-after-turn");
   const through = trimmedThrough(change, lastEventId);
   if (through >= earliestEventId) {
+    batch.writeEvents(number);
     db.run(TRIM_EVENTS, number, through);
     earliestEventId = through + 1;
     step("sqlite-after-trim");
@@ -165,85 +211,34 @@ export function release(batch: Batch, key: S.SessionKey, storeId: string, term: 
   return DONE;
 }
 
+/** What cannot be read can still be removed: whoever asks for it has been told that it is lost. */
 export function remove(
   batch: Batch,
-  key: S.SessionKey,
+  { sessionId }: S.SessionKey,
   storeId: string,
-  audit: readonly S.JournalEntry[],
+  claim: Claim,
 ): Result<void> {
-  const found = batch.session(key.sessionId, storeId);
-  if (!found.ok) return found;
-  const entries = freshEntries(batch.db, audit);
-  if (!entries.ok) return entries;
-  appendEntries(batch.db, entries.value);
-  const { number } = found.value;
+  const found = batch.session(sessionId, storeId);
+  if (!found.ok && found.refusal.code !== "session_corrupt") return found;
+  const { number, holder } = found.ok ? found.value : batch.remains(sessionId);
+  if (number === null) return rows.damaged("its number");
+  const may = mayClaim(batch, holder, claim);
+  if (!may.ok) return may;
+  appendEntries(batch, may.value);
   for (const table of SESSION_TABLES) {
     batch.db.run(`DELETE FROM ${table} WHERE number = ?`, number);
     step("sqlite-amid-removal");
   }
-  batch.forget(key.sessionId);
-  batch.claims.set(key.sessionId, null);
+  batch.forget(sessionId, number);
+  batch.claims.set(sessionId, null);
   return DONE;
 }
 
 const SESSION_TABLES = ["events", "turns", "messages", "slots", "sessions"] as const;
 
-export function appendJournal(batch: Batch, entries: readonly S.JournalEntry[]): Result<void> {
-  const fresh = freshEntries(batch.db, entries);
-  if (!fresh.ok) return fresh;
-  appendEntries(batch.db, fresh.value);
-  return DONE;
-}
-
-/**
- * The entries that are not there yet. A key that is there must bring the same text. Nothing is
- * left to the database to ignore, because that would leave gaps in the numbers.
- */
-function freshEntries(
-  db: TenantDatabase,
-  entries: readonly S.JournalEntry[],
-): Result<readonly S.JournalEntry[]> {
-  const brought = new Map<string, string>();
-  const fresh: S.JournalEntry[] = [];
-  for (const entry of entries) {
-    const { journal, key, text } = entry;
-    const name = `${journal} ${key}`;
-    const known = brought.get(name) ?? db.get(FIND_ENTRY, journal, key)?.text;
-    if (known !== undefined && known !== text) return fail("journal_conflict", { journal, key });
-    if (known === undefined) fresh.push(entry);
-    brought.set(name, text);
-  }
-  return ok(fresh);
-}
-
-function appendEntries(db: TenantDatabase, entries: readonly S.JournalEntry[]) {
-  for (const { journal, key, sessionId, atMs, text } of entries) {
-    const sum = rows.rowChecksum(journal, key, sessionId, atMs, text);
-    db.run(INSERT_ENTRY, journal, key, sessionId, atMs, text, sum);
-  }
-}
-
-/** A deleted document leaves its version behind, so that it is not used again. */
-export function writeDocument(batch: Batch, document: DocumentText): Result<number> {
-  const { kind, key, expectedVersion, text } = document;
-  const known = batch.db.get(FIND_DOCUMENT, kind, key);
-  const last = Number(known?.version ?? 0);
-  const version = typeof known?.text === "string" ? last : 0;
-  if (version !== expectedVersion) {
-    return fail("document_conflict", { version, expected: expectedVersion });
-  }
-  const sum = rows.rowChecksum(kind, key, last + 1, text);
-  batch.db.run(WRITE_DOCUMENT, kind, key, last + 1, text, sum);
-  return ok(last + 1);
-}
-
-export function writeBlob(batch: Batch, hash: string, bytes: Uint8Array): Result<void> {
-  batch.db.run("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?, ?)", hash, bytes);
-  return DONE;
-}
-
-const INSERT_EVENT = "INSERT INTO events (number, id, text, checksum) VALUES (?, ?, ?, ?)";
-const TRIM_EVENTS = "DELETE FROM events WHERE number = ? AND id <= ?";
+const RUN_THAT_ENDS = "SELECT 1 FROM events WHERE number = ? AND last_id = ?";
+const TRIM_EVENTS = "DELETE FROM events WHERE number = ? AND last_id <= ?";
+const CUT_EVENTS = "DELETE FROM events WHERE number = ? AND last_id > ?";
 const INSERT_MESSAGE = "INSERT INTO messages (number, id, text, checksum) VALUES (?, ?, ?, ?)";
 const INSERT_TURN =
   "INSERT INTO turns (number, id, first_id, last_id, text, checksum) VALUES (?, ?, ?, ?, ?, ?)";
@@ -252,11 +247,3 @@ const WRITE_SLOT = `
   INSERT OR REPLACE INTO slots (number, owner, version, payload, checksum)
   VALUES (?, ?, ?, ?, ?)`;
 const DELETE_SLOT = "DELETE FROM slots WHERE number = ? AND owner = ?";
-const FIND_ENTRY = "SELECT text FROM journal WHERE journal = ? AND key = ?";
-const INSERT_ENTRY = `
-  INSERT INTO journal (journal, key, session_id, at_ms, text, checksum)
-  VALUES (?, ?, ?, ?, ?, ?)`;
-const FIND_DOCUMENT = "SELECT version, text FROM documents WHERE kind = ? AND key = ?";
-const WRITE_DOCUMENT = `
-  INSERT OR REPLACE INTO documents (kind, key, version, text, checksum)
-  VALUES (?, ?, ?, ?, ?)`;

@@ -1,23 +1,18 @@
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
-import { join } from "node:path";
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
-import { DONE, fail, type Result } from "../result.ts";
+import { DONE, fail, type Result } from "../../core/result.ts";
+import { thisHolder } from "../holder.ts";
 import { Batch } from "./batch.ts";
 import {
   type Durability,
   databaseFile,
   makeDatabaseFile,
+  makeFolder,
+  removeDrafts,
   TenantDatabase,
   tenantsFolder,
 } from "./database.ts";
@@ -26,6 +21,7 @@ import { explain, isOfTheWorld } from "./explain.ts";
 import { Handles } from "./handles.ts";
 import { serve } from "./serve.ts";
 import { step } from "./step.ts";
+import { appendJournal, writeBlob, writeDocument } from "./tenant.ts";
 import type { Answer, Call } from "./thread.ts";
 import * as write from "./write.ts";
 
@@ -39,23 +35,42 @@ export interface WriterData {
   readonly durability: Durability;
 }
 
-/** What the other side calls: the functions of write.ts, with the tenant in the batch's place. */
+/** What the other side calls: these functions, with the tenant in the batch's place. */
 export type WriterOps = {
-  readonly [Op in keyof typeof write]: (
+  readonly [Op in keyof typeof WRITES]: (
     tenantId: TenantId,
-    ...args: Rest<(typeof write)[Op]>
-  ) => ReturnType<(typeof write)[Op]>;
+    ...args: Rest<(typeof WRITES)[Op]>
+  ) => ReturnType<(typeof WRITES)[Op]>;
 } & { readonly probe: () => Result<void> };
+
+const WRITES = {
+  create: write.create,
+  acquire: write.acquire,
+  commit: write.commit,
+  release: write.release,
+  cutLog: write.cutLog,
+  remove: write.remove,
+  appendJournal,
+  writeDocument,
+  writeBlob,
+} as const;
 
 type Rest<Fn> = Fn extends (batch: Batch, ...args: infer Args) => unknown ? Args : never;
 
 const { storeId, root, durability }: WriterData = workerData;
 
-const handles = new Handles((file) => {
-  const database = new TenantDatabase(file, "write");
-  markOpen(database, durability, randomUUID);
-  return database;
-}, markClosed);
+/** Who this thread is to the databases that it opens. */
+const opener = thisHolder(randomUUID());
+
+const handles = new Handles(
+  (file) => {
+    removeDrafts(dirname(file));
+    const database = new TenantDatabase(file, "write");
+    markOpen(database, durability, opener, randomUUID);
+    return database;
+  },
+  (database) => markClosed(database, opener),
+);
 
 /** The sessions that were opened through this thread, and under which term. */
 const owned = new Map<TenantId, Map<string, number>>();
@@ -100,7 +115,8 @@ function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
     const probed = (op: string) => (op === "probe" ? probe() : fail("store_unavailable"));
     return group.map(({ n, op }) => ({ n, value: probed(op) }));
   }
-  if (!existsSync(databaseFile(root, tenantId)) && !group.some(({ op }) => MAKES_TENANT.has(op))) {
+  const isThere = handles.isThere(databaseFile(root, tenantId));
+  if (!isThere && !group.some(({ op }) => MAKES_TENANT.has(op))) {
     return group.map((call) => ({ n: call.n, value: unknownSession(call) }));
   }
   const db = handles.get(makeDatabaseFile(root, tenantId));
@@ -126,7 +142,7 @@ function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
 }
 
 /** Asking for a session does not make a tenant of whoever is asked about. */
-const MAKES_TENANT: ReadonlySet<string> = new Set<keyof typeof write>([
+const MAKES_TENANT: ReadonlySet<string> = new Set<keyof typeof WRITES>([
   "create",
   "appendJournal",
   "writeDocument",
@@ -141,18 +157,18 @@ function unknownSession({ op, args: [, key] }: Call): Result<void> {
 
 function perform(batch: Batch, { op, args: [, ...args] }: Call): unknown {
   // Calls come from our own proxy, whose types are made from these very functions.
-  const ops: Readonly<Record<string, (batch: Batch, ...args: never[]) => unknown>> = write;
+  const ops: Readonly<Record<string, (batch: Batch, ...args: never[]) => unknown>> = WRITES;
   return ops[op]?.(batch, ...(args as never[]));
 }
 
 /** Proves that the directory can be made and written, and that what is written reaches it. */
 function probe(): Result<void> {
-  mkdirSync(tenantsFolder(root), { recursive: true, mode: 0o700 });
-  const file = join(root, `.probe-${randomUUID()}`);
+  makeFolder(tenantsFolder(root));
+  const file = join(root, ".probe");
   const handle = openSync(file, "w", 0o600);
   writeSync(handle, "fermata");
   fsyncSync(handle);
   closeSync(handle);
-  unlinkSync(file);
+  rmSync(file, { force: true });
   return DONE;
 }

@@ -1,4 +1,4 @@
-import { ok } from "../../result.ts";
+import { ok } from "../../../core/result.ts";
 import type { NewSession, SessionKey, SessionStore, StoredRecord } from "../../store.ts";
 import { sessionId } from "../sample.ts";
 import { altered } from "./altered.ts";

@@ -1,5 +1,6 @@
-import { ok, type Result } from "../../result.ts";
-import type { Commit, Committed, SessionStore, StoredText } from "../../store.ts";
+import { PAGE_ROWS_MAX } from "../../../core/limits.ts";
+import { ok, type Result } from "../../../core/result.ts";
+import type { Commit, Committed, Page, SessionStore } from "../../store.ts";
 import { altered } from "./altered.ts";
 
 /** Stores that lose something. Each is wrong in one way only. */
@@ -18,29 +19,33 @@ export function dropsSlots(): SessionStore {
 export function commitsHalf(): SessionStore {
   return altered((store) => ({
     async commit(key, term, commit) {
-      const { events, ...rest } = commit;
-      const first = await store.commit(key, term, { events, journal: [] });
-      return first.ok ? store.commit(key, term, { ...rest, events: [] }) : first;
+      const { afterEventId, events, ...rest } = commit;
+      const first = await store.commit(key, term, { afterEventId, events, journal: [] });
+      if (!first.ok) return first;
+      const { lastEventId } = first.value;
+      return store.commit(key, term, { ...rest, events: [], afterEventId: lastEventId });
     },
   }));
 }
 
 /** Says that an append is there, and writes it with the next one. */
 export function losesLastAppend(): SessionStore {
-  const held = new Map<string, readonly StoredText[]>();
+  const held = new Map<string, readonly string[]>();
   return altered((store) => ({
     async commit(key, term, commit) {
       const name = JSON.stringify(key);
       const waiting = held.get(name) ?? [];
+      const afterEventId = commit.afterEventId - waiting.length;
       const events = [...waiting, ...commit.events];
       if (commit.snapshot !== undefined || commit.events.length === 0) {
         held.delete(name);
-        return store.commit(key, term, { ...commit, events });
+        return store.commit(key, term, { ...commit, afterEventId, events });
       }
-      const written = await store.commit(key, term, { ...commit, events: waiting });
+      const written = await store.commit(key, term, { ...commit, afterEventId, events: waiting });
       if (!written.ok) return written;
       held.set(name, commit.events);
-      return ok({ ...written.value, lastEventId: commit.events.at(-1)?.id ?? 0 });
+      const lastEventId = commit.afterEventId + commit.events.length;
+      return ok({ ...written.value, lastEventId });
     },
   }));
 }
@@ -69,14 +74,16 @@ export function trimsPastTheSnapshot(): SessionStore {
 export function forgetsJournals(): SessionStore {
   const gone = new Set<string | null>();
   return altered((store) => ({
-    async delete(key, audit) {
-      const deleted = await store.delete(key, audit);
+    async delete(key, holder, audit) {
+      const deleted = await store.delete(key, holder, audit);
       if (deleted.ok) gone.add(key.sessionId);
       return deleted;
     },
     async readJournal(tenantId, query) {
-      const rows = await store.readJournal(tenantId, query);
-      return rows.ok ? ok(rows.value.filter(({ sessionId }) => !gone.has(sessionId))) : rows;
+      const page = await store.readJournal(tenantId, query);
+      if (!page.ok) return page;
+      const rows = page.value.rows.filter(({ sessionId }) => !gone.has(sessionId));
+      return ok({ ...page.value, rows });
     },
   }));
 }
@@ -88,7 +95,7 @@ export function keepsNoAudit(): SessionStore {
     create: (key, session) => store.create(key, { ...session, commit: bare(session.commit) }),
     open: (key, holder) => store.open(key, holder, []),
     commit: (key, term, commit) => store.commit(key, term, bare(commit)),
-    delete: (key) => store.delete(key, []),
+    delete: (key, holder) => store.delete(key, holder, []),
   }));
 }
 
@@ -106,5 +113,31 @@ export function failsTogether(): SessionStore {
       const results = await Promise.all(together);
       return results.find((result) => !result.ok) ?? own;
     },
+  }));
+}
+
+/** Takes an earlier end for the whole of a cut: whoever has read on does not come to know. */
+export function keepsEpochs(): SessionStore {
+  return altered((store) => ({
+    async cutLog(key, term, cut) {
+      const record = await store.readRecord(key);
+      return store.cutLog(key, term, { ...cut, epoch: record.ok ? record.value.epoch : cut.epoch });
+    },
+  }));
+}
+
+/** Believes that a page which has fewer rows than it was asked for is the last one. */
+export function endsPagesEarly(): SessionStore {
+  const ended = <Row>(result: Result<Page<Row>>, limit: number): Result<Page<Row>> => {
+    if (!result.ok) return result;
+    const { rows, more } = result.value;
+    return ok({ rows, more: more && rows.length >= limit });
+  };
+  return altered((store) => ({
+    readMessages: async (key, range) => ended(await store.readMessages(key, range), range.limit),
+    readTurns: async (key, range) => ended(await store.readTurns(key, range), range.limit),
+    readJournal: async (key, query) => ended(await store.readJournal(key, query), query.limit),
+    listDocuments: async (tenantId, kind, after) =>
+      ended(await store.listDocuments(tenantId, kind, after), PAGE_ROWS_MAX),
   }));
 }

@@ -1,4 +1,5 @@
-import type { SessionStore } from "../../store.ts";
+import type { SessionKey, SessionStore } from "../../store.ts";
+import { entry } from "../sample.ts";
 import { altered } from "./altered.ts";
 
 /** Stores that let in whom they should not. */
@@ -42,5 +43,52 @@ export function stealsSessions(): SessionStore {
       if (record.ok) await store.close(key, record.value.term);
       return store.open(key, holder, audit);
     },
+  }));
+}
+
+/** Appends at the end, wherever the commit wanted to go. */
+export function ignoresPlaces(): SessionStore {
+  return altered((store) => ({
+    async commit(key, term, commit) {
+      const record = await store.readRecord(key);
+      const afterEventId = record.ok ? record.value.lastEventId : commit.afterEventId;
+      return store.commit(key, term, { ...commit, afterEventId });
+    },
+  }));
+}
+
+/** Takes one who opens a session twice for one writer, whose terms are all the same. */
+export function letsOlderTermsWrite(): SessionStore {
+  const newest = new Map<string, number>();
+  return altered((store) => ({
+    async open(key, holder, audit) {
+      const before = await store.readRecord(key);
+      const opened = await store.open(key, holder, audit);
+      if (before.ok && opened.ok && before.value.holder?.label === holder.label) {
+        newest.set(nameOf(key, before.value.term), opened.value.term);
+      }
+      return opened;
+    },
+    commit: (key, term, commit) => store.commit(key, newest.get(nameOf(key, term)) ?? term, commit),
+  }));
+}
+
+const nameOf = (key: SessionKey, term: number) => JSON.stringify([key, term]);
+
+/** Asks who holds a session, and deletes it in that name. */
+export function deletesForAnybody(): SessionStore {
+  return altered((store) => ({
+    async delete(key, holder, audit) {
+      const record = await store.readRecord(key);
+      const holding = record.ok ? record.value.holder : null;
+      return store.delete(key, holding ?? holder, audit);
+    },
+  }));
+}
+
+/** Thinks that nobody needs to know, and makes an entry up where one is asked for. */
+export function seizesInSilence(): SessionStore {
+  return altered((store) => ({
+    seize: (key, holder) => store.seize(key, holder, [entry("seized")]),
   }));
 }

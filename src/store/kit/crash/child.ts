@@ -55,7 +55,10 @@ function written(bytes: Uint8Array): number {
 
 const FULL_PIPE_MS = 1;
 
-/** Makes the session if need be, owns it, and writes to it each time a line comes in. */
+/**
+ * Makes the session if need be, owns it, and writes to it each time a line comes in. It lives for
+ * as long as somebody could tell it something.
+ */
 async function hold(make: () => S.SessionStore, { config, life }: Orders) {
   const store = await started(make(), config);
   const holder = thisHolder(life);
@@ -68,6 +71,7 @@ async function hold(make: () => S.SessionStore, { config, life }: Orders) {
     const events = sample.events(lastEventId + 1, 1);
     await told(store, { op: "commit", key: HELD, term, commit: sample.commit({ events }) });
   }
+  await store.dispose();
 }
 
 /** Tries once, and then keeps what it got until it is ended. */

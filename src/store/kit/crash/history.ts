@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Result } from "../../result.ts";
+import type { Result } from "../../../core/result.ts";
 import type * as S from "../../store.ts";
 import type { Played } from "./model.ts";
 import type { Line, Refused, SessionStep, Step } from "./step.ts";

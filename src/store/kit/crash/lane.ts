@@ -1,5 +1,5 @@
+import type { Result } from "../../../core/result.ts";
 import type { Holder } from "../../holder.ts";
-import type { Result } from "../../result.ts";
 import type * as S from "../../store.ts";
 import * as sample from "../sample.ts";
 import type { Chance } from "./chance.ts";
@@ -21,7 +21,12 @@ export interface Hand {
 }
 
 const FLIGHT_MAX = 8;
+/** Enough of them that a commit needs more than one row for its events. */
+const MANY_EVENTS = 400;
 const SLOT_OWNERS = ["core", "memory", "skills", "todo"];
+
+/** Where a session stands when it has been taken. */
+type Place = Pick<S.StoredRecord, "term" | "lastEventId" | "snapshotEventId" | "revision">;
 
 /** One session after another, each with many commits that do not wait for their answers. */
 export class Lane {
@@ -31,6 +36,7 @@ export class Lane {
   readonly #flight = new Set<Promise<unknown>>();
   #key: S.SessionKey | null = null;
   #term = 0;
+  #holder: Holder;
   #owned = false;
   #lastEventId = 0;
   #snapshotEventId = 0;
@@ -42,6 +48,7 @@ export class Lane {
 
   constructor(hand: Hand, name: string, tenant: S.SessionKey["tenantId"]) {
     this.#hand = hand;
+    this.#holder = hand.holder;
     this.#name = name;
     this.#tenant = tenant;
   }
@@ -74,13 +81,16 @@ export class Lane {
   async #step(): Promise<void> {
     const { chance } = this.#hand;
     if (this.#key === null) return this.#create();
-    if (!this.#owned) return chance.happens(90) ? this.#open(this.#key) : this.#delete(this.#key);
+    if (!this.#owned) return chance.happens(90) ? this.#take(this.#key) : this.#delete(this.#key);
     const roll = chance.below(100);
     if (roll < 2) return this.#delete(this.#key);
     if (roll < 6) return this.#close(this.#key);
-    if (roll < 10) return this.#fault(this.#key);
-    if (roll < 55) return this.#commit(this.#key, { events: this.#events(chance.between(1, 5)) });
-    if (roll < 60) return this.#commit(this.#key, { events: [], record: this.#record() });
+    if (roll < 8) return this.#take(this.#key);
+    if (roll < 12) return this.#fault(this.#key);
+    if (roll < 15) return this.#cut(this.#key);
+    if (roll < 55) return this.#commit(this.#key, this.#events(chance.between(1, 5)));
+    if (roll < 56) return this.#commit(this.#key, this.#events(MANY_EVENTS));
+    if (roll < 60) return this.#commit(this.#key, this.#withoutEvents());
     return this.#snapshot(this.#key);
   }
 
@@ -92,44 +102,51 @@ export class Lane {
   }
 
   async #create() {
-    const { chance, life, holder, storeId, fresh } = this.#hand;
+    const { chance, life, storeId, fresh } = this.#hand;
     this.#sessions += 1;
     const key = sample.keyOf(`${life}-${this.#name}-${this.#sessions}`, this.#tenant);
-    this.#begin(key, { term: 0, lastEventId: 0, revision: 0, createdAt: fresh() });
+    this.#begin(key, { term: 0, lastEventId: 0, snapshotEventId: 0, revision: 0 }, fresh());
     const manifest = sample.manifest(key, storeId, this.#times());
     const events = this.#events(chance.below(3));
     const journal = this.#journal(key);
-    const base = { holder, manifest, record: this.#record(), epoch: `epoch-${fresh()}` };
+    const epoch = this.#epoch();
+    const base = { holder: this.#holder, manifest, record: this.#record(), epoch };
     const commit = chance.happens(50)
-      ? { events, journal }
-      : { events, journal, snapshot: this.#snapshotOf(key) };
+      ? { ...events, journal }
+      : { ...events, journal, snapshot: this.#snapshotOf(key) };
     const made = await this.#send({ op: "create", key, session: { ...base, commit } });
     // The answer to a `create` is what the contract says it is, and so is that to an `open`.
     if (made.ok) this.#term = (made.value as S.Owned).term;
   }
 
-  async #open(key: S.SessionKey) {
-    const audit = this.#journal(key);
-    const step: Step = { op: "open", key, holder: this.#hand.holder, audit };
-    const opened = await this.#send(step);
-    if (!opened.ok) return;
-    const { term, record, manifest } = opened.value as S.Opened;
-    const { lastEventId, revision } = record;
-    this.#begin(key, { term, lastEventId, revision, createdAt: manifest.createdAt });
+  /**
+   * Opens or seizes it; its own session too, while commits of the term before are on their way.
+   * Only by seizing does one get what another of this process holds.
+   */
+  async #take(key: S.SessionKey) {
+    const { chance, life } = this.#hand;
+    const before = this.#owned ? this.#term : null;
+    const journal = this.#journal(key);
+    const seizes = chance.happens(30);
+    if (seizes) this.#holder = { ...this.#holder, label: `${life}-${chance.below(3)}` };
+    const audit = seizes ? [...journal, this.#entry(key, "audit")] : journal;
+    const op = seizes ? "seize" : "open";
+    const taken = await this.#send({ op, key, holder: this.#holder, audit });
+    if (!taken.ok) return;
+    const { term, record, manifest } = taken.value as S.Opened;
+    this.#begin(key, { ...record, term }, manifest.createdAt);
+    if (before !== null && chance.happens(50)) this.#refusedCommit(key, before, "writer_lost");
   }
 
-  #begin(
-    key: S.SessionKey,
-    at: { term: number; lastEventId: number; revision: number; createdAt: number },
-  ) {
+  #begin(key: S.SessionKey, at: Place, createdAt: number) {
     this.#key = key;
     this.#owned = true;
     this.#term = at.term;
     this.#lastEventId = at.lastEventId;
-    this.#snapshotEventId = at.lastEventId;
-    this.#turnFrom = at.lastEventId + 1;
+    this.#snapshotEventId = at.snapshotEventId;
+    this.#turnFrom = at.snapshotEventId + 1;
     this.#revision = at.revision;
-    this.#createdAt = at.createdAt;
+    this.#createdAt = createdAt;
   }
 
   #close(key: S.SessionKey) {
@@ -140,7 +157,7 @@ export class Lane {
   #delete(key: S.SessionKey) {
     const journal = this.#journal(key);
     this.#key = null;
-    void this.#send({ op: "delete", key, audit: journal });
+    void this.#send({ op: "delete", key, holder: this.#holder, audit: journal });
   }
 
   #commit(key: S.SessionKey, commit: Omit<S.Commit, "journal">) {
@@ -148,21 +165,40 @@ export class Lane {
     void this.#send({ op: "commit", key, term: this.#term, commit: { ...commit, journal } });
   }
 
+  /** A new record, or an entry, or nothing at all: each of them is a commit too. */
+  #withoutEvents() {
+    const record = this.#hand.chance.happens(70) ? { record: this.#record() } : {};
+    return { ...this.#events(0), ...record };
+  }
+
   #snapshot(key: S.SessionKey) {
     const { chance } = this.#hand;
     const events = this.#events(chance.below(4));
     const record = chance.happens(50) ? { record: this.#record() } : {};
-    this.#commit(key, { events, ...record, snapshot: this.#snapshotOf(key) });
+    this.#commit(key, { ...events, ...record, snapshot: this.#snapshotOf(key) });
+  }
+
+  /** Mostly somewhere within a run of events, and sometimes nowhere: only the epoch is new. */
+  #cut(key: S.SessionKey) {
+    const lastEventId = this.#hand.chance.between(this.#snapshotEventId, this.#lastEventId);
+    const cut = { lastEventId, epoch: this.#epoch(), audit: this.#journal(key) };
+    this.#lastEventId = lastEventId;
+    void this.#send({ op: "cutLog", key, term: this.#term, cut });
   }
 
   /** A call that must be refused, among others that must not suffer from it. */
   #fault(key: S.SessionKey) {
-    const journal = [this.#entry(key)];
-    const next = sample.event(this.#lastEventId + 1, "never to be seen");
-    const [events, term, code] = this.#hand.chance.happens(50)
-      ? ([[{ ...next, id: next.id + 1 }], this.#term, "event_gap"] as const)
-      : ([[next], this.#term + 1, "writer_lost"] as const);
-    void this.#send({ op: "commit", key, term, commit: { events, journal } }, code);
+    const isGap = this.#hand.chance.happens(50);
+    if (isGap) this.#refusedCommit(key, this.#term, "event_gap");
+    else this.#refusedCommit(key, this.#term + 1, "writer_lost");
+  }
+
+  /** With events or without: neither may go through at the wrong place, or under no term. */
+  #refusedCommit(key: S.SessionKey, term: number, code: "event_gap" | "writer_lost") {
+    const afterEventId = this.#lastEventId + (code === "event_gap" ? 1 : 0);
+    const events = this.#hand.chance.happens(70) ? ["never to be seen"] : [];
+    const commit = { afterEventId, events, journal: [this.#entry(key)] };
+    void this.#send({ op: "commit", key, term, commit }, code);
   }
 
   #snapshotOf(key: S.SessionKey): S.Snapshot {
@@ -191,17 +227,24 @@ export class Lane {
     return { firstId, lastId: this.#lastEventId, text: `[${this.#text()}]` };
   }
 
-  #events(count: number): readonly S.StoredText[] {
-    const first = this.#lastEventId + 1;
+  #events(count: number): Pick<S.Commit, "afterEventId" | "events"> {
+    const afterEventId = this.#lastEventId;
     this.#lastEventId += count;
-    return this.#texts(count).map((text, index) => ({ id: first + index, text }));
+    return { afterEventId, events: this.#texts(count) };
   }
 
   #record(): S.SessionRecord {
+    const { chance } = this.#hand;
     const updatedAtMs = sample.CREATED_AT_MS + this.#hand.fresh();
-    const displayName = this.#hand.chance.happens(50) ? `name ${updatedAtMs}` : null;
-    const status = this.#hand.chance.oneOf(["inactive", "ready", "running"] as const) ?? "error";
-    return sample.record({ updatedAtMs, displayName, status });
+    const displayName = chance.happens(50) ? `name ${updatedAtMs}` : null;
+    const status = chance.oneOf(["inactive", "ready", "running"] as const) ?? "error";
+    const flags = { closed: chance.happens(20), shared: chance.happens(20) };
+    const pendingPrompts = chance.below(3);
+    return sample.record({ updatedAtMs, displayName, status, ...flags, pendingPrompts });
+  }
+
+  #epoch(): string {
+    return `${this.#hand.life}-epoch-${this.#hand.fresh()}`;
   }
 
   #times() {
@@ -217,9 +260,9 @@ export class Lane {
     return this.#entries;
   }
 
-  #entry({ sessionId }: S.SessionKey): S.JournalEntry {
+  #entry({ sessionId }: S.SessionKey, into?: S.JournalName): S.JournalEntry {
     const { life, fresh, chance } = this.#hand;
-    const journal = chance.happens(50) ? "audit" : "ledger";
+    const journal = into ?? (chance.happens(50) ? "audit" : "ledger");
     return sample.entry(`${life}-${fresh()}`, { journal, sessionId, text: this.#text() });
   }
 

@@ -32,13 +32,33 @@ export const LOCK_CHECKS: Readonly<Record<string, (world: LockWorld) => Promise<
         assert.match(`${details.holder}`, new RegExp(`first.*\\b${first.pid}\\b`));
       }
       const query = { journal: "audit", after: 0, limit: 10 } as const;
-      assert.deepEqual(await value(store.readJournal(HELD.tenantId, query)), []);
+      const { rows } = await value(store.readJournal(HELD.tenantId, query));
+      assert.deepEqual(rows, []);
       assert.equal((await value(store.readRecord(HELD))).term, 1);
     } finally {
       await value(store.dispose());
       first.signal("SIGCONT");
     }
     await world.mayStillWrite(first);
+  },
+
+  "55: a person may seize it all the same, and then the process may not write": async (world) => {
+    const first = await world.holds("first");
+    const store = await started(world.subject.store(), world.config);
+    try {
+      const opened = await value(
+        store.seize(HELD, sample.holder("heir"), [sample.entry("seized")]),
+      );
+      assert.partialDeepStrictEqual(opened, { replaced: { label: "first", pid: first.pid } });
+      first.tell();
+      const [told] = await first.answers(1);
+      if (told?.answer.ok !== false) return assert.fail("its write was accepted");
+      assert.equal(told.answer.refusal.code, "writer_lost");
+      const commit = sample.commit({ events: sample.events(1, 1) });
+      await value(store.commit(HELD, opened.term, commit));
+    } finally {
+      await value(store.dispose());
+    }
   },
 
   "54: of many processes that want a dead one's session one gets it": async (world) => {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { SessionId } from "../../../core/id.ts";
 import { MemorySession } from "../../memory/session.ts";
 import type * as S from "../../store.ts";
@@ -33,7 +34,7 @@ export class SessionModel {
 
   get expected(): Expected {
     const session = this.#session === null ? null : viewOf(this.#session);
-    return { session, entries: [...this.#entries.values()] };
+    return { session, entries: byJournal([...this.#entries.values()]) };
   }
 
   get holder() {
@@ -53,6 +54,7 @@ export class SessionModel {
         this.#commit(step.session.commit);
         break;
       case "open":
+      case "seize":
         this.#session?.own(step.holder, term);
         this.#journal(step.audit);
         break;
@@ -61,6 +63,10 @@ export class SessionModel {
         break;
       case "close":
         this.#session?.release();
+        break;
+      case "cutLog":
+        this.#session?.cutLog(step.cut);
+        this.#journal(step.cut.audit);
         break;
       case "delete":
         this.#session = null;
@@ -82,14 +88,30 @@ export class SessionModel {
   }
 }
 
+/** Each journal counts its own entries, so only the order within one of them can be seen. */
+function byJournal(entries: readonly S.JournalEntry[]): readonly S.JournalEntry[] {
+  const of = (name: S.JournalName) => entries.filter(({ journal }) => journal === name);
+  return [...of("audit"), ...of("ledger")];
+}
+
 function viewOf(session: MemorySession) {
   const all = { after: 0, limit: Number.MAX_SAFE_INTEGER };
+  const { events, lastEventId } = session.readEvents(all);
+  assert.equal(events.at(-1)?.id ?? lastEventId, lastEventId, TOO_LARGE);
   return {
     record: session.record,
     manifest: session.manifest,
-    events: session.readEvents(all).events,
-    turns: session.readTurns({ before: Number.MAX_SAFE_INTEGER, limit: 1_000_000 }),
-    messages: session.readMessages(all),
-    slots: digests(session.readSlots()),
+    events,
+    turns: whole(session.readTurns({ before: Number.MAX_SAFE_INTEGER, limit: 1_000_000 })),
+    messages: whole(session.readMessages(all)),
+    slots: digests(session.readSlots().slots),
   };
 }
+
+/** The work is bounded so that one page of the model has all of a session. */
+function whole<Row>({ rows, more }: S.Page<Row>): readonly Row[] {
+  assert.ok(!more, TOO_LARGE);
+  return rows;
+}
+
+const TOO_LARGE = "the work has made a session that does not fit into a page";

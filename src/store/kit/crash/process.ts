@@ -14,7 +14,11 @@ export class StoreProcess {
   readonly #watchers = new Set<() => void>();
   #errors = "";
 
-  constructor(subject: CrashSubject, orders: Omit<Orders, "factory">, failpoint = "") {
+  constructor(
+    subject: Pick<CrashSubject, "script" | "factory">,
+    orders: Omit<Orders, "factory">,
+    failpoint = "",
+  ) {
     const told: Orders = { ...orders, factory: subject.factory };
     const script = subject.script.pathname;
     this.#child = spawn(process.execPath, [script, JSON.stringify(told)], {

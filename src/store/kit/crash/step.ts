@@ -1,16 +1,18 @@
 import type { ErrorCode } from "../../../core/error.ts";
 import type { TenantId } from "../../../core/id.ts";
+import type { Result } from "../../../core/result.ts";
 import type { Holder } from "../../holder.ts";
-import type { Result } from "../../result.ts";
 import type * as S from "../../store.ts";
 
 /** One call to a store, as a value: it can be made, told to another process, and played back. */
 export type Step =
   | { readonly op: "create"; readonly key: S.SessionKey; readonly session: S.NewSession }
   | ({ readonly op: "open"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
+  | ({ readonly op: "seize"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
   | ({ readonly op: "commit"; readonly key: S.SessionKey; readonly commit: S.Commit } & Termed)
   | ({ readonly op: "close"; readonly key: S.SessionKey } & Termed)
-  | ({ readonly op: "delete"; readonly key: S.SessionKey } & Audited)
+  | ({ readonly op: "cutLog"; readonly key: S.SessionKey; readonly cut: S.LogCut } & Termed)
+  | ({ readonly op: "delete"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
   | { readonly op: "append"; readonly tenantId: TenantId; readonly entries: Entries }
   | { readonly op: "document"; readonly tenantId: TenantId; readonly write: S.DocumentWrite }
   | { readonly op: "blob"; readonly tenantId: TenantId; readonly bytes: Uint8Array };
@@ -27,12 +29,16 @@ export function perform(store: S.SessionStore, step: Step): Promise<Result<unkno
       return store.create(step.key, step.session);
     case "open":
       return store.open(step.key, step.holder, step.audit);
+    case "seize":
+      return store.seize(step.key, step.holder, step.audit);
     case "commit":
       return store.commit(step.key, step.term, step.commit);
     case "close":
       return store.close(step.key, step.term);
+    case "cutLog":
+      return store.cutLog(step.key, step.term, step.cut);
     case "delete":
-      return store.delete(step.key, step.audit);
+      return store.delete(step.key, step.holder, step.audit);
     case "append":
       return store.appendJournal(step.tenantId, step.entries);
     case "document":

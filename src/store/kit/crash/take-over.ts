@@ -33,14 +33,14 @@ export async function takeOver(
   assert.deepEqual(digests(opened.slots), before.slots);
 
   const manifest = { ...before.manifest, updatedAt: before.manifest.updatedAt + 1 };
-  const commit: S.Commit = {
+  const commit = sample.commit({
     events: sample.events(lastEventId + 1, 2),
     journal: [entry("commit")],
     snapshot: sample.snapshot(manifest, revision, {
       messages: [sample.message(mark)],
       slots: [sample.slot("core", mark)],
     }),
-  };
+  });
   await refused(store.commit(key, term, commit), "writer_lost");
   const done = await value(store.commit(key, opened.term, commit));
   assert.deepEqual(done, { revision: revision + 1, lastEventId: lastEventId + 2 });
@@ -62,6 +62,5 @@ async function sessionEntries(store: S.SessionStore, { tenantId, sessionId }: S.
   const ledger = await allEntries(store, tenantId, "ledger");
   return [...audit, ...ledger]
     .filter((row) => row.sessionId === sessionId)
-    .sort((a, b) => a.seq - b.seq)
     .map(({ seq: _, ...entry }) => entry);
 }

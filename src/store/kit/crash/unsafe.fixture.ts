@@ -1,6 +1,6 @@
+import { fail, ok } from "../../../core/result.ts";
 import { failpoint } from "../../failpoint.ts";
 import { describeHolder, type Holder } from "../../holder.ts";
-import { fail, ok } from "../../result.ts";
 import type * as S from "../../store.ts";
 
 /** Stores that are wrong in ways which only a crash shows, or only another process. */
@@ -14,9 +14,9 @@ export function answersEarly(inner: S.SessionStore): S.SessionStore {
     new Promise((resolve) => setImmediate(() => resolve(act())));
   return changed(inner, {
     commit: async (key, term, commit) => {
-      const { events, snapshot } = commit;
-      const lastEventId = events.at(-1)?.id;
-      const isEarly = lastEventId !== undefined && snapshot !== undefined;
+      const { afterEventId, events, snapshot } = commit;
+      const lastEventId = afterEventId + events.length;
+      const isEarly = events.length > 0 && snapshot !== undefined;
       const pending = later(() => {
         if (isEarly) failpoint(AFTER_EARLY_ANSWER);
         return inner.commit(key, term, commit);
@@ -24,8 +24,10 @@ export function answersEarly(inner: S.SessionStore): S.SessionStore {
       return isEarly ? ok({ revision: snapshot.expectedRevision + 1, lastEventId }) : pending;
     },
     open: (key, holder, audit) => later(() => inner.open(key, holder, audit)),
+    seize: (key, holder, audit) => later(() => inner.seize(key, holder, audit)),
+    cutLog: (key, term, cut) => later(() => inner.cutLog(key, term, cut)),
     close: (key, term) => later(() => inner.close(key, term)),
-    delete: (key, audit) => later(() => inner.delete(key, audit)),
+    delete: (key, holder, audit) => later(() => inner.delete(key, holder, audit)),
     deactivate: () => later(() => inner.deactivate()),
   });
 }
@@ -41,16 +43,21 @@ export function commitsInTwoSteps(inner: S.SessionStore): S.SessionStore {
     last = next;
     return next;
   };
-  const twoSteps = async (key: S.SessionKey, term: number, { events, ...rest }: S.Commit) => {
-    const first = await inner.commit(key, term, { events, journal: [] });
-    if (events.length > 0 && rest.snapshot) failpoint(BETWEEN_STEPS);
-    return first.ok ? inner.commit(key, term, { ...rest, events: [] }) : first;
+  const twoSteps = async (key: S.SessionKey, term: number, commit: S.Commit) => {
+    const { afterEventId, events, snapshot } = commit;
+    const first = await inner.commit(key, term, { afterEventId, events, journal: [] });
+    if (!first.ok) return first;
+    if (events.length > 0 && snapshot) failpoint(BETWEEN_STEPS);
+    const { lastEventId } = first.value;
+    return inner.commit(key, term, { ...commit, afterEventId: lastEventId, events: [] });
   };
   return changed(inner, {
     commit: (key, term, commit) => inTurn(() => twoSteps(key, term, commit)),
     open: (key, holder, audit) => inTurn(() => inner.open(key, holder, audit)),
+    seize: (key, holder, audit) => inTurn(() => inner.seize(key, holder, audit)),
+    cutLog: (key, term, cut) => inTurn(() => inner.cutLog(key, term, cut)),
     close: (key, term) => inTurn(() => inner.close(key, term)),
-    delete: (key, audit) => inTurn(() => inner.delete(key, audit)),
+    delete: (key, holder, audit) => inTurn(() => inner.delete(key, holder, audit)),
     deactivate: () => inTurn(() => inner.deactivate()),
   });
 }

@@ -1,5 +1,5 @@
+import type { Result } from "../../../core/result.ts";
 import { thisHolder } from "../../holder.ts";
-import type { Result } from "../../result.ts";
 import type * as S from "../../store.ts";
 import { value } from "../expect.ts";
 import * as sample from "../sample.ts";

@@ -1,6 +1,6 @@
-import { type ErrorCode, type Refusal, refusal } from "../core/error.ts";
+import { type ErrorCode, type Refusal, refusal } from "./error.ts";
 
-/** What every operation of a store comes to. Nothing is thrown, not even by a broken disk. */
+/** What an operation comes to that can be refused. Nothing is thrown at whoever asks for it. */
 export type Result<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Refusal };

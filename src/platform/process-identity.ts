@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+
+/** A process, said so exactly that no later one can be taken for it. */
+export interface ProcessIdentity {
+  readonly host: string;
+  readonly bootId: string;
+  readonly pid: number;
+  /** When the process started, by the system's own count: a reused pid has another. */
+  readonly startedAt: string;
+}
+
+export function thisProcess(): ProcessIdentity {
+  const { pid } = process;
+  return { host: hostname(), bootId: bootId(), pid, startedAt: startOf(pid) ?? "" };
+}
+
+/**
+ * Whether a process is provably gone. On another machine nothing can be proved, so it is not; on
+ * this one it is gone after a reboot, or if no process has its pid and its start. Where the system
+ * does not tell a start, as on macOS or of processes that it hides, a living pid is proof enough.
+ */
+export function isGone(identity: ProcessIdentity): boolean {
+  if (identity.host !== hostname()) return false;
+  if (isOfEarlierBoot(identity)) return true;
+  const started = startOf(identity.pid);
+  return started === null || (started !== "" && started !== identity.startedAt);
+}
+
+export function isThisProcess({ host, pid, startedAt }: ProcessIdentity): boolean {
+  return host === hostname() && pid === process.pid && startedAt === startOf(pid);
+}
+
+/** Nothing outlives a boot, and what was counted in an earlier one means nothing in this. */
+export function isOfEarlierBoot(identity: ProcessIdentity): boolean {
+  return identity.host === hostname() && identity.bootId !== bootId();
+}
+
+/** Linux says which boot this is; elsewhere the start of a process has to do alone. */
+function bootId(): string {
+  return readOr("/proc/sys/kernel/random/boot_id", "").trim();
+}
+
+/**
+ * Null if there is no such process, empty if the system does not tell. One that is dead but not
+ * yet buried by its parent counts as gone, once none of its threads is at work any more.
+ */
+export function startOf(pid: number): string | null {
+  const stat = readOr(`/proc/${pid}/stat`, "");
+  if (stat === "") return isAlive(pid) ? "" : null;
+  const { isDead, startedAt } = readStat(stat);
+  return isDead ? null : startedAt;
+}
+
+interface ProcessStat {
+  readonly isDead: boolean;
+  readonly parent: number;
+  readonly group: number;
+  readonly startedAt: string;
+}
+
+/** What Linux tells of a process is counted after its name, which may have any characters. */
+export function readStat(stat: string): ProcessStat {
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state = "", parent = "", group = ""] = fields;
+  const isDead = /^[ZX]$/.test(state) && Number(fields[17]) <= 1;
+  return { isDead, parent: Number(parent), group: Number(group), startedAt: fields[19] ?? "" };
+}
+
+/** Signal 0 only asks; a process that may not be signalled is there all the same. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return thrown instanceof Error && "code" in thrown && thrown.code === "EPERM";
+  }
+}
+
+function readOr(path: string, missing: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return missing;
+  }
+}

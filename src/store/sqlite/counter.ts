@@ -1,0 +1,53 @@
+import type { TenantDatabase } from "./database.ts";
+import * as rows from "./row.ts";
+
+/**
+ * Numbers that only rise, and counts: what tells that something is missing. Within a transaction
+ * each is read once and written once.
+ */
+export class Counters {
+  readonly #db: TenantDatabase;
+  readonly #values = new Map<string, number>();
+  readonly #changed = new Set<string>();
+
+  constructor(db: TenantDatabase) {
+    this.#db = db;
+  }
+
+  get(name: string): number {
+    const value = this.#values.get(name) ?? readCounter(this.#db, name);
+    this.#values.set(name, value);
+    return value;
+  }
+
+  /** Moves it on, and answers with its new value. */
+  add(name: string, by = 1): number {
+    const value = this.get(name) + by;
+    this.#values.set(name, value);
+    this.#changed.add(name);
+    return value;
+  }
+
+  flush() {
+    for (const name of this.#changed) {
+      const value = this.get(name);
+      this.#db.run(WRITE, name, value, rows.rowChecksum(name, value));
+    }
+  }
+}
+
+/** Nothing that depends on a counter can be believed if the counter cannot. */
+export function readCounter(db: TenantDatabase, name: string): number {
+  const row = db.get("SELECT value, checksum FROM counters WHERE name = ?", name);
+  if (row === undefined) return 0;
+  const value = Number(row.value);
+  if (row.checksum !== rows.rowChecksum(name, value)) throw new rows.Damage(`counter ${name}`);
+  return value;
+}
+
+const WRITE = "INSERT OR REPLACE INTO counters (name, value, checksum) VALUES (?, ?, ?)";
+
+export const LAST_TERM = "last term";
+export const LAST_NUMBER = "last number";
+export const lastEntryOf = (journal: string) => `last entry of ${journal}`;
+export const documentsOf = (kind: string) => `documents of ${kind}`;
