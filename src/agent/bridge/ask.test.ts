@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { CANCELLED, selected } from "../../core/policy/ask.ts";
+import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
+import { KnownToolCalls } from "./tool-calls.ts";
+
+const ALLOW = { optionId: "yes", name: "Allow", kind: "allow_once" };
+
+describe("a permission request", () => {
+  it("passes the call and its options on as they came", () => {
+    const toolCall = { toolCallId: "c1", title: "rm -rf", kind: "execute", odd: [1] };
+    expect(permissionAsk({ toolCall, options: [ALLOW] }, new KnownToolCalls())).toEqual({
+      kind: "permission",
+      toolCall,
+      known: {},
+      options: [ALLOW],
+    });
+  });
+
+  it("P4: is judged by what the agent said of the call before, if it only names it", () => {
+    const calls = new KnownToolCalls();
+    calls.heard({ sessionUpdate: "tool_call", toolCallId: "c1", kind: "execute", title: "rm" });
+    calls.heard({ sessionUpdate: "tool_call_update", toolCallId: "c1", kind: null, rawInput: {} });
+    const { known } = permissionAsk({ toolCall: { toolCallId: "c1" } }, calls);
+    expect(known).toEqual({ toolCallId: "c1", kind: "execute", title: "rm", rawInput: {} });
+  });
+
+  it("is a question if its call brings questions", () => {
+    const toolCall = { toolCallId: "c1", rawInput: { questions: [{ question: "Which?" }] } };
+    expect(permissionAsk({ toolCall }, new KnownToolCalls()).kind).toBe("user_question");
+  });
+
+  it("without options, or with odd ones, is left to the core to refuse", () => {
+    const calls = new KnownToolCalls();
+    expect(permissionAsk({ options: "all" }, calls).options).toEqual([]);
+    expect(permissionAsk({ options: [null, {}] }, calls).options).toEqual([{ optionId: "" }]);
+  });
+
+  it("is answered in ACP's words, with the answers of a question", () => {
+    expect(permissionAnswer({ outcome: selected("yes") })).toEqual({
+      outcome: { outcome: "selected", optionId: "yes" },
+    });
+    const answers = { which: "the first" };
+    expect(permissionAnswer({ outcome: CANCELLED, answers })).toEqual({
+      outcome: { outcome: "cancelled" },
+      answers,
+    });
+  });
+});
+
+describe("known tool calls", () => {
+  it("P10: are forgotten when they end, and the oldest beyond the limit", () => {
+    const calls = new KnownToolCalls();
+    const tell = (toolCallId: string, status: string) =>
+      calls.heard({ sessionUpdate: "tool_call", toolCallId, status });
+    tell("ended", "in_progress");
+    tell("ended", "completed");
+    expect(calls.get("ended")).toEqual({});
+    for (let n = 0; n < 1_000; n += 1) tell(`c${n}`, "pending");
+    expect(calls.get("c0")).toEqual({});
+    expect(calls.get("c999")).toMatchObject({ toolCallId: "c999" });
+  });
+});
+
+describe("a form", () => {
+  const params = {
+    mode: "form",
+    message: "How shall I deploy?",
+    requestedSchema: {
+      properties: {
+        where: { type: "string", title: "Where to?" },
+        replicas: { type: "integer" },
+        dry: { type: "boolean", description: "Only try?" },
+        regions: { type: "array" },
+      },
+    },
+  };
+
+  it("becomes a question for each field, to be answered or declined", () => {
+    const ask = elicitationAsk(params, "question-1");
+    expect(ask).toMatchObject({
+      kind: "user_question",
+      toolCall: {
+        toolCallId: "question-1",
+        title: "How shall I deploy?",
+        rawInput: {
+          questions: [
+            { answerKey: "where", question: "Where to?" },
+            { answerKey: "replicas", question: "replicas" },
+            { answerKey: "dry", question: "Only try?" },
+            { answerKey: "regions", question: "regions" },
+          ],
+        },
+      },
+    });
+    expect(ask.options.map(({ optionId }) => optionId)).toEqual(["accept", "decline"]);
+  });
+
+  it("is answered with values of the kinds that the form wants", () => {
+    const answers = { where: "prod", replicas: "3", dry: "yes", regions: "eu, us" };
+    expect(elicitationAnswer(params, { outcome: selected("accept"), answers })).toEqual({
+      action: "accept",
+      content: { where: "prod", replicas: 3, dry: true, regions: ["eu", "us"] },
+    });
+  });
+
+  it("is declined or cancelled as the person did", () => {
+    expect(elicitationAnswer(params, { outcome: selected("decline") })).toEqual({
+      action: "decline",
+    });
+    expect(elicitationAnswer(params, { outcome: CANCELLED })).toEqual({ action: "cancel" });
+  });
+});

@@ -1,0 +1,230 @@
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import type { ErrorCode } from "../../core/error.ts";
+import { parseTenantId, type TenantId, type TurnId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { selected } from "../../core/policy/ask.ts";
+import { DONE, type Result } from "../../core/result.ts";
+import type { AgentStatusReport } from "../../core/session/command.ts";
+import type { ContextUsage } from "../../core/turn.ts";
+import type {
+  AgentAsk,
+  AgentListener,
+  AgentOrder,
+  AgentPast,
+  AgentSession,
+  AskAnswer,
+} from "../agent.ts";
+import type { FaultKind } from "../fault.ts";
+import { AgentPool } from "../pool/pool.ts";
+import { AgentMarks } from "../process/marks.ts";
+import { KNOWN_PROFILES } from "../profile/known.ts";
+import { type AgentProfile, profileOf } from "../profile/profile.ts";
+import { startHost } from "./start.ts";
+
+/** A folder, a pool of real agent processes over it, and ears. */
+export class Stage {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "fermata-bridge-")));
+  readonly profiles = new Map<string, AgentProfile>();
+  readonly faults: { readonly kind: FaultKind; readonly count: number }[] = [];
+  readonly secrets: string[] = [];
+  readonly env: NodeJS.ProcessEnv = { PATH: process.env.PATH };
+  readonly pool: AgentPool;
+  readonly #marks = new AgentMarks(join(this.folder, "marks"));
+  nowMs = 0;
+  starts = 0;
+
+  constructor(memoryBytesMax: number | null = null) {
+    this.pool = new AgentPool({
+      profiles: this.profiles,
+      start: (profile, cwd) => {
+        this.starts += 1;
+        const fault = (kind: FaultKind, count: number) => this.faults.push({ kind, count });
+        const secret = (value: string) => {
+          this.secrets.push(value);
+          return DONE;
+        };
+        return startHost({ profile, cwd, marks: this.#marks, env: this.env }, { fault, secret });
+      },
+      memoryBytesMax,
+      nowMs: () => this.nowMs,
+    });
+    onTestFinished(async () => {
+      await this.pool.shutdown();
+      rmSync(this.folder, { recursive: true, force: true });
+    });
+  }
+
+  /** The notes of processes that may be alive. */
+  marks(): readonly string[] {
+    const folder = join(this.folder, "marks");
+    return existsSync(folder) ? readdirSync(folder) : [];
+  }
+
+  /** `echo` with these flags, under this name. */
+  echo(flags: readonly string[] = [], change: Partial<AgentProfile> = {}, name = "echo"): string {
+    const known = KNOWN_PROFILES.find((profile) => profile.name === "echo");
+    if (known === undefined) expect.fail("there is no echo");
+    const args = [...known.args, ...flags];
+    this.profiles.set(name, profileOf({ ...known, ...change, args, name }));
+    return name;
+  }
+
+  command(command: string, args: readonly string[] = [], change: Partial<AgentProfile> = {}) {
+    this.profiles.set("other", profileOf({ name: "other", command, args, ...change }));
+    return "other";
+  }
+
+  order(profile: string, change: Partial<AgentOrder> = {}): AgentOrder {
+    return {
+      tenantId: tenant("acme"),
+      profile,
+      workspace: this.folder,
+      cwd: this.folder,
+      mcpServers: [],
+      systemPrompt: null,
+      past: null,
+      ...change,
+    };
+  }
+
+  async connected(profile: string, change: Partial<AgentOrder> = {}): Promise<Hand> {
+    const ears = new Ears();
+    const connected = await this.pool.connect(this.order(profile, change), ears);
+    if (!connected.ok) expect.fail(JSON.stringify(connected.refusal));
+    return new Hand(connected.value, ears);
+  }
+
+  /** The code and the words of a connection that must not come about. */
+  async refused(profile: string, change: Partial<AgentOrder> = {}) {
+    const connected = await this.pool.connect(this.order(profile, change), new Ears());
+    return connected.ok ? expect.fail("it was connected") : connected.refusal;
+  }
+}
+
+export function tenant(name: string): TenantId {
+  return parseTenantId(name) ?? expect.fail(name);
+}
+
+/** A conversation that took place before. */
+export function pastOf(agentSessionId: string | null, ...texts: readonly string[]): AgentPast {
+  return {
+    agentSessionId,
+    async *messages() {
+      for (const [index, text] of texts.toReversed().entries()) {
+        yield { role: (texts.length - index) % 2 === 1 ? "user" : "agent", text };
+      }
+    },
+  };
+}
+
+/** Hears everything, in order, and answers asks as it was told to. */
+export class Ears implements AgentListener {
+  readonly statuses: AgentStatusReport[] = [];
+  readonly updates: AgentUpdate[] = [];
+  readonly usages: ContextUsage[] = [];
+  readonly asks: AgentAsk[] = [];
+  readonly audits: { readonly act: string; readonly details: JsonObject }[] = [];
+  readonly exits: { readonly exitCode: number | null; readonly message: string }[] = [];
+  answer: (ask: AgentAsk, signal: AbortSignal) => Promise<AskAnswer> = async ({ options }) => {
+    return { outcome: selected(options[0]?.optionId ?? "") };
+  };
+  slowly: (() => Promise<void>) | null = null;
+  #waiting: (() => void)[] = [];
+
+  status(report: AgentStatusReport) {
+    this.statuses.push(report);
+    this.#wake();
+  }
+
+  update(update: AgentUpdate): Promise<void> | undefined {
+    this.updates.push(update);
+    this.#wake();
+    return this.slowly?.();
+  }
+
+  usage(_turnId: TurnId, usage: ContextUsage) {
+    this.usages.push(usage);
+  }
+
+  ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
+    this.asks.push(ask);
+    this.#wake();
+    return this.answer(ask, signal);
+  }
+
+  exit(exit: { readonly exitCode: number | null; readonly message: string }) {
+    this.exits.push(exit);
+    this.#wake();
+  }
+
+  async audit(act: string, details: JsonObject): Promise<void> {
+    this.audits.push({ act, details });
+  }
+
+  /** All that the agent said in words. */
+  get text(): string {
+    const words = this.updates.filter((update) => update.sessionUpdate === "agent_message_chunk");
+    return words.map(({ content }) => Object(content).text ?? "").join("");
+  }
+
+  /** Waits until something is so that was heard of. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await new Promise<void>((wake) => this.#waiting.push(wake));
+  }
+
+  #wake() {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+}
+
+/** A session at its agent, with what was heard of it. */
+export class Hand {
+  readonly session: AgentSession;
+  readonly ears: Ears;
+  #turns = 0;
+
+  constructor(session: AgentSession, ears: Ears) {
+    this.session = session;
+    this.ears = ears;
+  }
+
+  /** Begins a turn, without waiting for anything. */
+  begin(...script: readonly string[]): TurnId {
+    this.#turns += 1;
+    const turnId = `turn-${this.#turns}` as TurnId;
+    const content = [{ type: "text", text: script.join("\n") }];
+    this.session.prompt({ turnId, content, params: null });
+    return turnId;
+  }
+
+  /** A whole turn: its verdict, and what the agent said in it. */
+  async turn(...script: readonly string[]) {
+    const before = this.ears.text.length;
+    const turnId = this.begin(...script);
+    const verdict = await this.verdict(turnId);
+    return { verdict, text: this.ears.text.slice(before) };
+  }
+
+  async verdict(turnId: TurnId) {
+    const isVerdict = (report: AgentStatusReport) =>
+      (report.status === "turn_complete" || report.status === "turn_error") &&
+      report.turnId === turnId;
+    const { ears } = this;
+    await ears.until(() => ears.statuses.some(isVerdict) || ears.exits.length > 0);
+    return ears.statuses.find(isVerdict) ?? null;
+  }
+
+  get kinds(): readonly string[] {
+    return this.ears.statuses.map(({ status }) => status);
+  }
+}
+
+export function codeOf(result: Result<unknown>): ErrorCode | "ok" {
+  return result.ok ? "ok" : result.refusal.code;
+}

@@ -1,0 +1,92 @@
+import { errorBody, type Refusal } from "../../core/error.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { ok, type Result } from "../../core/result.ts";
+import { CLIENT_METHODS } from "../../wire/acp.ts";
+import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
+import type { Served } from "../connection.ts";
+import { readTextFile, writeTextFile } from "../workspace/files.ts";
+import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
+import type { BridgeSession } from "./session.ts";
+
+/** What an agent may ask of us, all of it within its session's workspace. */
+type Handler = (
+  session: BridgeSession,
+  params: JsonObject,
+  signal: AbortSignal,
+) => Promise<Result<unknown>>;
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  [CLIENT_METHODS.requestPermission]: async (session, params, signal) => {
+    const ask = permissionAsk(params, session.toolCalls);
+    return ok(permissionAnswer(await session.listener.ask(ask, signal)));
+  },
+  [CLIENT_METHODS.createElicitation]: async (session, params, signal) => {
+    // Only forms are offered to agents; a page to be visited nobody could be sent to.
+    if (params.mode !== undefined && params.mode !== "form") return ok({ action: "decline" });
+    const ask = elicitationAsk(params, `question-${session.nextQuestion()}`);
+    return ok(elicitationAnswer(params, await session.listener.ask(ask, signal)));
+  },
+  [CLIENT_METHODS.readTextFile]: (session, params) => {
+    const { workspace } = session.order;
+    const [path, line, limit] = [
+      textOf(params, "path"),
+      countOf(params.line),
+      countOf(params.limit),
+    ];
+    return readTextFile({ workspace, path, line, limit }, session.audit);
+  },
+  [CLIENT_METHODS.writeTextFile]: async (session, params) => {
+    const { workspace } = session.order;
+    const [path, content] = [textOf(params, "path"), textOf(params, "content")];
+    const written = await writeTextFile({ workspace, path, content }, session.audit);
+    return written.ok ? ok({}) : written;
+  },
+  [CLIENT_METHODS.createTerminal]: (session, params) => session.terminals.create(params),
+  [CLIENT_METHODS.terminalOutput]: async ({ terminals }, params) =>
+    terminals.output(textOf(params, "terminalId")),
+  [CLIENT_METHODS.waitForTerminalExit]: ({ terminals }, params, signal) =>
+    terminals.waitForExit(textOf(params, "terminalId"), signal),
+  [CLIENT_METHODS.killTerminal]: ({ terminals }, params) =>
+    terminals.kill(textOf(params, "terminalId")),
+  [CLIENT_METHODS.releaseTerminal]: ({ terminals }, params) =>
+    terminals.release(textOf(params, "terminalId")),
+};
+
+export function isServed(method: string): boolean {
+  return Object.hasOwn(HANDLERS, method);
+}
+
+/** Whatever goes wrong is an answer to the agent, and never more than that. */
+export async function serve(
+  session: BridgeSession,
+  method: string,
+  params: JsonObject,
+  signal: AbortSignal,
+): Promise<Served> {
+  try {
+    const served = await HANDLERS[method]?.(session, params, signal);
+    if (served === undefined) return { error: notFound(method) };
+    return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
+  } catch (thrown) {
+    return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
+  }
+}
+
+export function notFound(method: string): RpcError {
+  return { code: RPC_ERRORS.methodNotFound, message: `Method not found: ${method}` };
+}
+
+function errorOf(refusal: Refusal): RpcError {
+  const { error, ...data } = errorBody(refusal);
+  const isMissing = refusal.code === "file_unavailable" || refusal.code === "terminal_not_found";
+  const code = isMissing ? RPC_ERRORS.resourceNotFound : RPC_ERRORS.invalidParams;
+  return { code, message: String(error), data };
+}
+
+function textOf(params: JsonObject, key: string): string {
+  return stringAt(params, key) ?? "";
+}
+
+function countOf(value: unknown): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}

@@ -1,0 +1,277 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { CANCELLED } from "../../core/policy/ask.ts";
+import { isAlive } from "../process/world.fixture.ts";
+import { codeOf, pastOf, Stage } from "./bridge.fixture.ts";
+
+describe("a turn", () => {
+  it("is heard in the order in which the agent spoke, and ends in one verdict", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const { verdict, text } = await hand.turn("say Hello", "think Hm", "say , world");
+    expect(text).toBe("Hello, world");
+    expect(verdict).toMatchObject({ status: "turn_complete", stopReason: "end_turn" });
+    expect(hand.kinds).toEqual(["created", "connected", "turn_started", "turn_complete"]);
+  });
+
+  it("keeps what nobody knows exactly as it came", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const odd = { sessionUpdate: "brand_new", deep: [{ a: null }], n: 1.5 };
+    await hand.turn(`update ${JSON.stringify(odd)}`);
+    expect(hand.ears.updates).toContainEqual(odd);
+  });
+
+  it("ends in the agent's own words where the agent refuses it", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const { verdict } = await hand.turn("fail -32603 terminated");
+    expect(verdict).toMatchObject({
+      status: "turn_error",
+      failure: { code: "-32603", errorKind: "model_stream_interrupted" },
+    });
+    expect((await hand.turn("stop max_tokens")).verdict).toMatchObject({
+      stopReason: "max_tokens",
+    });
+  });
+
+  it("P2: has one verdict, however often the agent answers", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn("twice", "say once");
+    await hand.turn("say next");
+    expect(hand.kinds.filter((kind) => kind === "turn_complete")).toHaveLength(2);
+    expect(stage.faults).toContainEqual({ kind: "unsolicited_answer", count: 1 });
+  });
+
+  it("is cancelled by the agent when it is told to", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const turnId = hand.begin("say at work", "hang");
+    await hand.ears.until(() => hand.ears.text === "at work");
+    hand.session.cancel();
+    expect(await hand.verdict(turnId)).toMatchObject({ stopReason: "cancelled" });
+  });
+
+  it("P9: reports its usage before its verdict", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn("usage 5000 200000 input=20 output=10 cached=3 thought=2");
+    const tokens = { input: 20, output: 10, cachedRead: 3, cachedWrite: 0, thought: 2 };
+    const usage = hand.ears.usages.at(-1);
+    expect(usage).toMatchObject({ used: 5_000, size: 200_000, tokens });
+    expect(usage?.model).toEqual(expect.any(String));
+  });
+
+  it("P10: is read no faster than its listener takes it", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    let open = 0;
+    let most = 0;
+    hand.ears.slowly = async () => {
+      open += 1;
+      most = Math.max(most, open);
+      await new Promise(setImmediate);
+      open -= 1;
+    };
+    const before = hand.ears.updates.length;
+    await hand.turn("chunks 500 100");
+    expect(most).toBe(1);
+    expect(hand.ears.updates.length).toBe(before + 500);
+  });
+});
+
+describe("what an agent asks", () => {
+  it("reaches the listener, and the answer the agent", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const { text } = await hand.turn("ask kind=execute command=ls options=allow_once,reject_once");
+    expect(hand.ears.asks[0]?.toolCall).toMatchObject({ kind: "execute" });
+    expect(text).toMatch(/allow_once/);
+    hand.ears.answer = async () => ({ outcome: CANCELLED });
+    expect((await hand.turn("ask")).text).toMatch(/cancelled/);
+  });
+
+  it("brings what was said of its call before", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn('tool t1 kind=delete title="Remove all" status=open', "ask tool=t1");
+    expect(hand.ears.asks[0]?.known).toMatchObject({ kind: "delete", title: "Remove all" });
+  });
+
+  it("may be a question with a form", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    hand.ears.answer = async ({ options }) => ({
+      outcome: { outcome: "selected", optionId: options[0]?.optionId ?? "" },
+      answers: { colour: "blue" },
+    });
+    const { text } = await hand.turn("question field=colour Which colour?");
+    expect(hand.ears.asks[0]).toMatchObject({ kind: "user_question" });
+    expect(text).toContain("blue");
+  });
+});
+
+describe("a session's workspace", () => {
+  it("is read and written through us, each act recorded before it happens", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const { text } = await hand.turn(
+      "write ./notes.txt hello",
+      "read ./notes.txt",
+      "run echo done",
+    );
+    expect(text).toContain("hello");
+    expect(text).toContain("done");
+    expect(hand.ears.audits.map(({ act }) => act)).toEqual([
+      "fs.write",
+      "fs.read",
+      expect.stringMatching(/terminal/),
+    ]);
+  });
+
+  it("P8: ends at its border", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const { text } = await hand.turn("read ./../../etc/passwd", "read /etc/passwd");
+    expect(text).not.toContain("root:");
+    expect(text).toMatch(/not inside the workspace/);
+  });
+
+  it("P11: its commands do not get the agent's own secrets", async () => {
+    const stage = new Stage();
+    stage.env.AGENT_API_KEY = "sk-very-secret-value";
+    const profile = stage.echo([], { env: { API_KEY: { from: "AGENT_API_KEY" } } });
+    const hand = await stage.connected(profile);
+    expect((await hand.turn("env API_KEY")).text).toContain("sk-very-secret-value");
+    expect((await hand.turn("run env")).text).not.toContain("sk-very-secret-value");
+    expect(stage.secrets).toEqual(["sk-very-secret-value"]);
+  });
+});
+
+describe("a session's settings", () => {
+  it("are changed by options, by modes, and by the old call where nothing else is", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const model = hand.session.offer.configOptions.find(({ category }) => category === "model");
+    const [, second] = Object(model).options;
+    expect(await hand.session.setModel(second.value)).toMatchObject({ ok: true });
+    expect((await hand.turn("whoami")).text).toContain(second.value);
+    const modes = Object(hand.session.offer.modes).availableModes;
+    expect(codeOf(await hand.session.setMode(modes[1].id))).toBe("ok");
+    expect(codeOf(await hand.session.setMode("nonsense"))).toBe("agent_call_failed");
+    const old = await stage.connected(
+      stage.echo(["--no-config", "--with-legacy-model"], {}, "old"),
+    );
+    expect(codeOf(await old.session.setModel(second.value))).toBe("ok");
+  });
+
+  it("that an agent does not have are said plainly", async () => {
+    const stage = new Stage();
+    const flags = ["--no-config", "--no-modes", "--no-fork", "--no-list"];
+    const hand = await stage.connected(stage.echo(flags));
+    expect(codeOf(await hand.session.setModel("large"))).toBe("agent_unsupported");
+    expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_unsupported");
+    expect(codeOf(await hand.session.fork())).toBe("agent_unsupported");
+    expect(codeOf(await hand.session.listSessions())).toBe("agent_unsupported");
+    expect(codeOf(hand.session.steer([]))).toBe("agent_unsupported");
+  });
+
+  it("may be copied and listed where the agent offers that", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn("say hello");
+    const forked = await hand.session.fork();
+    expect(forked).toMatchObject({ ok: true });
+    const listed = await hand.session.listSessions();
+    expect(listed.ok && listed.value.length).toBe(2);
+  });
+});
+
+describe("steering", () => {
+  it("adds to the turn at work, which still has one verdict", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo(["--steer"]));
+    expect(hand.session.offer.canSteer).toBe(true);
+    const turnId = hand.begin("say one", "ask");
+    const asked = Promise.withResolvers<void>();
+    hand.ears.answer = async ({ options }) => {
+      await asked.promise;
+      return { outcome: { outcome: "selected", optionId: options[0]?.optionId ?? "" } };
+    };
+    await hand.ears.until(() => hand.ears.asks.length === 1);
+    expect(codeOf(hand.session.steer([{ type: "text", text: "say two" }]))).toBe("ok");
+    asked.resolve();
+    expect(await hand.verdict(turnId)).toMatchObject({ status: "turn_complete" });
+    await hand.ears.until(() => hand.ears.text.includes("two"));
+    expect(hand.kinds.filter((kind) => kind === "turn_complete")).toHaveLength(1);
+  });
+});
+
+describe("the past of a session", () => {
+  const talk = ["My name is Ada.", "Hello, Ada."];
+
+  it.each([
+    ["resumed", []],
+    ["loaded", ["--no-resume"]],
+  ])("P6: is %s by the agent, and nothing of it is heard again", async (context, flags) => {
+    const stage = new Stage();
+    const state = ["--state", `${stage.folder}/state`];
+    const first = await stage.connected(stage.echo(state, {}, "first"));
+    await first.turn("My name is Ada.");
+    const { agentSessionId } = first.session;
+    await first.session.kill();
+    const again = await stage.connected(stage.echo([...state, ...flags]), {
+      past: pastOf(agentSessionId, ...talk),
+    });
+    expect([again.session.context, again.session.agentSessionId]).toEqual([
+      context,
+      agentSessionId,
+    ]);
+    expect(again.ears.text).toBe("");
+    expect((await again.turn("recall")).text).toContain("My name is Ada.");
+  });
+
+  it.each([
+    ["can do neither", ["--no-resume", "--no-load"]],
+    ["does not know the session", []],
+  ])("P6: is told in front of the first prompt to an agent that %s", async (_, flags) => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo(flags), { past: pastOf("sess-99", ...talk) });
+    expect(hand.session.context).toBe("seeded");
+    const { text } = await hand.turn("recall");
+    expect(text).toContain("My name is Ada.");
+    expect((await hand.turn("say again")).text).toBe("again");
+  });
+
+  it("P6: an agent that dies of it is told so, and the session is not lost", async () => {
+    const stage = new Stage();
+    const profile = stage.echo(["--die-on-load"]);
+    const { code } = await stage.refused(profile, { past: pastOf("sess-1", ...talk) });
+    expect(code).toBe("agent_gone");
+  });
+});
+
+describe("closing a session", () => {
+  it.each([[[]], [["--no-close"]]])("never fails, whatever the agent offers: %j", async (flags) => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo(flags));
+    await hand.session.close();
+    await hand.session.close();
+    expect(hand.kinds).toEqual(["created", "connected", "terminating", "terminated"]);
+    expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_gone");
+  });
+
+  it("P5: ends its terminals", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    hand.begin('run sh -c "echo $$ > pid; exec sleep 1000"');
+    const pid = await vi.waitFor(() => {
+      const text = readFileSync(join(stage.folder, "pid"), "utf8");
+      return text.endsWith("\n") ? Number(text) : expect.fail("it is not written yet");
+    });
+    await hand.session.close();
+    expect(isAlive(pid)).toBe(false);
+  });
+});

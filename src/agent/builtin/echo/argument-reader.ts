@@ -1,0 +1,196 @@
+import { isObject, type JsonObject } from "../../../core/json.ts";
+
+/**
+ * Reads what follows the word of a directive. The first thing that is wrong is kept and told; what
+ * is read after it is filled in, so that no directive has to look for faults itself.
+ */
+export class ArgumentReader {
+  #rest: string;
+  #fault: string | null = null;
+
+  constructor(text: string) {
+    this.#rest = text.trim();
+  }
+
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  /** All that is left, as it stands; a JSON string stands for what it means, newlines included. */
+  text(name: string): string {
+    const text = this.optionalText();
+    return text === null ? this.#lacks(name, "") : text;
+  }
+
+  optionalText(): string | null {
+    const text = this.#rest;
+    this.#rest = "";
+    return text === "" ? null : unquoted(text);
+  }
+
+  word(name: string): string {
+    return this.optionalWord() ?? this.#lacks(name, "");
+  }
+
+  optionalWord(): string | null {
+    const [whole, word] = WORD.exec(this.#rest) ?? [];
+    if (whole === undefined || word === undefined) return null;
+    this.#rest = this.#rest.slice(whole.length);
+    return unquoted(word);
+  }
+
+  /** The next word, unless it is one of the `key=value` kind. */
+  optionalName(): string | null {
+    return OPTION.test(this.#rest) ? null : this.optionalWord();
+  }
+
+  words(): readonly string[] {
+    const words: string[] = [];
+    for (let word = this.optionalWord(); word !== null; word = this.optionalWord()) {
+      words.push(word);
+    }
+    return words;
+  }
+
+  count(name: string, max: number): number {
+    return this.#count(name, this.optionalWord(), max) ?? this.#lacks(name, 0);
+  }
+
+  optionalCount(name: string, max: number): number | null {
+    return this.#count(name, this.optionalWord(), max);
+  }
+
+  /** A whole number of either sign, such as a code. */
+  integer(name: string): number {
+    const word = this.optionalWord();
+    if (word === null) return this.#lacks(name, 0);
+    const value = Number(word);
+    return Number.isSafeInteger(value) ? value : this.#wrong(`${name} is a whole number`, 0);
+  }
+
+  choice(name: string, choices: readonly string[]): string {
+    const word = this.optionalWord() ?? "";
+    return choices.includes(word)
+      ? word
+      : this.#wrong(`${name} is one of ${choices.join(", ")}`, "");
+  }
+
+  /** `key=value` words, as long as they come; a value with spaces is written as a JSON string. */
+  options<K extends string>(keys: readonly K[]): Options<K> {
+    const found = new Map<K, string>();
+    for (;;) {
+      const [whole, name, value] = OPTION.exec(this.#rest) ?? [];
+      if (whole === undefined || value === undefined) return new Options(found, this.#note);
+      const key = keys.find((known) => known === name);
+      if (key === undefined) {
+        this.#note(`it knows no ${name}=, only ${keys.map((known) => `${known}=`).join(" ")}`);
+        return new Options(found, this.#note);
+      }
+      found.set(key, unquoted(value));
+      this.#rest = this.#rest.slice(whole.length);
+    }
+  }
+
+  json(name: string): JsonObject {
+    const value = parsed(this.#rest);
+    this.#rest = "";
+    return isObject(value) ? value : this.#wrong(`${name} is an object in JSON`, {});
+  }
+
+  optionalJson(name: string): JsonObject {
+    return this.#rest === "" ? {} : this.json(name);
+  }
+
+  /** For a reader that knows more of what is wrong than this one. */
+  refuse(fault: string) {
+    this.#note(fault);
+  }
+
+  /** Whatever nobody has read is a mistake of whoever wrote the script. */
+  end() {
+    if (this.#rest !== "") this.#note(`nobody expects ${JSON.stringify(this.#rest)} there`);
+  }
+
+  #count(name: string, word: string | null, max: number): number | null {
+    if (word === null) return null;
+    const value = readCount(word);
+    if (value !== null && value <= max) return value;
+    return this.#wrong(`${name} is a whole number up to ${max}`, 0);
+  }
+
+  #lacks<T>(name: string, filler: T): T {
+    return this.#wrong(`it wants ${name}`, filler);
+  }
+
+  #wrong<T>(fault: string, filler: T): T {
+    this.#note(fault);
+    return filler;
+  }
+
+  readonly #note = (fault: string) => {
+    this.#fault ??= fault;
+  };
+}
+
+/** The `key=value` words of a directive. */
+export class Options<K extends string> {
+  readonly #values: ReadonlyMap<K, string>;
+  readonly #note: (fault: string) => void;
+
+  constructor(values: ReadonlyMap<K, string>, note: (fault: string) => void) {
+    this.#values = values;
+    this.#note = note;
+  }
+
+  text(key: K): string | null {
+    return this.#values.get(key) ?? null;
+  }
+
+  list(key: K): readonly string[] | null {
+    const text = this.text(key);
+    return text === null ? null : text.split(",").filter((item) => item !== "");
+  }
+
+  count(key: K): number {
+    const text = this.text(key);
+    if (text === null) return 0;
+    const value = readCount(text);
+    if (value === null) this.#note(`${key}= is a whole number`);
+    return value ?? 0;
+  }
+
+  amount(key: K): number | null {
+    const text = this.text(key);
+    if (text === null) return null;
+    const value = Number(text);
+    if (text !== "" && Number.isFinite(value) && value >= 0) return value;
+    this.#note(`${key}= is a number`);
+    return null;
+  }
+}
+
+const WORD = /^("(?:[^"\\]|\\.)*"|\S+)\s*/;
+const OPTION = /^([a-z]+)=("(?:[^"\\]|\\.)*"|\S*)\s*/;
+const COUNT = /^(\d[\d_]*)([kmg]?)$/;
+const UNITS: Readonly<Record<string, number>> = { k: 1_024, m: 1_024 ** 2, g: 1_024 ** 3 };
+
+/** `4096`, `64_000`, and `64k`, `1m`, `2g` in powers of 1024. */
+export function readCount(word: string): number | null {
+  const [, digits, unit] = COUNT.exec(word) ?? [];
+  if (digits === undefined) return null;
+  const value = Number(digits.replaceAll("_", "")) * (UNITS[unit ?? ""] ?? 1);
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+function unquoted(text: string): string {
+  const value = text.startsWith('"') ? parsed(text) : null;
+  return typeof value === "string" ? value : text;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,187 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { EchoClient, endEchoes } from "./echo-client.fixture.ts";
+import { FLAG_GROUPS, readFlags } from "./flags.ts";
+import { helpText } from "./help.ts";
+import { LANGUAGE } from "./language.ts";
+
+afterEach(async () => expect(await endEchoes()).toEqual([]));
+
+const NEW = { cwd: "/", mcpServers: [] };
+
+describe("the flags", () => {
+  it.each([
+    [["--loud"], "--loud is no flag of echo"],
+    [["constructor"], "constructor is no flag of echo"],
+    [["--state"], "--state wants DIR"],
+    [["--slow-start", "long"], "--slow-start wants a whole number up to 600000"],
+    [["--exit-at-start", "256"], "--exit-at-start wants a whole number up to 255"],
+  ])("are refused where they are wrong: %j", (argv, why) => {
+    expect(readFlags(argv)).toBe(why);
+  });
+
+  it("that are wrong end echo with advice", async () => {
+    const client = new EchoClient("--no-idea");
+    expect(await client.exited).toEqual({ code: 2, signal: null });
+    expect(client.stderr).toBe("echo: --no-idea is no flag of echo; see --help\n");
+  });
+
+  it.each(["--help", "--help-text"])("%s prints all of them, and the language", async (flag) => {
+    const client = new EchoClient(flag);
+    expect(await client.exited).toEqual({ code: 0, signal: null });
+    expect(`${client.noise.join("\n")}\n`).toBe(helpText("main.ts").replaceAll(/\n+/g, "\n"));
+    const flags = Object.values(FLAG_GROUPS).flatMap((group) => Object.keys(group));
+    for (const name of [...flags, ...Object.keys(LANGUAGE)])
+      expect(helpText("main.ts")).toContain(name);
+  });
+});
+
+describe("a capability that is switched off", () => {
+  it("--no-images, --no-embedded: is said, and the content refused", async () => {
+    const client = new EchoClient("--no-images", "--no-embedded");
+    expect(await client.initialize()).toMatchObject({
+      agentCapabilities: { promptCapabilities: { image: false, embeddedContext: false } },
+    });
+    const sessionId = await client.newSession();
+    const image = { type: "image", mimeType: "image/png", data: "" };
+    const embedded = { type: "resource", resource: { uri: "file:///a", text: "" } };
+    for (const block of [image, embedded]) {
+      expect(await client.errorCode("session/prompt", { sessionId, prompt: [block] })).toBe(-32602);
+    }
+  });
+
+  it("--no-system-prompt: is said, and a system prompt refused", async () => {
+    const client = new EchoClient("--no-system-prompt");
+    const { agentCapabilities } = await client.initialize();
+    expect(agentCapabilities).not.toHaveProperty("sessionCapabilities.systemPrompt");
+    const systemPrompt = { mode: "append", content: [] };
+    expect(await client.errorCode("session/new", { ...NEW, systemPrompt })).toBe(-32602);
+  });
+
+  it("--single-session: is one session at a time", async () => {
+    const client = await EchoClient.withSession("--single-session");
+    expect(await client.errorCode("session/new", NEW)).toBe(-32600);
+    expect(await client.errorCode("session/fork", { ...NEW, sessionId: "sess-1" })).toBe(-32600);
+    await client.result("session/close", { sessionId: "sess-1" });
+    expect(await client.newSession()).toBe("sess-2");
+    expect(await client.errorCode("session/load", { ...NEW, sessionId: "sess-1" })).toBe(-32600);
+    await client.result("session/load", { ...NEW, sessionId: "sess-2" });
+  });
+});
+
+describe("a capability that is switched on", () => {
+  it("--with-legacy-model: has models in the old way too", async () => {
+    const client = new EchoClient("--with-legacy-model", "--no-config");
+    await client.initialize();
+    const { sessionId, models } = await client.result("session/new", NEW);
+    expect(models).toMatchObject({ currentModelId: "echo-small" });
+    expect(Object(models).availableModels[1]).toEqual({
+      modelId: "echo-large",
+      name: "Echo Large",
+    });
+    // The protocol has dropped both, and so has the schema.
+    expect(client.forgive()).toEqual(["session/new.models: the schema has no such field"]);
+    const set = (modelId: string) => client.call("session/set_model", { sessionId, modelId });
+    expect(await set("echo-large")).toEqual({ result: {} });
+    expect(await set("gpt")).toMatchObject({ error: { code: -32602 } });
+    expect(client.forgive()).toEqual(["ACP has no session/set_model of the agent"]);
+    expect((await client.prompt("whoami")).text).toContain("model: echo-large\n");
+  });
+
+  it("--needs-auth: makes no session before it is authenticated", async () => {
+    const client = new EchoClient("--needs-auth");
+    expect(await client.initialize()).toMatchObject({ authMethods: [{ id: "echo" }] });
+    expect(await client.errorCode("session/new", NEW)).toBe(-32000);
+    expect(await client.errorCode("authenticate", { methodId: "key" })).toBe(-32602);
+    expect(await client.result("authenticate", { methodId: "echo" })).toEqual({});
+    expect(await client.newSession()).toBe("sess-1");
+  });
+
+  it("--steer: is said where other agents say it", async () => {
+    const client = new EchoClient("--steer");
+    expect(await client.initialize()).toMatchObject({
+      agentCapabilities: { _meta: { echo: { promptQueueing: true } } },
+    });
+  });
+});
+
+describe("misconduct", () => {
+  it("--protocol: answers with another version", async () => {
+    const client = new EchoClient("--protocol", "7");
+    expect(await client.initialize()).toMatchObject({ protocolVersion: 7 });
+  });
+
+  it("--slow-start: answers late, and then as always", async () => {
+    const client = new EchoClient("--slow-start", "30");
+    const startedMs = performance.now();
+    await client.initialize();
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(30);
+    expect(await client.newSession()).toBe("sess-1");
+  });
+
+  it("--never-answer: answers anything but `initialize`", async () => {
+    const client = new EchoClient("--never-answer");
+    let isAnswered = false;
+    void client.call("initialize", { protocolVersion: 1 }).then(() => {
+      isAnswered = true;
+    });
+    expect(await client.errorCode("session/dance", {})).toBe(-32601);
+    expect(await client.errorCode("session/new", NEW)).toBe(-32600);
+    expect(isAnswered).toBe(false);
+  });
+
+  it("--exit-at-start: exits and says why", async () => {
+    const client = new EchoClient("--exit-at-start", "3");
+    expect(await client.exited).toEqual({ code: 3, signal: null });
+    expect(client.stderr).toBe("echo: it was told to exit with 3\n");
+  });
+
+  it("--garbage-at-start: begins with lines that are no messages", async () => {
+    const client = await EchoClient.withSession("--garbage-at-start");
+    expect(client.noise.length).toBeGreaterThan(2);
+    expect((await client.prompt("say a")).text).toBe("a");
+  });
+
+  it.each(["session/load", "session/resume"])("--die-on-load: exits on %s", async (method) => {
+    const client = await EchoClient.withSession("--die-on-load");
+    void client.call(method, { ...NEW, sessionId: "sess-1" });
+    expect(await client.exited).toEqual({ code: 1, signal: null });
+  });
+
+  it("exits when its input ends, even in a turn", async () => {
+    const client = await EchoClient.withSession();
+    void client.prompt("say a", "hang");
+    await client.until(() => client.updates().length > 0);
+    client.endInput();
+    expect(await client.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it("--ignore-eof, --ignore-term: stays, and can only be killed", async () => {
+    const client = await EchoClient.withSession("--ignore-eof", "--ignore-term");
+    void client.prompt(
+      "signal SIGTERM",
+      "say alive",
+      "sleep 50",
+      "say still",
+      "sleep 50",
+      "say end",
+    );
+    client.endInput();
+    await client.until(() => JSON.stringify(client.updates()).includes('"end"'));
+    client.child.kill("SIGKILL");
+    expect(await client.exited).toEqual({ code: null, signal: "SIGKILL" });
+  });
+
+  it("has a test for every flag", () => {
+    const here = [
+      ...["--no-images", "--no-embedded", "--no-system-prompt", "--single-session"],
+      ...["--with-legacy-model", "--needs-auth", "--steer", "--state"],
+      ...["--protocol", "--slow-start", "--never-answer", "--exit-at-start", "--help-text"],
+      ...["--garbage-at-start", "--die-on-load", "--ignore-eof", "--ignore-term"],
+    ];
+    const inConformance = ["load", "resume", "close", "list", "fork", "modes", "config"];
+    const all = Object.values(FLAG_GROUPS).flatMap((group) => Object.keys(group));
+    expect(all.toSorted()).toEqual(
+      [...here, ...inConformance.map((name) => `--no-${name}`)].toSorted(),
+    );
+  });
+});

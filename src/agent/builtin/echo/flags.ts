@@ -1,0 +1,101 @@
+import { readCount } from "./argument-reader.ts";
+import { WAIT_MS_MAX } from "./limits.ts";
+
+interface Flag {
+  /** What has to follow it, if anything. */
+  readonly value: string | null;
+  /** The largest number that it takes; null where it takes a text. */
+  readonly max: number | null;
+  readonly says: string;
+}
+
+const on = (says: string): Flag => ({ value: null, max: null, says });
+const text = (value: string, says: string): Flag => ({ value, max: null, says });
+const count = (value: string, max: number, says: string): Flag => ({ value, max, says });
+
+const CAPABILITY_FLAGS = {
+  "--no-load": on("does not offer session/load"),
+  "--no-resume": on("does not offer session/resume"),
+  "--no-close": on("does not offer session/close"),
+  "--no-list": on("does not offer session/list"),
+  "--no-fork": on("does not offer session/fork"),
+  "--no-modes": on("has no modes"),
+  "--no-config": on("has no configuration options, and so no models"),
+  "--no-images": on("takes no images"),
+  "--no-embedded": on("takes no embedded resources"),
+  "--no-system-prompt": on("takes no system prompt"),
+  "--with-legacy-model": on("has models in the old way too: session/set_model"),
+  "--needs-auth": on("makes no session before `authenticate`"),
+  "--single-session": on("has one session at a time"),
+  "--steer": on("takes further prompts into the running turn"),
+  "--state": text("DIR", "keeps its sessions in this folder, and so over restarts"),
+} as const satisfies Record<string, Flag>;
+
+const MISCONDUCT_FLAGS = {
+  "--protocol": count("N", 65_535, "answers `initialize` with this version"),
+  "--slow-start": count("MS", WAIT_MS_MAX, "reads nothing for so long"),
+  "--never-answer": on("does not answer `initialize`"),
+  "--exit-at-start": count("CODE", 255, "says why on its error output, and exits"),
+  "--help-text": on("prints this and exits, as programs do that know no ACP"),
+  "--garbage-at-start": on("begins with lines that are no messages"),
+  "--die-on-load": on("exits when it should load or resume a session"),
+  "--ignore-eof": on("stays when its input ends"),
+  "--ignore-term": on("stays when it gets SIGTERM"),
+} as const satisfies Record<string, Flag>;
+
+/** By headings, as the help shows them. */
+export const FLAG_GROUPS = {
+  "What it offers": CAPABILITY_FLAGS,
+  "How it misbehaves": MISCONDUCT_FLAGS,
+} as const;
+
+const FLAGS = { ...CAPABILITY_FLAGS, ...MISCONDUCT_FLAGS, "--help": on("prints this") };
+
+export type FlagName = keyof typeof FLAGS;
+
+/** What echo was started with. */
+export class Flags {
+  readonly #values: ReadonlyMap<FlagName, string>;
+  /** As they were written. */
+  readonly argv: readonly string[];
+
+  constructor(values: ReadonlyMap<FlagName, string>, argv: readonly string[]) {
+    this.#values = values;
+    this.argv = argv;
+  }
+
+  has(name: FlagName): boolean {
+    return this.#values.has(name);
+  }
+
+  text(name: FlagName): string | null {
+    return this.#values.get(name) ?? null;
+  }
+
+  count(name: FlagName): number | null {
+    const value = this.text(name);
+    return value === null ? null : readCount(value);
+  }
+}
+
+/** The flags, or a sentence that says what is wrong with them. */
+export function readFlags(argv: readonly string[]): Flags | string {
+  const values = new Map<FlagName, string>();
+  const words = argv.values();
+  for (const name of words) {
+    if (!isFlag(name)) return `${name} is no flag of echo`;
+    const { value, max } = FLAGS[name];
+    const given = value === null ? "" : words.next().value;
+    if (given === undefined) return `${name} wants ${value}`;
+    if (max !== null) {
+      const number = readCount(given);
+      if (number === null || number > max) return `${name} wants a whole number up to ${max}`;
+    }
+    values.set(name, given);
+  }
+  return new Flags(values, argv);
+}
+
+function isFlag(name: string): name is FlagName {
+  return Object.hasOwn(FLAGS, name);
+}

@@ -1,0 +1,52 @@
+/** Echo's own maxima, with the unit last. It is a test instrument: some are large on purpose. */
+
+export const SCRIPT_DIRECTIVES_MAX = 10_000;
+
+/** Prompts that may be steered into one running turn. */
+export const STEERED_PROMPTS_MAX = 20;
+
+/** Of `chunks`, `garbage` and other repetitions. */
+export const REPEAT_MAX = 10_000_000;
+
+/** One chunk or one long line is built in memory, so it must fit there several times. */
+export const CHUNK_BYTES_MAX = 16 * 1_024 * 1_024;
+export const LONG_LINE_BYTES_MAX = 128 * 1_024 * 1_024;
+
+/** A flood is written in small pieces, and may be larger than any memory. */
+export const FLOOD_BYTES_MAX = 16 * 1_024 * 1_024 * 1_024;
+export const FLOOD_PIECE_BYTES = 64 * 1_024;
+
+/** A child that nobody ends must end by itself, and so must a sleep or a slow start. */
+export const WAIT_MS_MAX = 10 * 60 * 1_000;
+
+/** Output is gathered until the loop turns, or until there is this much. */
+export const BATCH_CHARS_MAX = 64 * 1_024;
+
+/** Chunks between two looks at the input, so that a flood of chunks can be cancelled. */
+export const CHUNKS_PER_BREATH = 256;
+
+/** How long an exit waits for a reader that does not read. */
+export const EXIT_FLUSH_MS_MAX = 1_000;
+
+/** How long a cancelled turn waits for the client to take back its open asks. */
+export const ASK_AFTER_CANCEL_MS_MAX = 2_000;
+
+/** Requests to the client without an answer. */
+export const CALLS_OPEN_MAX = 1_024;
+
+export const SESSIONS_LIVE_MAX = 1_024;
+export const SESSIONS_KEPT_MAX = 10_000;
+export const SESSIONS_PER_PAGE_MAX = 20;
+
+/** What one session remembers: its newest turns, and the beginning of each text. */
+export const TURNS_KEPT_MAX = 1_000;
+export const TEXT_KEPT_CHARS_MAX = 64 * 1_024;
+
+/** A file of the state folder that is larger than this is none of ours. */
+export const STATE_FILE_BYTES_MAX = 256 * 1_024 * 1_024;
+
+/** How much of each earlier block of a prompt `recall` repeats. */
+export const RECALL_CHARS_MAX = 4_096;
+
+/** A prompt without a script comes back in this many chunks at most. */
+export const ECHO_CHUNKS_MAX = 4;

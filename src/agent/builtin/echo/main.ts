@@ -1,0 +1,69 @@
+import { basename } from "node:path";
+import { AGENT_LINE_BYTES_MAX } from "../../../core/limits.ts";
+import { LineSplitter } from "../../../wire/line.ts";
+import { EchoAgent } from "./agent.ts";
+import { type Flags, readFlags } from "./flags.ts";
+import { folderShelf } from "./folder-shelf.ts";
+import { helpText } from "./help.ts";
+import { memoryShelf } from "./memory-shelf.ts";
+import { Outbox } from "./outbox.ts";
+import type { Shelf } from "./shelf.ts";
+
+/** Echo, an agent that speaks ACP on its standard input and output. */
+
+const BAD_USAGE = 2;
+const BANNER = "echo agent 1.0.0\n\n  ready (press Ctrl-C to leave)\n{not: json}\n";
+/** The longest that a timer can be; all it has to do is be there. */
+const FOREVER_MS = 2 ** 31 - 1;
+
+await start(process.argv.slice(2));
+
+async function start(argv: readonly string[]): Promise<void> {
+  const flags = readFlags(argv);
+  if (typeof flags === "string") return leave(BAD_USAGE, `${flags}; see --help`);
+  const outbox = new Outbox(process.stdout);
+  // A reader that went away will not come back.
+  process.stdout.on("error", () => process.exit(0));
+  if (flags.has("--help") || flags.has("--help-text")) {
+    outbox.post(helpText(basename(process.argv[1] ?? "main")));
+    return;
+  }
+  const exitCode = flags.count("--exit-at-start");
+  if (exitCode !== null) return leave(exitCode, `it was told to exit with ${exitCode}`);
+  const shelf = openShelf(flags);
+  if (typeof shelf === "string") return leave(1, shelf);
+  if (flags.has("--ignore-term")) process.on("SIGTERM", () => {});
+  if (flags.has("--garbage-at-start")) outbox.post(BANNER);
+  await waitMs(flags.count("--slow-start") ?? 0);
+  listen(new EchoAgent(flags, outbox, shelf), flags, outbox);
+}
+
+function listen(agent: EchoAgent, flags: Flags, outbox: Outbox) {
+  const lines = new LineSplitter(AGENT_LINE_BYTES_MAX);
+  process.stdin.on("data", (chunk: Buffer) => {
+    for (const line of lines.feed(chunk)) agent.hear(line);
+  });
+  process.stdin.on("end", () => {
+    if (flags.has("--ignore-eof")) setInterval(() => {}, FOREVER_MS);
+    else void outbox.flushed().then(() => process.exit(0));
+  });
+}
+
+function openShelf(flags: Flags): Shelf | string {
+  const folder = flags.text("--state");
+  if (folder === null) return memoryShelf();
+  try {
+    return folderShelf(folder);
+  } catch (thrown) {
+    return `it cannot keep sessions in ${folder}: ${thrown}`;
+  }
+}
+
+function waitMs(ms: number): Promise<void> {
+  return ms === 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function leave(code: number, why: string) {
+  process.stderr.write(`echo: ${why}\n`);
+  process.exitCode = code;
+}

@@ -1,0 +1,44 @@
+import {
+  AGENT_BACKOFF_MS_MAX,
+  AGENT_BACKOFF_MS_MIN,
+  AGENT_FAILURES_MAX,
+} from "../../core/limits.ts";
+
+/**
+ * Keeps an agent that cannot be started from being started over and over. The first failures only
+ * make the next try wait; after some in a row nobody waits any more, but is told why there is no
+ * agent and when the next try may be made.
+ */
+export class Breaker {
+  #failures = 0;
+  #notBeforeMs = 0;
+  #reason = "";
+
+  failed(reason: string, nowMs: number) {
+    this.#failures += 1;
+    this.#reason = reason;
+    const doubled = AGENT_BACKOFF_MS_MIN * 2 ** Math.min(this.#failures - 1, DOUBLINGS_MAX);
+    this.#notBeforeMs = nowMs + Math.min(doubled, AGENT_BACKOFF_MS_MAX);
+  }
+
+  /** What a start has to do now: go on at once, wait a moment, or not be made at all. */
+  advice(nowMs: number): Advice {
+    const waitMs = Math.max(0, this.#notBeforeMs - nowMs);
+    if (waitMs === 0) return { kind: "start" };
+    if (this.#failures < AGENT_FAILURES_MAX) return { kind: "wait", waitMs };
+    return { kind: "refuse", failures: this.#failures, retryMs: waitMs, reason: this.#reason };
+  }
+}
+
+export type Advice =
+  | { readonly kind: "start" }
+  | { readonly kind: "wait"; readonly waitMs: number }
+  | {
+      readonly kind: "refuse";
+      readonly failures: number;
+      readonly retryMs: number;
+      readonly reason: string;
+    };
+
+/** Far enough to reach any limit, and no further than numbers go. */
+const DOUBLINGS_MAX = 20;

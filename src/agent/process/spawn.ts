@@ -1,0 +1,81 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { stat } from "node:fs/promises";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { AgentProfile } from "../profile/profile.ts";
+import { findCommand } from "./command.ts";
+
+/** The file that a profile's command means in this environment. */
+export async function commandOf(
+  profile: AgentProfile,
+  env: Readonly<Record<string, string>>,
+): Promise<Result<string>> {
+  const found = await findCommand(profile.command, env.PATH);
+  if (found.kind === "found") return ok(found.path);
+  if (found.kind === "forbidden") return forbidden(profile, found.reason);
+  return fail("agent_command_missing", { profile: profile.name, command: profile.command });
+}
+
+/** The system says the same of a missing directory as of a missing command, so we look first. */
+export async function checkDirectory(path: string): Promise<Result<string>> {
+  try {
+    if ((await stat(path)).isDirectory()) return ok(path);
+    return fail("file_unavailable", { path, reason: "it is not a directory" });
+  } catch (thrown) {
+    const isMissing = codeOf(thrown) === "ENOENT";
+    const reason = isMissing ? "there is no such directory" : codeOf(thrown);
+    return fail("file_unavailable", { path, reason });
+  }
+}
+
+export interface Spawned {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly pid: number;
+}
+
+/**
+ * Starts it without a shell, leading a process group and session of its own, so that it can be
+ * ended with all that it starts, and a key pressed in the server's terminal does not reach it.
+ */
+export async function spawnAgent(
+  profile: AgentProfile,
+  path: string,
+  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Promise<Result<Spawned>> {
+  const { uid, gid } = profile;
+  const identity = { ...(uid === null ? {} : { uid }), ...(gid === null ? {} : { gid }) };
+  try {
+    const all = { ...options, ...identity, detached: true };
+    const child = spawn(path, profile.args, { ...all, stdio: "pipe", shell: false });
+    if (child.pid !== undefined) return ok({ child, pid: child.pid });
+    const [thrown] = await once(child, "error");
+    return refused(profile, thrown);
+  } catch (thrown) {
+    return refused(profile, thrown); // Some failures are thrown, others are told.
+  }
+}
+
+function refused(profile: AgentProfile, thrown: unknown): Result<never> {
+  const code = codeOf(thrown);
+  if (["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"].includes(code)) {
+    return fail("agent_capacity", { reason: `the system says ${code}` });
+  }
+  return forbidden(profile, REASONS[code] ?? code);
+}
+
+/** What the system means by it when the file is there and may be run. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "the interpreter that its first line names is missing",
+  EACCES: "the system denies access to it, its interpreter or its directory",
+  EPERM: "the server may not start it as that user",
+  E2BIG: "its arguments and environment are too large",
+  ENOEXEC: "it is not a program for this system",
+};
+
+function forbidden({ name, command }: AgentProfile, reason: string): Result<never> {
+  return fail("agent_command_forbidden", { profile: name, command, reason });
+}
+
+export function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && "code" in thrown ? String(thrown.code) : String(thrown);
+}

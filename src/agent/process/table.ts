@@ -1,0 +1,119 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { promisify } from "node:util";
+import { AGENT_SWEEP_BATCH_MAX, AGENT_SWEEP_MS_MAX } from "../../core/limits.ts";
+import { readStat, startOf } from "../../platform/process-identity.ts";
+import { AGENT_MARK_VARIABLE } from "./environment.ts";
+
+/** A process as the system shows it at one moment. */
+export interface RunningProcess {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** By the system's own count or calendar; only ever compared. */
+  readonly startedAt: string;
+  /** The mark that it carries. */
+  readonly marker: string | null;
+  /** It showed no environment, as one does for a moment that is becoming another program. */
+  readonly isBlank: boolean;
+}
+
+export interface ProcessTable {
+  /**
+   * All living processes that we may see. Of those that started before `since` the mark is not
+   * looked for: what an agent starts is younger than it is.
+   */
+  list(since: string): Promise<readonly RunningProcess[]>;
+  /** When a process started; null if there is none, or the system does not say. */
+  startOf(pid: number): Promise<string | null>;
+}
+
+export function processTable(): ProcessTable {
+  return process.platform === "linux" ? LINUX : PS;
+}
+
+const LINUX: ProcessTable = {
+  async list(since) {
+    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    const found: RunningProcess[] = [];
+    for (const [index, name] of pids.entries()) {
+      const running = ofLinux(Number(name), Number(since));
+      if (running !== null) found.push(running);
+      if (index % AGENT_SWEEP_BATCH_MAX === AGENT_SWEEP_BATCH_MAX - 1) await nextTurn();
+    }
+    return found;
+  },
+  startOf: async (pid) => startOf(pid) || null,
+};
+
+function ofLinux(pid: number, since: number): RunningProcess | null {
+  const stat = readOrNull(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  const { isDead, parent, group, startedAt } = readStat(stat);
+  if (isDead) return null;
+  // Null is one that is not for us to read, which looking again does not change.
+  const environment = Number(startedAt) < since ? null : readOrNull(`/proc/${pid}/environ`);
+  const marker = markerIn(environment ?? "", "\0");
+  return { pid, parent, group, startedAt, marker, isBlank: environment === "" };
+}
+
+/**
+ * Null if it is gone, or not for us to read. Any other failure is thrown: whoever takes a process
+ * that could not be looked at for one that is gone leaves it behind.
+ */
+function readOrNull(path: string): string | null {
+  try {
+    return readFileSync(path, "latin1"); // As bytes, because an environment need not be text.
+  } catch (thrown) {
+    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
+    if (/^(?:ENOENT|ESRCH|EACCES|EPERM)$/.test(code)) return null;
+    throw thrown;
+  }
+}
+
+/**
+ * Elsewhere there is only `ps`, which prints the environment behind the command, and only of
+ * processes that may be looked into.
+ */
+export const PS: ProcessTable = {
+  async list() {
+    const { stdout } = await run("ps", [...PS_EVERYTHING, "-o", PS_COLUMNS], PS_OPTIONS);
+    return stdout.split("\n").flatMap((line) => ofPs(line) ?? []);
+  },
+  async startOf(pid) {
+    try {
+      const { stdout } = await run("ps", ["-o", PS_COLUMNS, "-p", String(pid)], PS_OPTIONS);
+      return ofPs(stdout.split("\n")[0] ?? "")?.startedAt ?? null;
+    } catch {
+      return null; // This is how it says that there is none.
+    }
+  },
+};
+
+const run = promisify(execFile);
+const PS_EVERYTHING = process.platform === "darwin" ? ["-AEww"] : ["axeww"];
+const PS_COLUMNS = "pid=,ppid=,pgid=,stat=,lstart=,command=";
+const PS_BYTES_MAX = 64 * 1_024 * 1_024;
+const PS_OPTIONS = {
+  env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" },
+  maxBuffer: PS_BYTES_MAX,
+  timeout: AGENT_SWEEP_MS_MAX,
+};
+
+/** The start is printed as `Tue Mar  3 04:05:06 2026`. */
+const PS_LINE = /^ *(\d+) +(\d+) +(\d+) +(\S+) +(\w+ +\w+ +\d+ [\d:]+ +\d+) (.*)$/;
+
+function ofPs(line: string): RunningProcess | null {
+  const [whole, pid, parent, group, state = "", startedAt = "", command = ""] =
+    PS_LINE.exec(line) ?? [];
+  if (whole === undefined || state.startsWith("Z")) return null;
+  const ids = { pid: Number(pid), parent: Number(parent), group: Number(group) };
+  return { ...ids, startedAt, marker: markerIn(command, " "), isBlank: false };
+}
+
+function markerIn(environment: string, separator: string): string | null {
+  const begin = `${separator}${AGENT_MARK_VARIABLE}=`;
+  const [, after] = `${separator}${environment}`.split(begin, 2);
+  return after?.split(separator, 1)[0] ?? null;
+}

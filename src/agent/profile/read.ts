@@ -1,0 +1,156 @@
+import { isAbsolute } from "node:path";
+import { isObject } from "../../core/json.ts";
+import * as limits from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
+import {
+  type AgentLimits,
+  type AgentProfile,
+  DEFAULT_LIMITS,
+  type EnvironmentValue,
+  namesSecret,
+  profileOf,
+  RESUME_PREFERENCES,
+  type ResumePreference,
+} from "./profile.ts";
+import { Section, shown, textFault } from "./section.ts";
+
+/**
+ * The profiles of a configuration, `{ name: profile }`. It is read strictly, because a setting
+ * that is misspelled and silently without effect is found only when it is needed.
+ */
+export function readProfiles(config: unknown): Result<ReadonlyMap<string, AgentProfile>> {
+  if (!isObject(config)) return invalid("*", "agents", "it must be an object");
+  const entries = Object.entries(config);
+  if (entries.length > limits.AGENT_PROFILES_MAX) {
+    return invalid("*", "agents", `at most ${limits.AGENT_PROFILES_MAX} are allowed`);
+  }
+  const profiles = new Map<string, AgentProfile>();
+  for (const [name, value] of entries) {
+    const read = readProfile(name, value);
+    if (!read.ok) return read;
+    profiles.set(name, read.value);
+  }
+  return ok(profiles);
+}
+
+function readProfile(name: string, value: unknown): Result<AgentProfile> {
+  if (!PROFILE_NAME.test(name)) {
+    return invalid(shown(name), "name", `it must match ${PROFILE_NAME.source}`);
+  }
+  if (!isObject(value)) return invalid(name, "profile", "it must be an object");
+  const section = new Section(value, "", PROFILE_KEYS);
+  const profile = profileFrom(name, section);
+  const { fault } = section;
+  return fault === null ? ok(profile) : invalid(name, fault.path, fault.reason);
+}
+
+const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const PROFILE_KEYS = [
+  "title",
+  "command",
+  "args",
+  "env",
+  "inherit",
+  "cwd",
+  "uid",
+  "gid",
+  "limits",
+  "auth",
+  "resume",
+  "install",
+];
+const LIMIT_KEYS = ["startMs", "sessionsPerProcess", "memoryBytes", "idleMs"];
+const ID_MAX = 2 ** 32 - 2; // The last one means "nobody in particular" to the system.
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+export function invalid(profile: string, path: string, reason: string): Result<never> {
+  return fail("invalid_agent_profile", { profile, path, reason });
+}
+
+/** With everything wrong left at its default; whether anything is wrong the section knows. */
+function profileFrom(name: string, section: Section): AgentProfile {
+  const command = section.text("command");
+  if (command === null) section.complain("command", "it is missing");
+  else if (command.includes("/") && !isAbsolute(command)) {
+    section.complain("command", "it must be a name without a slash, or an absolute path");
+  }
+  const cwd = section.text("cwd");
+  if (cwd !== null && !isAbsolute(cwd)) section.complain("cwd", "it must be an absolute path");
+  return profileOf({
+    name,
+    title: section.text("title") ?? name,
+    command: command ?? "",
+    args: section.list("args", limits.AGENT_ARGS_MAX, textFault),
+    env: environmentFrom(section),
+    inherit: section.list("inherit", limits.AGENT_VARIABLES_MAX, variableFault),
+    cwd,
+    uid: section.whole("uid", 0, ID_MAX),
+    gid: section.whole("gid", 0, ID_MAX),
+    limits: limitsFrom(section),
+    auth: section.text("auth"),
+    resume: resumeFrom(section),
+    install: section.text("install"),
+  });
+}
+
+function limitsFrom(profile: Section): AgentLimits {
+  const section = profile.section("limits", LIMIT_KEYS);
+  if (section === null) return DEFAULT_LIMITS;
+  const { startMs, sessionsPerProcess, memoryBytes, idleMs } = DEFAULT_LIMITS;
+  const sessionsMax = limits.AGENT_SESSIONS_PER_PROCESS_MAX;
+  const read: AgentLimits = {
+    startMs: section.whole("startMs", 1, limits.AGENT_PROFILE_MS_MAX) ?? startMs,
+    sessionsPerProcess: section.whole("sessionsPerProcess", 1, sessionsMax) ?? sessionsPerProcess,
+    memoryBytes: section.whole("memoryBytes", 1, Number.MAX_SAFE_INTEGER) ?? memoryBytes,
+    idleMs: section.whole("idleMs", 0, limits.AGENT_PROFILE_MS_MAX) ?? idleMs,
+  };
+  profile.adopt(section);
+  return read;
+}
+
+function resumeFrom(section: Section): ResumePreference {
+  const said = section.text("resume");
+  const known = RESUME_PREFERENCES.find((preference) => preference === said);
+  if (said !== null && known === undefined) {
+    section.complain("resume", `it must be one of ${RESUME_PREFERENCES.join(", ")}`);
+  }
+  return known ?? "auto";
+}
+
+function environmentFrom(profile: Section): AgentProfile["env"] {
+  const section = profile.section("env", null);
+  if (section === null) return {};
+  const names = section.keys();
+  if (names.length > limits.AGENT_VARIABLES_MAX) {
+    profile.complain("env", `at most ${limits.AGENT_VARIABLES_MAX} are allowed`);
+    return {};
+  }
+  const read = names.map((name) => [name, variableFrom(section, name)] as const);
+  profile.adopt(section);
+  return Object.fromEntries(read);
+}
+
+function variableFrom(section: Section, name: string): EnvironmentValue {
+  const nameFault = variableFault(name);
+  if (nameFault !== null) section.complain(name, nameFault);
+  if (!section.hasText(name)) {
+    const reference = section.section(name, ["from"]);
+    const from = reference?.text("from") ?? null;
+    if (reference !== null && from === null) reference.complain("from", "it is missing");
+    const fromFault = from === null ? null : variableFault(from);
+    if (fromFault !== null) reference?.complain("from", fromFault);
+    if (reference !== null) section.adopt(reference);
+    return { from: from ?? "" };
+  }
+  const value = section.text(name, { mayBeEmpty: true }) ?? "";
+  if (value !== "" && namesSecret(name)) {
+    section.complain(name, `a secret is not written down here; say {"from": "${name}"} instead`);
+  }
+  return value;
+}
+
+function variableFault(name: unknown): string | null {
+  if (typeof name !== "string" || !VARIABLE.test(name)) return "it is not a variable's name";
+  return name === AGENT_MARK_VARIABLE ? "this variable is Fermata's own" : null;
+}

@@ -1,0 +1,102 @@
+import type { Stats } from "node:fs";
+import { lstat, readlink, realpath } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative } from "node:path";
+import { FILE_LINKS_MAX, FILE_PATH_BYTES_MAX } from "../../core/limits.ts";
+import { codeOf, reasonOf, Trouble } from "./trouble.ts";
+
+/** Where a path really leads: always inside the workspace, and through no link any more. */
+export interface Place {
+  /** The workspace's own real path. */
+  readonly root: string;
+  /** As much of the path as exists. */
+  readonly real: string;
+  /** What is there; never a link. */
+  readonly stats: Stats;
+  /** The names below it that do not exist yet. */
+  readonly missing: readonly string[];
+  /** The whole, as seen from the workspace. */
+  readonly name: string;
+}
+
+/**
+ * Follows a path by reading each link, opening nothing: to open a device or a pipe is an act
+ * already. Whatever ends outside is refused alike, so that an agent cannot learn through our
+ * answers what exists there. A relative path begins at the workspace.
+ */
+export async function locate(workspace: string, path: string): Promise<Place> {
+  if (path === "") throw Trouble.unavailable("the path is empty");
+  if (path.includes("\0")) throw Trouble.unavailable("its path holds a NUL character");
+  if (Buffer.byteLength(path) > FILE_PATH_BYTES_MAX) {
+    throw Trouble.unavailable("its path is too long");
+  }
+  const root = await rootOf(workspace);
+  const walk = await walkTo(isAbsolute(path) ? path : `${root}/${path}`);
+  if (!isInside(root, walk.real)) throw new Trouble("path_outside_workspace");
+  if (walk.fault !== null) throw Trouble.unavailable(walk.fault);
+  const { real, stats } = walk;
+  const missing = walk.missing.filter((name) => name !== "" && name !== ".");
+  // As for the system: what does not exist has no parent to go back to.
+  if (missing.includes("..")) throw Trouble.unavailable("a part of its path does not exist");
+  return { root, real, stats, missing, name: relative(root, join(real, ...missing)) || "." };
+}
+
+/**
+ * Both are real paths. The kernel's own windows never count as inside, even if somebody works in
+ * `/`: the server's environment and memory can be read through them, and with it all secrets.
+ */
+export function isInside(root: string, real: string): boolean {
+  if (KERNEL.some((window) => isBelow(window, real))) return false;
+  return isBelow(root, real);
+}
+
+const KERNEL = ["/proc", "/sys"];
+
+function isBelow(root: string, real: string): boolean {
+  return real === root || real.startsWith(root.endsWith("/") ? root : `${root}/`);
+}
+
+async function rootOf(workspace: string): Promise<string> {
+  try {
+    return await realpath(workspace);
+  } catch (thrown) {
+    throw Trouble.unavailable(`of the workspace itself: ${reasonOf(thrown)}`);
+  }
+}
+
+interface Walk {
+  readonly real: string;
+  readonly stats: Stats;
+  readonly missing: readonly string[];
+  /** Why it went no further; whether that may be told depends on where it was. */
+  readonly fault: string | null;
+}
+
+/** Like the system, it takes `..` from where the links before it have led. */
+async function walkTo(path: string): Promise<Walk> {
+  const names = path.split("/").reverse();
+  let [real, links] = ["/", 0];
+  let stats = await lstat(real);
+  for (let name = names.pop(); name !== undefined; name = names.pop()) {
+    if (name === "" || name === ".") continue;
+    const next = name === ".." ? dirname(real) : join(real, name);
+    try {
+      const found = await lstat(next);
+      if (!found.isSymbolicLink()) {
+        [real, stats] = [next, found];
+        continue;
+      }
+      links += 1;
+      if (links > FILE_LINKS_MAX) return { real, stats, missing: [], fault: TOO_MANY_LINKS };
+      const target = await readlink(next);
+      if (isAbsolute(target)) real = "/";
+      names.push(...target.split("/").reverse());
+    } catch (thrown) {
+      const missing = [name, ...names.reverse()];
+      const fault = codeOf(thrown) === "ENOENT" ? null : reasonOf(thrown);
+      return { real, stats, missing, fault };
+    }
+  }
+  return { real, stats, missing: [], fault: null };
+}
+
+const TOO_MANY_LINKS = "it leads through too many links";

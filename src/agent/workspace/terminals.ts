@@ -1,0 +1,168 @@
+import { randomUUID } from "node:crypto";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { TERMINALS_OPEN_MAX } from "../../core/limits.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { AgentListener } from "../agent.ts";
+import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
+import { Directory } from "./handle.ts";
+import { locate, type Place } from "./place.ts";
+import {
+  startFault,
+  Terminal,
+  type TerminalExit,
+  type TerminalOutput,
+  type TerminalStart,
+} from "./terminal.ts";
+import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
+
+/** What the terminals of one session have in common. */
+export interface TerminalSetting {
+  readonly workspace: string;
+  /** Where commands begin that name no directory. */
+  readonly cwd: string;
+  /** What every command gets; the agent may add to it and replace. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** What no agent may replace, such as the mark by which orphans are found. */
+  readonly marks?: Readonly<Record<string, string>>;
+  /** Whose rights commands have; the server's own where nothing is said. */
+  readonly uid?: number | null;
+  readonly gid?: number | null;
+  readonly audit: AgentListener["audit"];
+}
+
+/** ACP's answer where there is nothing to say. */
+export type Nothing = Readonly<Record<string, never>>;
+
+/**
+ * The commands that an agent runs in a session. That they begin inside the workspace is order, not
+ * a cage: a command can go where its user may, and what may be run is decided before it gets here.
+ */
+export class Terminals {
+  readonly #setting: TerminalSetting;
+  /** Null for those on their way: they count too, or many at once would pass the limit. */
+  readonly #open = new Map<string, Terminal | null>();
+  /** Released, and not gone yet: they can be used no more, but still take room. */
+  readonly #leaving = new Set<Terminal>();
+  #isOver = false;
+
+  constructor(setting: TerminalSetting) {
+    this.#setting = setting;
+  }
+
+  /** Takes the parameters of `terminal/create` as they came. */
+  async create(params: JsonObject): Promise<Result<{ readonly terminalId: string }>> {
+    const order = readOrder(params);
+    if (typeof order === "string") return failed(stringAt(params, "command") ?? "", order);
+    if (this.#isOver) return failed(order.command, SESSION_OVER);
+    if (this.#open.size + this.#leaving.size >= TERMINALS_OPEN_MAX) {
+      return fail("terminal_limit_exceeded", { limit: TERMINALS_OPEN_MAX });
+    }
+    const terminalId = `terminal-${randomUUID()}`;
+    this.#open.set(terminalId, null);
+    const cwd = order.cwd ?? this.#setting.cwd;
+    let isStarted = false;
+    try {
+      const started = await answer(cwd, () => this.#startAt(terminalId, order, cwd));
+      isStarted = started.ok;
+      return started.ok ? ok({ terminalId }) : started;
+    } finally {
+      if (!isStarted) this.#open.delete(terminalId);
+    }
+  }
+
+  output(terminalId: string): Result<TerminalOutput> {
+    const terminal = this.#open.get(terminalId);
+    return terminal ? ok(terminal.output()) : notFound(terminalId);
+  }
+
+  /** As long as the command takes. Its release answers it, and so does whoever gives up. */
+  async waitForExit(terminalId: string, signal?: AbortSignal): Promise<Result<TerminalExit>> {
+    const exit = await this.#open.get(terminalId)?.waitForExit(signal);
+    if (exit === undefined) return notFound(terminalId);
+    return exit === null ? failed(terminalId, "nobody waits for it any more") : ok(exit);
+  }
+
+  /** Answers when the command has ended; its output stays until the release. */
+  async kill(terminalId: string): Promise<Result<Nothing>> {
+    const terminal = this.#open.get(terminalId);
+    if (!terminal) return notFound(terminalId);
+    await terminal.kill();
+    return ok({});
+  }
+
+  async release(terminalId: string): Promise<Result<Nothing>> {
+    const terminal = this.#open.get(terminalId);
+    if (!terminal) return notFound(terminalId);
+    this.#open.delete(terminalId);
+    this.#leaving.add(terminal);
+    await terminal.release();
+    this.#leaving.delete(terminal);
+    return ok({});
+  }
+
+  /** The session is over: nothing runs when this answers, and nothing starts any more. */
+  async endAll(): Promise<void> {
+    this.#isOver = true;
+    const left = [...this.#leaving].map((terminal) => terminal.release());
+    const ids = [...this.#open.keys()];
+    await Promise.all([...left, ...ids.map((id) => this.release(id))]);
+  }
+
+  async #startAt(terminalId: string, order: CommandOrder, cwd: string): Promise<Result<void>> {
+    const place = await locate(this.#setting.workspace, cwd);
+    if (place.missing.length > 0) throw Trouble.unavailable("there is no such directory");
+    if (!place.stats.isDirectory()) throw Trouble.unavailable("it is not a directory");
+    const directory = await Directory.open(place.root, place.real);
+    try {
+      const { environment, marks } = this.#setting;
+      // Programs believe PWD, and the server's own would lead them astray.
+      const variables = { ...environment, PWD: place.real, ...order.variables, ...marks };
+      const line = await commandLine(order, place.real, variables);
+      const fault = await this.#recordFault(order, place);
+      if (fault !== null) return failed(order.command, fault);
+      await directory.mustBeInside();
+      const start = { ...line, cwd: directory.path, environment: variables };
+      return await this.#start(terminalId, order, start);
+    } finally {
+      await directory.close();
+    }
+  }
+
+  async #recordFault({ command, args, variables }: CommandOrder, place: Place) {
+    // Values may be secret; names are not.
+    const details = { command, args, cwd: place.name, variables: Object.keys(variables) };
+    const isRecorded = await recorded(this.#setting.audit, "terminal.create", details);
+    return isRecorded ? null : NOT_RECORDED;
+  }
+
+  async #start(
+    terminalId: string,
+    { command, outputBytesMax }: CommandOrder,
+    start: Pick<TerminalStart, keyof CommandLine | "cwd" | "environment">,
+  ): Promise<Result<void>> {
+    if (this.#isOver) return failed(command, SESSION_OVER);
+    try {
+      const { uid = null, gid = null } = this.#setting;
+      const terminal = new Terminal({ ...start, outputBytesMax, uid, gid });
+      this.#open.set(terminalId, terminal);
+      const fault = await terminal.started;
+      return fault === null ? DONE : failed(command, fault);
+    } catch (thrown) {
+      return failed(command, startFault(thrown));
+    }
+  }
+}
+
+const SESSION_OVER = "the session is over";
+
+/** Enough of a command to be recognised. */
+const COMMAND_SHOWN_CHARS_MAX = 256;
+
+function failed(command: string, reason: string): Result<never> {
+  const shown = command.slice(0, COMMAND_SHOWN_CHARS_MAX);
+  return fail("terminal_failed", { command: shown, reason });
+}
+
+function notFound(terminalId: string): Result<never> {
+  return fail("terminal_not_found", { terminalId: terminalId.slice(0, COMMAND_SHOWN_CHARS_MAX) });
+}
