@@ -4,12 +4,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { startHost } from "../src/agent/bridge/start.ts";
 import { AgentConnection } from "../src/agent/connection.ts";
 import { FaultLog } from "../src/agent/fault.ts";
 import { AgentMarks } from "../src/agent/process/marks.ts";
-import { KNOWN_PROFILES } from "../src/agent/profile/known.ts";
+import { profileOf } from "../src/agent/profile/profile.ts";
 import { DONE } from "../src/core/result.ts";
+import { Latencies } from "./latency.ts";
 import type { Trial } from "./trial.ts";
 
 const LINES = 20_000;
@@ -76,13 +78,17 @@ async function readWell(output: Readable): Promise<number> {
 /** From nothing to an agent that can take a session, against starting Node at all. */
 function start(): Trial {
   let folder = "";
-  const profile = KNOWN_PROFILES.find(({ name }) => name === "echo");
-  if (profile === undefined) throw new Error("there is no echo");
+  // As it is published: compiled, so that Node need not do it at every start.
+  const script = fileURLToPath(new URL("../dist/agent/builtin/echo/main.js", import.meta.url));
+  const profile = profileOf({ name: "echo", command: process.execPath, args: [script] });
+  const latencies = new Latencies("from the start to the answer");
   return {
     group: "agent",
     name: "start of an agent, to its end",
     async prepare() {
       folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
+      const build = fileURLToPath(new URL("../scripts/build.js", import.meta.url));
+      await once(spawn(process.execPath, [build], { stdio: "inherit" }), "exit");
     },
     clear: () => rm(folder, { recursive: true, force: true }),
     floor: {
@@ -98,12 +104,13 @@ function start(): Trial {
         const marks = new AgentMarks(join(folder, "marks"));
         const watch = { fault: () => {}, secret: () => DONE };
         const order = { profile, cwd: folder, marks, env: process.env };
-        const host = await startHost(order, watch);
+        const host = await latencies.of(() => startHost(order, watch));
         if (!host.ok) throw new Error(JSON.stringify(host.refusal));
         await host.value.end();
         return 1;
       },
     },
+    figures: () => latencies.figures,
   };
 }
 

@@ -30,6 +30,7 @@ describe("the fermata command", () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: fermata/);
     expect(stdout).toContain("--version");
+    expect(stdout).toMatch(/^ {2}agents /m);
   });
 
   it("prints what it contains when called alone", async () => {
@@ -74,6 +75,53 @@ describe("the fermata command", () => {
       expect(stderr).toMatch(/^fermata: not built yet; run `npm start` or .*\n$/);
     } finally {
       rmSync(clone, { recursive: true });
+    }
+  });
+});
+
+describe("fermata agents", () => {
+  it("lists what can be hosted, and says how to get what is missing", async () => {
+    const { exitCode, stdout, stderr } = await fermata("agents");
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^ {2}echo +installed +/m);
+    expect(stdout).toMatch(/^ {2}claude +(?:installed|missing) +\S/m);
+  });
+
+  it("tries an agent out, and leaves nothing of it", async () => {
+    const { exitCode, stdout, stderr } = await fermata("agents", "echo");
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).toMatch(/^Echo .* answered in \d+ ms\.\n {2}offers: +load, resume/);
+  });
+
+  it.each([
+    [["nobody"], 1, /^fermata: There is no agent "nobody"; known are: .*echo.*\n$/],
+    [["no-such-program --acp"], 1, /^fermata: The command "no-such-program" .* was not found.*\n$/],
+    [["sh -c 'echo hello'"], 1, /does not speak ACP.* It said: hello\n$/],
+    [["'unbalanced"], 1, /^fermata: .*\n$/],
+    [["--nonsense"], 2, /^fermata: agents takes one name; run "fermata agents --help" .*\n$/],
+    [["one", "two"], 2, /^fermata: agents takes one name/],
+  ])("says of %j in one sentence what is wrong", async (args, expected, words) => {
+    const { exitCode, stdout, stderr } = await fermata("agents", ...args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: "" });
+    expect(stderr).toMatch(words);
+  });
+
+  it("reads the user's own agents, and says where they are wrong", async () => {
+    const home = mkdtempSync(join(tmpdir(), "fermata-home-"));
+    const run = () => runNode(["bin/fermata.js", "agents"], { FERMATA_HOME: home });
+    try {
+      const mine = { mine: { command: "my-agent", args: ["--acp"] } };
+      writeFileSync(join(home, "agents.json"), JSON.stringify(mine));
+      expect((await run()).stdout).toMatch(/^ {2}mine +missing +no program "my-agent"$/m);
+      writeFileSync(join(home, "agents.json"), JSON.stringify({ mine: { comand: "x" } }));
+      expect(await run()).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringMatching(/"mine" is not valid at .*comand/),
+      });
+      writeFileSync(join(home, "agents.json"), "{");
+      expect((await run()).stderr).toMatch(/agents\.json/);
+    } finally {
+      rmSync(home, { recursive: true });
     }
   });
 });

@@ -1,10 +1,14 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { agents } from "./commands/agents.ts";
 import { overview } from "./overview.ts";
 
-const USAGE = `Usage: fermata [options]
+const USAGE = `Usage: fermata [command] [options]
 
-Without options it prints what this version of Fermata contains.
+Without a command it prints what this version of Fermata contains.
+
+Commands:
+  agents         List the agents that can be hosted, or try one out.
 
 Options:
   -h, --help     Print this help.
@@ -16,9 +20,19 @@ const OPTIONS = {
   version: { type: "boolean", short: "V" },
 } as const;
 
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  agents,
+};
+
 /** Runs the command line and returns its exit code. */
-export function main(args: string[]): number {
+export async function main(args: string[]): Promise<number> {
   process.stdout.on("error", endQuietlyWhenReaderLeft);
+  const [name = "", ...rest] = args;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return command === undefined ? withoutCommand(args) : command(rest);
+}
+
+function withoutCommand(args: string[]): number {
   const { values, tokens } = parseArgs({
     args,
     options: OPTIONS,

@@ -4,9 +4,10 @@ import { ROOT } from "./files.ts";
 type Run = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
 /** Runs this Node in the repository's root and waits for its end, whatever its exit code. */
-export function runNode(args: readonly string[]): Promise<Run> {
+export function runNode(args: readonly string[], variables: NodeJS.ProcessEnv = {}): Promise<Run> {
+  const options = { cwd: ROOT, env: { ...process.env, ...variables } };
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, args, { cwd: ROOT }, (_error, stdout, stderr) => {
+    const child = execFile(process.execPath, args, options, (_error, stdout, stderr) => {
       resolve({ exitCode: child.exitCode ?? -1, stdout, stderr });
     });
   });

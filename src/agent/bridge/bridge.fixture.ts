@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import type { ErrorCode } from "../../core/error.ts";
@@ -24,6 +25,11 @@ import { AgentMarks } from "../process/marks.ts";
 import { KNOWN_PROFILES } from "../profile/known.ts";
 import { type AgentProfile, profileOf } from "../profile/profile.ts";
 import { startHost } from "./start.ts";
+
+/** Sources take a while to be made ready for Node; once is enough for all of them. */
+const COMPILED = {
+  NODE_COMPILE_CACHE: fileURLToPath(new URL("../../../node_modules/.cache/node", import.meta.url)),
+};
 
 /** A folder, a pool of real agent processes over it, and ears. */
 export class Stage {
@@ -69,7 +75,8 @@ export class Stage {
     const known = KNOWN_PROFILES.find((profile) => profile.name === "echo");
     if (known === undefined) expect.fail("there is no echo");
     const args = [...known.args, ...flags];
-    this.profiles.set(name, profileOf({ ...known, ...change, args, name }));
+    const env = { ...COMPILED, ...change.env };
+    this.profiles.set(name, profileOf({ ...known, ...change, args, env, name }));
     return name;
   }
 

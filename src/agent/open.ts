@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import type { Agents } from "./agent.ts";
+import { type HostWatch, startHost } from "./bridge/start.ts";
+import { AgentPool } from "./pool/pool.ts";
+import { AgentMarks } from "./process/marks.ts";
+import { endOrphans, type OrphanReport } from "./process/orphans.ts";
+import type { AgentProfile } from "./profile/profile.ts";
+
+export interface AgentSetting {
+  /** Where notes of running agents are kept; servers may share it. */
+  readonly folder: string;
+  readonly profiles: ReadonlyMap<string, AgentProfile>;
+  /** The server's environment, of which each profile tells what its agent gets. */
+  readonly env: NodeJS.ProcessEnv;
+  /** All agents together may take this much; null where nobody counts. */
+  readonly memoryBytesMax: number | null;
+  readonly watch: HostWatch;
+}
+
+export interface OpenedAgents {
+  readonly agents: Agents;
+  /** What earlier servers had left behind, and is ended now. */
+  readonly orphans: OrphanReport;
+}
+
+/** Agents for one server. What a server before it has left behind is ended first (P5). */
+export async function openAgents(setting: AgentSetting): Promise<OpenedAgents> {
+  const { folder, profiles, env, memoryBytesMax, watch } = setting;
+  const marksFolder = join(folder, "running-agents");
+  const orphans = await endOrphans(marksFolder);
+  const marks = new AgentMarks(marksFolder);
+  const agents = new AgentPool({
+    profiles,
+    start: (profile, cwd) => startHost({ profile, cwd, marks, env }, watch),
+    memoryBytesMax,
+    nowMs: () => performance.now(),
+  });
+  return { agents, orphans };
+}
