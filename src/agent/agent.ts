@@ -14,13 +14,25 @@ import type { ContextUsage } from "../core/turn.ts";
 export interface Agents {
   /**
    * Connects a session to an agent: from the pool where one has room, else by a fresh process.
-   * It answers when the agent can take a prompt; `listener` hears `created` before and `connected`
-   * with it. The session's earlier context comes back by the best way this agent offers.
+   * It answers when the agent can take a prompt; `listener` hears `created` before, and
+   * `connected` just before the answer. The session's earlier context comes back by the best way
+   * this agent offers. One that dies of remembering is replaced once, by one that is told.
+   *
+   * The signal ends the attempt: it answers `agent_connect_aborted` at once, the listener hears
+   * no more, and a process that was started for this order alone is ended. After `connected` the
+   * signal does nothing; then there is `close`.
    */
-  connect(order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>>;
+  connect(
+    order: AgentOrder,
+    listener: AgentListener,
+    signal: AbortSignal,
+  ): Promise<Result<AgentSession>>;
   /** Starts a process before anybody needs it. Failing is no harm: the next order says why. */
   preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void>;
-  /** Ends every process, politely and then not. Nothing is left when it answers. */
+  /**
+   * Ends every process, politely and then not, and those on their way at once. Nothing is left
+   * when it answers, and nothing is started any more.
+   */
   shutdown(): Promise<void>;
 }
 
@@ -51,7 +63,11 @@ export interface PastMessage {
   readonly text: string;
 }
 
-/** One session's hold on an agent. After its end every call is refused with `agent_gone`. */
+/**
+ * One session's hold on an agent. It is over when it was closed, when its process is gone, or when
+ * its listener failed; then every call is refused with `agent_gone`, and `cancel`, `close` and
+ * `kill` do nothing.
+ */
 export interface AgentSession {
   readonly agentSessionId: string;
   /** How the earlier context came back. */
@@ -61,12 +77,21 @@ export interface AgentSession {
 
   /**
    * Gives it a prompt. The listener hears `turn_started`, what the agent says, and then exactly
-   * one `turn_complete` or `turn_error`, unless the agent exits first.
+   * one `turn_complete` or `turn_error`, unless the session is over first: after `exit`, or
+   * `close`, no verdict comes. If it is refused there is no turn and nothing is heard:
+   * `session_busy` while another turn is at work, `agent_busy` while the agent does not read.
    */
-  prompt(turn: AgentTurn): void;
-  /** Adds to the turn at work, where the agent can take that. */
+  prompt(turn: AgentTurn): Result<void>;
+  /**
+   * Adds to the turn at work, where the agent can take that: into what it does now or after it,
+   * as it likes. The turn's verdict comes when the agent has answered all of it. Without a turn it
+   * is refused with `no_turn_running`.
+   */
   steer(content: readonly ContentBlock[]): Result<void>;
-  /** Asks it to stop the turn; the verdict still comes from the agent, if it comes. */
+  /**
+   * Asks it to stop the turn, if there is one; the verdict still comes from the agent, if it
+   * comes. Whoever calls this answers the asks that are open as cancelled: agents wait for it.
+   */
   cancel(): void;
   setModel(modelId: string): Promise<Result<void>>;
   setMode(modeId: string): Promise<Result<void>>;
@@ -75,9 +100,17 @@ export interface AgentSession {
   listSessions(): Promise<Result<readonly JsonObject[]>>;
   /** The agent's name for a copy of this session; refused where it cannot make one. */
   fork(): Promise<Result<string>>;
-  /** Lets go of it. The process stays if others use it or may want it. */
+  /**
+   * Lets go of it: the listener hears `terminating`, perhaps what the agent still says, and
+   * `terminated`, even if the process goes meanwhile. A turn at work is cancelled and may get no
+   * verdict any more. The process stays if others use it or may want it; if the agent cannot
+   * close sessions, or its turn has not settled, it gets no further ones and ends with its last.
+   */
   close(): Promise<void>;
-  /** Ends its process at once: for an agent that does not stop when it is told to. */
+  /**
+   * Ends its process at once: for an agent that does not stop when it is told to. Every other
+   * session of that process is lost with it, and hears `exit` as this one does.
+   */
   kill(): Promise<void>;
 }
 
@@ -100,19 +133,35 @@ export interface AgentOffer {
   readonly skipped: readonly { readonly what: string; readonly reason: string }[];
 }
 
-/** What a session hears of its agent. Calls come in the order in which the agent spoke. */
+/**
+ * What a session hears of its agent. Calls come in the order in which the agent spoke, and none
+ * after the session is over. If a call throws or its promise is broken, the session is over: the
+ * agent is told to stop and close it, nothing more is heard, and the failure is reported as a
+ * fault. Neither the process nor its other sessions are touched.
+ */
 export interface AgentListener {
-  status(report: AgentStatusReport): void;
-  /** While the promise is open nothing more is read from this agent: that is the backpressure. */
+  /** The session is there. Nothing was heard of it before, and from now on it can be called. */
+  connected(session: AgentSession): void;
+  status(report: Exclude<AgentStatusReport, { readonly status: "connected" }>): void;
+  /**
+   * While the promise is open nothing more of this session is told. Its words wait, up to
+   * `AGENT_QUEUE_CHARS_MAX`; beyond that nothing is read from the whole process, and the time of
+   * control calls stands still. So it is kept when the update is durable or when the session's
+   * actor is dropped, and for nothing else: never wait in it for something that this agent has to
+   * do first, be it a verdict, a close, a control call, or another session of its process.
+   */
   update(update: AgentUpdate): Promise<void> | undefined;
   usage(turnId: TurnId, usage: ContextUsage): void;
   /**
    * A permission or a question: seed 003's `question_requested`, and its answer is
    * `approval_resolved`. It answers when the ask has ended, however it did, and never rejects. The
-   * signal fires if the agent does not want an answer any more, or is gone.
+   * signal fires if the agent does not want an answer any more, is gone, or the session is over.
    */
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
-  /** The agent's process is gone, and this session with it. */
+  /**
+   * The agent's process is gone, and this session with it. The pool knows already: a session may
+   * be connected anew from here.
+   */
   exit(exit: AgentExit & { readonly message: string }): void;
   /** A file or terminal is about to be touched; the act waits until this is durable. */
   audit(act: string, details: JsonObject): Promise<void>;

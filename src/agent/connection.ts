@@ -6,24 +6,29 @@ import {
   AGENT_OUTBOX_BYTES_MAX,
   AGENT_REQUESTS_OPEN_MAX,
 } from "../core/limits.ts";
-import { fail, ok, type Result } from "../core/result.ts";
+import { DONE, fail, type Result } from "../core/result.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
 import type { FaultLog } from "./fault.ts";
+import { Patience } from "./patience.ts";
 
 /** An answer to a call, or why there is none. */
 export type Reply =
   | { readonly kind: "result"; readonly result: unknown }
   | { readonly kind: "error"; readonly error: rpc.RpcError }
+  /** Only for a call that was given a limit. */
   | { readonly kind: "timeout"; readonly limitMs: number }
   | { readonly kind: "closed" };
 
 /** What the agent says of its own accord. */
 export interface Peer {
-  /** While the promise is open nothing more is read: an agent can be no faster than its session. */
-  notified(method: string, params: JsonObject): Promise<void> | undefined;
-  /** Never rejects. The signal fires if the agent does not want the answer any more. */
+  /**
+   * It took so many characters to say. While the promise is open nothing more is read, and no
+   * call's time passes.
+   */
+  notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined;
+  /** The signal fires if the agent does not want the answer any more, or is gone. */
   requested(method: string, params: JsonObject, signal: AbortSignal): Promise<Served>;
 }
 
@@ -31,7 +36,7 @@ export type Served = { readonly result: unknown } | { readonly error: rpc.RpcErr
 
 interface Call {
   readonly settle: (reply: Reply) => void;
-  readonly timer: NodeJS.Timeout | null;
+  readonly patience: Patience | null;
 }
 
 /**
@@ -45,44 +50,67 @@ export class AgentConnection {
   readonly #faults: FaultLog;
   readonly #calls = new Map<rpc.RpcId, Call>();
   readonly #requests = new Map<rpc.RpcId, AbortController>();
-  /** Resolves when the agent's output has been read to its end. */
-  readonly ended: Promise<void>;
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #deaf = Promise.withResolvers<void>();
   #lastId = 0;
+  #isPaused = false;
   #isClosed = false;
 
   constructor(streams: { input: Writable; output: Readable }, peer: Peer, faults: FaultLog) {
     this.#input = streams.input;
     this.#peer = peer;
     this.#faults = faults;
-    // A broken pipe is no news: the output ends too, and says so to everybody who waits.
-    this.#input.on("error", () => {});
-    this.ended = this.#read(streams.output).finally(() => this.#close());
+    this.#input.on("error", () => this.#deaf.resolve());
+    void this.#read(streams.output).then(() => this.close());
   }
 
-  /** Calls the agent; the answer is given in its place among what else the agent says. */
+  /** Resolves when the agent's output has been read to its end, or the connection was closed. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /**
+   * Resolves when the agent takes nothing any more: it has closed its input, or lets everything
+   * lie that it is sent. It may go on living and talking, and is of no use.
+   */
+  get deaf(): Promise<void> {
+    return this.#deaf.promise;
+  }
+
+  /**
+   * Calls the agent. The answer is given in its place among what else the agent says, while its
+   * line is being read; without a limit it may take for ever.
+   */
   call(
     method: string,
     params: JsonObject,
     limitMs: number | null,
     settle: (reply: Reply) => void,
   ): Result<void> {
-    if (this.#isClosed) {
-      settle({ kind: "closed" });
-      return ok(undefined);
-    }
     if (this.#calls.size >= AGENT_CALLS_OPEN_MAX) return fail("agent_busy");
     this.#lastId += 1;
     const id = this.#lastId;
     const sent = this.#write(rpc.requestLine(id, method, params));
     if (!sent.ok) return sent;
-    const late = () => this.#settle(id, { kind: "timeout", limitMs: limitMs ?? 0 });
-    const timer = limitMs === null ? null : setTimeout(late, limitMs);
-    this.#calls.set(id, { settle, timer });
+    const late = (ms: number) => () => this.#settle(id, { kind: "timeout", limitMs: ms });
+    const patience = limitMs === null ? null : new Patience(limitMs, late(limitMs));
+    if (!this.#isPaused) patience?.run();
+    this.#calls.set(id, { settle, patience });
     return sent;
   }
 
   notify(method: string, params: JsonObject): Result<void> {
-    return this.#isClosed ? ok(undefined) : this.#write(rpc.notificationLine(method, params));
+    return this.#write(rpc.notificationLine(method, params));
+  }
+
+  /** Nothing more is heard or said, and whoever waits is told so. */
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const id of [...this.#calls.keys()]) this.#settle(id, { kind: "closed" });
+    for (const abort of this.#requests.values()) abort.abort();
+    this.#requests.clear();
+    this.#ended.resolve();
   }
 
   async #read(output: Readable): Promise<void> {
@@ -91,22 +119,49 @@ export class AgentConnection {
       for await (const chunk of output) {
         const bytes: Buffer = chunk;
         for (const line of lines.feed(bytes)) {
-          const wait = line === OVERLONG ? this.#faults.add("overlong_line", "") : this.#hear(line);
-          if (wait !== undefined) await wait;
+          const wait = this.#heed(line);
+          if (wait !== undefined) await this.#pauseFor(wait);
+          if (this.#isClosed) return;
         }
       }
     } catch {
       // The pipe was closed under the reader, which is one more way for it to end.
     }
     const rest = lines.rest();
-    if (rest !== "" && rest !== OVERLONG) await this.#hear(rest);
+    if (rest !== "" && !this.#isClosed) void this.#heed(rest);
+  }
+
+  /** Whoever fails at what is said here does not keep the next line from being heard. */
+  #heed(line: string | typeof OVERLONG): Promise<void> | undefined {
+    if (line === OVERLONG) {
+      this.#faults.add("overlong_line", "");
+      return undefined;
+    }
+    try {
+      return this.#hear(line);
+    } catch (thrown) {
+      this.#faults.add("failed_listener", String(thrown));
+      return undefined;
+    }
+  }
+
+  async #pauseFor(wait: Promise<void>): Promise<void> {
+    this.#isPaused = true;
+    for (const { patience } of this.#calls.values()) patience?.stop();
+    try {
+      await wait;
+    } catch (thrown) {
+      this.#faults.add("failed_listener", String(thrown));
+    }
+    this.#isPaused = false;
+    for (const { patience } of this.#calls.values()) patience?.run();
   }
 
   #hear(line: string): Promise<void> | undefined {
     const message = rpc.readRpc(line);
     switch (message.kind) {
       case "notification":
-        return this.#notified(message.method, message.params);
+        return this.#notified(message.method, message.params, line.length);
       case "request":
         this.#serve(message.id, message.method, message.params, line);
         return undefined;
@@ -122,33 +177,45 @@ export class AgentConnection {
     }
   }
 
-  #notified(method: string, params: JsonObject): Promise<void> | undefined {
-    if (method !== CANCEL_REQUEST) return this.#peer.notified(method, params);
+  #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
+    if (method !== CANCEL_REQUEST) return this.#peer.notified(method, params, chars);
     const { requestId } = params;
     if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort();
     return undefined;
   }
 
   #serve(id: rpc.RpcId, method: string, params: JsonObject, line: string) {
-    const refuse = (message: string) =>
-      this.#write(rpc.errorLine(id, { code: rpc.RPC_ERRORS.invalidRequest, message }));
     if (this.#requests.has(id)) {
       this.#faults.add("duplicate_request", line);
-      refuse("a request with this id is open already");
+      this.#answer(id, refused("a request with this id is open already"));
       return;
     }
     if (this.#requests.size >= AGENT_REQUESTS_OPEN_MAX) {
       this.#faults.add("too_many_requests", line);
-      refuse("too many requests are open already");
+      this.#answer(id, refused("too many requests are open already"));
       return;
     }
     const abort = new AbortController();
     this.#requests.set(id, abort);
-    void this.#peer.requested(method, params, abort.signal).then((served) => {
+    const failed = (thrown: unknown): Served => {
+      return { error: { code: rpc.RPC_ERRORS.internal, message: String(thrown) } };
+    };
+    const served = this.#peer.requested(method, params, abort.signal);
+    void served.catch(failed).then((answer) => {
       this.#requests.delete(id);
-      if (this.#isClosed) return;
-      this.#write("error" in served ? rpc.errorLine(id, served.error) : resultOf(id, served));
+      this.#answer(id, answer);
     });
+  }
+
+  /** Never in silence: what does not fit is an error, and who reads not even that is deaf. */
+  #answer(id: rpc.RpcId, served: Served) {
+    if (this.#isClosed) return;
+    const isError = "error" in served;
+    const line = isError ? rpc.errorLine(id, served.error) : rpc.resultLine(id, served.result);
+    if (this.#write(line).ok) return;
+    this.#faults.add("dropped_answer", line);
+    const { error } = refused("too much is waiting to be read already");
+    if (!this.#write(rpc.errorLine(id, error)).ok) this.#deaf.resolve();
   }
 
   #settle(id: rpc.RpcId | null, reply: Reply, line = "") {
@@ -158,27 +225,23 @@ export class AgentConnection {
       return;
     }
     this.#calls.delete(id);
-    if (call.timer !== null) clearTimeout(call.timer);
+    call.patience?.stop();
     call.settle(reply);
   }
 
   /** An agent that does not read does not make us keep for it whatever it is sent. */
   #write(line: string): Result<void> {
-    if (this.#input.writableLength + line.length > AGENT_OUTBOX_BYTES_MAX) {
+    if (this.#isClosed || !this.#input.writable) {
+      return fail("agent_gone", { exit: "it takes nothing any more" });
+    }
+    if (this.#input.writableLength + Buffer.byteLength(line) > AGENT_OUTBOX_BYTES_MAX) {
       return fail("agent_busy");
     }
-    if (this.#input.writable) this.#input.write(line);
-    return ok(undefined);
-  }
-
-  #close() {
-    this.#isClosed = true;
-    for (const id of [...this.#calls.keys()]) this.#settle(id, { kind: "closed" });
-    for (const abort of this.#requests.values()) abort.abort();
-    this.#requests.clear();
+    this.#input.write(line);
+    return DONE;
   }
 }
 
-function resultOf(id: rpc.RpcId, served: { readonly result: unknown }): string {
-  return rpc.resultLine(id, served.result);
+function refused(message: string) {
+  return { error: { code: rpc.RPC_ERRORS.invalidRequest, message } };
 }

@@ -1,4 +1,7 @@
-/** What an agent can do wrong on its line without harm to anybody: it is counted and told. */
+import { AGENT_FAULT_SAMPLE_CHARS_MAX } from "../core/limits.ts";
+import { cutText } from "../core/text.ts";
+
+/** What can go wrong on an agent's line without harm to anybody else: it is counted and told. */
 export type FaultKind =
   | "malformed_line"
   | "overlong_line"
@@ -7,7 +10,13 @@ export type FaultKind =
   | "too_many_requests"
   | "unknown_method"
   | "unknown_session"
-  | "invalid_update";
+  | "invalid_update"
+  /** It said more of a session, while that was being made, than anybody keeps. */
+  | "dropped_update"
+  /** It asked, and does not read its answers. */
+  | "dropped_answer"
+  /** Whoever listened to one of its sessions failed, and hears no more of it. */
+  | "failed_listener";
 
 /** Hears of a fault with how often it has happened, and what it looked like. */
 export type FaultListener = (kind: FaultKind, count: number, sample: string) => void;
@@ -18,23 +27,23 @@ export type FaultListener = (kind: FaultKind, count: number, sample: string) => 
  */
 export class FaultLog {
   readonly #listener: FaultListener;
+  readonly #readable: (text: string) => string;
   readonly #counts = new Map<FaultKind, number>();
   #firstLine: string | null = null;
 
-  constructor(listener: FaultListener) {
+  /** What is shown of a bad line is made readable first, and cut only then (P11). */
+  constructor(listener: FaultListener, readable: (text: string) => string = (text) => text) {
     this.#listener = listener;
+    this.#readable = readable;
   }
 
   add(kind: FaultKind, sample: string) {
     const count = (this.#counts.get(kind) ?? 0) + 1;
     this.#counts.set(kind, count);
-    const cut = sample.slice(0, SAMPLE_CHARS_MAX);
+    if (!isPowerOfTen(count)) return;
+    const cut = cutText(this.#readable(sample), AGENT_FAULT_SAMPLE_CHARS_MAX);
     if (kind === "malformed_line") this.#firstLine ??= cut;
-    if (isPowerOfTen(count)) this.#listener(kind, count, cut);
-  }
-
-  get counts(): ReadonlyMap<FaultKind, number> {
-    return this.#counts;
+    this.#listener(kind, count, cut);
   }
 
   /** The first thing it wrote that was no message: usually the reason why it does not work. */
@@ -42,8 +51,6 @@ export class FaultLog {
     return this.#firstLine;
   }
 }
-
-const SAMPLE_CHARS_MAX = 256;
 
 function isPowerOfTen(count: number): boolean {
   return Number.isInteger(Math.log10(count));

@@ -31,7 +31,7 @@ export async function openAgents(setting: AgentSetting): Promise<OpenedAgents> {
   const marks = new AgentMarks(marksFolder);
   const agents = new AgentPool({
     profiles,
-    start: (profile, cwd) => startHost({ profile, cwd, marks, env }, watch),
+    start: (profile, cwd, signal) => startHost({ profile, cwd, marks, env }, watch, signal),
     memoryBytesMax,
     nowMs: () => performance.now(),
   });

@@ -4,23 +4,27 @@ import { AGENT_CALL_MS_MAX, AGENT_RESTORE_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import type { AgentOrder } from "../agent.ts";
-import type { AgentConnection } from "../connection.ts";
+import type { AgentOrder, AgentPast } from "../agent.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import { type AgentAbilities, readSettings } from "./capability.ts";
+import type { AgentAbilities } from "./capability.ts";
 import { fitServers } from "./content.ts";
-import { request } from "./request.ts";
+import { type Callee, request } from "./request.ts";
 import { seedOf } from "./seed.ts";
 import type { Arrival } from "./session.ts";
 
 interface Way {
-  readonly connection: AgentConnection;
+  readonly callee: Callee;
   readonly abilities: AgentAbilities;
   readonly profile: AgentProfile;
   readonly order: AgentOrder;
-  /** The agent's words under this id are this session's from now on. */
-  claim(agentSessionId: string, isReplaying: boolean): void;
-  unclaim(agentSessionId: string): void;
+  /** False as soon as nobody waits for the session any more. */
+  isWanted(): boolean;
+  /** The agent is to remember the session of this name; false if that is another's now. */
+  awaited(agentSessionId: string, isReplayed: boolean): boolean;
+  /** It has the session, under this name, and said this; false if the name is another's. */
+  begun(agentSessionId: string, answer: JsonObject): boolean;
+  /** It could not remember the session. */
+  notBegun(): void;
 }
 
 /**
@@ -42,6 +46,11 @@ export async function arrive(way: Way): Promise<Result<Arrival>> {
   return begin(way);
 }
 
+/** Whether a refusal says that the agent went while it was to remember something. */
+export function diedOfRestoring(method: unknown): boolean {
+  return method === AGENT_METHODS.resumeSession || method === AGENT_METHODS.loadSession;
+}
+
 /** Null if this way is closed and another may be tried; an agent that is gone is the end. */
 async function restore(
   way: Way,
@@ -49,35 +58,47 @@ async function restore(
   agentSessionId: string,
   context: "resumed" | "loaded",
 ): Promise<Result<Arrival> | null> {
+  // Two sessions of ours cannot be one session of the agent's, whatever they remember.
+  if (!way.awaited(agentSessionId, context === "loaded")) return null;
   const { skipped, ...params } = sessionParams(way);
-  way.claim(agentSessionId, context === "loaded");
   const all = { ...params, sessionId: agentSessionId };
-  const restored = await authenticated(way, method, all, AGENT_RESTORE_MS_MAX);
-  if (restored.ok) {
-    way.claim(agentSessionId, false);
-    const settings = readSettings(restored.value);
-    return ok({ agentSessionId, context, settings, skipped, preface: [] });
-  }
-  way.unclaim(agentSessionId);
+  const begun = (answer: JsonObject) => void way.begun(agentSessionId, answer);
+  const restored = await authenticated(way, method, all, AGENT_RESTORE_MS_MAX, begun);
+  if (restored.ok) return ok({ agentSessionId, context, skipped, preface: [] });
+  way.notBegun();
   return restored.refusal.code === "agent_gone" ? restored : null;
 }
 
 async function begin(way: Way): Promise<Result<Arrival>> {
   const { order, abilities } = way;
+  // Before the agent makes anything: if the past cannot be read there is nothing to take back.
+  const seed = order.past === null ? ok(null) : await seeded(order.past);
+  if (!seed.ok) return seed;
+  if (!way.isWanted()) return fail("agent_gone", { exit: "nobody waits for the session" });
   const { skipped, ...params } = sessionParams(way);
   const method = AGENT_METHODS.newSession;
-  const made = await authenticated(way, method, params, AGENT_CALL_MS_MAX);
+  let fault: string | null = "it gave no id";
+  const made = await authenticated(way, method, params, AGENT_CALL_MS_MAX, (answer) => {
+    const id = stringAt(answer, "sessionId");
+    if (id !== null) fault = way.begun(id, answer) ? null : "it gave the id of another session";
+  });
   if (!made.ok) return made;
   const agentSessionId = stringAt(made.value, "sessionId");
-  if (agentSessionId === null)
-    return fail("agent_call_failed", { method, reason: "it gave no id" });
-  way.claim(agentSessionId, false);
-  const seed = order.past === null ? null : await seedOf(order.past.messages());
+  if (agentSessionId === null || fault !== null) {
+    return fail("agent_call_failed", { method, reason: fault ?? "" });
+  }
   const persona = abilities.systemPrompt ? null : personaOf(order);
-  const preface = [persona, seed].filter((block) => block !== null);
+  const preface = [persona, seed.value].filter((block) => block !== null);
   const context = order.past === null ? "new" : "seeded";
-  const settings = readSettings(made.value);
-  return ok({ agentSessionId, context, settings, skipped, preface });
+  return ok({ agentSessionId, context, skipped, preface });
+}
+
+async function seeded(past: AgentPast): Promise<Result<ContentBlock | null>> {
+  try {
+    return ok(await seedOf(past.messages()));
+  } catch (thrown) {
+    return fail("store_unavailable", { reason: `the conversation cannot be read, ${thrown}` });
+  }
 }
 
 /** What every way of beginning a session is told. */
@@ -102,15 +123,18 @@ async function authenticated(
   method: string,
   params: JsonObject,
   limitMs: number,
+  settled: (answer: JsonObject) => void,
 ): Promise<Result<JsonObject>> {
-  const { connection, profile, abilities } = way;
-  const first = await request(connection, method, params, limitMs);
+  const { callee, profile, abilities } = way;
+  const first = await request(callee, method, params, limitMs, settled);
   if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
   const methods = abilities.authMethods.join(", ") || "no way to do so";
-  const wanted = fail("agent_auth_required", { profile: profile.name, methods });
-  if (profile.auth === null) return wanted;
+  const wanted = (reason: string) =>
+    fail("agent_auth_required", { profile: profile.name, methods, reason });
+  if (profile.auth === null) return wanted("its profile names no way");
   const signIn = { methodId: profile.auth };
-  const signedIn = await request(connection, AGENT_METHODS.authenticate, signIn, limitMs);
-  if (!signedIn.ok) return wanted;
-  return request(connection, method, params, limitMs);
+  const signedIn = await request(callee, AGENT_METHODS.authenticate, signIn, limitMs);
+  if (signedIn.ok) return request(callee, method, params, limitMs, settled);
+  if (signedIn.refusal.code === "agent_gone") return signedIn;
+  return wanted(`"${profile.auth}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED, selected } from "../../core/policy/ask.ts";
 import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
 import { KnownToolCalls } from "./tool-calls.ts";
@@ -18,8 +19,11 @@ describe("a permission request", () => {
 
   it("P4: is judged by what the agent said of the call before, if it only names it", () => {
     const calls = new KnownToolCalls();
-    calls.heard({ sessionUpdate: "tool_call", toolCallId: "c1", kind: "execute", title: "rm" });
-    calls.heard({ sessionUpdate: "tool_call_update", toolCallId: "c1", kind: null, rawInput: {} });
+    calls.heard({ sessionUpdate: "tool_call", toolCallId: "c1", kind: "execute", title: "rm" }, 9);
+    calls.heard(
+      { sessionUpdate: "tool_call_update", toolCallId: "c1", kind: null, rawInput: {} },
+      9,
+    );
     const { known } = permissionAsk({ toolCall: { toolCallId: "c1" } }, calls);
     expect(known).toEqual({ toolCallId: "c1", kind: "execute", title: "rm", rawInput: {} });
   });
@@ -51,13 +55,43 @@ describe("known tool calls", () => {
   it("P10: are forgotten when they end, and the oldest beyond the limit", () => {
     const calls = new KnownToolCalls();
     const tell = (toolCallId: string, status: string) =>
-      calls.heard({ sessionUpdate: "tool_call", toolCallId, status });
+      calls.heard({ sessionUpdate: "tool_call", toolCallId, status }, 9);
     tell("ended", "in_progress");
     tell("ended", "completed");
     expect(calls.get("ended")).toEqual({});
     for (let n = 0; n < 1_000; n += 1) tell(`c${n}`, "pending");
     expect(calls.get("c0")).toEqual({});
     expect(calls.get("c999")).toMatchObject({ toolCallId: "c999" });
+  });
+});
+
+describe("P10: what is known of tool calls", () => {
+  const half = "x".repeat(AGENT_TOOL_CALLS_KNOWN_CHARS_MAX / 2);
+  const tell = (calls: KnownToolCalls, toolCallId: string, said: object) =>
+    calls.heard({ sessionUpdate: "tool_call", toolCallId, ...said }, JSON.stringify(said).length);
+
+  it("is bounded in size too, the oldest being forgotten first", () => {
+    const calls = new KnownToolCalls();
+    tell(calls, "old", { content: half });
+    tell(calls, "older than new", { kind: "edit" });
+    tell(calls, "new", { content: half, kind: "execute" });
+    expect(calls.get("old")).toEqual({});
+    expect(calls.get("new")).toMatchObject({ kind: "execute" });
+  });
+
+  it("does not grow by what is said again in the same place", () => {
+    const calls = new KnownToolCalls();
+    tell(calls, "first", { kind: "execute" });
+    for (let n = 0; n < 100; n += 1)
+      tell(calls, "second", { content: `${n}${half.slice(0, 1e6)}` });
+    expect(calls.get("first")).toMatchObject({ kind: "execute" });
+  });
+
+  it("does not grow without end in one call either", () => {
+    const calls = new KnownToolCalls();
+    for (let n = 0; n < 20; n += 1) tell(calls, "c", { [`field${n}`]: half.slice(0, 1e6) });
+    expect(JSON.stringify(calls.get("c")).length).toBeLessThan(AGENT_TOOL_CALLS_KNOWN_CHARS_MAX);
+    expect(calls.get("c")).toHaveProperty("field19");
   });
 });
 

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import type { ErrorCode } from "../../core/error.ts";
 import { parseTenantId, type TenantId, type TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { selected } from "../../core/policy/ask.ts";
@@ -31,11 +30,14 @@ const COMPILED = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL("../../../node_modules/.cache/node", import.meta.url)),
 };
 
+const ODD_AGENT = fileURLToPath(new URL("./odd-agent.fixture.ts", import.meta.url));
+
 /** A folder, a pool of real agent processes over it, and ears. */
 export class Stage {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "fermata-bridge-")));
   readonly profiles = new Map<string, AgentProfile>();
   readonly faults: { readonly kind: FaultKind; readonly count: number }[] = [];
+  readonly samples: string[] = [];
   readonly secrets: string[] = [];
   readonly env: NodeJS.ProcessEnv = { PATH: process.env.PATH };
   readonly pool: AgentPool;
@@ -46,14 +48,18 @@ export class Stage {
   constructor(memoryBytesMax: number | null = null) {
     this.pool = new AgentPool({
       profiles: this.profiles,
-      start: (profile, cwd) => {
+      start: (profile, cwd, signal) => {
         this.starts += 1;
-        const fault = (kind: FaultKind, count: number) => this.faults.push({ kind, count });
+        const fault = (kind: FaultKind, count: number, sample: string) => {
+          this.faults.push({ kind, count });
+          this.samples.push(sample);
+        };
         const secret = (value: string) => {
           this.secrets.push(value);
           return DONE;
         };
-        return startHost({ profile, cwd, marks: this.#marks, env: this.env }, { fault, secret });
+        const order = { profile, cwd, marks: this.#marks, env: this.env };
+        return startHost(order, { fault, secret }, signal);
       },
       memoryBytesMax,
       nowMs: () => this.nowMs,
@@ -85,6 +91,12 @@ export class Stage {
     return "other";
   }
 
+  /** An agent that is odd in one way. */
+  odd(how: string, change: Partial<AgentProfile> = {}): string {
+    const env = { ...COMPILED, ...change.env };
+    return this.command(process.execPath, [ODD_AGENT, how], { ...change, env });
+  }
+
   order(profile: string, change: Partial<AgentOrder> = {}): AgentOrder {
     return {
       tenantId: tenant("acme"),
@@ -98,16 +110,25 @@ export class Stage {
     };
   }
 
+  connect(
+    profile: string,
+    change: Partial<AgentOrder> = {},
+    ears = new Ears(),
+    signal = new AbortController().signal,
+  ): Promise<Result<AgentSession>> {
+    return this.pool.connect(this.order(profile, change), ears, signal);
+  }
+
   async connected(profile: string, change: Partial<AgentOrder> = {}): Promise<Hand> {
     const ears = new Ears();
-    const connected = await this.pool.connect(this.order(profile, change), ears);
+    const connected = await this.connect(profile, change, ears);
     if (!connected.ok) expect.fail(JSON.stringify(connected.refusal));
     return new Hand(connected.value, ears);
   }
 
   /** The code and the words of a connection that must not come about. */
   async refused(profile: string, change: Partial<AgentOrder> = {}) {
-    const connected = await this.pool.connect(this.order(profile, change), new Ears());
+    const connected = await this.connect(profile, change);
     return connected.ok ? expect.fail("it was connected") : connected.refusal;
   }
 }
@@ -141,6 +162,10 @@ export class Ears implements AgentListener {
   };
   slowly: (() => Promise<void>) | null = null;
   #waiting: (() => void)[] = [];
+
+  connected({ agentSessionId, context }: AgentSession) {
+    this.status({ status: "connected", agentSessionId, context });
+  }
 
   status(report: AgentStatusReport) {
     this.statuses.push(report);
@@ -201,13 +226,18 @@ export class Hand {
     this.ears = ears;
   }
 
+  /** A fresh one. */
+  turnId(): TurnId {
+    this.#turns += 1;
+    return `turn-${this.#turns}` as TurnId;
+  }
+
   /** Begins a turn, without waiting for anything. */
   begin(...script: readonly string[]): TurnId {
-    this.#turns += 1;
-    const turnId = `turn-${this.#turns}` as TurnId;
+    const turnId = this.turnId();
     const content = [{ type: "text", text: script.join("\n") }];
-    this.session.prompt({ turnId, content, params: null });
-    return turnId;
+    const prompted = this.session.prompt({ turnId, content, params: null });
+    return prompted.ok ? turnId : expect.fail(JSON.stringify(prompted.refusal));
   }
 
   /** A whole turn: its verdict, and what the agent said in it. */
@@ -232,6 +262,4 @@ export class Hand {
   }
 }
 
-export function codeOf(result: Result<unknown>): ErrorCode | "ok" {
-  return result.ok ? "ok" : result.refusal.code;
-}
+export { codeOf } from "../result.fixture.ts";

@@ -1,32 +1,38 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import { AGENT_SESSIONS_HELD_MAX, AGENT_UPDATES_HELD_MAX } from "../../core/limits.ts";
-import { ok, type Result } from "../../core/result.ts";
-import type { AgentExit } from "../../core/session/event.ts";
-import { CLIENT_METHODS } from "../../wire/acp.ts";
+import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { AGENT_CALL_MS_MAX, AGENT_LAST_WORDS_MS_MAX } from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { AGENT_METHODS, CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import type { AgentListener, AgentOrder, AgentSession } from "../agent.ts";
+import type { AgentListener, AgentOffer, AgentOrder, AgentSession } from "../agent.ts";
 import type { AgentConnection, Peer, Served } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { AgentProcess } from "../process/process.ts";
-import type { AgentProfile } from "../profile/profile.ts";
+import { within } from "../process/within.ts";
+import type { AgentProfile, UsageScope } from "../profile/profile.ts";
 import { arrive } from "./arrive.ts";
 import type { AgentAbilities } from "./capability.ts";
-import { isServed, notFound, serve } from "./serve.ts";
-import { BridgeSession, type SessionHost } from "./session.ts";
+import { Claims } from "./claims.ts";
+import { describeGone, type Gone } from "./exit.ts";
+import { request } from "./request.ts";
+import { isServed, notFound, prepare } from "./serve.ts";
+import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
 
-/** What an agent sends again while it loads a session, of which our own log is the truth. */
-const STATE_KINDS: ReadonlySet<string> = new Set([
-  "available_commands_update",
-  "current_mode_update",
-  "config_option_update",
-  "session_info_update",
-  "usage_update",
-]);
+/** Whoever keeps processes hears of this one, before anybody who uses it does. */
+export interface HostEvents {
+  /** A session let go of it, or it takes no further ones: it may be of no use any more. */
+  changed(): void;
+  /** It is gone. A failure is an end that nobody asked for and that no restoring brought about. */
+  gone(gone: Gone, isFailure: boolean): void;
+}
 
-interface Claimed {
-  readonly session: BridgeSession;
-  readonly isReplaying: boolean;
+interface StartedAgent {
+  readonly profile: AgentProfile;
+  readonly process: AgentProcess;
+  readonly connection: AgentConnection;
+  readonly abilities: AgentAbilities;
+  readonly terminals: SessionHost["terminals"];
+  readonly faults: FaultLog;
 }
 
 /** One agent process that has been initialised, and the sessions that it serves. */
@@ -36,143 +42,230 @@ export class AgentHost implements SessionHost {
   readonly connection: AgentConnection;
   readonly abilities: AgentAbilities;
   readonly terminals: SessionHost["terminals"];
-  /** Resolves when the process is gone and its last words have been heard. */
-  readonly gone: Promise<AgentExit & { readonly message: string }>;
-  readonly #faults: FaultLog;
+  readonly faults: FaultLog;
+  readonly usageScope: UsageScope;
+  readonly redacted: (text: string) => string;
+  /** Resolves when the process is gone and all of its sessions have been told. Never rejects. */
+  readonly gone: Promise<void>;
   readonly #sessions = new Set<BridgeSession>();
-  readonly #claimed = new Map<string, Claimed>();
-  /** Updates for sessions whose id the agent has not told us yet. */
-  readonly #early = new Map<string, AgentUpdate[]>();
-  /** Told whenever a session lets go of this process. */
-  onRelease: () => void = () => {};
+  readonly #claims = new Claims();
+  readonly #exit = Promise.withResolvers<Gone>();
+  #events: HostEvents | null = null;
   #arriving = 0;
+  #restoring = 0;
+  /** Nobody has asked for its end. */
+  #isWanted = true;
+  #isAlive = true;
+  #isRetired = false;
+  #end: { readonly gone: Gone; readonly isFailure: boolean } | null = null;
 
-  constructor(started: {
-    readonly profile: AgentProfile;
-    readonly process: AgentProcess;
-    readonly connection: AgentConnection;
-    readonly abilities: AgentAbilities;
-    readonly terminals: SessionHost["terminals"];
-    readonly faults: FaultLog;
-  }) {
+  constructor(started: StartedAgent) {
     this.profile = started.profile;
     this.process = started.process;
     this.connection = started.connection;
     this.abilities = started.abilities;
     this.terminals = started.terminals;
-    this.#faults = started.faults;
+    this.faults = started.faults;
+    this.usageScope = started.profile.usage;
+    this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();
   }
 
+  /** Those on their way to it count too. */
   get sessionCount(): number {
     return this.#sessions.size;
   }
 
-  async connect(order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
+  /** Whether it takes further sessions. */
+  get isOpen(): boolean {
+    return this.#isAlive && !this.#isRetired;
+  }
+
+  /** From now on these are told; if it is gone already, at once. */
+  attend(events: HostEvents) {
+    this.#events = events;
+    if (this.#end !== null) events.gone(this.#end.gone, this.#end.isFailure);
+  }
+
+  /** In the same breath it counts one session more. What was skipped before is told with it. */
+  async connect(
+    order: AgentOrder,
+    listener: AgentListener,
+    signal: AbortSignal,
+    skipped: AgentOffer["skipped"] = [],
+  ): Promise<Result<AgentSession>> {
+    if (!this.isOpen) {
+      return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit() });
+    }
     const session = new BridgeSession(this, order, listener);
     this.#sessions.add(session);
-    this.#arriving += 1;
-    const { connection, abilities, profile } = this;
-    const claim = (id: string, isReplaying: boolean) => this.#claim(id, session, isReplaying);
-    const unclaim = (id: string) => this.#claimed.delete(id);
-    const arrived = await arrive({ connection, abilities, profile, order, claim, unclaim });
-    this.#arriving -= 1;
-    if (this.#arriving === 0) this.#early.clear();
+    const aborted = Promise.withResolvers<Result<AgentSession>>();
+    const abort = () => {
+      void session.finish();
+      aborted.resolve(fail("agent_connect_aborted"));
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    const connected = await Promise.race([this.#bring(session, skipped), aborted.promise]);
+    signal.removeEventListener("abort", abort);
+    return connected;
+  }
+
+  async #bring(
+    session: BridgeSession,
+    skipped: AgentOffer["skipped"],
+  ): Promise<Result<AgentSession>> {
+    const arrived = await this.#arrived(session);
     if (!arrived.ok) {
-      this.#sessions.delete(session);
+      await session.finish();
       return arrived;
     }
-    session.arrive(arrived.value);
-    return ok(session);
+    const arrival = { ...arrived.value, skipped: [...skipped, ...arrived.value.skipped] };
+    if (!session.isOver) session.arrive(arrival);
+    else if (this.#isAlive) void this.forget(arrival.agentSessionId);
+    // It was lost or given up meanwhile, or whoever heard of it could not take it.
+    if (!session.isOver) return ok(session);
+    const exit = this.#isAlive ? "its session was given up" : await this.exit();
+    return fail("agent_gone", { exit });
+  }
+
+  async #arrived(session: BridgeSession): Promise<Result<Arrival>> {
+    const { abilities, profile } = this;
+    const { order } = session;
+    this.#arriving += 1;
+    let isRestoring = false;
+    const restores = (does: boolean) => {
+      if (isRestoring !== does) this.#restoring += does ? 1 : -1;
+      isRestoring = does;
+    };
+    const awaited = (id: string, isReplayed: boolean) => {
+      if (session.isOver || !this.#claims.claim(id, session)) return false;
+      session.awaited(isReplayed);
+      restores(true);
+      return true;
+    };
+    const begun = (id: string, answer: JsonObject) => {
+      restores(false);
+      if (session.isOver) return true;
+      if (!this.#claims.claim(id, session)) return false;
+      const early = this.#claims.takeEarly(id);
+      for (const { update, chars } of early) void session.heard(update, chars);
+      session.begun(answer);
+      return true;
+    };
+    const notBegun = () => {
+      restores(false);
+      this.#claims.release(session);
+      session.notBegun();
+    };
+    try {
+      const isWanted = () => !session.isOver;
+      const news = { isWanted, awaited, begun, notBegun };
+      return await arrive({ callee: this, abilities, profile, order, ...news });
+    } finally {
+      restores(false);
+      this.#arriving -= 1;
+      if (this.#arriving === 0) this.#claims.forgetEarly();
+    }
+  }
+
+  async exit(): Promise<string> {
+    return describeGone(await this.#exit.promise);
   }
 
   release(session: BridgeSession) {
-    this.#sessions.delete(session);
-    this.#claimed.delete(session.agentSessionId);
-    this.onRelease();
+    this.#claims.release(session);
+    if (this.#sessions.delete(session)) this.#events?.changed();
+  }
+
+  async forget(agentSessionId: string): Promise<void> {
+    const { close } = this.abilities;
+    const params = { sessionId: agentSessionId };
+    const method = AGENT_METHODS.closeSession;
+    const isClosed = close && (await request(this, method, params, AGENT_CALL_MS_MAX)).ok;
+    if (!isClosed) this.retire();
+  }
+
+  retire() {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    this.#events?.changed();
   }
 
   async kill(): Promise<void> {
+    this.#isWanted = false;
+    this.#isRetired = true;
     await this.process.kill();
     await this.gone;
   }
 
   async end(): Promise<void> {
+    this.#isWanted = false;
+    this.#isRetired = true;
     await this.process.end();
     await this.gone;
   }
 
   /** The agent's words: this is what its connection calls. */
   readonly peer: Peer = {
-    notified: (method, params) => this.#notified(method, params),
+    notified: (method, params, chars) => this.#notified(method, params, chars),
     requested: (method, params, signal) => this.#requested(method, params, signal),
   };
 
-  #notified(method: string, params: JsonObject): Promise<void> | undefined {
+  #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
     if (method === CLIENT_METHODS.completeElicitation) return undefined;
     if (method !== CLIENT_METHODS.update) {
-      this.#faults.add("unknown_method", method);
+      this.faults.add("unknown_method", method);
       return undefined;
     }
     const id = stringAt(params, "sessionId") ?? "";
     const update = objectAt(params, "update");
     if (update === null || !isUpdate(update)) {
-      this.#faults.add("invalid_update", JSON.stringify(params));
+      this.faults.add("invalid_update", JSON.stringify(params));
       return undefined;
     }
-    const claimed = this.#claimed.get(id);
-    if (claimed === undefined) {
-      this.#keepEarly(id, update);
-      return undefined;
-    }
-    const isReplay = claimed.isReplaying && !STATE_KINDS.has(update.sessionUpdate);
-    return isReplay ? undefined : claimed.session.heard(update);
+    const session = this.#claims.get(id);
+    if (session !== undefined) return session.heard(update, chars);
+    if (this.#arriving === 0) this.faults.add("unknown_session", id);
+    else if (!this.#claims.keepEarly(id, update, chars)) this.faults.add("dropped_update", id);
+    return undefined;
   }
 
   async #requested(method: string, params: JsonObject, signal: AbortSignal): Promise<Served> {
     if (!isServed(method)) {
-      this.#faults.add("unknown_method", method);
+      this.faults.add("unknown_method", method);
       return { error: notFound(method) };
     }
     const id = stringAt(params, "sessionId") ?? "";
-    const claimed = this.#claimed.get(id);
-    if (claimed !== undefined) return serve(claimed.session, method, params, signal);
-    this.#faults.add("unknown_session", id);
+    const session = this.#claims.get(id);
+    if (session !== undefined) {
+      return session.serve(signal, prepare(session, method, params));
+    }
+    this.faults.add("unknown_session", id);
     return { error: { code: RPC_ERRORS.invalidParams, message: `No session "${id}" here` } };
   }
 
-  #claim(id: string, session: BridgeSession, isReplaying: boolean) {
-    this.#claimed.set(id, { session, isReplaying });
-    for (const update of this.#early.get(id) ?? []) void session.heard(update);
-    this.#early.delete(id);
-  }
-
-  /** An agent may speak of a session before it has answered with the session's id. */
-  #keepEarly(id: string, update: AgentUpdate) {
-    const kept = this.#early.get(id) ?? [];
-    const hasRoom =
-      kept.length < AGENT_UPDATES_HELD_MAX && this.#early.size < AGENT_SESSIONS_HELD_MAX;
-    if (this.#arriving === 0 || !hasRoom) {
-      this.#faults.add("unknown_session", id);
-      return;
-    }
-    kept.push(update);
-    this.#early.set(id, kept);
-  }
-
-  async #watch(): Promise<AgentExit & { readonly message: string }> {
-    // An agent that has closed its output can say nothing any more, so it is of no use.
-    await this.connection.ended;
+  /**
+   * Its end, whichever sign of it comes first: a child may hold its output open after its death,
+   * and one that has closed its output can say nothing any more. What it said is read to the end,
+   * though a listener may be waiting for its store: nobody is slowed down by that any more.
+   */
+  async #watch(): Promise<void> {
+    await Promise.race([this.connection.ended, this.process.exited]);
+    this.#isAlive = false;
+    for (const session of this.#sessions) session.hurry();
     const exit = await this.process.end();
+    await within(this.connection.ended, AGENT_LAST_WORDS_MS_MAX);
     const gone = { ...exit, message: this.process.said };
-    for (const session of [...this.#sessions]) {
-      await session.lost();
-      session.listener.exit(gone);
-    }
-    return gone;
+    const isFailure = this.#isWanted && this.#restoring === 0;
+    this.#end = { gone, isFailure };
+    this.#events?.gone(gone, isFailure);
+    this.#exit.resolve(gone);
+    this.connection.close();
+    await Promise.all([...this.#sessions].map((session) => session.lost(gone)));
   }
 }
 
 function isUpdate(update: JsonObject): update is AgentUpdate {
-  return isObject(update) && typeof update.sessionUpdate === "string";
+  return typeof update.sessionUpdate === "string";
 }

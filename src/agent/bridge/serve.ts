@@ -8,25 +8,27 @@ import { readTextFile, writeTextFile } from "../workspace/files.ts";
 import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
 import type { BridgeSession } from "./session.ts";
 
-/** What an agent may ask of us, all of it within its session's workspace. */
+/**
+ * What an agent may ask of us, all of it within its session's workspace. It is taken in at once,
+ * while the agent's words are what they were when it asked, and done when its time has come.
+ */
 type Handler = (
   session: BridgeSession,
   params: JsonObject,
-  signal: AbortSignal,
-) => Promise<Result<unknown>>;
+) => (signal: AbortSignal) => Promise<Result<unknown>>;
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
-  [CLIENT_METHODS.requestPermission]: async (session, params, signal) => {
+  [CLIENT_METHODS.requestPermission]: (session, params) => {
     const ask = permissionAsk(params, session.toolCalls);
-    return ok(permissionAnswer(await session.listener.ask(ask, signal)));
+    return async (signal) => ok(permissionAnswer(await session.listener.ask(ask, signal)));
   },
-  [CLIENT_METHODS.createElicitation]: async (session, params, signal) => {
+  [CLIENT_METHODS.createElicitation]: (session, params) => async (signal) => {
     // Only forms are offered to agents; a page to be visited nobody could be sent to.
     if (params.mode !== undefined && params.mode !== "form") return ok({ action: "decline" });
     const ask = elicitationAsk(params, `question-${session.nextQuestion()}`);
     return ok(elicitationAnswer(params, await session.listener.ask(ask, signal)));
   },
-  [CLIENT_METHODS.readTextFile]: (session, params) => {
+  [CLIENT_METHODS.readTextFile]: (session, params) => () => {
     const { workspace } = session.order;
     const [path, line, limit] = [
       textOf(params, "path"),
@@ -35,21 +37,32 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     ];
     return readTextFile({ workspace, path, line, limit }, session.audit);
   },
-  [CLIENT_METHODS.writeTextFile]: async (session, params) => {
+  [CLIENT_METHODS.writeTextFile]: (session, params) => async () => {
     const { workspace } = session.order;
     const [path, content] = [textOf(params, "path"), textOf(params, "content")];
     const written = await writeTextFile({ workspace, path, content }, session.audit);
     return written.ok ? ok({}) : written;
   },
-  [CLIENT_METHODS.createTerminal]: (session, params) => session.terminals.create(params),
-  [CLIENT_METHODS.terminalOutput]: async ({ terminals }, params) =>
-    terminals.output(textOf(params, "terminalId")),
-  [CLIENT_METHODS.waitForTerminalExit]: ({ terminals }, params, signal) =>
-    terminals.waitForExit(textOf(params, "terminalId"), signal),
-  [CLIENT_METHODS.killTerminal]: ({ terminals }, params) =>
-    terminals.kill(textOf(params, "terminalId")),
-  [CLIENT_METHODS.releaseTerminal]: ({ terminals }, params) =>
-    terminals.release(textOf(params, "terminalId")),
+  [CLIENT_METHODS.createTerminal]:
+    ({ terminals }, params) =>
+    () =>
+      terminals.create(params),
+  [CLIENT_METHODS.terminalOutput]:
+    ({ terminals }, params) =>
+    async () =>
+      terminals.output(textOf(params, "terminalId")),
+  [CLIENT_METHODS.waitForTerminalExit]:
+    ({ terminals }, params) =>
+    (signal) =>
+      terminals.waitForExit(textOf(params, "terminalId"), signal),
+  [CLIENT_METHODS.killTerminal]:
+    ({ terminals }, params) =>
+    () =>
+      terminals.kill(textOf(params, "terminalId")),
+  [CLIENT_METHODS.releaseTerminal]:
+    ({ terminals }, params) =>
+    () =>
+      terminals.release(textOf(params, "terminalId")),
 };
 
 export function isServed(method: string): boolean {
@@ -57,19 +70,21 @@ export function isServed(method: string): boolean {
 }
 
 /** Whatever goes wrong is an answer to the agent, and never more than that. */
-export async function serve(
+export function prepare(
   session: BridgeSession,
   method: string,
   params: JsonObject,
-  signal: AbortSignal,
-): Promise<Served> {
-  try {
-    const served = await HANDLERS[method]?.(session, params, signal);
-    if (served === undefined) return { error: notFound(method) };
-    return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
-  } catch (thrown) {
-    return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
-  }
+): (signal: AbortSignal) => Promise<Served> {
+  const act = HANDLERS[method]?.(session, params);
+  return async (signal) => {
+    try {
+      const served = await act?.(signal);
+      if (served === undefined) return { error: notFound(method) };
+      return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
+    } catch (thrown) {
+      return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
+    }
+  };
 }
 
 export function notFound(method: string): RpcError {

@@ -1,9 +1,6 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CANCELLED } from "../../core/policy/ask.ts";
-import { isAlive } from "../process/world.fixture.ts";
-import { codeOf, pastOf, Stage } from "./bridge.fixture.ts";
+import { pastOf, Stage } from "./bridge.fixture.ts";
 
 describe("a turn", () => {
   it("is heard in the order in which the agent spoke, and ends in one verdict", async () => {
@@ -62,6 +59,16 @@ describe("a turn", () => {
     const usage = hand.ears.usages.at(-1);
     expect(usage).toMatchObject({ used: 5_000, size: 200_000, tokens });
     expect(usage?.model).toEqual(expect.any(String));
+  });
+
+  it("P9: reports what it took, of an agent that counts its whole session", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo([], { usage: "session" }));
+    await hand.turn("usage 1 2 input=20");
+    await hand.turn("usage 1 2 input=50");
+    const inputs = new Set(hand.ears.usages.map(({ tokens }) => tokens.input));
+    expect([...inputs]).toEqual(expect.arrayContaining([20, 30]));
+    expect(hand.ears.usages.at(-1)?.tokens.input).toBe(30);
   });
 
   it("P10: is read no faster than its listener takes it", async () => {
@@ -150,65 +157,6 @@ describe("a session's workspace", () => {
   });
 });
 
-describe("a session's settings", () => {
-  it("are changed by options, by modes, and by the old call where nothing else is", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo());
-    const model = hand.session.offer.configOptions.find(({ category }) => category === "model");
-    const [, second] = Object(model).options;
-    expect(await hand.session.setModel(second.value)).toMatchObject({ ok: true });
-    expect((await hand.turn("whoami")).text).toContain(second.value);
-    const modes = Object(hand.session.offer.modes).availableModes;
-    expect(codeOf(await hand.session.setMode(modes[1].id))).toBe("ok");
-    expect(codeOf(await hand.session.setMode("nonsense"))).toBe("agent_call_failed");
-    const old = await stage.connected(
-      stage.echo(["--no-config", "--with-legacy-model"], {}, "old"),
-    );
-    expect(codeOf(await old.session.setModel(second.value))).toBe("ok");
-  });
-
-  it("that an agent does not have are said plainly", async () => {
-    const stage = new Stage();
-    const flags = ["--no-config", "--no-modes", "--no-fork", "--no-list"];
-    const hand = await stage.connected(stage.echo(flags));
-    expect(codeOf(await hand.session.setModel("large"))).toBe("agent_unsupported");
-    expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_unsupported");
-    expect(codeOf(await hand.session.fork())).toBe("agent_unsupported");
-    expect(codeOf(await hand.session.listSessions())).toBe("agent_unsupported");
-    expect(codeOf(hand.session.steer([]))).toBe("agent_unsupported");
-  });
-
-  it("may be copied and listed where the agent offers that", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo());
-    await hand.turn("say hello");
-    const forked = await hand.session.fork();
-    expect(forked).toMatchObject({ ok: true });
-    const listed = await hand.session.listSessions();
-    expect(listed.ok && listed.value.length).toBe(2);
-  });
-});
-
-describe("steering", () => {
-  it("adds to the turn at work, which still has one verdict", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo(["--steer"]));
-    expect(hand.session.offer.canSteer).toBe(true);
-    const turnId = hand.begin("say one", "ask");
-    const asked = Promise.withResolvers<void>();
-    hand.ears.answer = async ({ options }) => {
-      await asked.promise;
-      return { outcome: { outcome: "selected", optionId: options[0]?.optionId ?? "" } };
-    };
-    await hand.ears.until(() => hand.ears.asks.length === 1);
-    expect(codeOf(hand.session.steer([{ type: "text", text: "say two" }]))).toBe("ok");
-    asked.resolve();
-    expect(await hand.verdict(turnId)).toMatchObject({ status: "turn_complete" });
-    await hand.ears.until(() => hand.ears.text.includes("two"));
-    expect(hand.kinds.filter((kind) => kind === "turn_complete")).toHaveLength(1);
-  });
-});
-
 describe("the past of a session", () => {
   const talk = ["My name is Ada.", "Hello, Ada."];
 
@@ -245,33 +193,16 @@ describe("the past of a session", () => {
     expect((await hand.turn("say again")).text).toBe("again");
   });
 
-  it("P6: an agent that dies of it is told so, and the session is not lost", async () => {
-    const stage = new Stage();
-    const profile = stage.echo(["--die-on-load"]);
-    const { code } = await stage.refused(profile, { past: pastOf("sess-1", ...talk) });
-    expect(code).toBe("agent_gone");
-  });
-});
-
-describe("closing a session", () => {
-  it.each([[[]], [["--no-close"]]])("never fails, whatever the agent offers: %j", async (flags) => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo(flags));
-    await hand.session.close();
-    await hand.session.close();
-    expect(hand.kinds).toEqual(["created", "connected", "terminating", "terminated"]);
-    expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_gone");
-  });
-
-  it("P5: ends its terminals", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo());
-    hand.begin('run sh -c "echo $$ > pid; exec sleep 1000"');
-    const pid = await vi.waitFor(() => {
-      const text = readFileSync(join(stage.folder, "pid"), "utf8");
-      return text.endsWith("\n") ? Number(text) : expect.fail("it is not written yet");
-    });
-    await hand.session.close();
-    expect(isAlive(pid)).toBe(false);
-  });
+  it.each(["refuse", "fail -32603 overloaded"])(
+    "P6: is told again, if the agent did not take in the first prompt: %s",
+    async (first) => {
+      const stage = new Stage();
+      const hand = await stage.connected(stage.echo(["--no-resume", "--no-load"]), {
+        past: pastOf(null, ...talk),
+      });
+      await hand.turn(first);
+      expect((await hand.turn("recall")).text).toContain("My name is Ada.");
+      expect((await hand.turn("whoami")).text).not.toContain("Ada");
+    },
+  );
 });

@@ -1,27 +1,38 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { AGENT_CALL_MS_MAX, AGENT_UPDATES_HELD_MAX } from "../../core/limits.ts";
-import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { AGENT_CALL_MS_MAX } from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
+import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { AgentListener, AgentOffer, AgentOrder, AgentSession, AgentTurn } from "../agent.ts";
-import type { AgentConnection, Reply } from "../connection.ts";
+import type { Served } from "../connection.ts";
+import type { FaultLog } from "../fault.ts";
+import type { UsageScope } from "../profile/profile.ts";
 import { type TerminalSetting, Terminals } from "../workspace/terminals.ts";
-import type { AgentAbilities, SessionSettings } from "./capability.ts";
-import { optionOf, readSettings } from "./capability.ts";
-import { fitContent } from "./content.ts";
-import { reasonOf, request } from "./request.ts";
+import type { AgentAbilities } from "./capability.ts";
+import { fitServers } from "./content.ts";
+import type { Gone } from "./exit.ts";
+import { Inbox } from "./inbox.ts";
+import { Replay } from "./replay.ts";
+import { type Callee, request } from "./request.ts";
+import { Settings } from "./settings.ts";
 import { KnownToolCalls } from "./tool-calls.ts";
-import { UsageMeter } from "./usage.ts";
+import { Turns } from "./turns.ts";
 
 /** The process behind a session, as far as the session needs it. */
-export interface SessionHost {
-  readonly connection: AgentConnection;
+export interface SessionHost extends Callee {
   readonly abilities: AgentAbilities;
+  readonly usageScope: UsageScope;
+  readonly faults: FaultLog;
   /** What its commands run under. */
   readonly terminals: Omit<TerminalSetting, "workspace" | "cwd" | "audit">;
   /** The session is over; nothing that the agent says of it is passed on any more. */
   release(session: BridgeSession): void;
+  /** Has the agent close a session; one that cannot is retired. */
+  forget(agentSessionId: string): Promise<void>;
+  /** It gets no further session, and ends with its last. */
+  retire(): void;
   kill(): Promise<void>;
 }
 
@@ -29,7 +40,6 @@ export interface SessionHost {
 export interface Arrival {
   readonly agentSessionId: string;
   readonly context: AgentContext;
-  readonly settings: SessionSettings;
   readonly skipped: AgentOffer["skipped"];
   /** What has to be said in front of the first prompt, because nothing else could carry it. */
   readonly preface: readonly ContentBlock[];
@@ -42,19 +52,30 @@ export class BridgeSession implements AgentSession {
   readonly toolCalls = new KnownToolCalls();
   readonly terminals: Terminals;
   readonly #host: SessionHost;
-  readonly #usage = new UsageMeter();
+  readonly #turns: Turns;
+  readonly #settings = new Settings((...call) => this.#control(...call));
+  readonly #inbox = new Inbox({
+    failed: (thrown) => this.#failed(thrown),
+    dropped: () => this.#host.faults.add("dropped_update", this.agentSessionId),
+  });
+  /** What the agent wants of us and has no answer to yet. */
+  readonly #served = new Set<AbortController>();
+  #replay: Replay | null = null;
   #arrival: Arrival | null = null;
-  #settings: SessionSettings = { modes: null, configOptions: [] };
-  #held: AgentUpdate[] = [];
-  #preface: readonly ContentBlock[] = [];
-  #turn: AgentTurn | null = null;
   #questions = 0;
+  #closing: Promise<void> | null = null;
   #isOver = false;
 
   constructor(host: SessionHost, order: AgentOrder, listener: AgentListener) {
     this.#host = host;
     this.order = order;
     this.listener = listener;
+    this.#turns = new Turns(host, {
+      listener,
+      sessionId: () => this.agentSessionId,
+      model: () => this.#settings.model,
+      tell: (act) => this.#tell(act),
+    });
     const { workspace, cwd } = order;
     this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit: this.audit });
   }
@@ -68,6 +89,15 @@ export class BridgeSession implements AgentSession {
     return this.#questions;
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Nothing more is asked of it. */
+  get #isLeaving(): boolean {
+    return this.#isOver || this.#closing !== null;
+  }
+
   get agentSessionId(): string {
     return this.#arrival?.agentSessionId ?? "";
   }
@@ -78,137 +108,101 @@ export class BridgeSession implements AgentSession {
 
   get offer(): AgentOffer {
     const { name, version, capabilities, steer } = this.#host.abilities;
-    const skipped = this.#arrival?.skipped ?? [];
-    const about = {
-      agentName: name,
-      agentVersion: version,
-      capabilities,
-      canSteer: steer,
-      skipped,
-    };
-    return { ...about, ...this.#settings };
+    const about = { agentName: name, agentVersion: version, capabilities, canSteer: steer };
+    return { ...about, skipped: this.#arrival?.skipped ?? [], ...this.#settings.now };
   }
 
-  /** From now on it can be used; what the agent said on the way here is told first. */
+  /** The agent is about to remember it, by saying everything again or in silence. */
+  awaited(isReplayed: boolean) {
+    this.#replay = isReplayed ? new Replay(this.#host.faults) : null;
+  }
+
+  /** The agent has it: from here on what it says is news. */
+  begun(answer: JsonObject) {
+    const states = this.#replay?.states ?? [];
+    this.#replay = null;
+    for (const { update, chars } of states) void this.heard(update, chars);
+    this.#settings.adopt(answer);
+  }
+
+  /** The agent could not remember it, and what it said meanwhile is worth nothing. */
+  notBegun() {
+    this.#replay = null;
+    this.#inbox.empty();
+    this.#settings.reset();
+    this.toolCalls.clear();
+  }
+
+  /** From now on it can be used; what the agent said on the way here is told next. */
   arrive(arrival: Arrival) {
     this.#arrival = arrival;
-    this.#settings = arrival.settings;
-    this.#preface = arrival.preface;
-    const { agentSessionId, context } = arrival;
-    this.listener.status({ status: "connected", agentSessionId, context });
-    const held = this.#held;
-    this.#held = [];
-    for (const update of held) void this.heard(update);
+    this.#turns.preface = arrival.preface;
+    this.#tellNow(() => this.listener.connected(this));
+    this.#inbox.open();
   }
 
-  /** One update of the agent. Before the session has arrived a few are kept for it. */
-  heard(update: AgentUpdate): Promise<void> | undefined {
+  /** One update of the agent. Open while this session has more to hear than is kept for it. */
+  heard(update: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#arrival === null) {
-      if (this.#held.length < AGENT_UPDATES_HELD_MAX) this.#held.push(update);
+    if (this.#replay !== null) {
+      this.#replay.heard(update, chars);
       return undefined;
     }
-    this.#learn(update);
-    const told = this.listener.update(update);
-    if (update.sessionUpdate === "usage_update") this.#tellUsage();
-    return told;
+    this.#learn(update, chars);
+    const wait = this.#inbox.add(chars, () => this.listener.update(update));
+    if (update.sessionUpdate === "usage_update") this.#turns.tellUsage();
+    return wait;
   }
 
-  #learn(update: AgentUpdate) {
-    const { sessionUpdate } = update;
-    if (sessionUpdate === "usage_update") this.#usage.updated(update);
-    if (sessionUpdate === "config_option_update") {
-      const { configOptions } = readSettings(update);
-      this.#settings = { ...this.#settings, configOptions };
-    }
-    this.toolCalls.heard(update);
+  /** At once and not in the listener's time: asks and calls go by what the agent has said. */
+  #learn(update: AgentUpdate, chars: number) {
+    this.#turns.heard(update);
+    this.#settings.learn(update);
+    this.toolCalls.heard(update, chars);
   }
 
-  prompt(turn: AgentTurn) {
-    this.#turn = turn;
-    this.#usage.turnBegins();
-    this.toolCalls.clear();
-    this.listener.status({ status: "turn_started" });
-    const content = [...this.#preface, ...turn.content];
-    this.#preface = [];
-    const sent = this.#send(content, turn.params, (reply) => this.#promptEnded(turn, reply));
-    if (sent.ok) return;
-    const failure = { code: sent.refusal.code, message: "the agent is too busy", errorKind: null };
-    this.#fail(turn, failure);
+  /** What the agent wants comes after all that it said before, and is given up at the end. */
+  async serve(signal: AbortSignal, act: (signal: AbortSignal) => Promise<Served>): Promise<Served> {
+    if (this.#isOver) return OVER;
+    const { promise, resolve } = Promise.withResolvers<Served>();
+    const end = new AbortController();
+    const either = AbortSignal.any([signal, end.signal]);
+    end.signal.addEventListener("abort", () => resolve(OVER), { once: true });
+    this.#served.add(end);
+    this.#tell(() => {
+      if (either.aborted) resolve(OVER);
+      else void act(either).then(resolve);
+    });
+    const served = await promise;
+    this.#served.delete(end);
+    return served;
+  }
+
+  prompt(order: AgentTurn): Result<void> {
+    if (this.#isLeaving) return sessionOver();
+    const begun = this.#turns.begin(order);
+    if (begun.ok) this.toolCalls.clear();
+    return begun;
   }
 
   steer(content: readonly ContentBlock[]): Result<void> {
-    if (!this.#host.abilities.steer) return fail("agent_unsupported", { method: "steering" });
-    // Its answer says no more than that the turn, whose verdict comes by itself, has ended.
-    return this.#send(content, null, () => {});
-  }
-
-  #send(
-    content: readonly ContentBlock[],
-    params: JsonObject | null,
-    settle: (reply: Reply) => void,
-  ): Result<void> {
-    const { connection, abilities } = this.#host;
-    const prompt = fitContent(content, abilities.capabilities);
-    const all = { ...params, sessionId: this.agentSessionId, prompt };
-    return connection.call(AGENT_METHODS.prompt, all, null, settle);
-  }
-
-  #promptEnded(turn: AgentTurn, reply: Reply) {
-    // Of an agent that is gone the listener hears by its exit, and that is enough.
-    if (reply.kind === "closed" || reply.kind === "timeout" || this.#isOver) return;
-    if (reply.kind === "error") {
-      this.#fail(turn, failureOf(reply.error));
-      return;
-    }
-    const answer = isObject(reply.result) ? reply.result : {};
-    if (this.#usage.answered(answer.usage)) this.#tellUsage();
-    this.#turn = null;
-    const stopReason = stringAt(answer, "stopReason") ?? "end_turn";
-    this.listener.status({ status: "turn_complete", turnId: turn.turnId, stopReason });
-  }
-
-  #fail({ turnId }: AgentTurn, failure: ReturnType<typeof failureOf>) {
-    this.#turn = null;
-    this.listener.status({ status: "turn_error", turnId, failure });
-  }
-
-  #tellUsage() {
-    if (this.#turn === null) return;
-    const model = optionOf(this.#settings, "model");
-    const name = model === null ? null : stringAt(model, "currentValue");
-    this.listener.usage(this.#turn.turnId, this.#usage.reading(name));
+    return this.#isLeaving ? sessionOver() : this.#turns.steer(content);
   }
 
   cancel() {
-    const { agentSessionId: sessionId } = this;
-    this.#host.connection.notify(AGENT_METHODS.cancel, { sessionId });
+    if (!this.#isOver) this.#turns.cancel();
   }
 
-  /** By the option that ACP has for it; by the call of before, where an agent has none. */
-  async setModel(modelId: string): Promise<Result<void>> {
-    const option = optionOf(this.#settings, "model");
-    const configId = option === null ? null : stringAt(option, "id");
-    if (configId !== null) return this.setConfigOption(configId, modelId);
-    const set = await this.#control(AGENT_METHODS.setModel, { modelId });
-    return set.ok ? DONE : set;
+  setModel(modelId: string): Promise<Result<void>> {
+    return this.#settings.setModel(modelId);
   }
 
-  async setMode(modeId: string): Promise<Result<void>> {
-    const option = this.#settings.modes === null ? optionOf(this.#settings, "mode") : null;
-    const configId = option === null ? null : stringAt(option, "id");
-    if (configId !== null) return this.setConfigOption(configId, modeId);
-    const set = await this.#control(AGENT_METHODS.setMode, { modeId });
-    return set.ok ? DONE : set;
+  setMode(modeId: string): Promise<Result<void>> {
+    return this.#settings.setMode(modeId);
   }
 
-  async setConfigOption(configId: string, value: string | boolean): Promise<Result<void>> {
-    const chosen = typeof value === "boolean" ? { type: "boolean", value } : { value };
-    const set = await this.#control(AGENT_METHODS.setConfigOption, { configId, ...chosen });
-    if (!set.ok) return set;
-    const { configOptions } = readSettings(set.value);
-    if (configOptions.length > 0) this.#settings = { ...this.#settings, configOptions };
-    return DONE;
+  setConfigOption(configId: string, value: string | boolean): Promise<Result<void>> {
+    return this.#settings.setOption(configId, value);
   }
 
   async listSessions(): Promise<Result<readonly JsonObject[]>> {
@@ -222,52 +216,100 @@ export class BridgeSession implements AgentSession {
 
   async fork(): Promise<Result<string>> {
     const method = AGENT_METHODS.forkSession;
-    if (!this.#host.abilities.fork) return fail("agent_unsupported", { method });
-    const { cwd, mcpServers } = this.order;
-    const forked = await this.#control(method, { cwd, mcpServers });
+    const { fork, capabilities } = this.#host.abilities;
+    if (!fork) return fail("agent_unsupported", { method });
+    const { mcpServers } = fitServers(this.order.mcpServers, capabilities);
+    const forked = await this.#control(method, { cwd: this.order.cwd, mcpServers });
     if (!forked.ok) return forked;
     const id = stringAt(forked.value, "sessionId");
     return id === null ? fail("agent_call_failed", { method, reason: "it gave no id" }) : ok(id);
   }
 
-  #control(method: string, params: JsonObject): Promise<Result<JsonObject>> {
-    if (this.#isOver) return Promise.resolve(fail("agent_gone", { exit: "closed" }));
+  async #control(
+    method: string,
+    params: JsonObject,
+    settled?: (answer: JsonObject) => void,
+  ): Promise<Result<JsonObject>> {
+    if (this.#isLeaving) return sessionOver();
     const all = { sessionId: this.agentSessionId, ...params };
-    return request(this.#host.connection, method, all, AGENT_CALL_MS_MAX);
+    return request(this.#host, method, all, AGENT_CALL_MS_MAX, settled);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   /** Never fails: an agent that cannot close is told to stop and then forgotten. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     if (this.#isOver) return;
-    this.listener.status({ status: "terminating" });
-    if (this.#turn !== null) this.cancel();
-    if (this.#host.abilities.close) await this.#control(AGENT_METHODS.closeSession, {});
-    await this.#finish();
-    this.listener.status({ status: "terminated" });
+    this.#tellNow(() => this.listener.status({ status: "terminating" }));
+    await this.#leave();
+    await this.finish();
+    this.#tellNow(() => this.listener.status({ status: "terminated" }));
   }
 
-  kill(): Promise<void> {
-    return this.#host.kill();
+  /** Has the agent stop and close it; one that is still at work on it takes nothing else on. */
+  async #leave(): Promise<void> {
+    this.#turns.cancel();
+    await this.#host.forget(this.agentSessionId);
+    if (this.#turns.isAtWork) this.#host.retire();
   }
 
-  /** Its process is gone. */
-  async lost(): Promise<void> {
-    await this.#finish();
+  async kill(): Promise<void> {
+    if (!this.#isOver) await this.#host.kill();
   }
 
-  async #finish(): Promise<void> {
+  /** Its process is gone. What that said before is told, if anybody was told of the session. */
+  async lost(gone: Gone): Promise<void> {
+    this.#inbox.hurry();
+    const isHeard = this.#arrival !== null && this.#closing === null && !this.#isOver;
+    await this.finish();
+    if (isHeard) this.#tellNow(() => this.listener.exit(gone));
+  }
+
+  /** Nothing of it is waited for any more: its words have to be read, whoever hears them. */
+  hurry() {
+    this.#inbox.hurry();
+  }
+
+  async finish(): Promise<void> {
     this.#isOver = true;
+    this.#inbox.close();
+    for (const end of this.#served) end.abort();
     this.#host.release(this);
     await this.terminals.endAll();
   }
+
+  #tell(act: () => void) {
+    void this.#inbox.add(0, () => {
+      act();
+      return undefined;
+    });
+  }
+
+  /** Past all that waits: what a listener must hear even if it takes nothing else any more. */
+  #tellNow(act: () => void) {
+    try {
+      act();
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  /** Whoever listens cannot go on, so the session is given up; its neighbours are not touched. */
+  #failed(thrown: unknown) {
+    this.#host.faults.add("failed_listener", String(thrown));
+    if (this.#isOver) return;
+    void this.finish();
+    void this.#leave();
+  }
 }
 
-/** The wire's word for a model's answer that broke off, which agents report as `terminated`. */
-const INTERRUPTED = "model_stream_interrupted";
+const OVER: Served = {
+  error: { code: RPC_ERRORS.invalidRequest, message: "the session is over" },
+};
 
-function failureOf(error: Parameters<typeof reasonOf>[0]) {
-  const { code, message, data } = error;
-  const named = isObject(data) ? stringAt(data, "errorKind") : null;
-  const errorKind = named ?? (message === "terminated" ? INTERRUPTED : null);
-  return { code: String(code), message: reasonOf(error), errorKind };
+function sessionOver(): Result<never> {
+  return fail("agent_gone", { exit: "this session is over" });
 }

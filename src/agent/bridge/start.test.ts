@@ -1,11 +1,11 @@
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { errorBody } from "../../core/error.ts";
 import { AGENT_LINE_BYTES_MAX } from "../../core/limits.ts";
-import { isAlive } from "../process/world.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
-import { pastOf, Stage } from "./bridge.fixture.ts";
+import { Stage } from "./bridge.fixture.ts";
+import { CLIENT_INFO } from "./start.ts";
 
 describe("an agent that cannot be used is told of with the reason", () => {
   it("command not found", async () => {
@@ -82,6 +82,43 @@ describe("an agent that cannot be used is told of with the reason", () => {
     expect((await hand.turn("say in")).text).toBe("in");
   });
 
+  it("fails at the sign-in that the profile names: with the agent's own reason", async () => {
+    const stage = new Stage();
+    const refusal = await stage.refused(stage.odd("fails-sign-in", { auth: "key" }));
+    expect(refusal.code).toBe("agent_auth_required");
+    expect(errorBody(refusal).error).toMatch(/"key" failed: Internal error: key expired on 1 May/);
+  });
+
+  it("speaks something else over the same kind of line", async () => {
+    const stage = new Stage();
+    const refusal = await stage.refused(stage.odd("speaks-mcp"));
+    expect(refusal.code).toBe("agent_not_speaking");
+    expect(errorBody(refusal).error).toContain("2024-11-05");
+  });
+
+  it("was not given what its profile refers to", async () => {
+    const stage = new Stage();
+    const env = { API_KEY: { from: "MY_KEY" } };
+    const early = await stage.refused(stage.command("sh", ["-c", "exit 1"], { env }));
+    expect(early.details.said).toContain("MY_KEY");
+    const limits = { ...DEFAULT_LIMITS, startMs: 300 };
+    const late = await stage.refused(stage.command("sleep", ["60"], { env, limits }));
+    expect(late).toMatchObject({ code: "agent_start_timeout" });
+    expect(late.details.said).toContain("MY_KEY");
+  });
+
+  it.each(["prints-secret", "refuses-with-secret"])(
+    "P11: without the secrets that it was given, whole or in part: %s",
+    async (how) => {
+      const stage = new Stage();
+      stage.env.MY_KEY = "sk-very-secret-value-0123456789";
+      const profile = stage.odd(how, { env: { API_KEY: { from: "MY_KEY" } } });
+      const told = JSON.stringify([errorBody(await stage.refused(profile)), stage.samples]);
+      expect(told).toContain("[redacted]");
+      expect(told).not.toContain("sk-v");
+    },
+  );
+
   it("P5: none of them leaves a process or a mark", async () => {
     const stage = new Stage();
     await stage.refused(
@@ -129,46 +166,9 @@ describe("an agent that misbehaves on its line", () => {
   });
 });
 
-describe("an agent that dies", () => {
-  it("in the middle of a turn: its session hears of it once, with its last words", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo());
-    const turnId = hand.begin("say half", "stderr out of memory", "crash 7");
-    expect(await hand.verdict(turnId)).toBeNull();
-    expect(hand.ears.text).toBe("half");
-    expect(hand.ears.exits).toEqual([{ exitCode: 7, signalCode: null, message: "out of memory" }]);
-  });
-
-  it("takes its children with it, even those that hold its output open", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo());
-    const script = ["fork-child holds-output", "fork-child detached holds-output"];
-    const { text } = await hand.turn(...script);
-    const pids = text.match(/\d+/g)?.map(Number) ?? [];
-    expect(pids).toHaveLength(2);
-    hand.begin("signal SIGKILL");
-    await hand.ears.until(() => hand.ears.exits.length === 1);
-    expect(pids.filter(isAlive)).toEqual([]);
-  });
-
-  it("P5: and whoever is killed for not stopping is gone with its mark", async () => {
-    const stage = new Stage();
-    const hand = await stage.connected(stage.echo(["--ignore-eof", "--ignore-term"]));
-    const turnId = hand.begin("say deaf", "ignore-cancel", "hang");
-    await hand.ears.until(() => hand.ears.text === "deaf");
-    hand.session.cancel();
-    await hand.session.kill();
-    expect(await hand.verdict(turnId)).toBeNull();
-    expect(hand.ears.exits).toMatchObject([{ signalCode: "SIGKILL" }]);
-    expect(stage.marks()).toEqual([]);
-  });
-
-  it("while it loads a session: the order is refused; another way may be chosen", async () => {
-    const stage = new Stage();
-    const past = pastOf("sess-1", "Hello.");
-    expect((await stage.refused(stage.echo(["--die-on-load"]), { past })).code).toBe("agent_gone");
-    const flags = ["--die-on-load"];
-    const seeded = await stage.connected(stage.echo(flags, { resume: "seed" }, "seeded"), { past });
-    expect(seeded.session.context).toBe("seeded");
+describe("how we introduce ourselves", () => {
+  it("is with the package's version", () => {
+    const file = new URL("../../../package.json", import.meta.url);
+    expect(CLIENT_INFO.version).toBe(JSON.parse(readFileSync(file, "utf8")).version);
   });
 });

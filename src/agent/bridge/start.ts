@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../core/json.ts";
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { AgentExit } from "../../core/session/event.ts";
+import { cutText } from "../../core/text.ts";
 import { ACP_VERSION, AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import { AgentConnection, type Peer } from "../connection.ts";
@@ -9,8 +10,12 @@ import { AGENT_MARK_VARIABLE, environmentOf } from "../process/environment.ts";
 import { AgentProcess, type AgentStart } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { readAbilities } from "./capability.ts";
+import { describeExit } from "./exit.ts";
 import { AgentHost } from "./host.ts";
 import { request } from "./request.ts";
+
+/** A test compares its version with the package's. */
+export const CLIENT_INFO = { name: "fermata", title: "Fermata", version: "0.1.0" };
 
 /** What we can do for an agent. There is no page that a person could be sent to, so no `url`. */
 const CLIENT_CAPABILITIES = {
@@ -30,7 +35,11 @@ export interface HostWatch {
  * Starts an agent's process and introduces itself. Whatever is wrong with the agent comes to
  * light here, so this is where a person is told what it is, in the agent's own last words.
  */
-export async function startHost(order: AgentStart, watch: HostWatch): Promise<Result<AgentHost>> {
+export async function startHost(
+  order: AgentStart,
+  watch: HostWatch,
+  signal: AbortSignal = NEVER,
+): Promise<Result<AgentHost>> {
   for (const secret of environmentOf(order.profile, order.env, "").secrets) {
     const watched = watch.secret(secret);
     if (!watched.ok) return watched;
@@ -38,21 +47,37 @@ export async function startHost(order: AgentStart, watch: HostWatch): Promise<Re
   const started = await AgentProcess.start(order);
   if (!started.ok) return started;
   const process = started.value;
+  // Nobody has told it anything yet, so there is nothing that it should be asked to end.
+  const kill = () => void process.kill();
+  signal.addEventListener("abort", kill, { once: true });
+  if (signal.aborted) kill();
+  const host = await meet(order, process, new FaultLog(watch.fault, process.redactor.readable));
+  signal.removeEventListener("abort", kill);
+  if (host.ok && !signal.aborted) return host;
+  await process.end();
+  return signal.aborted ? fail("agent_connect_aborted") : host;
+}
+
+const NEVER = new AbortController().signal;
+
+async function meet(
+  order: AgentStart,
+  process: AgentProcess,
+  faults: FaultLog,
+): Promise<Result<AgentHost>> {
   const { profile } = order;
-  const faults = new FaultLog(watch.fault);
   let host: AgentHost | null = null;
   const peer: Peer = {
-    notified: (method, params) => host?.peer.notified(method, params),
+    notified: (method, params, chars) => host?.peer.notified(method, params, chars),
     requested: async (method, params, signal) =>
       host?.peer.requested(method, params, signal) ?? { error: TOO_EARLY },
   };
   const streams = { input: process.stdin, output: process.stdout };
   const connection = new AgentConnection(streams, peer, faults);
+  // Whoever takes nothing any more can be told nothing, not even to stop.
+  void connection.deaf.then(() => process.end());
   const met = await introduce(connection, profile, process, faults);
-  if (!met.ok) {
-    await process.end();
-    return met;
-  }
+  if (!met.ok) return met;
   const abilities = readAbilities(met.value);
   const terminals = terminalsOf(order, process);
   host = new AgentHost({ profile, process, connection, abilities, terminals, faults });
@@ -77,27 +102,44 @@ async function introduce(
   const params = {
     protocolVersion: ACP_VERSION,
     clientCapabilities: CLIENT_CAPABILITIES,
-    clientInfo: { name: "fermata", title: "Fermata", version: "0.1.0" },
+    clientInfo: CLIENT_INFO,
   };
   const limitMs = profile.limits.startMs;
-  const met = await request(connection, AGENT_METHODS.initialize, params, limitMs);
+  const { redacted } = process.redactor;
+  const exit = async () => describeExit(await process.end());
+  const callee = { connection, redacted, exit };
+  const met = await request(callee, AGENT_METHODS.initialize, params, limitMs);
   const { name } = profile;
-  if (met.ok) {
-    const version = Number(met.value.protocolVersion);
-    if (version === ACP_VERSION) return met;
-    return fail("agent_protocol_version", { profile: name, version, supported: ACP_VERSION });
-  }
-  const isGone = met.refusal.code === "agent_gone";
-  if (!isGone && met.refusal.code !== "agent_call_timeout") return met;
-  const exit = isGone ? describeExit(await process.end()) : "it is still running";
+  if (met.ok) return checkedVersion(met.value, name, redacted);
+  const { code, details } = met.refusal;
+  if (code !== "agent_gone" && code !== "agent_call_timeout") return met;
   const printed = faults.firstMalformedLine;
-  const said = [printed, process.said].filter(Boolean).join("\n") || "nothing";
+  const words = [printed, process.said, missingOf(process)].filter(Boolean);
+  const said = words.join("\n") || "nothing";
   if (printed !== null) return fail("agent_not_speaking", { profile: name, said });
-  return isGone
-    ? fail("agent_exited_early", { profile: name, exit, said })
+  return code === "agent_gone"
+    ? fail("agent_exited_early", { profile: name, exit: details.exit ?? "", said })
     : fail("agent_start_timeout", { profile: name, limitMs, said });
 }
 
-function describeExit({ exitCode, signalCode }: AgentExit): string {
-  return signalCode === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signalCode}`;
+/** Programs that speak something else over the same kind of line have versions of other kinds. */
+function checkedVersion(
+  answer: JsonObject,
+  profile: string,
+  redacted: (text: string) => string,
+): Result<JsonObject> {
+  const { protocolVersion } = answer;
+  const version = typeof protocolVersion === "string" ? Number(protocolVersion) : protocolVersion;
+  if (version === ACP_VERSION) return ok(answer);
+  if (typeof version === "number" && Number.isFinite(version)) {
+    return fail("agent_protocol_version", { profile, version, supported: ACP_VERSION });
+  }
+  const shown = cutText(redacted(JSON.stringify(protocolVersion) ?? "none"), AGENT_NAME_CHARS_MAX);
+  return fail("agent_not_speaking", { profile, said: `its protocol version is ${shown}` });
+}
+
+/** What it may have needed and was not there to be given, which often is the reason. */
+function missingOf({ missing }: AgentProcess): string | null {
+  if (missing.length === 0) return null;
+  return `(The server has no ${missing.join(", ")}, which the profile refers to.)`;
 }

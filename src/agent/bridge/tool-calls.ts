@@ -1,6 +1,6 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type JsonObject, stringAt, withoutNulls } from "../../core/json.ts";
-import { AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
+import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX, AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
 
 /**
  * What an agent has said of its tool calls, so that an ask which names a call and says no more can
@@ -8,20 +8,22 @@ import { AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
  */
 export class KnownToolCalls {
   readonly #calls = new Map<string, JsonObject>();
+  /** No less than what they take: a field that is said again is counted again, until it matters. */
+  #chars = 0;
 
-  heard(update: AgentUpdate) {
+  heard(update: AgentUpdate, chars: number) {
     const { sessionUpdate, ...said } = update;
     if (sessionUpdate !== "tool_call" && sessionUpdate !== "tool_call_update") return;
     const id = stringAt(update, "toolCallId");
     if (id === null) return;
-    const known = { ...this.#calls.get(id), ...withoutNulls(said) };
+    const news = withoutNulls(said);
+    const known = { ...this.#calls.get(id), ...news };
     this.#calls.delete(id);
     if (known.status === "completed" || known.status === "failed") return;
     this.#calls.set(id, known);
-    const [oldest] = this.#calls.keys();
-    if (this.#calls.size > AGENT_TOOL_CALLS_KNOWN_MAX && oldest !== undefined) {
-      this.#calls.delete(oldest);
-    }
+    this.#chars += chars;
+    if (this.#calls.size > AGENT_TOOL_CALLS_KNOWN_MAX) this.#forgetOldest();
+    if (this.#chars > AGENT_TOOL_CALLS_KNOWN_CHARS_MAX) this.#shrink(id, news);
   }
 
   get(toolCallId: string | null): JsonObject {
@@ -30,5 +32,30 @@ export class KnownToolCalls {
 
   clear() {
     this.#calls.clear();
+    this.#chars = 0;
   }
+
+  /** To the half, so that it is seldom done. The newest call keeps at least its newest words. */
+  #shrink(newestId: string, news: JsonObject) {
+    const sizes = new Map([...this.#calls].map(([id, known]) => [id, sizeOf(known)]));
+    this.#chars = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    for (const [id, size] of sizes) {
+      if (this.#chars <= AGENT_TOOL_CALLS_KNOWN_CHARS_MAX / 2) return;
+      this.#chars -= size;
+      this.#calls.delete(id);
+      if (id === newestId) {
+        this.#calls.set(id, news);
+        this.#chars += sizeOf(news);
+      }
+    }
+  }
+
+  #forgetOldest() {
+    const [oldest] = this.#calls.keys();
+    if (oldest !== undefined) this.#calls.delete(oldest);
+  }
+}
+
+function sizeOf(known: JsonObject): number {
+  return JSON.stringify(known).length;
 }

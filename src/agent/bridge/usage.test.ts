@@ -4,7 +4,7 @@ import { UsageMeter } from "./usage.ts";
 
 describe("the usage of a turn", () => {
   it("P9: is put together from updates and the prompt's answer", () => {
-    const meter = new UsageMeter();
+    const meter = new UsageMeter("turn");
     meter.updated({ used: 5_000, size: 200_000, cost: { amount: 1, currency: "USD" } });
     const told = meter.answered({ totalTokens: 33, inputTokens: 20, outputTokens: 10 });
     expect(told).toBe(true);
@@ -17,7 +17,7 @@ describe("the usage of a turn", () => {
   });
 
   it("begins anew with each turn, while the context stays as full as it was", () => {
-    const meter = new UsageMeter();
+    const meter = new UsageMeter("turn");
     meter.updated({ used: 1, size: 2 });
     meter.answered({ inputTokens: 20 });
     meter.turnBegins();
@@ -25,12 +25,40 @@ describe("the usage of a turn", () => {
   });
 
   it.each([-1, 1.5, Number.NaN, "12", null, 2 ** 60])("does not count %s as tokens", (odd) => {
-    const meter = new UsageMeter();
+    const meter = new UsageMeter("turn");
     meter.answered({ inputTokens: odd, outputTokens: 3 });
     expect(meter.reading(null).tokens).toEqual({ ...NO_TOKENS, output: 3 });
   });
 
   it("knows that an answer without usage says nothing", () => {
-    expect(new UsageMeter().answered(undefined)).toBe(false);
+    expect(new UsageMeter("turn").answered(undefined)).toBe(false);
+  });
+
+  it("P9: is the sum of its prompts, with or without an answer that tells it", () => {
+    const meter = new UsageMeter("turn");
+    meter.updated({ used: 1, size: 2, usage: { inputTokens: 15 } });
+    meter.answered({ inputTokens: 20 });
+    expect(meter.reading(null).tokens.input).toBe(20);
+    meter.updated({ used: 1, size: 2, usage: { inputTokens: 5 } });
+    expect(meter.reading(null).tokens.input).toBe(25);
+    meter.answered(undefined);
+    meter.answered({ inputTokens: 7 });
+    expect(meter.reading(null).tokens.input).toBe(32);
+  });
+
+  it("P9: is what the totals of a session have grown by, where an agent tells those", () => {
+    const meter = new UsageMeter("session");
+    meter.turnBegins();
+    meter.updated({ used: 1, size: 2, usage: { inputTokens: 10, outputTokens: 1 } });
+    meter.answered({ inputTokens: 30, outputTokens: 2 });
+    expect(meter.reading(null).tokens).toMatchObject({ input: 30, output: 2 });
+    meter.turnBegins();
+    meter.answered({ inputTokens: 3_000_000_000, outputTokens: 2 });
+    meter.turnBegins();
+    meter.answered({ inputTokens: 3_000_000_050, outputTokens: 9 });
+    expect(meter.reading(null).tokens).toMatchObject({ input: 50, output: 7 });
+    meter.turnBegins();
+    meter.answered({ inputTokens: 8, outputTokens: 1 }); // It has begun to count anew.
+    expect(meter.reading(null).tokens).toMatchObject({ input: 8, output: 1 });
   });
 });

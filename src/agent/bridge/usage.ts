@@ -2,34 +2,86 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { TURN_TOKENS_MAX } from "../../core/limits.ts";
 import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import type { ContextUsage } from "../../core/turn.ts";
+import type { UsageScope } from "../profile/profile.ts";
 
-/** What an agent tells of its tokens, put together from two places where it may tell it. */
+/**
+ * What an agent tells of its tokens, put together from two places where it may tell it. ACP's draft
+ * calls it the usage "for this turn" and its fields totals "across all turns"; adapters begin anew
+ * with each prompt, and what an agent means its profile says. Of totals only what they have grown
+ * by is counted, so that no token is paid for twice (P9).
+ */
 export class UsageMeter {
+  readonly #scope: UsageScope;
   #used: number | null = null;
   #size: number | null = null;
-  #tokens: TokenUsage = NO_TOKENS;
+  /** Of prompts of this turn that have been answered. */
+  #counted: TokenUsage = NO_TOKENS;
+  /** Of the prompt at work, as its updates have it so far. */
+  #running: TokenUsage = NO_TOKENS;
+  /** The session's totals when they were last told. */
+  #totals: TokenUsage = NO_TOKENS;
 
-  turnBegins() {
-    this.#tokens = NO_TOKENS;
+  constructor(scope: UsageScope) {
+    this.#scope = scope;
   }
 
-  /** A `usage_update`: how full the context is. Some agents add the turn's tokens to it. */
+  turnBegins() {
+    this.#counted = NO_TOKENS;
+    this.#running = NO_TOKENS;
+  }
+
+  /** A `usage_update`: how full the context is. Some agents add the tokens so far to it. */
   updated(update: JsonObject) {
     this.#used = countAt(update, "used");
     this.#size = countAt(update, "size");
-    if (isObject(update.usage)) this.#tokens = tokensOf(update.usage);
+    if (!isObject(update.usage)) return;
+    if (this.#scope === "session") this.#grown(tokensOf(update.usage));
+    else this.#running = tokensOf(update.usage);
   }
 
-  /** The `usage` of a prompt's answer: what all of the turn's model calls took together. */
+  /** The `usage` of a prompt's answer: what all of its model calls took together. */
   answered(usage: unknown): boolean {
-    if (!isObject(usage)) return false;
-    this.#tokens = tokensOf(usage);
+    if (!isObject(usage)) {
+      this.#counted = sum(this.#counted, this.#running);
+      this.#running = NO_TOKENS;
+      return false;
+    }
+    if (this.#scope === "session") this.#grown(tokensOf(usage));
+    else this.#counted = sum(this.#counted, tokensOf(usage));
+    this.#running = NO_TOKENS;
     return true;
   }
 
   reading(model: string | null): ContextUsage {
-    return { model, used: this.#used, size: this.#size, tokens: this.#tokens };
+    const tokens = sum(this.#counted, this.#running);
+    return { model, used: this.#used, size: this.#size, tokens };
   }
+
+  /** Totals that have become less were begun anew. */
+  #grown(totals: TokenUsage) {
+    const before = KEYS.every((key) => totals[key] >= this.#totals[key]) ? this.#totals : NO_TOKENS;
+    this.#totals = totals;
+    this.#counted = sum(
+      this.#counted,
+      each((key) => totals[key] - before[key]),
+    );
+  }
+}
+
+const KEYS = ["input", "output", "cachedRead", "cachedWrite", "thought"] as const;
+
+function each(countOf: (key: keyof TokenUsage) => number): TokenUsage {
+  return {
+    input: countOf("input"),
+    output: countOf("output"),
+    cachedRead: countOf("cachedRead"),
+    cachedWrite: countOf("cachedWrite"),
+    thought: countOf("thought"),
+  };
+}
+
+function sum(one: TokenUsage, other: TokenUsage): TokenUsage {
+  return each((key) => Math.min(one[key] + other[key], TURN_TOKENS_MAX));
 }
 
 function tokensOf(usage: JsonObject): TokenUsage {
@@ -46,5 +98,5 @@ function tokensOf(usage: JsonObject): TokenUsage {
 function countAt(object: JsonObject, key: string): number | null {
   const value = object[key];
   const isCount = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-  return isCount ? Math.min(value, TURN_TOKENS_MAX) : null;
+  return isCount ? value : null;
 }

@@ -1,6 +1,7 @@
 import {
   AGENT_BACKOFF_MS_MAX,
   AGENT_BACKOFF_MS_MIN,
+  AGENT_BREAKERS_MAX,
   AGENT_FAILURES_MAX,
 } from "../../core/limits.ts";
 
@@ -11,12 +12,16 @@ import {
  */
 export class Breaker {
   #failures = 0;
+  #lastMs = Number.NEGATIVE_INFINITY;
   #notBeforeMs = 0;
   #reason = "";
 
-  failed(reason: string, nowMs: number) {
-    this.#failures += 1;
+  /** Several that were begun together and failed alike are one failure, not several in a row. */
+  failed(reason: string, begunMs: number, nowMs: number) {
     this.#reason = reason;
+    if (begunMs < this.#lastMs) return;
+    this.#lastMs = nowMs;
+    this.#failures += 1;
     const doubled = AGENT_BACKOFF_MS_MIN * 2 ** Math.min(this.#failures - 1, DOUBLINGS_MAX);
     this.#notBeforeMs = nowMs + Math.min(doubled, AGENT_BACKOFF_MS_MAX);
   }
@@ -42,3 +47,22 @@ export type Advice =
 
 /** Far enough to reach any limit, and no further than numbers go. */
 const DOUBLINGS_MAX = 20;
+
+/** One for each place; what has not been used for longest is forgiven first. */
+export class Breakers {
+  readonly #breakers = new Map<string, Breaker>();
+
+  of(place: string): Breaker {
+    const breaker = this.#breakers.get(place) ?? new Breaker();
+    this.#breakers.delete(place);
+    this.#breakers.set(place, breaker);
+    const [oldest] = this.#breakers.keys();
+    if (this.#breakers.size > AGENT_BREAKERS_MAX && oldest !== undefined) this.forgive(oldest);
+    return breaker;
+  }
+
+  /** An agent that has been running for a while has made good for what was before. */
+  forgive(place: string) {
+    this.#breakers.delete(place);
+  }
+}

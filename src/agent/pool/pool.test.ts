@@ -131,14 +131,85 @@ describe("the pool", () => {
     expect((await first.turn("say still here")).text).toBe("still here");
   });
 
-  it("P5: leaves nothing behind when it is shut down, and takes no more orders", async () => {
+  it("P10: ends an agent that has grown too large with its last session", async () => {
     const stage = new Stage();
-    const profile = stage.echo([], oneEach);
-    await Promise.all([stage.connected(profile), stage.connected(profile)]);
-    const late = stage.pool.preheat(tenant("globex"), profile, stage.folder);
-    await stage.pool.shutdown();
-    await late;
-    expect(stage.marks()).toEqual([]);
-    expect((await stage.refused(profile)).code).toBe("agent_capacity");
+    const profile = stage.echo([], { limits: { ...DEFAULT_LIMITS, memoryBytes: 1 } });
+    const hand = await stage.connected(profile);
+    await hand.session.close();
+    await vi.waitFor(() => expect(stage.marks()).toEqual([]), 5_000);
+  });
+
+  it("counts a session that is on its way once", async () => {
+    const stage = new Stage();
+    const profile = stage.echo([], { limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 2 } });
+    await stage.pool.preheat(tenant("acme"), profile, stage.folder);
+    const first = stage.connected(profile);
+    await new Promise(setImmediate);
+    await Promise.all([first, stage.connected(profile)]);
+    expect(stage.pool.processCount).toBe(1);
+  });
+
+  it("starts as many at once as are wanted", async () => {
+    const stage = new Stage();
+    const limits = { ...DEFAULT_LIMITS, sessionsPerProcess: 2 };
+    const profile = stage.echo(["--slow-start", "300"], { limits });
+    const hands = [1, 2, 3, 4, 5].map(() => stage.connected(profile));
+    await vi.waitFor(() => expect(stage.marks()).toHaveLength(3));
+    expect(stage.pool.processCount).toBe(0);
+    await Promise.all(hands);
+    expect(stage.starts).toBe(3);
+  });
+
+  it("gives nobody a process of a profile that was changed", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    await stage.connected(profile);
+    stage.echo(["--no-modes"]);
+    const hand = await stage.connected(profile);
+    expect(hand.session.offer.modes).toBeNull();
+    expect(stage.starts).toBe(2);
+  });
+});
+
+describe("the pool's memory of failures", () => {
+  it("P10: does not count an agent that was killed on purpose", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    for (let n = 0; n < AGENT_FAILURES_MAX + 1; n += 1) {
+      await (await stage.connected(profile)).session.kill();
+    }
+  });
+
+  it("ends with an agent that was running for a while, even when that is gone", async () => {
+    const stage = new Stage();
+    const bad = () => stage.echo(["--exit-at-start", "1"]);
+    const profile = bad();
+    for (let n = 0; n < AGENT_FAILURES_MAX - 1; n += 1) {
+      await stage.refused(profile);
+      stage.nowMs += 100_000;
+    }
+    stage.echo();
+    const hand = await stage.connected(profile);
+    stage.nowMs += AGENT_STEADY_MS_MIN;
+    hand.begin("crash");
+    await hand.ears.until(() => hand.ears.exits.length === 1);
+    bad();
+    expect((await stage.refused(profile)).code).toBe("agent_exited_early");
+    expect((await stage.refused(profile)).code).toBe("agent_exited_early");
+  });
+
+  it("tells how an agent ended and what it said last", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    for (let n = 0; n < AGENT_FAILURES_MAX; n += 1) {
+      stage.nowMs += 100_000;
+      const hand = await stage.connected(profile);
+      hand.begin("stderr no licence", "crash 7");
+      await hand.ears.until(() => hand.ears.exits.length === 1);
+    }
+    expect(await stage.refused(profile)).toMatchObject({
+      code: "agent_breaker_open",
+      details: { reason: "exit code 7; it said: no licence" },
+    });
   });
 });

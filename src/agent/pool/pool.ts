@@ -1,43 +1,35 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
-  AGENT_BREAKERS_MAX,
   AGENT_MEMORY_LOOK_MS,
   AGENT_PROCESSES_MAX,
   AGENT_STEADY_MS_MIN,
 } from "../../core/limits.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { AgentListener, AgentOrder, AgentSession, Agents } from "../agent.ts";
+import { describeGone } from "../bridge/exit.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import { Breaker } from "./breaker.ts";
+import { type Advice, Breakers } from "./breaker.ts";
+import { Member, type Place, type Starting } from "./member.ts";
+import { Wish } from "./wish.ts";
 
 /** What a pool needs of the world; a test may give it another one. */
 export interface PoolWorld {
   readonly profiles: ReadonlyMap<string, AgentProfile>;
-  /** Starts a process for this profile in this directory. */
-  start(profile: AgentProfile, workspace: string): Promise<Result<AgentHost>>;
+  /** Starts a process for this profile in this directory, unless the signal says stop. */
+  start(profile: AgentProfile, workspace: string, signal: AbortSignal): Promise<Result<AgentHost>>;
   /** All agents together may take this much; null where nobody counts. */
   readonly memoryBytesMax: number | null;
   nowMs(): number;
 }
 
-/** Who may share a process. Tenants never do. */
-interface Place {
-  readonly tenantId: TenantId;
-  readonly profile: AgentProfile;
-  readonly workspace: string;
-}
-
-interface Member {
-  readonly place: string;
-  readonly host: AgentHost;
-  readonly startedMs: number;
-  /** Sessions on their way to it, so that two do not take the same last room. */
-  arriving: number;
-  /** What it and its children had in memory when it was last looked at. */
-  bytes: number;
-  idle: NodeJS.Timeout | null;
+/** Room for one session in a process. */
+interface Seat {
+  readonly member: Member;
+  /** It was started for this session, and no other wanted it. */
+  readonly isOwn: boolean;
 }
 
 /**
@@ -48,8 +40,8 @@ interface Member {
 export class AgentPool implements Agents {
   readonly #world: PoolWorld;
   readonly #members = new Set<Member>();
-  readonly #breakers = new Map<string, Breaker>();
-  readonly #starting = new Map<string, Promise<Result<Member>>>();
+  readonly #breakers = new Breakers();
+  readonly #starting = new Set<Starting>();
   readonly #ending = new Set<Promise<void>>();
   readonly #looking: NodeJS.Timeout;
   #isOver = false;
@@ -60,33 +52,41 @@ export class AgentPool implements Agents {
     this.#looking.unref();
   }
 
-  async connect(order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
+  async connect(
+    order: AgentOrder,
+    listener: AgentListener,
+    signal: AbortSignal,
+  ): Promise<Result<AgentSession>> {
     const place = this.#placeOf(order.tenantId, order.profile, order.workspace);
     if (!place.ok) return place;
+    if (signal.aborted) return fail("agent_connect_aborted");
     listener.status({ status: "created" });
-    const found = await this.#roomFor(place.value);
-    if (!found.ok) return found;
-    const member = found.value;
-    const connected = await member.host.connect(order, listener);
-    member.arriving -= 1;
-    void weigh(member);
-    this.#restIfUnused(member);
-    return connected;
+    const wish = new Wish(order);
+    for (;;) {
+      const seat = await this.#seat(place.value, signal);
+      if (!seat.ok) return seat;
+      const connected = await this.#sitDown(seat.value, wish, listener, signal);
+      if (connected.ok || !wish.mayTryAgain(connected.refusal, seat.value.isOwn)) return connected;
+    }
   }
 
   async preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void> {
     const place = this.#placeOf(tenantId, profile, workspace);
-    if (!place.ok) return;
-    const name = nameOf(place.value);
-    if (this.#memberWithRoom(name) !== undefined || this.#starting.has(name)) return;
-    const started = await this.#start(place.value);
+    if (!place.ok || this.#memberFor(place.value) !== undefined) return;
+    if (this.#startingFor(place.value) !== undefined) return;
+    const starting = this.#start(place.value);
+    starting.isKept = true;
+    const started = await starting.done;
     if (started.ok) this.#restIfUnused(started.value);
   }
 
   async shutdown(): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#looking);
-    await Promise.all(this.#starting.values());
+    for (const { abort } of this.#starting) abort.abort();
+    while (this.#starting.size > 0) {
+      await Promise.all([...this.#starting].map(({ done }) => done));
+    }
     await Promise.all([...this.#members].map((member) => this.#end(member)));
     await Promise.all(this.#ending);
   }
@@ -95,92 +95,146 @@ export class AgentPool implements Agents {
     return this.#members.size;
   }
 
-  #placeOf(tenantId: TenantId, name: string, workspace: string): Result<Place> {
-    if (this.#isOver) return fail("agent_capacity", { reason: "the server is shutting down" });
-    const profile = this.#world.profiles.get(name);
+  #placeOf(tenantId: TenantId, profileName: string, workspace: string): Result<Place> {
+    if (this.#isOver) return shuttingDown();
+    const profile = this.#world.profiles.get(profileName);
     const known = [...this.#world.profiles.keys()].join(", ");
-    if (profile === undefined) return fail("agent_unknown", { profile: name, known });
-    return ok({ tenantId, profile, workspace });
+    if (profile === undefined) return fail("agent_unknown", { profile: profileName, known });
+    const name = JSON.stringify([tenantId, profile.name, workspace]);
+    return ok({ name, tenantId, profile, workspace });
   }
 
-  /** A process with room, counted as one fuller: one that is there, is coming, or is fresh. */
-  async #roomFor(place: Place): Promise<Result<Member>> {
-    const name = nameOf(place);
-    let member = this.#memberWithRoom(name);
-    while (member === undefined) {
-      const started = await (this.#starting.get(name) ?? this.#start(place));
-      if (!started.ok) return started;
-      member = this.#memberWithRoom(name);
+  /** In a process that is there, or on its way, or in a fresh one. */
+  async #seat(place: Place, signal: AbortSignal): Promise<Result<Seat>> {
+    if (this.#isOver) return shuttingDown();
+    const member = this.#memberFor(place);
+    if (member !== undefined) {
+      member.arriving += 1;
+      member.stir();
+      return ok({ member, isOwn: false });
     }
-    member.arriving += 1;
-    if (member.idle !== null) clearTimeout(member.idle);
-    member.idle = null;
-    return ok(member);
+    const starting = this.#startingFor(place) ?? this.#start(place);
+    starting.seats += 1;
+    const isOwn = () => starting.seats === 1 && !starting.isKept;
+    const aborted = abortOf(signal);
+    const started = await Promise.race([starting.done, aborted.promise]);
+    aborted.forget();
+    if (started !== null) {
+      return started.ok ? ok({ member: started.value, isOwn: isOwn() }) : started;
+    }
+    this.#standUp(starting);
+    return fail("agent_connect_aborted");
   }
 
-  /** One that has grown large keeps its sessions, and gets no further ones. */
-  #memberWithRoom(name: string): Member | undefined {
-    return [...this.#members].find(({ place, host, arriving, bytes }) => {
-      const { sessionsPerProcess, memoryBytes } = host.profile.limits;
-      const isFree = host.sessionCount + arriving < sessionsPerProcess;
-      return place === name && isFree && (bytes < memoryBytes || host.sessionCount === 0);
+  /** Somebody does not wait any more; what was started for nobody else is not wanted either. */
+  #standUp(starting: Starting) {
+    starting.seats -= 1;
+    const { member, seats, isKept } = starting;
+    if (member === null) {
+      if (seats === 0 && !isKept) starting.abort.abort();
+      return;
+    }
+    member.arriving -= 1;
+    if (member.isUnused && !isKept) void this.#end(member);
+    else this.#restIfUnused(member);
+  }
+
+  async #sitDown(
+    { member, isOwn }: Seat,
+    wish: Wish,
+    listener: AgentListener,
+    signal: AbortSignal,
+  ): Promise<Result<AgentSession>> {
+    // From the call on the host counts it.
+    member.arriving -= 1;
+    const connected = await member.host.connect(wish.order, listener, signal, wish.skipped);
+    if (signal.aborted && isOwn && member.isUnused) void this.#end(member);
+    else void member.weigh().then(() => this.#restIfUnused(member));
+    this.#restIfUnused(member);
+    return connected;
+  }
+
+  #memberFor(place: Place): Member | undefined {
+    return [...this.#members].find((member) => member.hasRoomFor(place));
+  }
+
+  #startingFor(place: Place): Starting | undefined {
+    const { sessionsPerProcess } = place.profile.limits;
+    return [...this.#starting].find(({ place: its, seats, abort }) => {
+      const isHere = its.name === place.name && its.profile === place.profile;
+      return isHere && seats < sessionsPerProcess && !abort.signal.aborted;
     });
   }
 
-  /** Whoever comes while it starts waits for the same start, and shares its failure too. */
-  #start(place: Place): Promise<Result<Member>> {
-    const name = nameOf(place);
-    const starting = Promise.resolve()
-      .then(() => this.#startPatiently(name, place))
-      .finally(() => this.#starting.delete(name));
-    this.#starting.set(name, starting);
+  #start(place: Place): Starting {
+    const { promise: done, resolve } = Promise.withResolvers<Result<Member>>();
+    const abort = new AbortController();
+    const starting: Starting = { place, abort, done, member: null, seats: 0, isKept: false };
+    this.#starting.add(starting);
+    const failed = (thrown: unknown) => fail("agent_capacity", { reason: String(thrown) });
+    void this.#startPatiently(starting)
+      .catch(failed)
+      .then((started) => {
+        this.#starting.delete(starting);
+        resolve(started.ok ? ok(this.#admit(starting, started.value)) : started);
+      });
     return starting;
   }
 
-  async #startPatiently(name: string, { profile, workspace }: Place): Promise<Result<Member>> {
-    const breaker = this.#breakerOf(name);
-    const advice = breaker.advice(this.#world.nowMs());
+  async #startPatiently({ place, abort }: Starting): Promise<Result<AgentHost>> {
+    const { profile, workspace } = place;
+    const { signal } = abort;
+    const stopped = () => (this.#isOver ? shuttingDown() : fail("agent_connect_aborted"));
+    const advice = this.#advice(place.name);
     if (advice.kind === "refuse") {
       const { failures, retryMs, reason } = advice;
       return fail("agent_breaker_open", { profile: profile.name, failures, retryMs, reason });
     }
-    if (advice.kind === "wait") await new Promise((done) => setTimeout(done, advice.waitMs));
+    if (advice.kind === "wait") await pause(advice.waitMs, null, { signal }).catch(() => {});
+    if (signal.aborted) return stopped();
     const room = await this.#makeRoom();
     if (!room.ok) return room;
-    const started = await this.#world.start(profile, workspace);
-    if (started.ok) return ok(this.#admit(name, started.value, breaker));
-    breaker.failed(sentenceOf(started.refusal), this.#world.nowMs());
+    if (signal.aborted) return stopped();
+    const begunMs = this.#world.nowMs();
+    const started = await this.#world.start(profile, workspace, signal);
+    if (signal.aborted) {
+      if (started.ok) await started.value.end();
+      return stopped();
+    }
+    if (!started.ok) {
+      const reason = sentenceOf(started.refusal);
+      this.#breakers.of(place.name).failed(reason, begunMs, this.#world.nowMs());
+    }
     return started;
   }
 
-  /** An agent that has been running for a while has made good for what was before. */
-  #breakerOf(name: string): Breaker {
-    const nowMs = this.#world.nowMs();
-    const isSteady = [...this.#members].some(
-      ({ place, startedMs }) => place === name && nowMs - startedMs >= AGENT_STEADY_MS_MIN,
-    );
-    const known = isSteady ? undefined : this.#breakers.get(name);
-    const breaker = known ?? new Breaker();
-    this.#breakers.delete(name);
-    this.#breakers.set(name, breaker);
-    const [oldest] = this.#breakers.keys();
-    if (this.#breakers.size > AGENT_BREAKERS_MAX && oldest !== undefined) {
-      this.#breakers.delete(oldest);
-    }
-    return breaker;
+  #advice(place: string): Advice {
+    const here = [...this.#members].filter((member) => member.place.name === place);
+    if (here.some((member) => this.#isSteady(member))) this.#breakers.forgive(place);
+    return this.#breakers.of(place).advice(this.#world.nowMs());
   }
 
-  #admit(place: string, host: AgentHost, breaker: Breaker): Member {
-    const startedMs = this.#world.nowMs();
-    const member: Member = { place, host, startedMs, arriving: 0, bytes: 0, idle: null };
+  #isSteady({ startedMs }: Member): boolean {
+    return this.#world.nowMs() - startedMs >= AGENT_STEADY_MS_MIN;
+  }
+
+  /** Whoever waited for it has a seat in it. */
+  #admit(starting: Starting, host: AgentHost): Member {
+    const { place } = starting;
+    const member = new Member(place, host, this.#world.nowMs(), starting.seats);
+    starting.member = member;
     this.#members.add(member);
-    host.onRelease = () => this.#restIfUnused(member);
-    void host.gone.then(({ message }) => {
-      if (member.idle !== null) clearTimeout(member.idle);
-      // Whoever ended it took it out before.
-      if (!this.#members.delete(member)) return;
-      const nowMs = this.#world.nowMs();
-      if (nowMs - startedMs < AGENT_STEADY_MS_MIN) breaker.failed(message, nowMs);
+    host.attend({
+      changed: () => this.#restIfUnused(member),
+      gone: (gone, isFailure) => {
+        member.stir();
+        if (this.#isSteady(member)) this.#breakers.forgive(place.name);
+        // Whoever ended it took it out before.
+        if (!this.#members.delete(member) || this.#isSteady(member) || !isFailure) return;
+        const { startedMs } = member;
+        const nowMs = this.#world.nowMs();
+        this.#breakers.of(place.name).failed(describeGone(gone), startedMs, nowMs);
+      },
     });
     return member;
   }
@@ -188,17 +242,17 @@ export class AgentPool implements Agents {
   /** By count and by memory; an agent that nobody uses makes room for one that somebody wants. */
   async #makeRoom(): Promise<Result<void>> {
     for (let full = await this.#fullBecause(); full; full = await this.#fullBecause()) {
-      const unused = [...this.#members].find(isUnused);
-      if (unused === undefined) return fail("agent_capacity", { reason: full });
-      await this.#end(unused);
+      const unused = [...this.#members].find((member) => member.isUnused);
+      if (unused !== undefined) await this.#end(unused);
+      else if (this.#ending.size > 0) await Promise.race(this.#ending);
+      else return fail("agent_capacity", { reason: full });
     }
-    return ok(undefined);
+    return DONE;
   }
 
   async #fullBecause(): Promise<string | null> {
-    if (this.#members.size + this.#starting.size > AGENT_PROCESSES_MAX) {
-      return `${AGENT_PROCESSES_MAX} are running already`;
-    }
+    const count = this.#members.size + this.#starting.size + this.#ending.size;
+    if (count > AGENT_PROCESSES_MAX) return `${AGENT_PROCESSES_MAX} are running already`;
     const { memoryBytesMax } = this.#world;
     if (memoryBytesMax === null || this.#members.size === 0) return null;
     await this.#weighAll();
@@ -209,35 +263,39 @@ export class AgentPool implements Agents {
   }
 
   async #weighAll(): Promise<void> {
-    await Promise.all([...this.#members].map((member) => weigh(member)));
+    const members = [...this.#members];
+    await Promise.all(members.map((member) => member.weigh()));
+    for (const member of members) this.#restIfUnused(member);
   }
 
+  /** One that nobody may be given any more ends with its last session, the others in a while. */
   #restIfUnused(member: Member) {
-    if (!isUnused(member) || member.idle !== null || !this.#members.has(member)) return;
-    const { idleMs } = member.host.profile.limits;
-    member.idle = setTimeout(() => this.#end(member), idleMs);
-    member.idle.unref();
+    if (!member.isUnused || !this.#members.has(member)) return;
+    if (member.isUsable) member.rest(() => void this.#end(member));
+    else void this.#end(member);
   }
 
   /** From here on nobody is given it any more. */
   #end(member: Member): Promise<void> {
     this.#members.delete(member);
+    member.stir();
     const ending = member.host.end();
     this.#ending.add(ending);
     return ending.finally(() => this.#ending.delete(ending));
   }
 }
 
-async function weigh(member: Member): Promise<void> {
-  member.bytes = (await member.host.process.memoryBytes()) ?? 0;
+/** Resolves with null when the signal fires, until it is forgotten. */
+function abortOf(signal: AbortSignal) {
+  const { promise, resolve } = Promise.withResolvers<null>();
+  const abort = () => resolve(null);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return { promise, forget: () => signal.removeEventListener("abort", abort) };
 }
 
-function isUnused({ host, arriving }: Member): boolean {
-  return host.sessionCount + arriving === 0;
-}
-
-function nameOf({ tenantId, profile, workspace }: Place): string {
-  return JSON.stringify([tenantId, profile.name, workspace]);
+function shuttingDown(): Result<never> {
+  return fail("agent_capacity", { reason: "the server is shutting down" });
 }
 
 function sentenceOf(refusal: Refusal): string {

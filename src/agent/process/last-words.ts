@@ -1,6 +1,6 @@
-import { stripVTControlCharacters } from "node:util";
 import { AGENT_SAID_CHARS_MAX, AGENT_STDERR_BYTES_MAX } from "../../core/limits.ts";
 import { lastOfText } from "../../core/text.ts";
+import { Redactor } from "./redactor.ts";
 
 /**
  * The end of what an agent wrote to its error output, in a ring: however much it writes, and in
@@ -8,12 +8,13 @@ import { lastOfText } from "../../core/text.ts";
  */
 export class LastWords {
   readonly #ring = Buffer.alloc(AGENT_STDERR_BYTES_MAX);
-  readonly #secrets: readonly string[];
+  readonly #redactor: Redactor;
+  readonly #longestSecretBytes: number;
   #written = 0;
 
   constructor(secrets: readonly string[]) {
-    // A secret that is part of another would break the longer one before it is found.
-    this.#secrets = secrets.toSorted((a, b) => b.length - a.length);
+    this.#redactor = new Redactor(secrets);
+    this.#longestSecretBytes = Math.max(0, ...secrets.map((secret) => Buffer.byteLength(secret)));
   }
 
   hear(bytes: Buffer) {
@@ -27,10 +28,7 @@ export class LastWords {
 
   /** Fit for people: the last of it, without secrets and without what would move a cursor. */
   said(): string {
-    const whole = this.#redacted(this.#text());
-    const clean = stripVTControlCharacters(whole).replace(/\r\n?/g, "\n").replace(UNPRINTABLE, "");
-    // Once more: a secret may have had colours, or another control character, in its midst.
-    return lastOfText(this.#redacted(clean).trim(), AGENT_SAID_CHARS_MAX);
+    return lastOfText(this.#redactor.readable(this.#text()), AGENT_SAID_CHARS_MAX);
   }
 
   #text(): string {
@@ -40,17 +38,8 @@ export class LastWords {
     const at = this.#written % this.#ring.length;
     const bytes = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
     // The ring may have cut a secret in two, and half a secret is not recognised.
-    const longest = Math.max(0, ...this.#secrets.map((secret) => Buffer.byteLength(secret)));
+    const longest = this.#longestSecretBytes;
     const begin = bytes.subarray(longest).findIndex((byte) => (byte & 0xc0) !== 0x80);
     return begin === -1 ? "" : bytes.toString("utf8", longest + begin);
   }
-
-  #redacted(text: string): string {
-    return this.#secrets.reduce((rest, secret) => rest.replaceAll(secret, REDACTED), text);
-  }
 }
-
-const REDACTED = "[redacted]";
-
-/** Control characters but for line ends and tabs, and what reverses the direction of a line. */
-const UNPRINTABLE = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu;

@@ -2,6 +2,7 @@ import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AGENT_MARK_BYTES_MAX } from "../../core/limits.ts";
 import { isGone, isOfEarlierBoot, startOf } from "../../platform/process-identity.ts";
+import { causeOf } from "../system-error.ts";
 import { endMarked } from "./marked.ts";
 import { type AgentMark, markedBy, markFile, readMark } from "./marks.ts";
 
@@ -45,7 +46,7 @@ async function namesIn(folder: string, notes: string[]): Promise<readonly string
   try {
     return await readdir(folder);
   } catch (thrown) {
-    if (codeOf(thrown) !== "ENOENT") notes.push(`${folder} cannot be read: ${codeOf(thrown)}.`);
+    if (causeOf(thrown) !== "ENOENT") notes.push(`${folder} cannot be read: ${causeOf(thrown)}.`);
     return [];
   }
 }
@@ -71,11 +72,7 @@ async function markAt(folder: string, name: string, notes: string[]): Promise<Ag
     await rename(path, `${path}.damaged`);
     notes.push(`${name} is not a mark of an agent; it was renamed to ${name}.damaged.`);
   } catch (thrown) {
-    if (codeOf(thrown) !== "ENOENT") notes.push(`${name} cannot be read: ${codeOf(thrown)}.`);
+    if (causeOf(thrown) !== "ENOENT") notes.push(`${name} cannot be read: ${causeOf(thrown)}.`);
   }
   return null;
-}
-
-function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && "code" in thrown ? String(thrown.code) : String(thrown);
 }

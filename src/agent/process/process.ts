@@ -10,12 +10,14 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { AgentProfile } from "../profile/profile.ts";
+import { causeOf } from "../system-error.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
 import { LastWords } from "./last-words.ts";
 import { endMarked, familyOf, type KnownProcess, type Marked } from "./marked.ts";
 import { type AgentMark, type AgentMarks, markedBy } from "./marks.ts";
 import { residentBytes } from "./memory.ts";
-import { checkDirectory, codeOf, commandOf, type Spawned, spawnAgent } from "./spawn.ts";
+import { Redactor } from "./redactor.ts";
+import { checkDirectory, commandOf, type Spawned, spawnAgent } from "./spawn.ts";
 import { within } from "./within.ts";
 
 export interface AgentStart {
@@ -39,6 +41,8 @@ export class AgentProcess {
   /** Variables that the profile refers to and the server does not have. */
   readonly missing: readonly string[];
   readonly stdin: Writable;
+  /** Makes its words fit to be shown and kept: without the secrets of its environment. */
+  readonly redactor: Redactor;
   /** As it comes; nobody here reads it. After an exit what is left in it can still be read. */
   readonly stdout: Readable;
   /** When it has ended, nothing of it is left, and `said` is complete. Never rejects. */
@@ -81,6 +85,7 @@ export class AgentProcess {
     this.stdin = child.stdin;
     this.stdout = child.stdout;
     this.#child = child;
+    this.redactor = new Redactor(environment.secrets);
     this.#words = new LastWords(environment.secrets);
     this.#marks = marks;
     child.stderr.on("data", (bytes: Buffer) => this.#words.hear(bytes));
@@ -180,7 +185,7 @@ async function recorded(
   try {
     return ok(await marks.record(marker, profile));
   } catch (thrown) {
-    const reason = `its mark cannot be written (${codeOf(thrown)})`;
+    const reason = `its mark cannot be written (${causeOf(thrown)})`;
     return fail("agent_capacity", { reason });
   }
 }

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { stat } from "node:fs/promises";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentProfile } from "../profile/profile.ts";
+import { causeOf } from "../system-error.ts";
 import { findCommand } from "./command.ts";
 
 /** The file that a profile's command means in this environment. */
@@ -22,8 +23,8 @@ export async function checkDirectory(path: string): Promise<Result<string>> {
     if ((await stat(path)).isDirectory()) return ok(path);
     return fail("file_unavailable", { path, reason: "it is not a directory" });
   } catch (thrown) {
-    const isMissing = codeOf(thrown) === "ENOENT";
-    const reason = isMissing ? "there is no such directory" : codeOf(thrown);
+    const isMissing = causeOf(thrown) === "ENOENT";
+    const reason = isMissing ? "there is no such directory" : causeOf(thrown);
     return fail("file_unavailable", { path, reason });
   }
 }
@@ -56,7 +57,7 @@ export async function spawnAgent(
 }
 
 function refused(profile: AgentProfile, thrown: unknown): Result<never> {
-  const code = codeOf(thrown);
+  const code = causeOf(thrown);
   if (["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"].includes(code)) {
     return fail("agent_capacity", { reason: `the system says ${code}` });
   }
@@ -74,8 +75,4 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function forbidden({ name, command }: AgentProfile, reason: string): Result<never> {
   return fail("agent_command_forbidden", { profile: name, command, reason });
-}
-
-export function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && "code" in thrown ? String(thrown.code) : String(thrown);
 }

@@ -18,6 +18,7 @@ export interface AgentProfile {
   /** What to authenticate with, if the agent wants that before it makes a session. */
   readonly auth: string | null;
   readonly resume: ResumePreference;
+  readonly usage: UsageScope;
   /** A sentence for a person who does not have it. */
   readonly install: string | null;
 }
@@ -39,6 +40,11 @@ export interface AgentLimits {
 export type ResumePreference = "auto" | "load" | "seed";
 
 export const RESUME_PREFERENCES: readonly ResumePreference[] = ["auto", "load", "seed"];
+
+/** What the tokens that it reports are of: the turn alone, or all turns of its session so far. */
+export type UsageScope = "turn" | "session";
+
+export const USAGE_SCOPES: readonly UsageScope[] = ["turn", "session"];
 
 /**
  * What holds where a profile says nothing. Known agents use up to half a gigabyte, and a crash
@@ -66,6 +72,7 @@ export function profileOf(
     limits: DEFAULT_LIMITS,
     auth: null,
     resume: "auto",
+    usage: "turn",
     install: null,
     ...said,
   };

@@ -32,6 +32,7 @@ describe("own profiles", () => {
           },
           auth: null,
           resume: "auto",
+          usage: "turn",
           install: null,
         },
       ],
@@ -51,6 +52,7 @@ describe("own profiles", () => {
       limits: { startMs: 1, sessionsPerProcess: 1, memoryBytes: 1, idleMs: 0 },
       auth: "api-key",
       resume: "seed",
+      usage: "session",
       install: "ask Ann",
     };
     const read = readProfiles({ "my.agent-1_x": mine });
@@ -91,6 +93,7 @@ describe("own profiles", () => {
     ["half a millisecond", { limits: { startMs: 0.5 } }, "limits.startMs", "whole number"],
     ["no sessions", { limits: { sessionsPerProcess: 0 } }, "limits.sessionsPerProcess", "from 1"],
     ["another way to resume", { resume: "maybe" }, "resume", "auto, load, seed"],
+    ["another way to count", { usage: "month" }, "usage", "turn, session"],
     ["a variable with an odd name", { env: { "A=B": "x" } }, "env.A=B", "name"],
     ["a variable that is no text", { env: { A: 1 } }, "env.A", "object"],
     ["a reference to nothing", { env: { A: {} } }, "env.A.from", "missing"],

@@ -11,7 +11,7 @@ import {
   namesSecret,
   profileOf,
   RESUME_PREFERENCES,
-  type ResumePreference,
+  USAGE_SCOPES,
 } from "./profile.ts";
 import { Section, shown, textFault } from "./section.ts";
 
@@ -58,6 +58,7 @@ const PROFILE_KEYS = [
   "limits",
   "auth",
   "resume",
+  "usage",
   "install",
 ];
 const LIMIT_KEYS = ["startMs", "sessionsPerProcess", "memoryBytes", "idleMs"];
@@ -89,7 +90,8 @@ function profileFrom(name: string, section: Section): AgentProfile {
     gid: section.whole("gid", 0, ID_MAX),
     limits: limitsFrom(section),
     auth: section.text("auth"),
-    resume: resumeFrom(section),
+    resume: oneOf(section, "resume", RESUME_PREFERENCES) ?? "auto",
+    usage: oneOf(section, "usage", USAGE_SCOPES) ?? "turn",
     install: section.text("install"),
   });
 }
@@ -109,13 +111,18 @@ function limitsFrom(profile: Section): AgentLimits {
   return read;
 }
 
-function resumeFrom(section: Section): ResumePreference {
-  const said = section.text("resume");
-  const known = RESUME_PREFERENCES.find((preference) => preference === said);
-  if (said !== null && known === undefined) {
-    section.complain("resume", `it must be one of ${RESUME_PREFERENCES.join(", ")}`);
+/** Null where it is not said, or is none of these words. */
+function oneOf<Word extends string>(
+  section: Section,
+  key: string,
+  words: readonly Word[],
+): Word | null {
+  const said = section.text(key);
+  const known = words.find((word) => word === said) ?? null;
+  if (said !== null && known === null) {
+    section.complain(key, `it must be one of ${words.join(", ")}`);
   }
-  return known ?? "auto";
+  return known;
 }
 
 function environmentFrom(profile: Section): AgentProfile["env"] {

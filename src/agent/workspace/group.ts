@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { TERMINAL_POLL_MS } from "../../core/limits.ts";
 import { processTable } from "../process/table.ts";
-import { codeOf } from "./trouble.ts";
+import { systemCodeOf } from "../system-error.ts";
 
 /**
  * A process group and its leader, whose number it has. That number is not given to another while
@@ -33,7 +33,7 @@ export class ProcessGroup {
       process.kill(-this.#id, signal);
     } catch (thrown) {
       // A member that may not be signalled is a member all the same.
-      this.#isGone = codeOf(thrown) === "ESRCH";
+      this.#isGone = systemCodeOf(thrown) === "ESRCH";
     }
   }
 

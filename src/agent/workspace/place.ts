@@ -2,7 +2,8 @@ import type { Stats } from "node:fs";
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { FILE_LINKS_MAX, FILE_PATH_BYTES_MAX } from "../../core/limits.ts";
-import { codeOf, reasonOf, Trouble } from "./trouble.ts";
+import { systemCodeOf } from "../system-error.ts";
+import { reasonOf, Trouble } from "./trouble.ts";
 
 /** Where a path really leads: always inside the workspace, and through no link any more. */
 export interface Place {
@@ -92,7 +93,7 @@ async function walkTo(path: string): Promise<Walk> {
       names.push(...target.split("/").reverse());
     } catch (thrown) {
       const missing = [name, ...names.reverse()];
-      const fault = codeOf(thrown) === "ENOENT" ? null : reasonOf(thrown);
+      const fault = systemCodeOf(thrown) === "ENOENT" ? null : reasonOf(thrown);
       return { real, stats, missing, fault };
     }
   }

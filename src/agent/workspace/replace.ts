@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { access, type FileHandle, lstat, mkdir, open, rename, unlink } from "node:fs/promises";
+import { systemCodeOf } from "../system-error.ts";
 import type { Directory } from "./handle.ts";
-import { codeOf, Trouble } from "./trouble.ts";
+import { Trouble } from "./trouble.ts";
 
 /**
  * A new file's mode, less what the umask takes. The daemon we are compatible with makes 0600; but
@@ -49,7 +50,7 @@ export async function replaceFile(
 /** The directory below, made if it is not there. Another may have made it in the meantime. */
 export async function enter(directory: Directory, name: string): Promise<Directory> {
   await mkdir(directory.at(name)).catch((thrown) => {
-    if (codeOf(thrown) !== "EEXIST") throw thrown;
+    if (systemCodeOf(thrown) !== "EEXIST") throw thrown;
   });
   return directory.below(name);
 }
@@ -63,7 +64,7 @@ export function mustBeFile(stats: Stats) {
 /** What is to be replaced. A rename asks only the directory, so the file is asked here. */
 async function existing(target: string): Promise<Stats | null> {
   const stats = await lstat(target).catch((thrown) => {
-    if (codeOf(thrown) === "ENOENT") return null;
+    if (systemCodeOf(thrown) === "ENOENT") return null;
     throw thrown;
   });
   if (stats === null) return null;

@@ -6,10 +6,11 @@ import {
   TERMINAL_KILL_MS_MAX,
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
+import { systemCodeOf } from "../system-error.ts";
 import type { CommandLine } from "./command.ts";
 import { ProcessGroup } from "./group.ts";
 import { OutputRing } from "./ring.ts";
-import { codeOf, reasonOf } from "./trouble.ts";
+import { reasonOf } from "./trouble.ts";
 
 /** How a command ended, in ACP's words. */
 export interface TerminalExit {
@@ -145,7 +146,7 @@ export class Terminal {
 
 /** Some of the system's refusals are thrown by `spawn`, and some told by an event. */
 export function startFault(thrown: unknown): string {
-  const code = codeOf(thrown);
+  const code = systemCodeOf(thrown);
   if (code === "ENOENT") return "the command was not found";
   if (code === "EACCES") return "it is not executable";
   return code === null ? "it could not be started" : reasonOf(thrown);

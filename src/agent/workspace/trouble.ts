@@ -1,6 +1,7 @@
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import { fail, type Result } from "../../core/result.ts";
 import type { AgentListener } from "../agent.ts";
+import { systemCodeOf } from "../system-error.ts";
 
 /** Why an act of an agent cannot be: thrown inside this folder, a refusal at its doors. */
 export class Trouble extends Error {
@@ -63,14 +64,9 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** What the system's error means. Anything else is a mistake of ours and thrown on. */
 export function reasonOf(thrown: unknown): string {
-  const code = codeOf(thrown);
+  const code = systemCodeOf(thrown);
   if (code === null) throw thrown;
   return REASONS[code] ?? `the system says ${code}`;
-}
-
-export function codeOf(thrown: unknown): string | null {
-  const isSystems = thrown instanceof Error && "errno" in thrown && "code" in thrown;
-  return isSystems && typeof thrown.code === "string" ? thrown.code : null;
 }
 
 function systemTrouble(thrown: unknown): Trouble {

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ErrorCode } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Result } from "../../core/result.ts";
 
@@ -56,10 +55,6 @@ export function makePipe(path: string) {
   execFileSync("/usr/bin/mkfifo", [path]);
 }
 
-export function codeOf(result: Result<unknown>): ErrorCode | "ok" {
-  return result.ok ? "ok" : result.refusal.code;
-}
-
 /** `code: reason`, for refusals that give one. */
 export function whyNot(result: Result<unknown>): string {
   if (result.ok) return "ok";
@@ -71,3 +66,5 @@ export function given<Value>(result: Result<Value>): Value {
   if (!result.ok) throw new Error(`refused: ${JSON.stringify(result.refusal)}`);
   return result.value;
 }
+
+export { codeOf } from "../result.fixture.ts";

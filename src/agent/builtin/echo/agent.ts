@@ -145,6 +145,8 @@ function capabilitiesOf(flags: Flags): JsonObject {
       ...unless("--no-system-prompt", "systemPrompt"),
     },
     // No version of ACP has a word for it yet.
-    ...(flags.has("--steer") ? { _meta: { echo: { promptQueueing: true } } } : {}),
+    ...(flags.has("--steer") || flags.has("--queue")
+      ? { _meta: { echo: { promptQueueing: true } } }
+      : {}),
   };
 }

@@ -96,8 +96,8 @@ describe("a capability that is switched on", () => {
     expect(await client.newSession()).toBe("sess-1");
   });
 
-  it("--steer: is said where other agents say it", async () => {
-    const client = new EchoClient("--steer");
+  it.each(["--steer", "--queue"])("%s: is said where other agents say it", async (flag) => {
+    const client = new EchoClient(flag);
     expect(await client.initialize()).toMatchObject({
       agentCapabilities: { _meta: { echo: { promptQueueing: true } } },
     });
@@ -174,7 +174,7 @@ describe("misconduct", () => {
   it("has a test for every flag", () => {
     const here = [
       ...["--no-images", "--no-embedded", "--no-system-prompt", "--single-session"],
-      ...["--with-legacy-model", "--needs-auth", "--steer", "--state"],
+      ...["--with-legacy-model", "--needs-auth", "--steer", "--queue", "--state"],
       ...["--protocol", "--slow-start", "--never-answer", "--exit-at-start", "--help-text"],
       ...["--garbage-at-start", "--die-on-load", "--ignore-eof", "--ignore-term"],
     ];

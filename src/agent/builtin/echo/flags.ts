@@ -28,6 +28,7 @@ const CAPABILITY_FLAGS = {
   "--needs-auth": on("makes no session before `authenticate`"),
   "--single-session": on("has one session at a time"),
   "--steer": on("takes further prompts into the running turn"),
+  "--queue": on("takes further prompts, and does them one after the other"),
   "--state": text("DIR", "keeps its sessions in this folder, and so over restarts"),
 } as const satisfies Record<string, Flag>;
 

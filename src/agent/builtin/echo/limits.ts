@@ -2,7 +2,7 @@
 
 export const SCRIPT_DIRECTIVES_MAX = 10_000;
 
-/** Prompts that may be steered into one running turn. */
+/** Prompts that may be steered into one running turn, or wait for it to end. */
 export const STEERED_PROMPTS_MAX = 20;
 
 /** Of `chunks`, `garbage` and other repetitions. */

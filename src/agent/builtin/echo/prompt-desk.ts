@@ -3,6 +3,7 @@ import type { RpcId } from "../../../wire/rpc.ts";
 import { type Answer, refusal } from "./answer.ts";
 import { conduct, directivesOf } from "./conduct.ts";
 import { type Prompt, readPrompt } from "./prompt.ts";
+import { PromptLine } from "./prompt-line.ts";
 import type { Session } from "./session.ts";
 import type { SessionBook } from "./session-book.ts";
 import { noSession } from "./session-desk.ts";
@@ -12,6 +13,7 @@ import { type Stage, Turn } from "./turn.ts";
 export class PromptDesk {
   readonly #stage: Stage;
   readonly #book: SessionBook;
+  readonly #lines = new WeakMap<Session, PromptLine>();
 
   constructor(stage: Stage, book: SessionBook) {
     this.#stage = stage;
@@ -24,10 +26,17 @@ export class PromptDesk {
     if (session === null) return noSession(id);
     const prompt = readPrompt(params.prompt, this.#stage.flags);
     if (typeof prompt === "string") return refusal("invalidParams", prompt);
+    if (this.#stage.flags.has("--queue")) return this.#lineUp(requestId, session, prompt);
     return session.turn === null
       ? this.#begin(requestId, session, prompt)
       : this.#steer(session.turn, prompt);
   };
+
+  #lineUp(requestId: RpcId, session: Session, prompt: Prompt): Answer | Promise<Answer> {
+    const line = this.#lines.get(session) ?? new PromptLine();
+    this.#lines.set(session, line);
+    return line.add(() => this.#begin(requestId, session, prompt));
+  }
 
   async #begin(requestId: RpcId, session: Session, prompt: Prompt): Promise<Answer> {
     const turn = new Turn(requestId, session, this.#stage, prompt.context);
@@ -49,8 +58,10 @@ export class PromptDesk {
   }
 
   cancel(sessionId: string) {
-    const turn = this.#book.find(sessionId)?.turn ?? null;
-    if (turn !== null && !turn.ignoresCancel) turn.cancel();
+    const session = this.#book.find(sessionId);
+    if (session === null || session.turn?.ignoresCancel) return;
+    session.turn?.cancel();
+    this.#lines.get(session)?.clear();
   }
 
   /** A prompt whose sender does not want its answer any more. */

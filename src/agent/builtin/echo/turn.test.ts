@@ -165,6 +165,32 @@ describe("a prompt that is steered into a turn", () => {
     expect((await first).text).toBe("permission for call-1: cancelled\naand bc");
   });
 
+  it("--queue: is done when the turn has been answered, and has an answer of its own", async () => {
+    const client = await EchoClient.withSession("--queue");
+    const answer = Promise.withResolvers<unknown>();
+    client.serves.set(ASK, () => answer.promise);
+    const first = client.prompt("ask", "say a");
+    await client.until(() => client.requests(ASK).length > 0);
+    const second = client.prompt("say b", "stop max_tokens");
+    answer.resolve({ outcome: { outcome: "cancelled" } });
+    expect(await first).toMatchObject({
+      reply: { result: { stopReason: "end_turn" } },
+      text: "permission for call-1: cancelled\na",
+    });
+    expect((await second).reply).toEqual({ result: { stopReason: "max_tokens" } });
+  });
+
+  it("--queue: is cancelled with the turn that it waits for", async () => {
+    const client = await EchoClient.withSession("--queue");
+    const first = client.prompt("say a", "hang");
+    await client.until(isSaid(client, '"a"'));
+    const second = client.prompt("say b");
+    cancel(client);
+    expect((await first).reply).toEqual(CANCELLED);
+    expect((await second).reply).toEqual(CANCELLED);
+    expect(JSON.stringify(client.updates())).not.toContain('"b"');
+  });
+
   it("is one too many after twenty", async () => {
     const client = await EchoClient.withSession("--steer");
     const first = client.prompt("say a", "hang");

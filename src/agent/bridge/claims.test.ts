@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { AGENT_QUEUE_CHARS_MAX, AGENT_SESSIONS_HELD_MAX } from "../../core/limits.ts";
+import { codeOf, pastOf, Stage } from "./bridge.fixture.ts";
+import { Claims } from "./claims.ts";
+
+describe("an agent's name for a session", () => {
+  it.each([
+    ["resumed", []],
+    ["loaded", ["--no-resume"]],
+  ])("P8: is not given to a second one that wants it %s", async (_, flags) => {
+    const stage = new Stage();
+    const profile = stage.echo(flags);
+    const owner = await stage.connected(profile);
+    const { agentSessionId } = owner.session;
+    const other = await stage.connected(profile, { past: pastOf(agentSessionId, "Hello.") });
+    expect(other.session.context).toBe("seeded");
+    expect(other.session.agentSessionId).not.toBe(agentSessionId);
+    expect((await owner.turn("say mine")).text).toBe("mine");
+    expect(other.ears.text).toBe("");
+    await other.session.close();
+    expect((await owner.turn("say still mine")).text).toBe("still mine");
+  });
+
+  it("P8: is not believed if another session has it", async () => {
+    const stage = new Stage();
+    const profile = stage.odd("same-name-for-all");
+    const owner = await stage.connected(profile);
+    const second = await stage.connect(profile);
+    expect(second).toMatchObject({
+      refusal: { code: "agent_call_failed", details: { reason: expect.stringMatching(/another/) } },
+    });
+    expect(await owner.verdict(owner.begin("hi"))).toMatchObject({ status: "turn_complete" });
+    expect(codeOf(await owner.session.fork())).toBe("agent_unsupported");
+  });
+});
+
+describe("what an agent says of a session that is being made", () => {
+  it("is heard, before and after its name is known, in order and after `connected`", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("speaks-at-once"));
+    await hand.ears.until(() => hand.ears.updates.length === 100);
+    expect(hand.ears.updates.map(({ n }) => n)).toEqual(Array.from({ length: 100 }, (_, n) => n));
+    expect(stage.faults).toEqual([]);
+  });
+
+  it("of one that is loaded: drops the past, keeps the latest state, tells the news", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("loads"), { past: pastOf("S", "Hello.") });
+    await hand.ears.until(() => hand.ears.text !== "");
+    expect(hand.session.context).toBe("loaded");
+    expect(hand.ears.updates).toEqual([
+      { sessionUpdate: "usage_update", used: 40, size: 1_000 },
+      expect.objectContaining({ content: { type: "text", text: "news" } }),
+    ]);
+  });
+
+  const update = { sessionUpdate: "custom" };
+
+  it("P10: is kept up to a limit, in characters and in sessions", () => {
+    const claims = new Claims();
+    expect(claims.keepEarly("a", update, AGENT_QUEUE_CHARS_MAX)).toBe(true);
+    expect(claims.keepEarly("a", update, 1)).toBe(false);
+    expect(claims.takeEarly("a")).toHaveLength(1);
+    for (let n = 0; n < AGENT_SESSIONS_HELD_MAX; n += 1) {
+      expect(claims.keepEarly(`s${n}`, update, 1)).toBe(true);
+    }
+    expect(claims.keepEarly("one more", update, 1)).toBe(false);
+    expect(claims.keepEarly("s0", update, 1)).toBe(true);
+    claims.forgetEarly();
+    expect(claims.keepEarly("one more", update, AGENT_QUEUE_CHARS_MAX)).toBe(true);
+  });
+});

@@ -1,0 +1,63 @@
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import { AGENT_QUEUE_CHARS_MAX, AGENT_SESSIONS_HELD_MAX } from "../../core/limits.ts";
+import type { BridgeSession } from "./session.ts";
+
+interface Early {
+  readonly update: AgentUpdate;
+  readonly chars: number;
+}
+
+/**
+ * Whose words the agent's words are, by its names for sessions. A name belongs to one session at a
+ * time, whatever the agent says, so that none hears what was meant for another (P8).
+ */
+export class Claims {
+  readonly #sessions = new Map<string, BridgeSession>();
+  /** An agent may speak of a session before it has answered with the session's name. */
+  readonly #early = new Map<string, Early[]>();
+  #earlyChars = 0;
+
+  get(id: string): BridgeSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** False if another session has it. */
+  claim(id: string, session: BridgeSession): boolean {
+    const holder = this.#sessions.get(id) ?? session;
+    if (holder === session) this.#sessions.set(id, session);
+    return holder === session;
+  }
+
+  release(session: BridgeSession) {
+    for (const [id, holder] of this.#sessions) {
+      if (holder === session) this.#sessions.delete(id);
+    }
+  }
+
+  /** What was said under this name before it was anybody's. */
+  takeEarly(id: string): readonly Early[] {
+    const early = this.#early.get(id) ?? [];
+    this.#early.delete(id);
+    for (const { chars } of early) this.#earlyChars -= chars;
+    return early;
+  }
+
+  /** False if there is no room. Nobody can be waited for: the name comes after these words. */
+  keepEarly(id: string, update: AgentUpdate, chars: number): boolean {
+    const kept = this.#early.get(id);
+    const hasRoom =
+      this.#earlyChars + chars <= AGENT_QUEUE_CHARS_MAX &&
+      (kept !== undefined || this.#early.size < AGENT_SESSIONS_HELD_MAX);
+    if (!hasRoom) return false;
+    this.#earlyChars += chars;
+    if (kept === undefined) this.#early.set(id, [{ update, chars }]);
+    else kept.push({ update, chars });
+    return true;
+  }
+
+  /** Nobody is on the way, so these words are nobody's. */
+  forgetEarly() {
+    this.#early.clear();
+    this.#earlyChars = 0;
+  }
+}

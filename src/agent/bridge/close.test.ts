@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { isAlive } from "../process/world.fixture.ts";
+import { DEFAULT_LIMITS } from "../profile/profile.ts";
+import { codeOf, Stage } from "./bridge.fixture.ts";
+
+const CLOSED = ["created", "connected", "terminating", "terminated"];
+
+describe("closing a session", () => {
+  it.each([[[]], [["--no-close"]]])("never fails, whatever the agent offers: %j", async (flags) => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo(flags));
+    await Promise.all([hand.session.close(), hand.session.close()]);
+    await hand.session.close();
+    expect(hand.kinds).toEqual(CLOSED);
+    expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_gone");
+    const turn = { turnId: hand.turnId(), content: [], params: null };
+    expect(codeOf(hand.session.prompt(turn))).toBe("agent_gone");
+    expect(hand.kinds).toEqual(CLOSED);
+  });
+
+  it("P5: ends its terminals", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    hand.begin('run sh -c "echo $$ > pid; exec sleep 1000"');
+    const pid = await vi.waitFor(() => {
+      const text = readFileSync(join(stage.folder, "pid"), "utf8");
+      return text.endsWith("\n") ? Number(text) : expect.fail("it is not written yet");
+    });
+    await hand.session.close();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  it("leaves the process to the next one, if the agent has closed it", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const hand = await stage.connected(profile);
+    hand.begin("say x", "hang");
+    await hand.ears.until(() => hand.ears.text === "x");
+    await hand.session.close();
+    await stage.connected(profile);
+    expect(stage.starts).toBe(1);
+  });
+
+  it("ends the process with its last session, if the agent cannot close", async () => {
+    const stage = new Stage();
+    const profile = stage.echo(["--no-close"]);
+    const first = await stage.connected(profile);
+    const second = await stage.connected(profile);
+    await first.session.close();
+    await stage.connected(profile);
+    expect(stage.starts).toBe(2);
+    expect((await second.turn("say still here")).text).toBe("still here");
+    await second.session.close();
+    await vi.waitFor(() => expect(stage.marks()).toHaveLength(1));
+    expect(second.ears.exits).toEqual([]);
+  });
+
+  it("P5: ends a turn that does not stop, with its process", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo(["--no-close", "--ignore-eof"]));
+    hand.begin("say x", "ignore-cancel", "hang");
+    await hand.ears.until(() => hand.ears.text === "x");
+    await hand.session.close();
+    expect(hand.kinds).toEqual([...CLOSED.slice(0, 2), "turn_started", ...CLOSED.slice(2)]);
+    await vi.waitFor(() => expect(stage.marks()).toEqual([]), 5_000);
+  });
+
+  it("does not wait for an agent that can have one session only", async () => {
+    const stage = new Stage();
+    const limits = { ...DEFAULT_LIMITS, sessionsPerProcess: 1 };
+    const profile = stage.echo(["--single-session", "--no-close"], { limits });
+    const hand = await stage.connected(profile);
+    await hand.session.close();
+    await stage.connected(profile);
+  });
+
+  it("is heard as closing, though the process goes meanwhile", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const hand = await stage.connected(profile);
+    const other = await stage.connected(profile);
+    await Promise.all([hand.session.close(), other.session.kill()]);
+    expect(hand.kinds).toEqual(CLOSED);
+    expect(hand.ears.exits).toEqual([]);
+    expect(other.ears.exits).toHaveLength(1);
+  });
+});
+
+describe("killing an agent", () => {
+  it("takes its other sessions along, which hear of it", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const hands = await Promise.all([stage.connected(profile), stage.connected(profile)]);
+    await hands[0].session.kill();
+    expect(hands.map(({ ears }) => ears.exits.length)).toEqual([1, 1]);
+  });
+
+  it("P8: by a session that was closed does nothing", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const first = await stage.connected(profile);
+    await first.session.close();
+    const second = await stage.connected(profile);
+    await first.session.kill();
+    expect((await second.turn("say alive")).text).toBe("alive");
+    expect(stage.starts).toBe(1);
+  });
+});

@@ -1,0 +1,108 @@
+// An agent that is odd in one way, which its first argument names.
+
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { JsonObject } from "../../core/json.ts";
+
+type Message = { readonly id?: number; readonly method?: string; readonly params?: JsonObject };
+
+/** What it says to one call, all in one write; null if it says nothing. */
+type Way = (message: Message) => readonly object[] | null;
+
+const [how = ""] = process.argv.slice(2);
+const SECRET = process.env.API_KEY ?? "";
+
+const result = (id: unknown, value: object) => ({ id, result: value });
+const error = (id: unknown, code: number, message: string, details?: string) => ({
+  id,
+  error: { code, message, ...(details === undefined ? {} : { data: { details } }) },
+});
+const update = (value: object, sessionId = "S") => ({
+  method: "session/update",
+  params: { sessionId, update: value },
+});
+const say = (text: string) =>
+  update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+const times = (count: number, one: (n: number) => object) =>
+  Array.from({ length: count }, (_, n) => one(n));
+const model = (currentValue: string) => ({
+  configOptions: [{ id: "model", category: "model", type: "select", currentValue, options: [] }],
+});
+
+const METHODS: Readonly<Record<string, Way>> = {
+  initialize: ({ id }) => {
+    const sessionCapabilities = how === "forks" ? { fork: {} } : {};
+    const agentCapabilities = { loadSession: how === "loads", sessionCapabilities };
+    const authMethods = [{ id: "key" }];
+    return [result(id, { protocolVersion: 1, agentCapabilities, authMethods })];
+  },
+  "session/new": ({ id }) => [result(id, { sessionId: "S", ...model("a") })],
+  "session/prompt": ({ id }) => [result(id, { stopReason: "end_turn" })],
+};
+
+const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
+  "speaks-mcp": {
+    initialize: ({ id }) => [result(id, { protocolVersion: "2024-11-05", capabilities: {} })],
+  },
+  "prints-secret": {
+    initialize: () => {
+      process.stdout.write(`${"x".repeat(240)} ${SECRET}\n`, () => process.exit(1));
+      return null;
+    },
+  },
+  "refuses-with-secret": {
+    "session/new": ({ id }) => [error(id, -32_603, `${"x".repeat(1_010)} ${SECRET}`)],
+  },
+  "fails-sign-in": {
+    "session/new": ({ id }) => [error(id, -32_000, "Authentication required")],
+    authenticate: ({ id }) => [error(id, -32_603, "Internal error", "key expired on 1 May")],
+  },
+  "speaks-at-once": {
+    "session/new": ({ id }) => [
+      ...times(50, (n) => update({ sessionUpdate: "custom", n })),
+      result(id, { sessionId: "S" }),
+      ...times(50, (n) => update({ sessionUpdate: "custom", n: 50 + n })),
+    ],
+  },
+  "same-name-for-all": {},
+  forks: {
+    "session/fork": ({ id, params }) => [
+      result(id, { sessionId: JSON.stringify(params?.mcpServers) }),
+    ],
+  },
+  loads: {
+    "session/load": ({ id }) => [
+      say("said before"),
+      ...times(40, (n) => update({ sessionUpdate: "usage_update", used: n + 1, size: 1_000 })),
+      result(id, {}),
+      say("news"),
+    ],
+  },
+  "changes-its-mind": {
+    "session/set_config_option": ({ id }) => [
+      result(id, model("b")),
+      update({ sessionUpdate: "config_option_update", ...model("c") }),
+    ],
+  },
+  "leaves-a-child": {
+    "session/prompt": () => {
+      // Without the mark, and in a session of its own: nobody can know whose it is.
+      const env = { PATH: process.env.PATH };
+      const stdio = ["ignore", "inherit", "ignore"] as const;
+      const child = spawn("sleep", ["60"], { env, detached: true, stdio: [...stdio] });
+      child.on("spawn", () => {
+        writeFileSync("child.pid", String(child.pid));
+        process.exit(5);
+      });
+      return null;
+    },
+  },
+};
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const message: Message = JSON.parse(line);
+  const way = ODDITIES[how]?.[message.method ?? ""] ?? METHODS[message.method ?? ""];
+  const said = way?.(message) ?? [];
+  process.stdout.write(said.map((one) => `${JSON.stringify(one)}\n`).join(""));
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { codeOf, Stage } from "./bridge.fixture.ts";
+
+const currentOf = (options: readonly unknown[], id: string) =>
+  options.map((option) => Object(option)).find((option) => option.id === id)?.currentValue;
+
+describe("a session's settings", () => {
+  it("are changed by options, by modes, and by the old call where nothing else is", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const model = hand.session.offer.configOptions.find(({ category }) => category === "model");
+    const [, second] = Object(model).options;
+    expect(await hand.session.setModel(second.value)).toMatchObject({ ok: true });
+    expect((await hand.turn("whoami")).text).toContain(second.value);
+    const modes = Object(hand.session.offer.modes).availableModes;
+    expect(codeOf(await hand.session.setMode(modes[1].id))).toBe("ok");
+    expect(codeOf(await hand.session.setMode("nonsense"))).toBe("agent_call_failed");
+    const old = await stage.connected(
+      stage.echo(["--no-config", "--with-legacy-model"], {}, "old"),
+    );
+    expect(codeOf(await old.session.setModel(second.value))).toBe("ok");
+  });
+
+  it("that an agent does not have are said plainly", async () => {
+    const stage = new Stage();
+    const flags = ["--no-config", "--no-modes", "--no-fork", "--no-list"];
+    const hand = await stage.connected(stage.echo(flags));
+    expect(codeOf(await hand.session.setModel("large"))).toBe("agent_unsupported");
+    expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_unsupported");
+    expect(codeOf(await hand.session.fork())).toBe("agent_unsupported");
+    expect(codeOf(await hand.session.listSessions())).toBe("agent_unsupported");
+    expect(codeOf(hand.session.steer([]))).toBe("agent_unsupported");
+  });
+
+  it("are known as the agent last told them, whoever changed them", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const [, first, second] = Object(hand.session.offer.modes).availableModes;
+    await hand.session.setMode(first.id);
+    expect(hand.session.offer.modes).toMatchObject({ currentModeId: first.id });
+    await hand.turn(`mode ${second?.id ?? first.id}`);
+    expect(hand.session.offer.modes).toMatchObject({ currentModeId: second?.id ?? first.id });
+  });
+
+  it("are the later of an answer and an update that come in one breath", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("changes-its-mind"));
+    expect(currentOf(hand.session.offer.configOptions, "model")).toBe("a");
+    expect(codeOf(await hand.session.setModel("b"))).toBe("ok");
+    expect(currentOf(hand.session.offer.configOptions, "model")).toBe("c");
+  });
+
+  it("may be copied and listed where the agent offers that", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn("say hello");
+    const forked = await hand.session.fork();
+    expect(forked).toMatchObject({ ok: true });
+    const listed = await hand.session.listSessions();
+    expect(listed.ok && listed.value.length).toBe(2);
+  });
+
+  it("are copied with the MCP servers that the agent can reach", async () => {
+    const stage = new Stage();
+    const reachable = { name: "files", command: "files-mcp", args: [], env: [] };
+    const mcpServers = [reachable, { type: "http", name: "web", url: "http://127.0.0.1:1/" }];
+    const hand = await stage.connected(stage.odd("forks"), { mcpServers });
+    expect(hand.session.offer.skipped.map(({ what }) => what)).toEqual(["MCP server web"]);
+    expect(await hand.session.fork()).toEqual({ ok: true, value: JSON.stringify([reachable]) });
+  });
+});

@@ -1,0 +1,134 @@
+import { PassThrough, Writable } from "node:stream";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { AGENT_OUTBOX_BYTES_MAX } from "../core/limits.ts";
+import { AgentConnection, type Peer, type Reply } from "./connection.ts";
+import { type FaultKind, FaultLog } from "./fault.ts";
+
+/** A connection, with the agent's end of its pipes in our hands. */
+function world(peer: Partial<Peer> = {}, input: Writable = new PassThrough()) {
+  const output = new PassThrough();
+  const faults: FaultKind[] = [];
+  const whole: Peer = {
+    notified: () => undefined,
+    requested: async () => ({ result: {} }),
+    ...peer,
+  };
+  const log = new FaultLog((kind) => faults.push(kind));
+  const connection = new AgentConnection({ input, output }, whole, log);
+  const say = (...messages: readonly object[]) =>
+    output.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
+  return { connection, input, output, faults, say };
+}
+
+/** What was written to the agent so far. */
+const written = (input: Writable) => String(input instanceof PassThrough ? input.read() : "");
+
+/** Lets everything happen that only waits for its turn. */
+const settled = () => new Promise((resolve) => process.nextTick(setImmediate, resolve));
+
+afterEach(() => void vi.useRealTimers());
+
+describe("a connection", () => {
+  it("P5: tells all who wait that it is closed, once, whoever closes it", async () => {
+    const { connection } = world();
+    const replies: Reply[] = [];
+    connection.call("slow", {}, null, (reply) => replies.push(reply));
+    connection.close();
+    connection.close();
+    await connection.ended;
+    expect(replies).toEqual([{ kind: "closed" }]);
+    const late = connection.call("later", {}, null, (reply) => replies.push(reply));
+    expect(late).toMatchObject({ refusal: { code: "agent_gone" } });
+    expect(connection.notify("later", {})).toMatchObject({ refusal: { code: "agent_gone" } });
+    expect(replies).toHaveLength(1);
+  });
+
+  it("P5: can be closed while somebody keeps it from reading", async () => {
+    const { connection, say } = world({ notified: () => new Promise(() => {}) });
+    say({ method: "news" });
+    await settled();
+    connection.close();
+    await connection.ended;
+  });
+
+  it("goes on where whoever listens fails, and says so", async () => {
+    const heard: string[] = [];
+    const { connection, output, faults, say } = world({
+      notified: (method) => {
+        heard.push(method);
+        if (method === "a") throw new Error("no");
+        return method === "b" ? Promise.reject(new Error("no")) : undefined;
+      },
+    });
+    say({ method: "a" }, { method: "b" }, { method: "c" });
+    output.end();
+    await connection.ended;
+    expect(heard).toEqual(["a", "b", "c"]);
+    expect(faults).toEqual(["failed_listener"]);
+  });
+
+  it("answers a request even if whoever should serve it fails", async () => {
+    const requested = () => Promise.reject(new Error("the disk is full"));
+    const { input, say } = world({ requested });
+    say({ id: 7, method: "read" });
+    await settled();
+    expect(written(input)).toContain('"id":7,"error"');
+  });
+
+  it("P10: a call's time stands still while nobody reads", async () => {
+    vi.useFakeTimers();
+    const free = Promise.withResolvers<void>();
+    const { connection, say } = world({ notified: () => free.promise });
+    const replies: Reply[] = [];
+    connection.call("before", {}, 1_000, (reply) => replies.push(reply));
+    await vi.advanceTimersByTimeAsync(900);
+    say({ method: "news" });
+    await vi.advanceTimersByTimeAsync(0);
+    connection.call("meanwhile", {}, 1_000, (reply) => replies.push(reply));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(replies).toEqual([]);
+    free.resolve();
+    await vi.advanceTimersByTimeAsync(99);
+    expect(replies).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(replies).toEqual([{ kind: "timeout", limitMs: 1_000 }]);
+    await vi.advanceTimersByTimeAsync(900);
+    expect(replies).toHaveLength(2);
+  });
+});
+
+describe("an agent that does not read", () => {
+  /** A pipe that takes everything and passes nothing on. */
+  const stuck = () => new Writable({ write: () => {} });
+
+  it("P10: gets an error where an answer does not fit, and it is counted", async () => {
+    const large = "x".repeat(AGENT_OUTBOX_BYTES_MAX / 2);
+    const { connection, faults, say } = world(
+      { requested: async () => ({ result: large }) },
+      stuck(),
+    );
+    let isDeaf = false;
+    void connection.deaf.then(() => {
+      isDeaf = true;
+    });
+    say({ id: 1, method: "read" }, { id: 2, method: "read" });
+    await settled();
+    expect(faults).toEqual(["dropped_answer"]);
+    expect(isDeaf).toBe(false);
+    expect(connection.notify("more", { large })).toMatchObject({ refusal: { code: "agent_busy" } });
+  });
+
+  it("P10: is deaf once not even that fits", async () => {
+    const full = "x".repeat(AGENT_OUTBOX_BYTES_MAX - 100);
+    const { connection, say } = world({ requested: async () => ({ result: full }) }, stuck());
+    say({ id: 1, method: "read" }, { id: 2, method: "read" });
+    await connection.deaf;
+  });
+
+  it("P5: is deaf as soon as its input is broken", async () => {
+    const { connection, input } = world();
+    input.destroy(new Error("EPIPE"));
+    await connection.deaf;
+    expect(connection.notify("news", {})).toMatchObject({ refusal: { code: "agent_gone" } });
+  });
+});
