@@ -25,6 +25,6 @@ describe("the overview", () => {
   });
 
   it("says what comes next and where to read about it", () => {
-    expect(overview("1.2.3")).toMatch(/Next come agents.*docs\//);
+    expect(overview("1.2.3")).toMatch(/Next comes the HTTP server.*docs\//);
   });
 });

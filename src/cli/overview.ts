@@ -17,16 +17,16 @@ export function overview(version: string): string {
 An agent session server, tmux for AI agents: sessions with any agent that speaks
 ACP outlive disconnects, crashes and restarts, and many clients can share one.
 
-Built so far: the core, which decides everything and does no I/O; the stores that
-remember it (memory, SQLite); and the agents' side, from processes to ACP, which
-"fermata agents" tries out. A session is always in one of ${states} states, and moves
-only along these edges:
+Built so far: the core, which decides everything and does no I/O; the stores
+that remember it (memory, SQLite); the agents' side, processes and ACP, which
+"fermata agents" tries out; and the runtime that hosts sessions in one process.
+A session is always in one of ${states} states, and moves only along these edges:
 
 ${stateTable()}
 
 The core answers ${commands} commands with ${events} kinds of event and ${errors} error codes.
 
-Next come the session runtime and the HTTP server; see docs/.
+Next comes the HTTP server; see docs/.
 `;
 }
 

@@ -10,6 +10,8 @@ const EXPECTED = `
   session_not_found          404 never  Session/NoSnapshot
   session_closing            404 never  Session/Closing
   session_id_conflict        409 never  Session/IdConflict
+  session_limit_exceeded     503 later  Session/LimitExceeded
+  server_stopping            503 later  Session/ServerStopping
   session_busy               409 later  ExtensionHost/ConcurrentTurnForbidden
   session_not_ready          409 later  Session/NotReady
   illegal_transition         409 never  Session/IllegalTransition
@@ -29,6 +31,7 @@ const EXPECTED = `
   client_id_required         403 never  Validation/ClientIdRequired
   actor_not_allowed          403 never  Session/ActorNotAllowed
   client_limit_exceeded      429 later  Session/ClientLimit
+  subscriber_limit_exceeded  429 later  Session/SubscriberLimit
   ask_not_found              404 never  Session/AskNotFound
   ask_already_resolved       404 never  Session/InteractionAlreadyAnswered
   ask_limit_exceeded         429 later  Session/AskLimit
@@ -74,6 +77,7 @@ const EXPECTED = `
   agent_call_failed          502 never  Agent/CallFailed
   agent_unsupported          501 never  Agent/Unsupported
   agent_gone                 502 later  Agent/Gone
+  agent_connect_aborted      409 later  Agent/ConnectAborted
   agent_busy                 503 later  Agent/Busy
   agent_capacity             503 later  Agent/Capacity
   agent_breaker_open         503 later  Agent/BreakerOpen

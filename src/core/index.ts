@@ -23,6 +23,7 @@ export type { Decision } from "./session/draft.ts";
 export * from "./session/event.ts";
 export { evolve } from "./session/evolve.ts";
 export * from "./session/reason.ts";
+export * from "./session/slot.ts";
 export * from "./session/state.ts";
 export * from "./status.ts";
 export * from "./turn.ts";

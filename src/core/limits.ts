@@ -181,12 +181,21 @@ export const AGENT_REQUESTS_OPEN_MAX = 256;
 /** Bytes that wait for an agent to read them. */
 export const AGENT_OUTBOX_BYTES_MAX = 64 * 1_024 * 1_024;
 
-/** Updates held for a session that is still being made, and how many such sessions. */
-export const AGENT_UPDATES_HELD_MAX = 32;
+/**
+ * What an agent said of one session and its listener has not been told yet. Beyond it nothing more
+ * is read from the process, so it is large enough that a slow store stops no neighbour at once.
+ */
+export const AGENT_QUEUE_CHARS_MAX = 4 * 1_024 * 1_024;
+
+/** Sessions that are still being made and of which the agent speaks before it gave their ids. */
 export const AGENT_SESSIONS_HELD_MAX = 64;
 
 /** Tool calls whose fields are remembered for an ask that names its call and says no more. */
 export const AGENT_TOOL_CALLS_KNOWN_MAX = 256;
+export const AGENT_TOOL_CALLS_KNOWN_CHARS_MAX = 4 * 1_024 * 1_024;
+
+/** How much of a bad line is shown to whoever looks for the reason. */
+export const AGENT_FAULT_SAMPLE_CHARS_MAX = 256;
 
 /** How much of an earlier conversation a fresh agent is told: most models have room for it. */
 export const AGENT_SEED_CHARS_MAX = 60_000;
@@ -276,3 +285,84 @@ export const TERMINAL_POLL_MS = 10;
 
 /** How long the output of an ended command is waited for, if a child of it keeps it open. */
 export const TERMINAL_DRAIN_MS_MAX = 250;
+
+/** Events of one session that go into one commit, and all that wait for the store. */
+export const ACTOR_BATCH_BYTES_MAX = 1_024 * 1_024;
+export const ACTOR_BYTES_WAITING_MAX = 8 * 1_024 * 1_024;
+
+/** What one turn may say, events and all; beyond it the turn is told to stop. */
+export const TURN_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Events outside of turns that may come together before they get a snapshot of their own. */
+export const HISTORY_OPEN_EVENTS_MAX = 512;
+
+/** Raw events that are kept for exact reconnects: the wire's ring has as many. */
+export const EVENTS_KEPT_MAX = 8_000;
+
+/** How long to wait before a session is opened again whose store has failed. */
+export const STORE_REOPEN_MS_MIN = 50;
+export const STORE_REOPEN_MS_MAX = 5_000;
+
+/** Live sessions of one tenant and workspace: seed 004's cap. Stored ones are not counted. */
+export const SESSIONS_LIVE_MAX = 20;
+
+/** Stale sessions that are recovered at a time. */
+export const RECOVERIES_AT_ONCE_MAX = 5;
+
+/** A session that nobody watches or uses for this long is let go; the wire's figure. */
+export const SESSION_IDLE_MS = 30 * 60 * 1_000;
+export const SESSION_REAP_MS = 60 * 1_000;
+
+/** How long running turns have to finish when the server stops. */
+export const SHUTDOWN_DRAIN_MS = 10_000;
+
+/** Open streams of one session; the wire's figure. */
+export const SUBSCRIBERS_MAX = 64;
+
+/** What may wait for one subscriber, unless the client asks for more or fewer frames. */
+export const SUBSCRIBER_QUEUE_FRAMES_MAX = 256;
+export const SUBSCRIBER_QUEUE_BYTES_MAX = 2 * 1_024 * 1_024;
+
+/** A reader for whom too much waits, and who takes nothing for this long, has stopped reading. */
+export const SUBSCRIBER_STALL_MS = 5_000;
+
+/** Events that one subscriber reads from the store at a time; a write to a socket has room. */
+export const SUBSCRIBER_PAGE_FRAMES_MAX = 512;
+
+/** Words to one subscriber alone that wait for it: there are hardly ever two. */
+export const SUBSCRIBER_NOTICES_MAX = 16;
+
+/** What a session's subscribers may hold of it together before they are sent to the store. */
+export const TAIL_HELD_FRAMES_MAX = 8_192;
+export const TAIL_HELD_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** Open streams of one tenant's sessions, as its consoles have them. */
+export const TENANT_SUBSCRIBERS_MAX = 256;
+
+/** Changed sessions that wait for a slow tenant stream; beyond it the list begins again. */
+export const TENANT_UPDATES_WAITING_MAX = 10_000;
+
+/** How long a client's shell command may run; the wire's figure. */
+export const SHELL_MS_MAX = 120_000;
+
+/** How much of one command's output is told to a session's streams, and in what pieces. */
+export const SHELL_OUTPUT_CHARS_MAX = 1_024 * 1_024;
+export const SHELL_OUTPUT_CHUNK_CHARS_MAX = 64 * 1_024;
+
+/** The pause between two such pieces: nobody reads faster, and each is an event for ever. */
+export const SHELL_OUTPUT_PAUSE_MS = 50;
+
+/** From the wish for a recap or an answer to the answer, its agent's start included. */
+export const ASIDE_MS_MAX = 60_000;
+
+/** Throw-away agent sessions that stand beside one session at a time. */
+export const ASIDES_OPEN_MAX = 1;
+
+/** A recap or an answer; the wire's figure for the text of a result. */
+export const ASIDE_ANSWER_CHARS_MAX = 32_768;
+
+/** A question beside the conversation; the wire's figure. */
+export const BTW_QUESTION_CHARS_MAX = 4_096;
+
+/** Sessions whose names are looked at, so that a fork's name is its own. */
+export const FORK_NAMES_MAX = 100;

@@ -67,6 +67,15 @@ describe("P10: text of a finished turn", () => {
     ).toEqual(["6 tool_call", "8 usage_update", '9 agent_message_chunk "abcd"']);
   });
 
+  it("begins a new block where a turn begins: what was said before is not of its prompt", () => {
+    const before = message(1, "between turns");
+    const later = [2, 3].map((id) => ({ ...message(id, `${id}`), promptId: promptId("p") }));
+    expect(folded(before, ...later)).toEqual([
+      '1 agent_message_chunk "between turns"',
+      '3 agent_message_chunk "23"',
+    ]);
+  });
+
   it("never takes in an image, and never loses one", () => {
     const [first, second] = [image(2, "png-1"), image(3, "png-2")];
     const all = compactSegment([message(1, "a"), first, second, message(4, "b")]);

@@ -99,7 +99,9 @@ class Slots {
       parent === null
         ? this.#slots.at(-1)
         : this.#textsByParent.get(parent)?.get(messageKey(update));
-    if (slot?.kind === "text" && continues(slot.events[0].data.update, update)) {
+    // What was said between turns and what was said in one are not one text.
+    const isOfPrompt = slot?.kind === "text" && slot.events[0].promptId === event.promptId;
+    if (isOfPrompt && continues(slot.events[0].data.update, update)) {
       slot.events.push(event);
       return;
     }

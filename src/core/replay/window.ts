@@ -132,7 +132,8 @@ function joinAdjacent(events: readonly LogEvent[], maxBytes: number): readonly L
     const { update } = event.data;
     const bytes = serialisedBytes(joinableText(update));
     const last = run.at(-1);
-    const joins = last !== undefined && continues(last.data.update, update);
+    const isOfPrompt = last?.promptId === event.promptId;
+    const joins = last !== undefined && isOfPrompt && continues(last.data.update, update);
     const isFull = run.length >= REPLAY_JOURNAL_CHUNKS_JOINED_MAX || runBytes + bytes > maxBytes;
     if (!joins || isFull) flush();
     run.push(event);

@@ -1,0 +1,211 @@
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isObject } from "../json.ts";
+import { SESSION_STATES } from "../status.ts";
+import { EMPTY_TURN } from "../turn.ts";
+import { COMMAND_TYPES } from "./admission.ts";
+import { anything, commandFor } from "./anything.fixture.ts";
+import { decide } from "./decide.ts";
+import type { SessionEvent } from "./event.ts";
+import { AGENT, dataOf, Life, newPrompt, noCredit, SERVER } from "./life.fixture.ts";
+import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest, writeSlot } from "./slot.ts";
+import type { Session } from "./state.ts";
+
+/** How many random lives each promise is tried on; more with FERMATA_LIVES. */
+const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
+
+/** No test is to fail by a clock: this is twenty times what the slowest of them takes here. */
+const LIVES_MS_MAX = LIVES * 50;
+
+const read = (text: string) => readSlot(CORE_SLOT.version, text);
+
+/** Slow, but says what differs; so it is asked only if something does. */
+function same(one: unknown, other: unknown) {
+  if (!isDeepStrictEqual(one, other)) expect(one).toStrictEqual(other);
+}
+
+/** The session that its slot gives back, and the text of that one: the order of maps is in it. */
+function again(session: Session): Session {
+  const text = writeSlot(session);
+  const back = read(text);
+  if (back === null) return expect.fail(`the slot cannot be read: ${text}`);
+  same(back, session);
+  expect(writeSlot(back)).toBe(text);
+  return back;
+}
+
+describe("the slot of any session", { timeout: LIVES_MS_MAX }, () => {
+  it("P4: gives that session back, and the next command comes to the same on both", () => {
+    const live = fc.property(anything, (intents) => {
+      const life = new Life().created();
+      let back = again(life.now);
+      for (const [step, intent] of intents.entries()) {
+        const before = life.session;
+        const command = commandFor(life, intent, step + 2);
+        const { session: _, ...decided } = decide(back, command);
+        const { session, ...decision } = life.submit(command);
+        same(decided, decision);
+        if (session !== before) back = again(life.now);
+      }
+    });
+    fc.assert(live, { numRuns: LIVES });
+  });
+
+  it("P4: damaged, gives nothing, or a session that any command can meet and that can rest", () => {
+    const states = new Set<string>();
+    const live = fc.property(anything, damages, (intents, hurt) => {
+      const life = lived(intents);
+      const text = writeSlot(life.now);
+      for (const damage of hurt) {
+        const session = read(damaged(text, damage));
+        if (session === null) continue;
+        states.add(session.connection.sessionState);
+        meetsEveryCommand(session, damage.pick);
+        comesToRest(session);
+      }
+    });
+    fc.assert(live, { numRuns: LIVES });
+    // Some damage is none, such as another word in a text; so all of this has been tried.
+    expect([...states].toSorted()).toEqual([...SESSION_STATES].toSorted());
+  });
+
+  it("P6: cut short, gives nothing", () => {
+    const live = fc.property(anything, fc.nat(), (intents, cut) => {
+      const text = writeSlot(lived(intents).now);
+      expect(read(text.slice(0, cut % text.length))).toBeNull();
+    });
+    fc.assert(live, { numRuns: LIVES });
+  });
+});
+
+describe("a session whose slot is lost", { timeout: LIVES_MS_MAX }, () => {
+  it("P6: goes on from its manifest and the events since its snapshot, or more of them", () => {
+    const live = fc.property(anything, fc.nat(), (intents, pick) => {
+      const life = lived(intents);
+      const lost = sessionFromManifest(MANIFEST, recordOf(life.now), "echo");
+      const snapshot = life.log.findLastIndex(isSnapshot) + 1;
+      for (const from of [snapshot, pick % (snapshot + 1)]) {
+        const session = life.log.slice(from).reduce<Session>(evolveLost, lost);
+        goesOnWith(session, life.now);
+        const rest = again(comesToRest(session));
+        expect(rest.closed).toBe(comesToRest(life.now).closed);
+        worksAgain(rest);
+      }
+    });
+    fc.assert(live, { numRuns: LIVES });
+  });
+
+  it("P2: has each verdict that its log does not have, exactly once", () => {
+    const live = fc.property(anything, (intents) => {
+      const life = lived(intents);
+      const lost = sessionFromManifest(MANIFEST, recordOf(life.now), "echo");
+      const since = life.log.slice(life.log.findLastIndex(isSnapshot) + 1);
+      const session = since.reduce<Session>(evolveLost, lost);
+      const { events } = decide(session, { type: "recovery", atMs: 1, actor: SERVER });
+      const running = life.now.running;
+      const due = running === null ? [] : [running.promptId];
+      expect(dataOf(events, "turn_error").map(({ promptId }) => promptId)).toEqual(due);
+    });
+    fc.assert(live, { numRuns: LIVES });
+  });
+});
+
+function lived(intents: Parameters<Parameters<typeof anything.map>[0]>[0]): Life {
+  const life = new Life().created();
+  for (const [step, intent] of intents.entries()) life.submit(commandFor(life, intent, step + 2));
+  return life;
+}
+
+function meetsEveryCommand(session: Session, pick: number) {
+  for (const type of COMMAND_TYPES) {
+    const life = new Life();
+    life.session = session;
+    life.submit(commandFor(life, { type, pick, odd: pick % 2 === 0 }, 1_000));
+  }
+}
+
+function comesToRest(session: Session): Session {
+  const { kind, session: rest } = decide(session, { type: "recovery", atMs: 1, actor: SERVER });
+  if (rest === null) return expect.fail("there is no session any more");
+  expect(kind).toBe("accepted");
+  expect(rest).toMatchObject({ phase: "Closed", running: null, ending: null });
+  expect(rest.connection).toMatchObject({ sessionState: "inactive", turn: EMPTY_TURN });
+  return rest;
+}
+
+/** The turn at work is the same for everybody it concerns, and no prompt comes back to life. */
+function goesOnWith(session: Session, { running, queue, connection }: Session) {
+  const { currentReservation } = connection.turn;
+  expect(session.running?.turnId).toBe(running?.turnId);
+  expect(session.running?.stamp).toEqual(running?.stamp);
+  expect(session.connection.turn.currentReservation).toEqual(currentReservation);
+  const waiting = new Set(queue.map(({ promptId }) => promptId));
+  expect(session.queue.filter(({ promptId }) => !waiting.has(promptId))).toEqual([]);
+}
+
+/** Loaded, activated and prompted, it has a turn. */
+function worksAgain(session: Session) {
+  const life = new Life();
+  life.session = session;
+  expect(life.give("resume", { skipped: [] }).kind).toBe("accepted");
+  life.give("activate", {});
+  life.give("agent_status", { status: "connected", agentSessionId: null, context: "new" }, AGENT);
+  for (const { promptId } of life.now.queue) life.give("remove_prompt", { promptId });
+  life.give("prompt", { ...newPrompt("p-next"), start: noCredit("t-next") });
+  expect(life.state).toBe("running");
+}
+
+const MANIFEST = {
+  sessionId: new Life().created().now.sessionId,
+  storeId: "memory",
+  mode: "ask",
+  createdAt: 1_001,
+} as const;
+
+function recordOf({ fixed, chosen, closed }: Session) {
+  const { workspaceCwd, parentSessionId } = fixed;
+  const { displayName } = chosen;
+  const source = { sourceType: null, sourceId: null };
+  return { workspaceCwd, displayName, parentSessionId, ...source, shared: true, closed };
+}
+
+function isSnapshot(event: SessionEvent): boolean {
+  return event.type === "session_lifecycle" && event.data.event === "SessionPersisted";
+}
+
+type Damage = { readonly pick: number; readonly instead: unknown };
+
+/** What a value may have turned into; a missing one is told by `undefined`. */
+const damages: fc.Arbitrary<readonly Damage[]> = fc.array(
+  fc.record({
+    pick: fc.nat(1_000_000),
+    instead: fc.oneof(
+      fc.constantFrom(undefined, null, true, 0, -1, 0.5, 2 ** 53, "", "x", [], {}, [[]], [["a"]]),
+      fc.constantFrom(...SESSION_STATES, "Closed", "Active", "Idle", "none", "client_close"),
+      fc.jsonValue(),
+    ),
+  }),
+  { minLength: 1, maxLength: 20 },
+);
+
+/** The text with one of its values replaced, taken away, or moved to where another was. */
+function damaged(text: string, { pick, instead }: Damage): string {
+  const json: unknown = JSON.parse(text);
+  const places = [...placesIn(json)];
+  const [inside, key] = places[pick % places.length] ?? [];
+  const other = places[(pick >> 4) % places.length];
+  const moved = pick % 5 === 0 && other ? structuredClone(Reflect.get(...other)) : instead;
+  if (inside === undefined || key === undefined) return text;
+  if (moved === undefined) Reflect.deleteProperty(inside, key);
+  else Reflect.set(inside, key, moved);
+  return JSON.stringify(json);
+}
+
+function* placesIn(json: unknown): Generator<[object, string]> {
+  if (!isObject(json) && !Array.isArray(json)) return;
+  for (const [key, inner] of Object.entries(json)) {
+    yield [json, key];
+    yield* placesIn(inner);
+  }
+}

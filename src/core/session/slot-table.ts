@@ -1,0 +1,292 @@
+import type { ContentBlock } from "../agent-update.ts";
+import {
+  parseAskId,
+  parseClientId,
+  parsePromptId,
+  parseSessionId,
+  parseShellId,
+  parseTurnId,
+  parseUserId,
+} from "../id.ts";
+import type { JsonObject } from "../json.ts";
+import { PHASES } from "../lifecycle.ts";
+import type { Ask, AskOption, AskOutcome } from "../policy/ask.ts";
+import { MEDIATION_POLICIES, type Mediation } from "../policy/mediation.ts";
+import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
+import type { Price, TokenUsage } from "../price.ts";
+import { SESSION_STATES } from "../status.ts";
+import {
+  type ConnectionState,
+  type ContextUsage,
+  type CreditReservation,
+  EMPTY_TURN,
+  type PendingGitHubAction,
+  type PendingToolCall,
+  type TurnState,
+} from "../turn.ts";
+import type { Stamp } from "./event.ts";
+import { STOP_REASONS } from "./reason.ts";
+import {
+  atLeastOne,
+  type Codec,
+  count,
+  either,
+  type Fields,
+  flag,
+  foreign,
+  id,
+  list,
+  map,
+  mapBy,
+  nullAtRest,
+  number,
+  object,
+  oneOf,
+  optional,
+  orNull,
+  set,
+  text,
+  whole,
+} from "./slot-codec.ts";
+import type {
+  Admission,
+  Chosen,
+  Ending,
+  FirstAnswer,
+  Fixed,
+  ModelConfig,
+  RegisteredClient,
+  RunningPrompt,
+  RunningShell,
+  Session,
+  SnapshotRef,
+  Totals,
+  WaitingPrompt,
+} from "./state.ts";
+
+/**
+ * What every field of a session is in its slot, one table for each of its parts. To add a field or
+ * a word, add it here and a migration in slot.ts: the texts that are stored already have neither.
+ */
+
+const sessionId = id(parseSessionId);
+const promptId = id(parsePromptId);
+const turnId = id(parseTurnId);
+const askId = id(parseAskId);
+const clientId = id(parseClientId);
+const userId = id(parseUserId);
+const shellId = id(parseShellId);
+
+/** A clock may have been before 1970; it was never at half a millisecond. */
+const timeMs = whole;
+
+const riskTier = oneOf(...RISK_TIERS);
+
+const jsonObject = foreign((_): _ is JsonObject => true);
+const contentBlock = foreign((block): block is ContentBlock => typeof block.type === "string");
+const askOption = foreign((option): option is AskOption => typeof option.optionId === "string");
+
+const TOKENS: Fields<TokenUsage> = {
+  input: count,
+  output: count,
+  cachedRead: count,
+  cachedWrite: count,
+  thought: count,
+};
+
+const PRICE: Fields<Price> = { ...TOKENS, perTurn: count };
+
+const SNAPSHOT_REF: Fields<SnapshotRef> = { version: whole, hash: text };
+
+const FIXED: Fields<Fixed> = {
+  workspaceCwd: text,
+  scope: oneOf("single", "thread"),
+  securityMode: oneOf("ask", "allowlist", "yolo"),
+  allowlist: list(text),
+  storeId: text,
+  source: orNull(object({ type: text, id: orNull(text) })),
+  parentSessionId: orNull(sessionId),
+  createdAtMs: timeMs,
+};
+
+const MODEL_CONFIG: Fields<ModelConfig> = {
+  modelId: orNull(text),
+  temperature: optional(number),
+  reasoning: optional(text),
+  verbosity: optional(text),
+};
+
+const CHOSEN: Fields<Chosen> = {
+  activeAgent: text,
+  modelConfig: object(MODEL_CONFIG),
+  skills: object(SNAPSHOT_REF),
+  persona: object(SNAPSHOT_REF),
+  approvalMode: oneOf(...APPROVAL_MODES),
+  displayName: orNull(text),
+  titleSource: orNull(oneOf("manual", "auto")),
+  currentCwd: text,
+  budgetMicro: orNull(count),
+};
+
+const MEDIATION: Fields<Mediation> = {
+  policy: oneOf(...MEDIATION_POLICIES),
+  designated: orNull(text),
+  voters: list(text),
+  quorum: atLeastOne,
+};
+
+const ASK: Fields<Ask> = {
+  requestId: askId,
+  kind: oneOf("permission", "user_question"),
+  toolCall: jsonObject,
+  options: list(askOption),
+  keys: list(text),
+  tier: riskTier,
+  mediation: object(MEDIATION),
+  votes: map(text, text),
+  askedAtMs: timeMs,
+  deadlineAtMs: orNull(timeMs),
+};
+
+type Selected = Extract<AskOutcome, { outcome: "selected" }>;
+
+const askOutcome: Codec<AskOutcome> = either(
+  (outcome: AskOutcome): outcome is Selected => outcome.outcome === "selected",
+  object({ outcome: oneOf("selected"), optionId: text }),
+  object({ outcome: oneOf("cancelled") }),
+);
+
+const TOOL_CALL: Fields<PendingToolCall> = { toolName: text, startedAt: timeMs };
+
+const GITHUB_ACTION: Fields<PendingGitHubAction> = { requestId: askId, title: text };
+
+const RESERVATION: Fields<CreditReservation> = {
+  turnId,
+  reservedMicro: count,
+  slices: atLeastOne,
+  price: orNull(object(PRICE)),
+  spentMicro: count,
+};
+
+const CONTEXT_USAGE: Fields<ContextUsage> = {
+  model: orNull(text),
+  used: orNull(count),
+  size: orNull(count),
+  tokens: object(TOKENS),
+};
+
+const TURN: Fields<TurnState> = {
+  turnId: orNull(turnId),
+  fullContent: text,
+  stopRequested: flag,
+  turnStopped: flag,
+  pendingToolCalls: map(text, object(TOOL_CALL)),
+  completedToolIds: set(text),
+  persistedToolCallIds: set(text),
+  isThinking: flag,
+  thinkingContent: text,
+  deferredInteractiveMessage: orNull(mapBy(object(ASK), ({ requestId }) => requestId)),
+  pendingApproval: flag,
+  pendingGitHubAction: orNull(object(GITHUB_ACTION)),
+  currentReservation: orNull(object(RESERVATION)),
+  lastContextUsage: orNull(object(CONTEXT_USAGE)),
+  acked: flag,
+};
+
+const CONNECTION: Fields<ConnectionState> = {
+  turn: nullAtRest(object(TURN), EMPTY_TURN),
+  messageIdStack: list(text),
+  sessionState: oneOf(...SESSION_STATES),
+  sessionGrants: map(text, riskTier),
+  autonomyProfile: oneOf("manual", "supervised", "balanced", "autonomous"),
+  agentMode: orNull(text),
+  sandboxState: oneOf("none", "provisioning", "ready", "timed_out"),
+  sandboxProvisionedAt: orNull(timeMs),
+  lastSandboxActivity: orNull(timeMs),
+};
+
+const WAITING_PROMPT: Fields<WaitingPrompt> = {
+  promptId,
+  text,
+  content: list(contentBlock),
+  clientId: orNull(clientId),
+  userId: orNull(userId),
+  deadlineAtMs: orNull(timeMs),
+  admittedAtMs: timeMs,
+  params: orNull(jsonObject),
+  echo: flag,
+  waited: flag,
+};
+
+const STAMP: Fields<Stamp> = {
+  promptId: optional(promptId),
+  originatorClientId: optional(clientId),
+};
+
+const RUNNING_PROMPT: Fields<RunningPrompt> = {
+  ...WAITING_PROMPT,
+  turnId,
+  startedAtMs: timeMs,
+  stopCause: orNull(oneOf("client", "deadline", "budget", "turn_too_large")),
+  stopAskedAtMs: orNull(timeMs),
+  steeredIds: list(text),
+  shellContext: list(text),
+  stamp: object(STAMP),
+};
+
+const CLIENT: Fields<RegisteredClient> = { count: atLeastOne, userId: orNull(userId) };
+
+type ShellAnswer = Extract<FirstAnswer, { shellId: unknown }>;
+
+const firstAnswer: Codec<FirstAnswer> = either(
+  (answer: FirstAnswer): answer is ShellAnswer => "shellId" in answer,
+  object({ shellId }),
+  object({ promptId, lastEventId: count }),
+);
+
+const ADMISSION: Fields<Admission> = { hash: text, answer: firstAnswer, atMs: timeMs };
+
+const SHELL: Fields<RunningShell> = {
+  command: text,
+  clientId: orNull(clientId),
+  startedAtMs: timeMs,
+};
+
+const ENDING: Fields<Ending> = {
+  reason: oneOf(...STOP_REASONS, "client_close", "crash", "store_failure"),
+  closedBy: orNull(clientId),
+};
+
+const TOTALS: Fields<Totals> = {
+  promptCount: count,
+  turnsCompleted: count,
+  turnsFailed: count,
+  toolCalls: count,
+  toolFailures: count,
+  chargedMicro: count,
+  tokensByModel: map(text, object(TOKENS)),
+};
+
+const SESSION: Fields<Session> = {
+  sessionId,
+  fixed: object(FIXED),
+  chosen: object(CHOSEN),
+  phase: oneOf("none", ...PHASES),
+  connection: object(CONNECTION),
+  running: orNull(object(RUNNING_PROMPT)),
+  queue: list(object(WAITING_PROMPT)),
+  clients: map(clientId, object(CLIENT)),
+  admissions: map(text, object(ADMISSION)),
+  resolvedAsks: map(askId, askOutcome),
+  shellContext: list(text),
+  shells: map(shellId, object(SHELL)),
+  activation: count,
+  ending: orNull(object(ENDING)),
+  closed: flag,
+  agentSessionId: orNull(text),
+  lastTurnError: orNull(object({ code: text, message: text })),
+  lastVerdictAtMs: orNull(timeMs),
+  totals: object(TOTALS),
+};
+
+export const SESSION_CODEC = object(SESSION);

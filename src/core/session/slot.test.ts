@@ -1,0 +1,329 @@
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, it } from "vitest";
+import { isObject, type JsonObject } from "../json.ts";
+import { RPC_NESTING_MAX } from "../limits.ts";
+import { NO_TOKENS } from "../price.ts";
+import { EMPTY_TURN } from "../turn.ts";
+import { AGENT, askId, client, Life, newAsk, newPrompt, noCredit, turnId } from "./life.fixture.ts";
+import {
+  CORE_SLOT,
+  evolveLost,
+  MIGRATIONS,
+  type Migration,
+  readSlot,
+  sessionFromManifest,
+  writeSlot,
+} from "./slot.ts";
+import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v1.fixture.ts";
+import type { Session } from "./state.ts";
+
+const GOLDEN = [
+  { what: "one that waits for people", session: WAITING, golden: WAITING_TEXT },
+  { what: "one that is being closed", session: CLOSING, golden: CLOSING_TEXT },
+];
+
+const read = (text: string) => readSlot("1", text);
+const compact = (text: string) => JSON.stringify(JSON.parse(text));
+
+/** The golden text with the value at a path replaced; `undefined` takes it away. */
+function withValue(text: string, path: string, value: unknown): string {
+  const json: JsonObject = JSON.parse(text);
+  const keys = path.split(".");
+  const last = keys.pop() ?? "";
+  const inside = keys.reduce<unknown>((at, key) => at && Reflect.get(Object(at), key), json);
+  expect(Object.keys(Object(inside)), `${path} is in the golden text`).toContain(last);
+  if (value === undefined) Reflect.deleteProperty(Object(inside), last);
+  else Reflect.set(Object(inside), last, value);
+  return JSON.stringify(json);
+}
+
+describe("version 1 of the core's slot", () => {
+  it("is the present one", () => {
+    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "1" });
+    expect(MIGRATIONS).toEqual([]);
+  });
+
+  it.each(GOLDEN)("writes $what as it always has", ({ session, golden }) => {
+    expect(writeSlot(session)).toBe(compact(golden));
+  });
+
+  it.each(GOLDEN)("P6: reads $what as it always has", ({ session, golden }) => {
+    expect(read(golden)).toStrictEqual(session);
+  });
+
+  it("keeps the order of what is in order", () => {
+    const asks = [3, 1, 2].map((n) => [askId(`a${n}`), { outcome: "cancelled" }] as const);
+    const session: Session = { ...CLOSING, resolvedAsks: new Map(asks) };
+    expect([...(read(writeSlot(session))?.resolvedAsks ?? [])]).toEqual(asks);
+  });
+
+  it("is the same text for a turn that is empty, whichever value says so", () => {
+    const connection = {
+      ...CLOSING.connection,
+      turn: { ...EMPTY_TURN, completedToolIds: new Set<string>() },
+    };
+    expect(writeSlot({ ...CLOSING, connection })).toBe(writeSlot(CLOSING));
+  });
+
+  it("is about a kilobyte for a session at rest", () => {
+    expect(writeSlot(new Life().ready().now).length).toBeLessThan(1_100);
+  });
+});
+
+describe("what agents and clients say in their own words", () => {
+  const evil = `{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},
+    "votes":[["a","b"]],"$map":[[1,2]],"half":"\\ud800","nothing":null,"size":0}`;
+
+  it("P7: comes back as it was, whatever its keys are called, and harms nothing", () => {
+    const life = new Life().running();
+    const params: JsonObject = JSON.parse(evil);
+    life.give("ask", newAsk("a1", { toolCall: JSON.parse(evil) }), AGENT);
+    life.prompt("p2", { params, content: [{ type: "text", ...params }] });
+    const back = read(writeSlot(life.now));
+    // The matchers ask for `constructor`, which is a mere word here.
+    expect(isDeepStrictEqual(back, life.now)).toBe(true);
+    const kept = back?.queue[0]?.params ?? {};
+    expect(Object.keys(kept)).toEqual(Object.keys(params));
+    expect(JSON.stringify(kept)).toBe(compact(evil));
+    expect(Object.getPrototypeOf(kept)).toBe(Object.prototype);
+    expect(Reflect.get({}, "polluted")).toBeUndefined();
+  });
+
+  it("P10: may be nested as deep as a message may be, and no deeper", () => {
+    const nested = (levels: number): JsonObject => {
+      let inner: JsonObject = {};
+      for (let level = 1; level < levels; level += 1) inner = { inner };
+      return inner;
+    };
+    const deep = (levels: number) => withValue(WAITING_TEXT, "queue.0.params", nested(levels));
+    expect(read(deep(RPC_NESTING_MAX))?.queue).toHaveLength(1);
+    expect(read(deep(RPC_NESTING_MAX + 1))).toBeNull();
+    const bottomless = WAITING_TEXT.replace('"params": null', `"params": ${"[".repeat(1e6)}`);
+    expect(read(bottomless)).toBeNull();
+    const wide = compact(WAITING_TEXT).replace(
+      '"params":null',
+      `"params":${'{"a":'.repeat(1e5)}1${"}".repeat(1e5)}`,
+    );
+    expect(read(wide)).toBeNull();
+  });
+});
+
+/** Each of these is right in its place by its looks, or nearly so. */
+const DAMAGE: readonly (readonly [path: string, value: unknown])[] = [
+  ["sessionId", "../s"],
+  ["sessionId", undefined],
+  ["fixed.scope", "both"],
+  ["fixed.allowlist", "edit:*"],
+  ["fixed.source.id", 1],
+  ["chosen.modelConfig.temperature", "hot"],
+  ["chosen.budgetMicro", 0.5],
+  ["chosen.approvalMode", "constructor"],
+  ["phase", "none"],
+  ["phase", "Closed"],
+  ["phase", "Persisted"],
+  ["closed", true],
+  ["ending", { reason: "client_close", closedBy: null }],
+  ["running", null],
+  ["running.turnId", "t9"],
+  ["running.stamp", {}],
+  ["running.content", [{ text: "go" }]],
+  ["queue.0.promptId", "p1"],
+  ["queue.0.params", []],
+  ["clients", {}],
+  ["clients", [["c1", { count: 0, userId: null }]]],
+  ["clients", [["c1", { count: 1, userId: null }, "more"]]],
+  ["admissions.1.1.answer", { shellId: "sh1", promptId: "p1", lastEventId: 7 }],
+  ["resolvedAsks.1.1", { outcome: "selected" }],
+  ["activation", -1],
+  ["totals.tokensByModel.0.1.input", 2 ** 53],
+  ["connection.sessionState", "ready"],
+  ["connection.sessionState", "running"],
+  ["connection.turn", null],
+  ["connection.turn.turnId", "t9"],
+  ["connection.turn.completedToolIds", ["call-1", "call-1"]],
+  ["connection.turn.currentReservation", null],
+  ["connection.turn.currentReservation.price.input", 1.5],
+  ["connection.turn.currentReservation.turnId", "t9"],
+  ["connection.turn.deferredInteractiveMessage", null],
+  ["connection.turn.deferredInteractiveMessage", []],
+  ["connection.turn.deferredInteractiveMessage.0.votes", {}],
+  ["connection.turn.deferredInteractiveMessage.0.options", [{ kind: "allow_once" }]],
+  ["connection.turn.deferredInteractiveMessage.0.mediation.quorum", 0],
+];
+
+const { turn } = JSON.parse(WAITING_TEXT).connection;
+const answered = { ...turn, deferredInteractiveMessage: null };
+
+describe("a text that is not exactly a session", () => {
+  it.each(DAMAGE)("P4: is none with `%s` as %j", (path, value) => {
+    expect(read(withValue(WAITING_TEXT, path, value))).toBeNull();
+  });
+
+  it.each([
+    ["phase", "none"],
+    ["phase", "Closed"],
+    ["connection.turn", answered],
+    ["connection.sessionState", "ready"],
+  ])("P4: is none with `%s` of another session's life", (path, value) => {
+    expect(read(withValue(CLOSING_TEXT, path, value))).toBeNull();
+  });
+
+  it("P4: is none with a field more", () => {
+    const more = (text: string) => read(text.replace('"scope"', '"later": 1, "scope"'));
+    expect(more(WAITING_TEXT)).toBeNull();
+    expect(read(WAITING_TEXT.replace('"sessionId"', '"__proto__": {}, "sessionId"'))).toBeNull();
+  });
+
+  it("P6: is none with a word more", () => {
+    expect(read(`${WAITING_TEXT}x`)).toBeNull();
+  });
+
+  it("P4: is none with two clients of one name", () => {
+    expect(read(WAITING_TEXT.replace('["c2", {"count"', '["c1", {"count"'))).toBeNull();
+  });
+
+  it.each(["", "null", "[]", "{}", '"s"', "1", "{", "\u0000"])("P6: is none as %j", (text) =>
+    expect(read(text)).toBeNull(),
+  );
+
+  it.each(["0", "2", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
+    "P6: is none of version %j, which nobody has written",
+    (version) => expect(readSlot(version, WAITING_TEXT)).toBeNull(),
+  );
+});
+
+describe("a text of an older version", () => {
+  /** As if the phase had once been called a stage, and before that been told by its number. */
+  const toWord: Migration = ({ stage, ...rest }) => ({
+    ...rest,
+    stage: stage === 3 ? "Persisted" : "Idle",
+  });
+  const toPhase: Migration = ({ stage, ...rest }) => ({ ...rest, phase: stage });
+  const migrations = [toWord, toPhase];
+  const older = (stage: unknown) =>
+    compact(CLOSING_TEXT.replace('"phase": "Persisted"', `"stage": ${stage}`));
+
+  it("P6: is migrated one version at a time, and read as the present one", () => {
+    expect(readSlot("1", older(3), migrations)).toStrictEqual(CLOSING);
+    expect(readSlot("2", older('"Persisted"'), migrations)).toStrictEqual(CLOSING);
+    expect(readSlot("3", CLOSING_TEXT, migrations)).toStrictEqual(CLOSING);
+    expect(readSlot("4", CLOSING_TEXT, migrations)).toBeNull();
+  });
+
+  it("P4: is no session if it is not one after that", () => {
+    expect(readSlot("2", older('"Paused"'), migrations)).toBeNull();
+    expect(readSlot("3", older(3), migrations)).toBeNull();
+  });
+
+  it("P6: is no session if a migration stumbles over it", () => {
+    const stumble: Migration = (json) => {
+      const { missing } = json;
+      return isObject(missing) ? json : JSON.parse(String(missing));
+    };
+    expect(readSlot("1", CLOSING_TEXT, [stumble])).toBeNull();
+  });
+});
+
+const MANIFEST = { sessionId: WAITING.sessionId, storeId: "sqlite", createdAt: 1_000 } as const;
+const RECORD = {
+  workspaceCwd: "/workspace",
+  displayName: "A name",
+  parentSessionId: WAITING.sessionId,
+  sourceType: "branch",
+  sourceId: "s0",
+  shared: true,
+  closed: false,
+};
+
+describe("a session without its slot", () => {
+  it("P6: is at rest, with what the manifest and the record say", () => {
+    const session = sessionFromManifest({ ...MANIFEST, mode: "yolo" }, RECORD, "chat");
+    expect(session).toMatchObject({
+      sessionId: "s1",
+      fixed: {
+        workspaceCwd: "/workspace",
+        scope: "single",
+        securityMode: "yolo",
+        storeId: "sqlite",
+        source: { type: "branch", id: "s0" },
+        parentSessionId: "s1",
+        createdAtMs: 1_000,
+      },
+      chosen: { activeAgent: "chat", displayName: "A name", currentCwd: "/workspace" },
+      phase: "Closed",
+      connection: { sessionState: "inactive", turn: EMPTY_TURN },
+      running: null,
+      queue: [],
+      closed: false,
+    });
+    expect(read(writeSlot(session))).toStrictEqual(session);
+  });
+
+  it("is of a thread if it is not shared, and has no source if none is known", () => {
+    const record = { ...RECORD, shared: false, sourceType: null, sourceId: null };
+    const { fixed } = sessionFromManifest({ ...MANIFEST, mode: "ask" }, record, "echo");
+    expect(fixed).toMatchObject({ scope: "thread", source: null });
+  });
+
+  it("P7: allows nothing that its lost settings may have forbidden", () => {
+    const session = sessionFromManifest({ ...MANIFEST, mode: "allowlist" }, RECORD, "echo");
+    expect(session.fixed.allowlist).toEqual([]);
+    expect(session.chosen.approvalMode).toBe("default");
+    expect(session.connection).toMatchObject({ autonomyProfile: "manual", agentMode: null });
+  });
+
+  it("stays closed to its clients, until one loads it", () => {
+    const life = new Life();
+    const record = { ...RECORD, closed: true };
+    life.session = sessionFromManifest({ ...MANIFEST, mode: "ask" }, record, "echo");
+    expect(life.prompt("p1").kind).toBe("refused");
+    life.give("resume", { skipped: [{ name: CORE_SLOT.owner, reason: "unreadable" }] });
+    expect(life.prompt("p1").kind).toBe("accepted");
+  });
+
+  it("P6: takes an agent and a prompt", () => {
+    const life = new Life();
+    life.session = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "echo");
+    life.give("activate", {});
+    life.give(
+      "agent_status",
+      { status: "connected", agentSessionId: "a", context: "seeded" },
+      AGENT,
+    );
+    life.give("prompt", { ...newPrompt("p1"), start: noCredit("t1") }, client(null));
+    life.says("hello");
+    life.complete("t1");
+    expect(life.state).toBe("ready");
+    expect(life.now.phase).toBe("Persisted");
+  });
+
+  it("forgets a turn that ended before the snapshot, however much of it is told again", () => {
+    const life = new Life().running();
+    const told = life.log.length;
+    const tokens = { ...NO_TOKENS, input: 5 };
+    life.give("reserve_slice", { turnId: turnId("t1"), n: 1, amountMicro: 10 });
+    const usage = { model: "large", used: 1, size: 2, tokens };
+    life.give("usage", { turnId: turnId("t1"), usage }, AGENT);
+    life.complete("t1");
+    const lost = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "echo");
+    const session = life.log.slice(told).reduce<Session>(evolveLost, lost);
+    expect(session.connection).toMatchObject({ sessionState: "ready", turn: EMPTY_TURN });
+    expect(session.phase).toBe("Persisted");
+  });
+
+  it("P2: knows a turn by its prompt's id alone, and gives it its verdict", () => {
+    const life = new Life().running();
+    life.prompt("p2");
+    life.complete("t1");
+    const snapshot = life.log.length;
+    life.begin("p2", "t2");
+    const lost = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "echo");
+    const after = new Life();
+    after.session = life.log.slice(snapshot).reduce<Session>(evolveLost, lost);
+    const verdict = { code: "SERVER_RESTART", promptId: "p2", turnId: "t2" };
+    const { events } = after.give("recovery", {});
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: "turn_error", data: expect.objectContaining(verdict) }),
+    );
+  });
+});

@@ -1,0 +1,154 @@
+import type { PromptId, SessionId } from "../id.ts";
+import { isObject, type JsonObject } from "../json.ts";
+import type { SecurityMode } from "../policy/risk.ts";
+import type { SessionState } from "../status.ts";
+import type { SessionEvent } from "./event.ts";
+import { created } from "./evolve/instance.ts";
+import { evolve } from "./evolve.ts";
+import { DAMAGED } from "./slot-codec.ts";
+import { isLawful } from "./slot-law.ts";
+import { SESSION_CODEC } from "./slot-table.ts";
+import type { Creation, Session, WaitingPrompt } from "./state.ts";
+
+/** Takes the JSON of one version to the next. What it is given may be damaged. */
+export type Migration = (older: JsonObject) => JsonObject;
+
+/** The first takes version 1 to version 2, and so on: whoever changes the shape adds one. */
+export const MIGRATIONS: readonly Migration[] = [];
+
+/** The slot in which the core keeps the folded session, in every snapshot. */
+export const CORE_SLOT = {
+  owner: "fermata.core",
+  version: String(MIGRATIONS.length + 1),
+} as const;
+
+/** The session as text; equal sessions give equal texts. */
+export function writeSlot(session: Session): string {
+  return JSON.stringify(SESSION_CODEC.write(session));
+}
+
+/**
+ * The session of a slot. Null for what is not exactly a session, of this version or one that can
+ * be migrated: then the conversation goes on from the manifest instead (P6), which is better than
+ * half a session that nobody has decided (P4).
+ */
+export function readSlot(
+  version: string,
+  text: string,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Session | null {
+  const json = migrated(version, text, migrations);
+  const session = SESSION_CODEC.read(json);
+  return session === DAMAGED || !isLawful(session) ? null : session;
+}
+
+function migrated(version: string, text: string, migrations: readonly Migration[]): unknown {
+  const versions = ["1", ...migrations.map((_, index) => String(index + 2))];
+  const from = versions.indexOf(version);
+  if (from < 0) return null;
+  try {
+    const json: unknown = JSON.parse(text);
+    if (!isObject(json)) return null;
+    return migrations.slice(from).reduce((older, migrate) => migrate(older), json);
+  } catch {
+    // A migration that stumbles has met damage, just as the parser has.
+    return null;
+  }
+}
+
+/** What a store's manifest says of a session. */
+export interface ManifestFields {
+  readonly sessionId: SessionId;
+  readonly storeId: string;
+  readonly mode: SecurityMode;
+  readonly createdAt: number;
+}
+
+/** What a store's record says of a session. */
+export interface RecordFields {
+  readonly workspaceCwd: string;
+  readonly displayName: string | null;
+  readonly parentSessionId: SessionId | null;
+  readonly sourceType: string | null;
+  readonly sourceId: string | null;
+  readonly shared: boolean;
+  readonly closed: boolean;
+}
+
+/**
+ * The session without its slot: at rest, as if just made, with all that is written elsewhere too.
+ * What only the slot knew is gone, and nothing is allowed because of it: an empty allowlist
+ * refuses, and the default mode asks (P6, P7).
+ */
+export function sessionFromManifest(
+  manifest: ManifestFields,
+  record: RecordFields,
+  activeAgent: string,
+): Session {
+  const { sessionId, storeId, mode: securityMode, createdAt } = manifest;
+  const { workspaceCwd, displayName, parentSessionId, sourceType, sourceId } = record;
+  const creation: Creation = {
+    workspaceCwd,
+    scope: record.shared ? "single" : "thread",
+    securityMode,
+    allowlist: [],
+    storeId,
+    source: sourceType === null ? null : { type: sourceType, id: sourceId },
+    parentSessionId,
+    activeAgent,
+    modelConfig: { modelId: null },
+    skills: UNKNOWN_SNAPSHOT,
+    persona: UNKNOWN_SNAPSHOT,
+    approvalMode: "default",
+    displayName,
+    autonomyProfile: null,
+    budgetMicro: null,
+  };
+  const data = { sessionId, creation };
+  const _meta = { serverTimestamp: createdAt };
+  const session = created({ v: 1, type: "session_created", data, _meta });
+  return { ...session, phase: "Closed", closed: record.closed };
+}
+
+/** Comes before every version that was ever taken, so that a reload follows it. */
+const UNKNOWN_SNAPSHOT = { version: 0, hash: "" };
+
+/**
+ * As `evolve`, for a session that has lost its slot: what an event takes for granted is granted.
+ * More of the log than what follows the snapshot may be told again, from anywhere in it: whatever
+ * was going on there has ended by the snapshot.
+ */
+export function evolveLost(session: Session, event: SessionEvent): Session {
+  if (event.type === "session_status") return evolve(alive(session, event.data.from), event);
+  if (event.type !== "session_lifecycle") return evolve(session, event);
+  const { event: name, promptId } = event.data;
+  const starts = name === "SessionTurnStart" && promptId !== undefined;
+  return evolve(starts ? withPrompt(session, promptId, event) : session, event);
+}
+
+/** Nothing changes the status of an instance that has ended: this one had not, and was there. */
+function alive(session: Session, sessionState: SessionState): Session {
+  const phase = session.phase === "Closed" ? "Persisted" : session.phase;
+  return { ...session, phase, connection: { ...session.connection, sessionState } };
+}
+
+/**
+ * A turn that begins with a prompt of the lost queue is a turn all the same: it has a verdict to
+ * come (P2) and credits to settle (P9).
+ */
+function withPrompt(session: Session, promptId: PromptId, event: SessionEvent): Session {
+  if (session.queue.some((waiting) => waiting.promptId === promptId)) return session;
+  const lost: WaitingPrompt = {
+    promptId,
+    text: "",
+    content: [],
+    clientId: event.originatorClientId ?? null,
+    userId: null,
+    deadlineAtMs: null,
+    admittedAtMs: event._meta.serverTimestamp,
+    params: null,
+    echo: false,
+    waited: true, // It was admitted before the last snapshot, while another one was at work.
+  };
+  return { ...session, queue: [...session.queue, lost] };
+}

@@ -1,0 +1,351 @@
+import type { AgentPast } from "../../agent/agent.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
+import type { ClientId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Actor, Command, Deadline } from "../../core/session/command.ts";
+import { decide } from "../../core/session/decide.ts";
+import type { Decision } from "../../core/session/draft.ts";
+import type { Skipped } from "../../core/session/event.ts";
+import type { FirstAnswer, Session } from "../../core/session/state.ts";
+import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
+import { auditEntries, checkpointEntry } from "../audit/index.ts";
+import type { Tally } from "../stats/index.ts";
+import type { SessionWorld } from "../world.ts";
+import type { AgentLink } from "./agent-link.ts";
+import { AgentSide, type AgentSideOwner } from "./agent-side.ts";
+import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
+import type { OpenHistory } from "./history.ts";
+import { CommitPipeline, type PipelineOwner } from "./pipeline.ts";
+import { isSameRecord, recordOf } from "./record.ts";
+import { type Written, writeEvents } from "./written.ts";
+
+/** What a command came to, told when everything that it rests on is durable (P1). */
+export interface Outcome {
+  readonly refusal: Refusal | null;
+  readonly answer: FirstAnswer | null;
+  readonly lastEventId: number;
+}
+
+/** What is known of a session when it is opened. */
+export interface OpenSession {
+  readonly key: SessionKey;
+  readonly term: number;
+  readonly epoch: string;
+  readonly session: Session;
+  readonly lastEventId: number;
+  readonly record: SessionRecord;
+  readonly hasSnapshot: boolean;
+  /** Whether there is a conversation that an agent can be told of. */
+  readonly hasMessages: boolean;
+  /** What could not be brought back, and why. */
+  readonly skipped: readonly Skipped[];
+  readonly history: OpenHistory;
+}
+
+export interface ActorOwner {
+  /** These are durable and may be told to everybody. */
+  publish(written: readonly Written[], session: Session): void;
+  /** The store has failed under it, so this actor is over and another has to be made. */
+  failed(why: Refusal): void;
+  /** Clients that have been seen since the server started. */
+  present(): readonly ClientId[];
+  /** What the agent was told and said before. */
+  past(session: Session): AgentPast | null;
+}
+
+const SERVER: Actor = { kind: "server" };
+
+/**
+ * One live session. Commands are decided as they come, one after the other, on the state in
+ * memory; what they come to is told, answered and acted upon only when it is durable. The agent
+ * and the timers follow the durable state.
+ */
+export class SessionActor implements PipelineOwner, AgentSideOwner {
+  readonly key: SessionKey;
+  readonly epoch: string;
+  readonly #world: SessionWorld;
+  readonly #owner: ActorOwner;
+  readonly #pipeline: CommitPipeline;
+  readonly #timers: DeadlineTimers;
+  readonly #history: OpenHistory;
+  readonly #agent: AgentSide;
+  readonly #term: number;
+  #session: Session;
+  #durable: Session;
+  #lastEventId: number;
+  #durableEventId: number;
+  #record: SessionRecord;
+  #refusals = 0;
+  #acts = 0;
+  #isOver = false;
+
+  constructor(world: SessionWorld, opened: OpenSession, owner: ActorOwner) {
+    this.#world = world;
+    this.#owner = owner;
+    this.key = opened.key;
+    this.epoch = opened.epoch;
+    this.#session = opened.session;
+    this.#durable = opened.session;
+    this.#lastEventId = opened.lastEventId;
+    this.#durableEventId = opened.lastEventId;
+    this.#record = opened.record;
+    this.#history = opened.history;
+    this.#term = opened.term;
+    this.#agent = new AgentSide(world, this);
+    this.#pipeline = new CommitPipeline(world.store, opened, this);
+    this.#timers = new DeadlineTimers(world.clock, (deadline) => this.#deadlinePassed(deadline));
+  }
+
+  /** The session as it is on the disk: what reads may speak of (P1). */
+  get session(): Session {
+    return this.#durable;
+  }
+
+  get lastEventId(): number {
+    return this.#durableEventId;
+  }
+
+  get decided(): Session {
+    return this.#session;
+  }
+
+  get link(): AgentLink | null {
+    return this.#agent.link;
+  }
+
+  /** What was counted of tools, models and turns; it may be a moment ahead of the disk. */
+  get tally(): Tally {
+    return this.#history.tally;
+  }
+
+  /** Why its agent could not be had the last time, if it could not. */
+  get agentFailure(): Refusal | null {
+    return this.#agent.failure;
+  }
+
+  submit(command: Command): Promise<Outcome> {
+    return new Promise((resolve) => this.#take(command, resolve));
+  }
+
+  /** Begins to act on what was found: a queue that waits, deadlines that run. */
+  start() {
+    this.#follow();
+  }
+
+  /** Resolves when everything decided so far is durable, or will never be. */
+  drained(): Promise<void> {
+    return this.#pipeline.drained();
+  }
+
+  /** Lets go of everything without a further word; what is not durable is lost. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    this.#timers.clear();
+    await this.#agent.end();
+  }
+
+  #take(command: Command, resolve: (outcome: Outcome) => void) {
+    if (this.#isOver) {
+      const gone = refusal("store_unavailable", { reason: "the session is being opened again" });
+      resolve({ refusal: gone, answer: null, lastEventId: this.#durableEventId });
+      return;
+    }
+    const { decision, written } = this.#decided(command);
+    const snapshot = this.#snapshotFor(decision, written, command.atMs);
+    if (snapshot === "too large") {
+      this.#refuseCommit(resolve);
+      return;
+    }
+    this.#session = decision.session ?? this.#session;
+    this.#lastEventId += written.length;
+    this.#history.add(written);
+    if (snapshot !== null) this.#history.close(snapshot);
+    const why = decision.kind === "refused" ? decision.refusal : null;
+    const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
+    this.#pipeline.add({
+      written,
+      journal: this.#audit(command, decision, written, snapshot),
+      record: this.#changedRecord(command.atMs),
+      snapshot,
+      session: this.#session,
+      settled: (failure) => {
+        resolve({ refusal: failure ?? why, answer, lastEventId: this.#durableEventId });
+      },
+    });
+    this.#watchSize(command.atMs);
+  }
+
+  /**
+   * The decision, with its events as they will be stored and sent. If a secret is found in one,
+   * the command is cleaned and decided once more, so that the state is clean too (P11).
+   */
+  #decided(command: Command): { decision: Decision; written: readonly Written[] } {
+    const decision = decide(this.#session, command);
+    const written = writeEvents(decision.events, this.#lastEventId + 1);
+    const { redact } = this.#world;
+    if (written.every(({ text }) => redact(text) === text)) return { decision, written };
+    const clean: Command = JSON.parse(redact(JSON.stringify(command)));
+    const again = decide(this.#session, clean);
+    const where = clean.type;
+    queueMicrotask(() => {
+      const announcement = { type: "secret_redacted", data: { where } } as const;
+      void this.submit({ ...this.#server(), type: "announce", announcement });
+    });
+    return { decision: again, written: writeEvents(again.events, this.#lastEventId + 1) };
+  }
+
+  #snapshotFor(
+    { session }: Decision,
+    written: readonly Written[],
+    atMs: number,
+  ): Snapshot | "too large" | null {
+    if (session === null) return null;
+    const isPersisted = written.some(
+      ({ event }) => event.type === "session_lifecycle" && event.data.event === "SessionPersisted",
+    );
+    if (!isPersisted) return null;
+    const { running } = this.#session;
+    const snapshot = this.#history.snapshotWith(session, written, running, atMs);
+    const limit = this.#world.store.contract.capabilities.snapshotBytesLimit;
+    return weightOf(snapshot) > limit ? "too large" : snapshot;
+  }
+
+  /** What cannot be remembered has not happened: the turn fails instead, and says why. */
+  #refuseCommit(resolve: (outcome: Outcome) => void) {
+    const { turnId } = this.#session.connection.turn;
+    if (turnId === null) return;
+    this.#take({ ...this.#server(), type: "commit_refused", turnId }, resolve);
+  }
+
+  #watchSize(atMs: number) {
+    const { turnId } = this.#session.connection.turn;
+    if (turnId !== null) {
+      const isHeard = this.#session.running?.stopCause === null;
+      if (!this.#history.isTooLarge || !isHeard) return;
+      void this.submit({
+        ...this.#server(),
+        type: "limit_passed",
+        turnId,
+        limit: "turn_too_large",
+      });
+    } else if (this.#history.isLong) {
+      this.#checkpoint(atMs);
+    }
+  }
+
+  /** Outside of turns the log gets a snapshot too, so that opening reads a bounded tail. */
+  #checkpoint(atMs: number) {
+    const snapshot = this.#history.snapshotWith(this.#session, [], null, atMs);
+    this.#history.close(snapshot);
+    const { sessionId } = this.key;
+    const revision = snapshot.expectedRevision + 1;
+    this.#pipeline.add({
+      written: [],
+      journal: [checkpointEntry({ sessionId, epoch: this.epoch, revision, atMs })],
+      record: null,
+      snapshot,
+      session: this.#session,
+      settled: () => {},
+    });
+  }
+
+  #changedRecord(atMs: number): SessionRecord | null {
+    const record = recordOf(this.#session, atMs);
+    if (isSameRecord(record, this.#record)) return null;
+    this.#record = record;
+    return record;
+  }
+
+  #audit(
+    command: Command,
+    decision: Decision,
+    written: readonly Written[],
+    snapshot: Snapshot | null,
+  ): readonly JournalEntry[] {
+    if (decision.kind === "refused") this.#refusals += 1;
+    return auditEntries({
+      sessionId: this.key.sessionId,
+      epoch: this.epoch,
+      command,
+      decision,
+      firstEventId: written[0]?.id ?? this.#lastEventId + 1,
+      refusalNumber: `${this.#term}-${this.#refusals}`,
+      revision: snapshot === null ? null : snapshot.expectedRevision + 1,
+    });
+  }
+
+  durable(written: readonly Written[], session: Session | null) {
+    this.#durableEventId += written.length;
+    if (session !== null) this.#durable = session;
+    this.#owner.publish(written, this.#durable);
+    for (const one of written) this.#agent.hear(one);
+    this.#follow();
+  }
+
+  failed(why: Refusal) {
+    this.#isOver = true;
+    this.#timers.clear();
+    void this.#agent.end();
+    this.#owner.failed(why);
+  }
+
+  #follow() {
+    if (this.#isOver) return;
+    this.#timers.follow(deadlinesOf(this.#durable, this.#world.settings.settleMs));
+    this.#agent.follow(this.#durable);
+  }
+
+  #deadlinePassed(deadline: Deadline) {
+    void this.submit({ ...this.#server(), type: "deadline_passed", deadline });
+  }
+
+  async say(command: Command): Promise<Refusal | null> {
+    return (await this.submit(command)).refusal;
+  }
+
+  room(): Promise<void> | undefined {
+    return this.#pipeline.room();
+  }
+
+  present(): readonly ClientId[] {
+    return this.#owner.present();
+  }
+
+  past(session: Session): AgentPast | null {
+    return this.#owner.past(session);
+  }
+
+  /** Recorded before the act: if it cannot be, there is no act. */
+  audit(act: string, details: JsonObject): Promise<void> {
+    const atMs = this.#world.clock.nowMs();
+    this.#acts += 1;
+    const entry: JournalEntry = {
+      journal: "audit",
+      key: `${this.key.sessionId} act ${this.#term}-${this.#acts}`,
+      sessionId: this.key.sessionId,
+      atMs,
+      text: JSON.stringify({ act, actor: { kind: "agent" }, details }),
+    };
+    return new Promise((resolve, reject) => {
+      this.#pipeline.add({
+        written: [],
+        journal: [entry],
+        record: null,
+        snapshot: null,
+        session: this.#session,
+        settled: (failure) => (failure === null ? resolve() : reject(new Error(failure.code))),
+      });
+    });
+  }
+
+  #server() {
+    return { atMs: this.#world.clock.nowMs(), actor: SERVER };
+  }
+}
+
+/** About what the store will find it to weigh. */
+function weightOf({ messages, slots, turn }: Snapshot): number {
+  const texts = messages.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const bytes = slots.reduce((sum, { payload }) => sum + payload.byteLength, texts);
+  return bytes + Buffer.byteLength(turn?.text ?? "");
+}

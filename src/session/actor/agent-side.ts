@@ -1,0 +1,186 @@
+import type { AgentAsk, AgentPast } from "../../agent/agent.ts";
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import type { Refusal } from "../../core/error.ts";
+import type { AskId, ClientId, TurnId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Actor, AgentStatusReport, Command } from "../../core/session/command.ts";
+import type { AgentExit } from "../../core/session/event.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { ContextUsage } from "../../core/turn.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { SessionWorld } from "../world.ts";
+import { AgentLink, type LinkOwner, sentenceOf } from "./agent-link.ts";
+import type { Written } from "./written.ts";
+
+/** What the agent's side of a session needs of the session. */
+export interface AgentSideOwner {
+  readonly key: SessionKey;
+  /** As decided so far, which may be more than is durable. */
+  readonly decided: Session;
+  /** Answers with the refusal, once it is durable that there is one. */
+  say(command: Command): Promise<Refusal | null>;
+  /** Open while too much waits for the store. */
+  room(): Promise<void> | undefined;
+  /** Clients that have been seen since the server started. */
+  present(): readonly ClientId[];
+  /** What the agent was told and said before. */
+  past(session: Session): AgentPast | null;
+  audit(act: string, details: JsonObject): Promise<void>;
+}
+
+/**
+ * Keeps the agent where the session's durable state wants it: connects one, gives it the turn at
+ * work, tells it to stop, takes it down. And the other way round: what the agent says becomes a
+ * command. An agent of an earlier activation is heard no more.
+ */
+export class AgentSide {
+  readonly #world: SessionWorld;
+  readonly #owner: AgentSideOwner;
+  #link: AgentLink | null = null;
+  #failure: Refusal | null = null;
+
+  constructor(world: SessionWorld, owner: AgentSideOwner) {
+    this.#world = world;
+    this.#owner = owner;
+  }
+
+  get link(): AgentLink | null {
+    return this.#link;
+  }
+
+  get failure(): Refusal | null {
+    return this.#failure;
+  }
+
+  follow(session: Session) {
+    const state = session.connection.sessionState;
+    if (this.#link !== null && this.#link.activation !== session.activation) this.#drop();
+    if (state === "activating" && this.#link === null) this.#connect(session);
+    else if (state === "deactivating") void this.#takeDown();
+    else if (state === "inactive" || state === "error") this.#drop();
+    else this.#link?.follow(session);
+    this.#moveOn(session);
+  }
+
+  /** What the state does not show: how an ask ended, and what was said in between. */
+  hear({ event }: Written) {
+    if (event.type === "permission_decided" || event.type === "permission_resolved") {
+      const { requestId, outcome } = event.data;
+      const answers = "answers" in event.data ? event.data.answers : undefined;
+      this.#link?.answer(requestId, answers === undefined ? { outcome } : { outcome, answers });
+    } else if (event.type === "mid_turn_message_injected") {
+      const { messages, messageIds } = event.data;
+      for (const [index, id] of messageIds.entries()) {
+        this.#link?.steer(id, [{ type: "text", text: messages[index] ?? "" }]);
+      }
+    }
+  }
+
+  async end(): Promise<void> {
+    const link = this.#link;
+    this.#link = null;
+    await link?.discard();
+  }
+
+  /** The next prompt goes to work when the agent is free, and wakes one when there is none. */
+  #moveOn({ closed, ending }: Session) {
+    const { queue, running, connection } = this.#owner.decided;
+    const [next] = queue;
+    if (next === undefined || running !== null || closed || ending !== null) return;
+    const { sessionState } = connection;
+    if (sessionState === "ready") {
+      const start = { turnId: this.#world.ids.turn(), reservedMicro: 0, price: null };
+      const { promptId } = next;
+      void this.#owner.say({ ...this.#by(SERVER), type: "begin_turn", promptId, start });
+    } else if (sessionState === "inactive" || sessionState === "error") {
+      void this.#owner.say({ ...this.#by(SERVER), type: "activate" });
+    }
+  }
+
+  #connect(session: Session) {
+    const link = new AgentLink(this.#world, session.activation, this.#ears(session.activation));
+    this.#link = link;
+    this.#failure = null;
+    void link.connect(this.#owner.key, session, this.#owner.past(session));
+  }
+
+  async #takeDown(): Promise<void> {
+    const link = this.#link;
+    if (link === null) return this.#gone();
+    this.#link = null;
+    await link.close();
+    if (link.agent === null) this.#gone();
+  }
+
+  /** There is no agent whose end could be waited for. */
+  #gone() {
+    void this.#owner.say({ ...this.#by(SERVER), type: "agent_status", status: "terminated" });
+  }
+
+  #drop() {
+    void this.#link?.discard();
+    this.#link = null;
+  }
+
+  /** What one agent says, in the name of its activation. */
+  #ears(activation: number): LinkOwner {
+    const by = (): Said => this.#by({ kind: "agent", activation });
+    const say = (command: Command) => this.#owner.say(command);
+    return {
+      heardStatus: (report: AgentStatusReport) => {
+        void say({ ...by(), type: "agent_status", ...report });
+      },
+      heardUpdate: (update: AgentUpdate) => {
+        void say({ ...by(), type: "agent_update", update });
+        return this.#owner.room();
+      },
+      heardUsage: (turnId: TurnId, usage: ContextUsage) => {
+        void say({ ...by(), type: "usage", turnId, usage });
+      },
+      heardAsk: async (requestId: AskId, ask: AgentAsk) => {
+        return (
+          (await say({ ...by(), type: "ask", requestId, ...ask, ...this.#mediation() })) === null
+        );
+      },
+      askWithdrawn: (requestId: AskId) => {
+        const deadline = { of: "ask", requestId } as const;
+        void say({ ...this.#by(SERVER), type: "deadline_passed", deadline });
+      },
+      heardExit: ({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) => {
+        void say({ ...by(), type: "agent_exit", exitCode, signalCode, message });
+      },
+      notConnected: (why: Refusal) => this.#notConnected(why, by()),
+      audit: (act, details) => this.#owner.audit(act, details),
+    };
+  }
+
+  /** A prompt that waits is told when there is no use in waiting; else the next try may help. */
+  #notConnected(why: Refusal, by: Said) {
+    const message = sentenceOf(why);
+    this.#failure = why;
+    if (why.code === "agent_breaker_open" || why.code === "agent_unknown") {
+      void this.#owner.say({ ...by, type: "agent_status", status: "error", message });
+      void this.#owner.say({ ...this.#by(SERVER), type: "agent_unavailable", message });
+    } else {
+      void this.#owner.say({ ...by, type: "agent_status", status: "error", message });
+    }
+  }
+
+  #mediation() {
+    const { policy, quorum, askMs } = this.#world.settings;
+    const deadlineAtMs = askMs === null ? null : this.#world.clock.nowMs() + askMs;
+    const present = this.#owner.present();
+    return { policy, quorum, present, deadlineAtMs, workflow: null } as const;
+  }
+
+  #by(actor: Actor): Said {
+    return { atMs: this.#world.clock.nowMs(), actor };
+  }
+}
+
+interface Said {
+  readonly atMs: number;
+  readonly actor: Actor;
+}
+
+const SERVER: Actor = { kind: "server" };

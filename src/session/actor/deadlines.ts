@@ -1,0 +1,69 @@
+import type { Deadline } from "../../core/session/command.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { CallOff, Clock } from "../world.ts";
+
+/** What a session has to be reminded of, and when. */
+export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<string, DueAt> {
+  const due = new Map<string, DueAt>();
+  const { running, queue } = session;
+  for (const { promptId, deadlineAtMs } of running === null ? queue : [running, ...queue]) {
+    if (deadlineAtMs === null) continue;
+    due.set(`prompt ${promptId}`, { atMs: deadlineAtMs, deadline: { of: "prompt", promptId } });
+  }
+  const asks = session.connection.turn.deferredInteractiveMessage ?? new Map();
+  for (const [requestId, { deadlineAtMs }] of asks) {
+    if (deadlineAtMs === null) continue;
+    due.set(`ask ${requestId}`, { atMs: deadlineAtMs, deadline: { of: "ask", requestId } });
+  }
+  if (running !== null && running.stopAskedAtMs !== null) {
+    const { turnId } = running;
+    const atMs = running.stopAskedAtMs + settleMs;
+    due.set(`settling ${turnId}`, { atMs, deadline: { of: "settling", turnId } });
+  }
+  return due;
+}
+
+interface DueAt {
+  readonly atMs: number;
+  readonly deadline: Deadline;
+}
+
+/** The timers of one session. They follow its state, so none is ever forgotten or left over. */
+export class DeadlineTimers {
+  readonly #clock: Clock;
+  readonly #passed: (deadline: Deadline) => void;
+  readonly #set = new Map<string, { readonly atMs: number; readonly callOff: CallOff }>();
+
+  constructor(clock: Clock, passed: (deadline: Deadline) => void) {
+    this.#clock = clock;
+    this.#passed = passed;
+  }
+
+  follow(due: ReadonlyMap<string, DueAt>) {
+    for (const [name, { atMs, callOff }] of this.#set) {
+      if (due.get(name)?.atMs === atMs) continue;
+      callOff();
+      this.#set.delete(name);
+    }
+    for (const [name, one] of due) if (!this.#set.has(name)) this.#remind(name, one);
+  }
+
+  clear() {
+    this.follow(new Map());
+  }
+
+  /** A timer cannot be set for longer than it can count; then it is set once more. */
+  #remind(name: string, one: DueAt) {
+    const { atMs, deadline } = one;
+    const inMs = Math.max(0, atMs - this.#clock.nowMs());
+    const callOff = this.#clock.after(Math.min(inMs, TIMER_MS_MAX), () => {
+      this.#set.delete(name);
+      if (atMs <= this.#clock.nowMs()) this.#passed(deadline);
+      else this.#remind(name, one);
+    });
+    this.#set.set(name, { atMs, callOff });
+  }
+}
+
+/** The longest that a timer of Node's can be set for. */
+const TIMER_MS_MAX = 2 ** 31 - 1;

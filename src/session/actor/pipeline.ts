@@ -1,0 +1,170 @@
+import type { Refusal } from "../../core/error.ts";
+import { ACTOR_BATCH_BYTES_MAX, ACTOR_BYTES_WAITING_MAX } from "../../core/limits.ts";
+import type { Session } from "../../core/session/state.ts";
+import type {
+  Commit,
+  JournalEntry,
+  SessionKey,
+  SessionRecord,
+  SessionStore,
+  Snapshot,
+} from "../../store/store.ts";
+import type { Written } from "./written.ts";
+
+/** What one decision adds to the log, and what is to happen when that is on the disk. */
+export interface Addition {
+  readonly written: readonly Written[];
+  readonly journal: readonly JournalEntry[];
+  readonly record: SessionRecord | null;
+  readonly snapshot: Snapshot | null;
+  /** The session as it is once all of this has happened. */
+  readonly session: Session | null;
+  /** Called when everything up to here is durable, or will never be. */
+  settled(failure: Refusal | null): void;
+}
+
+export interface PipelineOwner {
+  /** These are durable now: they may be told, answered and acted upon. */
+  durable(written: readonly Written[], session: Session | null): void;
+  /** A commit was refused, or nobody knows what came of it. Nothing goes through any more. */
+  failed(why: Refusal): void;
+}
+
+interface Batch {
+  written: Written[];
+  journal: JournalEntry[];
+  record: SessionRecord | null;
+  snapshot: Snapshot | null;
+  session: Session | null;
+  bytes: number;
+  readonly settled: Addition["settled"][];
+}
+
+/**
+ * Carries decisions to the store, in order and without waiting for one before sending the next.
+ * What was decided in one go travels in one commit; a snapshot travels alone, because it stands
+ * and falls as a whole. After the first failure nothing more is sent.
+ */
+export class CommitPipeline {
+  readonly #store: SessionStore;
+  readonly #key: SessionKey;
+  readonly #term: number;
+  readonly #owner: PipelineOwner;
+  #afterEventId: number;
+  #open: Batch | null = null;
+  #underWay: readonly Batch[] = [];
+  #bytesWaiting = 0;
+  #failure: Refusal | null = null;
+  #roomers: (() => void)[] = [];
+
+  constructor(
+    store: SessionStore,
+    at: { readonly key: SessionKey; readonly term: number; readonly lastEventId: number },
+    owner: PipelineOwner,
+  ) {
+    this.#store = store;
+    this.#key = at.key;
+    this.#term = at.term;
+    this.#afterEventId = at.lastEventId;
+    this.#owner = owner;
+  }
+
+  add(addition: Addition) {
+    if (this.#failure !== null) return addition.settled(this.#failure);
+    const { written, journal, record, snapshot, session, settled } = addition;
+    const isEmpty = written.length + journal.length === 0 && record === null && snapshot === null;
+    if (isEmpty) return this.#settleAfterAll(settled);
+    if (snapshot !== null) this.#send();
+    const batch = this.#opened();
+    batch.written.push(...written);
+    batch.journal.push(...journal);
+    batch.record = record ?? batch.record;
+    batch.snapshot = snapshot;
+    batch.session = session;
+    batch.settled.push(settled);
+    const bytes = written.reduce((sum, { text }) => sum + text.length, 0);
+    batch.bytes += bytes;
+    this.#bytesWaiting += bytes;
+    if (snapshot !== null || batch.bytes > ACTOR_BATCH_BYTES_MAX) this.#send();
+  }
+
+  /** Undefined while there is room; else it resolves when there is some again. */
+  room(): Promise<void> | undefined {
+    if (this.#bytesWaiting <= ACTOR_BYTES_WAITING_MAX || this.#failure !== null) return undefined;
+    return new Promise((resolve) => this.#roomers.push(resolve));
+  }
+
+  /** Resolves when all that was added is durable, or will never be. */
+  drained(): Promise<void> {
+    return new Promise((resolve) => this.#settleAfterAll(() => resolve()));
+  }
+
+  /** Nothing to write, but its answer may speak only of what is durable. */
+  #settleAfterAll(settled: Addition["settled"]) {
+    const last = this.#open ?? this.#underWay.at(-1);
+    if (last === undefined) settled(this.#failure);
+    else last.settled.push(settled);
+  }
+
+  #opened(): Batch {
+    if (this.#open === null) {
+      queueMicrotask(() => this.#send());
+      this.#open = {
+        written: [],
+        journal: [],
+        record: null,
+        snapshot: null,
+        session: null,
+        bytes: 0,
+        settled: [],
+      };
+    }
+    return this.#open;
+  }
+
+  #send() {
+    const batch = this.#open;
+    this.#open = null;
+    if (batch === null) return;
+    const { written, journal, record, snapshot } = batch;
+    const commit: Commit = {
+      afterEventId: this.#afterEventId,
+      events: written.map(({ text }) => text),
+      journal,
+      ...(record && { record }),
+      ...(snapshot && { snapshot }),
+    };
+    this.#afterEventId += written.length;
+    this.#underWay = [...this.#underWay, batch];
+    void this.#store.commit(this.#key, this.#term, commit).then((committed) => {
+      this.#underWay = this.#underWay.filter((other) => other !== batch);
+      if (committed.ok) this.#succeed(batch);
+      else this.#fail(batch, committed.refusal);
+    });
+  }
+
+  #succeed({ written, session, settled, bytes }: Batch) {
+    if (this.#failure !== null) return;
+    this.#bytesWaiting -= bytes;
+    this.#owner.durable(written, session);
+    for (const tell of settled) tell(null);
+    if (this.#bytesWaiting <= ACTOR_BYTES_WAITING_MAX) this.#letIn();
+  }
+
+  /** What was decided after it was decided on sand, and is taken back with it. */
+  #fail(batch: Batch, why: Refusal) {
+    if (this.#failure !== null) return;
+    this.#failure = why;
+    const lost = [batch, ...this.#underWay, ...(this.#open === null ? [] : [this.#open])];
+    this.#open = null;
+    this.#owner.failed(why);
+    for (const { settled } of lost) for (const tell of settled) tell(why);
+    this.#letIn();
+  }
+
+  #letIn() {
+    const roomers = this.#roomers;
+    this.#roomers = [];
+    for (const enter of roomers) enter();
+  }
+}

@@ -1,0 +1,140 @@
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import type { AskOutcome } from "../../core/policy/ask.ts";
+import { isEventType } from "../../core/replay/fold.ts";
+import type { Command } from "../../core/session/command.ts";
+import type { EventType, SessionEvent, Skipped } from "../../core/session/event.ts";
+import { type Details, details, listed } from "./details.ts";
+
+type Data<Type extends EventType> = SessionEvent<Type>["data"];
+
+/** What the audit is told of an event; `command` is what the event came from. */
+type Teller<Type extends EventType> = (data: Data<Type>, command: Command) => Details;
+
+const NOTHING: Details = {};
+const plain = () => NOTHING;
+
+/**
+ * Which events are audited, and what is told of them. Null is an event that the log alone has:
+ * it decides nothing, or another entry of the same decision says it already. A new event type
+ * does not compile until somebody decides.
+ */
+const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
+  session_created: ({ creation }) => {
+    const { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd } = creation;
+    const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
+    const parent = creation.parentSessionId ?? undefined;
+    const from = { parentSessionId: parent, sourceType: creation.source?.type };
+    return details({ ...chosen, ...from });
+  },
+  session_status: ({ from, to, cause, activation }) => details({ from, to, cause, activation }),
+  session_lifecycle: ({ event, from, to, outcome, reason, skipped }) => ({
+    ...details({ event, from, to, outcome, reason }),
+    ...listed("skipped", (skipped ?? []).map(skippedDetails)),
+  }),
+  agent_connected: ({ context }) => details({ context }),
+  session_died: ({ reason, exitCode, signalCode }) => details({ reason, exitCode, signalCode }),
+  session_closed: ({ reason }) => details({ reason }),
+
+  prompt_admitted: ({ echo }) => details({ echo }),
+  pending_prompt_added: null, // Its admission is told.
+  pending_prompt_started: null, // So is its turn's beginning,
+  pending_prompt_completed: null, // and its verdict.
+  session_update: null, // What agents say is in the log only.
+  mid_turn_message_injected: ({ messageIds }) => details({ messageId: messageIds[0] }),
+  prompt_cancelled: ({ reason }) => details({ reason }),
+  turn_complete: ({ stopReason }) => details({ stopReason }),
+  turn_error: ({ code, errorKind, partialOutput }) => details({ code, errorKind, partialOutput }),
+  command_result: ({ status, code }) => details({ status, code }),
+
+  permission_request: ({ requestId, kind, tier, mediation, toolCall }) => {
+    const { policy, quorum, voters } = mediation;
+    const rules = { policy, quorum, voters: voters.length };
+    return details({ requestId, kind, tier, ...rules, ...toolDetails(toolCall) });
+  },
+  permission_decided: ({ requestId, gate, tier, outcome, toolCall }, command) => {
+    const chosen = { ...outcomeDetails(outcome), optionKind: optionKind(outcome, command) };
+    return details({ requestId, gate, tier, ...chosen, ...toolDetails(toolCall) });
+  },
+  permission_resolved: ({ requestId, outcome, reason }) =>
+    details({ requestId, reason, ...outcomeDetails(outcome) }),
+  permission_already_resolved: ({ requestId }) => details({ requestId }),
+  permission_partial_vote: ({ requestId, voter, optionId, votesReceived, votesNeeded }) =>
+    details({ requestId, voter, optionId, votesReceived, votesNeeded }),
+  permission_forbidden: ({ requestId, reason }) => details({ requestId, reason }),
+  session_grant_added: ({ key, tier }) => details({ toolKind: kindOfKey(key), tier }),
+  session_grant_revoked: ({ key }) => details({ toolKind: kindOfKey(key) }),
+
+  credits_reserved: null, // Money has a journal of its own,
+  credits_settled: null, // which every amount is in.
+  usage_reported: null,
+
+  session_metadata_updated: ({ titleSource, displayName }) =>
+    details({ titleSource, isNamed: displayName !== undefined }), // A title may quote a prompt.
+  model_switched: ({ modelId }) => details({ modelId }),
+  model_switch_failed: ({ requestedModelId }) => details({ requestedModelId }),
+  approval_mode_changed: ({ previous, next, persisted }) => details({ previous, next, persisted }),
+  sandbox_changed: ({ state }) => details({ state }),
+  skills_reloaded: reloaded,
+  persona_reloaded: reloaded,
+  active_agent_changed: ({ from, to }) => details({ from, to }),
+  session_cwd_changed: ({ from, to }) => details({ from, to }),
+  session_budget_changed: ({ from, to }) => details({ from, to }),
+
+  client_attached: null, // Who came and went is in the log; it decided nothing,
+  client_detached: null, // and every reconnect would be an entry.
+  client_expired: null,
+  user_shell_command: ({ shellId }) => details({ shellId }),
+  user_shell_result: ({ shellId, exitCode, signal, aborted }) =>
+    details({ shellId, exitCode, signal, aborted }),
+
+  session_branched: ({ newSessionId }) => details({ newSessionId }),
+  child_session_started: ({ childId }) => details({ childId }),
+  child_session_ended: ({ childId, state }) => details({ childId, state }),
+  secret_redacted: ({ where }) => details({ where }),
+  followup_suggestion: null,
+  credits_warning: ({ scope, usedMicro, budgetMicro }) =>
+    details({ scope, usedMicro, budgetMicro }),
+  artifact_changed: null,
+  session_recording_degraded: ({ reason }) => details({ reason }),
+  background_notification_turn_complete: plain,
+};
+
+/** What the audit is told of an event; null if nothing. */
+export function auditedDetails<Type extends EventType>(
+  event: SessionEvent<Type>,
+  command: Command,
+): Details | null {
+  if (!isEventType(event.type)) return null;
+  const tell: Teller<Type> | null = AUDITED[event.type];
+  return tell === null ? null : tell(event.data, command);
+}
+
+function reloaded({ from, to }: Data<"skills_reloaded" | "persona_reloaded">): Details {
+  const versions = { fromVersion: from.version, toVersion: to.version };
+  return details({ ...versions, fromHash: from.hash, toHash: to.hash });
+}
+
+const skippedDetails = ({ name, reason }: Skipped): Details => details({ name, reason });
+
+function outcomeDetails(outcome: AskOutcome) {
+  const optionId = outcome.outcome === "selected" ? outcome.optionId : undefined;
+  return { outcome: outcome.outcome, optionId };
+}
+
+/** Whether a gate allowed or refused shows in the kind of what it chose among the offered. */
+function optionKind(outcome: AskOutcome, command: Command): string | undefined {
+  if (command.type !== "ask" || outcome.outcome !== "selected") return undefined;
+  const option = command.options.find(({ optionId }) => optionId === outcome.optionId);
+  return (option && stringAt(option, "kind")) ?? undefined;
+}
+
+/** The title and input of a call are what an agent said; its kind and id are names. */
+function toolDetails(toolCall: JsonObject) {
+  const toolKind = stringAt(toolCall, "kind") ?? undefined;
+  return { toolKind, toolCallId: stringAt(toolCall, "toolCallId") ?? undefined };
+}
+
+/** An approval key is a kind and then a command line or a path, which is none of ours. */
+function kindOfKey(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf(":")));
+}

@@ -1,0 +1,139 @@
+import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
+import type { Actor, Command } from "../../core/session/command.ts";
+import type { Decision } from "../../core/session/draft.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
+import type { JournalEntry } from "../../store/store.ts";
+import { auditedDetails } from "./audited-events.ts";
+import { refusedDetails } from "./audited-refusals.ts";
+import type { Details } from "./details.ts";
+
+/** A decision, and what is needed to name its entries. */
+export interface Audited {
+  readonly sessionId: SessionId;
+  /**
+   * The identity of the log. With an event's id it names the event for ever: ids alone come back
+   * when a log is cut short, or when a session is made again under the name of a deleted one.
+   */
+  readonly epoch: string;
+  readonly command: Command;
+  readonly decision: Decision;
+  /** The number that the decision's first event has or would have. */
+  readonly firstEventId: number;
+  /** Names this refusal, if it is one, among all of the session, also after a restart. */
+  readonly refusalNumber: string;
+  /** The revision that the decision's snapshot will be, if it ends in one. */
+  readonly revision: number | null;
+}
+
+const NO_ENTRIES: readonly JournalEntry[] = [];
+
+/**
+ * What a decision leaves in the tenant's audit journal, to be committed with its events: an entry
+ * for each event worth one, or one for its refusal. The same decision gives the same entries, so
+ * that a commit can be repeated. An agent's chunk of text costs one look at a table.
+ */
+export function auditEntries(audited: Audited): readonly JournalEntry[] {
+  const { decision } = audited;
+  const entries = decision.events.flatMap((event, index) => eventEntries(audited, event, index));
+  if (entries.length > 0) return entries;
+  return decision.kind === "refused" ? refusalEntries(audited, decision) : NO_ENTRIES;
+}
+
+function eventEntries(
+  audited: Audited,
+  event: SessionEvent,
+  index: number,
+): readonly JournalEntry[] {
+  const { sessionId, epoch, command, decision, firstEventId } = audited;
+  const told = auditedDetails(event, command);
+  if (told === null) return NO_ENTRIES;
+  const eventId = firstEventId + index;
+  const about = { eventId, ...verdictOn(decision), ...namesIn(event) };
+  const details = { ...told, ...revisionOf(audited, event) };
+  const text = entryText({ act: event.type, command, about, details });
+  return [entry(sessionId, `${sessionId} ${epoch} event ${eventId}`, command, text)];
+}
+
+/** `SessionPersisted` is the commit itself, so it says what revision it made. */
+function revisionOf({ revision }: Audited, event: SessionEvent): Details {
+  if (event.type !== "session_lifecycle" || revision === null) return {};
+  return event.data.event === "SessionPersisted" ? { revision } : {};
+}
+
+function refusalEntries(
+  { sessionId, epoch, command, refusalNumber }: Audited,
+  decision: Extract<Decision, { kind: "refused" }>,
+): readonly JournalEntry[] {
+  const details = refusedDetails(command, decision.refusal);
+  if (details === null) return NO_ENTRIES;
+  const about = { ...verdictOn(decision), ...namesInCommand(command) };
+  const text = entryText({ act: "command_refused", command, about, details });
+  return [entry(sessionId, `${sessionId} ${epoch} refused ${refusalNumber}`, command, text)];
+}
+
+/** A snapshot between turns has no event of its own, and is a commit like any other. */
+export function checkpointEntry(
+  at: Pick<Audited, "sessionId" | "epoch"> & { readonly revision: number; readonly atMs: number },
+): JournalEntry {
+  const { sessionId, epoch, revision, atMs } = at;
+  const actor = { kind: "server" };
+  const text = { v: 1, act: "checkpoint", actor, accepted: true, details: { revision } };
+  const key = `${sessionId} ${epoch} revision ${revision}`;
+  return entry(sessionId, key, { atMs }, JSON.stringify(text));
+}
+
+function entry(
+  sessionId: SessionId,
+  key: string,
+  { atMs }: Pick<Command, "atMs">,
+  text: string,
+): JournalEntry {
+  return { journal: "audit", key, sessionId, atMs, text };
+}
+
+interface Names {
+  readonly promptId?: PromptId;
+  readonly turnId?: TurnId;
+}
+
+interface About extends Names {
+  readonly eventId?: number;
+  readonly accepted: boolean;
+  readonly code?: string;
+}
+
+/** The one shape of an entry. */
+function entryText(told: {
+  readonly act: string;
+  readonly command: Command;
+  readonly about: About;
+  readonly details: Details;
+}): string {
+  const { act, command, about, details } = told;
+  const status = command.type === "agent_status" ? { agentStatus: command.status } : {};
+  const actor = actorOf(command.actor);
+  return JSON.stringify({ v: 1, act, cause: command.type, ...status, actor, ...about, details });
+}
+
+function actorOf(actor: Actor) {
+  if (actor.kind !== "client") return actor;
+  const { kind, clientId, userId } = actor;
+  return { kind, ...(clientId && { clientId }), ...(userId && { userId }) };
+}
+
+function verdictOn(decision: Decision): About {
+  if (decision.kind === "accepted") return { accepted: true };
+  return { accepted: false, code: decision.refusal.code };
+}
+
+function namesIn({ promptId: stamped, data }: SessionEvent): Names {
+  const promptId = stamped ?? ("promptId" in data ? data.promptId : undefined);
+  const turnId = "turnId" in data ? data.turnId : undefined;
+  return { ...(promptId && { promptId }), ...(turnId && { turnId }) };
+}
+
+function namesInCommand(command: Command): Names {
+  const promptId = "promptId" in command ? command.promptId : undefined;
+  const turnId = "turnId" in command ? command.turnId : undefined;
+  return { ...(promptId && { promptId }), ...(turnId && { turnId }) };
+}

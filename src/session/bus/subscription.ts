@@ -1,0 +1,264 @@
+import {
+  SUBSCRIBER_NOTICES_MAX,
+  TAIL_HELD_BYTES_MAX,
+  TAIL_HELD_FRAMES_MAX,
+} from "../../core/limits.ts";
+import { Backlog } from "./backlog.ts";
+import { CatchUp, type PastSource } from "./catch-up.ts";
+import { ChunkReader } from "./chunk-reader.ts";
+import { type Batch, batchOf, type Chunk, type Notice, unseenOf } from "./frame.ts";
+import { type Replay, replayComplete, streamRefused } from "./notice.ts";
+import type { Position, Tail, TailNode } from "./tail.ts";
+
+export interface SubscribeRequest {
+  /** The last event that the client has; null wants no past at all. */
+  readonly after: number | null;
+  /** Of the log that `after` belongs to; null takes it to be this one. */
+  readonly epoch: string | null;
+  /** How many frames may wait, if the client says so; the wire lets it choose. */
+  readonly maxQueued?: number;
+  /** Makes a `session_snapshot`, which comes first, or right after the replay. */
+  readonly snapshot?: () => Notice;
+}
+
+export interface SubscriptionOwner {
+  readonly epoch: string;
+  readonly tail: Tail;
+  left(subscription: Subscription): unknown;
+}
+
+/**
+ * One open stream of a session's events: first the stored past, if it is wanted, and then what is
+ * published, without a gap and without a repeat (P3). It stands at a place of the shared tail and
+ * reads on from there; if it falls too far behind it lets go of that place, so that it holds
+ * nothing, and reads the store until it has caught up with a new one.
+ *
+ * It ends after a terminal frame that is published while it is open. One that it merely finds in
+ * the past does not end it: the session may have been activated since, or may yet be.
+ */
+export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
+  readonly #owner: SubscriptionOwner;
+  readonly #source: PastSource;
+  readonly #snapshot: (() => Notice) | undefined;
+  readonly #reader = new ChunkReader(() => this.#take());
+  readonly #backlog: Backlog;
+  readonly #ending = Promise.withResolvers<void>();
+  #cursor: number;
+  /** Where it goes on in memory once `#catchUp` is done; null once that was too much to hold. */
+  #place: TailNode | null;
+  #catchUp: CatchUp | null;
+  readonly #isReplay: boolean;
+  #hasBegun = false;
+  /** What is said where the past ends, before anything newer. */
+  #due: readonly Notice[] = [];
+  #notices: Notice[] = [];
+  #endsAfter = Number.POSITIVE_INFINITY;
+  #last: Notice | null = null;
+
+  constructor(owner: SubscriptionOwner, request: SubscribeRequest, source: PastSource) {
+    const { after, epoch, maxQueued, snapshot } = request;
+    this.#owner = owner;
+    this.#source = source;
+    this.#snapshot = snapshot;
+    this.#place = owner.tail.end;
+    const { at } = this.#place;
+    this.#backlog = new Backlog(at, maxQueued);
+    this.#isReplay = after !== null;
+    const isForeign = epoch !== null && epoch !== owner.epoch;
+    const isUpToDate = after === null || (after === at.id && !isForeign);
+    const stretch = { epoch: owner.epoch, after: after ?? at.id, until: at.id, isForeign };
+    this.#catchUp = isUpToDate ? null : new CatchUp(source, stretch);
+    this.#cursor = this.#catchUp?.cursor ?? at.id;
+    if (isUpToDate) this.#begin({ replayedCount: 0, lastEventId: at.id });
+  }
+
+  /** Resolves when nothing new will come; what still waits can be taken, if the client can. */
+  get ending(): Promise<void> {
+    return this.#ending.promise;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** All that waits, as soon as there is something. */
+  next(): Promise<IteratorResult<Chunk, undefined>> {
+    return this.#reader.next();
+  }
+
+  /** The client is gone, or its connection is: nothing else changes. */
+  async return(): Promise<IteratorResult<Chunk, undefined>> {
+    this.cancel();
+    return { done: true, value: undefined };
+  }
+
+  cancel() {
+    this.#leave();
+    this.#reader.close();
+  }
+
+  /** Its place in the tail leads nowhere any more: the store has what follows. */
+  letGo() {
+    this.#place = null;
+  }
+
+  /** Something was published after `before`, and the tail has it. */
+  published(before: Position, nowMs: number) {
+    this.#holdLess(before);
+    if (this.#isEnding) return;
+    if (this.#reader.isReading) return this.#reader.wake();
+    const judgement = this.#backlog.judge(this.#owner.tail.end.at, this.#cursor, nowMs);
+    if (judgement?.kind === "warn") this.tell(judgement.notice);
+    if (judgement?.kind === "evict") this.#evict(judgement.notice);
+  }
+
+  /** Says something to this stream alone. If the reader does not come, the oldest is dropped. */
+  tell(notice: Notice) {
+    if (this.#notices.length === SUBSCRIBER_NOTICES_MAX) this.#notices.shift();
+    this.#notices.push(notice);
+    this.#reader.wake();
+  }
+
+  /** This was a terminal frame: the stream ends with it, unless the client has had it before. */
+  terminate(id: number) {
+    if (id > this.#cursor) this.finish(id);
+  }
+
+  /** Nothing follows after this event; up to there it is still served, from the store too. */
+  finish(id: number) {
+    this.#endsAfter = Math.min(this.#endsAfter, id);
+    this.#ending.resolve();
+    this.#reader.wake();
+  }
+
+  /** Ends it with what is in memory and a last word. Nothing more is read from the store. */
+  end(last: Notice | null) {
+    const hasAll = this.#place !== null && this.#catchUp === null;
+    if (hasAll && this.#isEnding) return; // Its own end is in memory, and comes anyway.
+    this.#last ??= last;
+    if (hasAll) this.finish(this.#owner.tail.end.at.id);
+    else this.#stop();
+  }
+
+  get #isEnding(): boolean {
+    return this.#endsAfter !== Number.POSITIVE_INFINITY;
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#catchUp === null && this.#cursor >= this.#endsAfter;
+  }
+
+  #take(): Chunk | null | Promise<Chunk | null> {
+    if (this.#isAtEnd) return this.#given(this.#takeDue());
+    const place = this.#place ?? this.#newPlace();
+    if (this.#catchUp !== null) return this.#takeStored(this.#catchUp);
+    const batches = this.#takeDue();
+    this.#takeLive(place, batches);
+    return this.#given(batches);
+  }
+
+  #takeDue(): Batch[] {
+    const due = this.#due;
+    this.#due = [];
+    return due.length === 0 ? [] : [batchOf(due)];
+  }
+
+  #takeLive(from: TailNode, batches: Batch[]) {
+    let place = from;
+    while (place.entry !== null && place.at.id < this.#endsAfter) {
+      const batch = unseenOf(place.entry.batch, this.#cursor);
+      if (batch !== null) batches.push(batch);
+      place = place.entry.next;
+    }
+    this.#place = place;
+    this.#cursor = Math.max(this.#cursor, place.at.id);
+  }
+
+  async #takeStored(catchUp: CatchUp): Promise<Chunk | null> {
+    const read = await catchUp.read();
+    if (this.#catchUp !== catchUp) return this.#take(); // It was ended meanwhile.
+    if (!read.ok) {
+      this.end(streamRefused(read.refusal));
+      return this.#take();
+    }
+    const batches = this.#takeDue();
+    batches.push(...read.value);
+    this.#cursor = catchUp.cursor;
+    if (catchUp.isDone) this.#caughtUp(catchUp);
+    batches.push(...this.#takeDue());
+    return this.#given(batches);
+  }
+
+  /** Everything but the frames themselves that belongs into what the reader gets now. */
+  #given(batches: Batch[]): Chunk | null {
+    const { at } = this.#owner.tail.end;
+    this.#backlog.taken(at, this.#catchUp === null && this.#cursor >= at.id);
+    if (this.#notices.length > 0) batches.push(batchOf(this.#notices));
+    this.#notices = [];
+    if (!this.#isAtEnd) return batches;
+    if (this.#last !== null) batches.push(batchOf([this.#last]));
+    this.#last = null;
+    this.#leave();
+    return batches.length === 0 ? null : batches;
+  }
+
+  #caughtUp({ count, cursor }: CatchUp) {
+    this.#catchUp = null;
+    if (this.#hasBegun) return;
+    const last = count > 0 ? { lastReplayedEventId: cursor } : {};
+    this.#begin({ replayedCount: count, ...last, lastEventId: cursor });
+  }
+
+  /** A stream that asked for no past has no replay to complete. */
+  #begin(replay: Replay) {
+    this.#hasBegun = true;
+    const complete = this.#isReplay ? [replayComplete(replay)] : [];
+    this.#due = this.#snapshot === undefined ? complete : [...complete, this.#snapshot()];
+  }
+
+  /**
+   * Picks the tail up again at its end, and the store has what lies before. While the store is
+   * being read for an older place, that one comes first: a newer one would leave a gap.
+   */
+  #newPlace(): TailNode {
+    const { epoch, tail } = this.#owner;
+    if (this.#catchUp !== null) return tail.end;
+    this.#place = tail.end;
+    const until = Math.min(tail.end.at.id, this.#endsAfter);
+    const stretch = { epoch, after: this.#cursor, until, isForeign: false };
+    if (until > this.#cursor) this.#catchUp = new CatchUp(this.#source, stretch);
+    return tail.end;
+  }
+
+  /**
+   * Lets go of the tail when too much hangs on it. What was there before the last publication
+   * counts, and not that one itself: a reader that had taken everything never has to let go.
+   */
+  #holdLess({ id, bytes }: Position) {
+    if (this.#place === null) return;
+    const { at } = this.#place;
+    const isMuch = id - at.id > TAIL_HELD_FRAMES_MAX || bytes - at.bytes > TAIL_HELD_BYTES_MAX;
+    if (isMuch) this.#place = null;
+  }
+
+  /** Too much waits for it: it is dropped, and the client is told where it can go on. */
+  #evict(last: Notice) {
+    this.#notices = [];
+    this.#last = last;
+    this.#stop();
+    this.#leave();
+  }
+
+  /** Whatever has not been taken is let go. */
+  #stop() {
+    this.#catchUp = null;
+    this.#place = null;
+    this.finish(this.#cursor);
+  }
+
+  #leave() {
+    this.#place = null;
+    this.#ending.resolve();
+    this.#owner.left(this);
+  }
+}

@@ -1,0 +1,99 @@
+import type { PastMessage } from "../../agent/agent.ts";
+import type { ContentBlock } from "../../core/agent-update.ts";
+import { objectAt, stringAt } from "../../core/json.ts";
+import type { Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
+import type { Page, Range, StoredText } from "../../store/store.ts";
+import { PAST_PAGE_ROWS, PAST_TOOL_LINES_MAX, PAST_TOOL_TITLE_CHARS_MAX } from "./limits.ts";
+import { type ConversationMessage, readMessage, type ToolMessage } from "./message.ts";
+
+/** Where a conversation is read from. */
+export interface StoredConversation {
+  /** How many messages there are: the number of the last. */
+  readonly messageCount: number;
+  read(range: Range): Promise<Result<Page<StoredText>>>;
+  /** Something of it could not be read, and the rest goes on without it (P6). */
+  missed(reason: string): void;
+}
+
+/**
+ * A conversation as a fresh agent is told of it, newest first, and read only as far as somebody
+ * listens. What sub-agents said and did is theirs; tool calls in a row are told in one message.
+ */
+export async function* pastOf(conversation: StoredConversation): AsyncGenerator<PastMessage> {
+  const tools = new ToolRun();
+  for await (const message of newestFirst(conversation)) {
+    if (message.role !== "user" && message.under !== undefined) continue;
+    if (message.role === "tool") {
+      tools.add(message);
+      continue;
+    }
+    yield* tools.told();
+    const text = spokenText(message);
+    if (text !== "") yield { role: message.role === "user" ? "user" : "agent", text };
+  }
+  yield* tools.told();
+}
+
+function spokenText(message: Exclude<ConversationMessage, ToolMessage>): string {
+  const said = message.content.map(blockText).join("\n\n");
+  const told = message.role === "user" ? (message.context ?? []) : [];
+  return [...told, said].filter((text) => text.trim() !== "").join("\n\n");
+}
+
+/** What is not text is at least named. */
+function blockText(block: ContentBlock): string {
+  const text = stringAt(block, "text");
+  if (block.type === "text" && text !== null) return text;
+  const uri = stringAt(block, "uri") ?? stringAt(objectAt(block, "resource") ?? {}, "uri");
+  return uri === null ? `[${block.type}]` : `[${block.type}: ${uri}]`;
+}
+
+/** Tool calls that follow each other, of which the newest are told and the rest counted. */
+class ToolRun {
+  #lines: string[] = [];
+  #earlier = 0;
+
+  add({ call, toolCallId, status }: ToolMessage) {
+    const named = stringAt(call, "title") || stringAt(call, "kind") || toolCallId;
+    const line = `[tool: ${cutText(named, PAST_TOOL_TITLE_CHARS_MAX)}: ${status}]`;
+    if (this.#lines.length < PAST_TOOL_LINES_MAX) this.#lines.unshift(line);
+    else this.#earlier += 1;
+  }
+
+  *told(): Generator<PastMessage> {
+    if (this.#lines.length === 0) return;
+    const earlier = this.#earlier > 0 ? [`[${this.#earlier} tool calls before]`] : [];
+    yield { role: "agent", text: [...earlier, ...this.#lines].join("\n") };
+    this.#lines = [];
+    this.#earlier = 0;
+  }
+}
+
+/**
+ * Messages are stored and read forwards, so a window is moved backwards over them. A page that
+ * was cut for its bytes does not reach the window's end; then the window is made smaller, down to
+ * one message, so that never more than one page is held.
+ */
+async function* newestFirst(conversation: StoredConversation): AsyncGenerator<ConversationMessage> {
+  let through = conversation.messageCount;
+  let rowsWanted = PAST_PAGE_ROWS;
+  while (through > 0) {
+    const after = Math.max(0, through - rowsWanted);
+    const page = await conversation.read({ after, limit: through - after });
+    if (!page.ok) return conversation.missed(page.refusal.code);
+    const { rows, more } = page.value;
+    const isCut = more && (rows.at(-1)?.id ?? 0) < through;
+    if (isCut && rowsWanted > 1) {
+      rowsWanted = Math.ceil(rowsWanted / 2);
+      continue;
+    }
+    for (const { id, text } of rows.toReversed()) {
+      const message = readMessage(text);
+      if (message === null) conversation.missed(`message ${id} cannot be read`);
+      else yield message;
+    }
+    through = after;
+    rowsWanted = Math.min(rowsWanted * 2, PAST_PAGE_ROWS);
+  }
+}

@@ -1,0 +1,2 @@
+export * from "./export.ts";
+export { ExportBroken, storeSource } from "./source.ts";

@@ -1,0 +1,231 @@
+import type { AgentPast, AgentSession, PastMessage } from "../agent/agent.ts";
+import type { Refusal } from "../core/error.ts";
+import type { ClientId } from "../core/id.ts";
+import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { Command } from "../core/session/command.ts";
+import type { Skipped } from "../core/session/event.ts";
+import { pendingCount, type Session } from "../core/session/state.ts";
+import type { SessionKey } from "../store/store.ts";
+import { type ActorOwner, type OpenSession, type Outcome, SessionActor } from "./actor/actor.ts";
+import type { Written } from "./actor/written.ts";
+import { Attendance } from "./attendance.ts";
+import { pastOf } from "./conversation/index.ts";
+import { openSession } from "./open.ts";
+import { contextUsageAnswer, statsAnswer } from "./stats/index.ts";
+import type { SessionWorld } from "./world.ts";
+
+/** What becomes of a live session is told to whoever keeps it. */
+export interface LiveOwner {
+  /** These are durable: streams may have them. */
+  published(live: LiveSession, written: readonly Written[]): void;
+  /** The store failed under it; streams end, and it is being opened again. */
+  interrupted(live: LiveSession, why: Refusal): void;
+  /** It is over here: given back to the store, or taken away from us. */
+  released(live: LiveSession): void;
+}
+
+/**
+ * A session in memory, for as long as somebody needs it. If its store fails, its actor is dropped
+ * and another is made from what the store really has: there is no repair (design, section 3).
+ */
+export class LiveSession implements ActorOwner {
+  readonly key: SessionKey;
+  readonly #world: SessionWorld;
+  readonly #owner: LiveOwner;
+  readonly attendance: Attendance;
+  /** Whether it goes on from a snapshot; a session without one has no turn yet. */
+  readonly hasSnapshot: boolean;
+  /** What could not be brought back when it was opened, and why (P6). */
+  readonly skipped: readonly Skipped[];
+  #actor: SessionActor;
+  /** Said by the store when it was opened: the state may have lost count (P6). */
+  #hadMessages: boolean;
+  #term: number;
+  #reopening: Promise<void> | null = null;
+  #failures = 0;
+  #watchers: (() => void)[] = [];
+  #isOver = false;
+
+  constructor(world: SessionWorld, opened: OpenSession, owner: LiveOwner) {
+    this.#world = world;
+    this.#owner = owner;
+    this.attendance = new Attendance(world.clock.nowMs());
+    this.key = opened.key;
+    this.#term = opened.term;
+    this.#hadMessages = opened.hasMessages;
+    this.hasSnapshot = opened.hasSnapshot;
+    this.skipped = opened.skipped;
+    this.#actor = new SessionActor(world, opened, this);
+  }
+
+  /** Takes a stored session, and closes what its last server left open. */
+  static async open(
+    world: SessionWorld,
+    key: SessionKey,
+    owner: LiveOwner,
+  ): Promise<Result<LiveSession>> {
+    const opened = await openSession(world, key, []);
+    if (!opened.ok) return opened;
+    const live = new LiveSession(world, opened.value, owner);
+    // Nobody has it yet: if its store fails now, whoever wants it is told, and it is not kept.
+    live.#isOver = true;
+    const recovered = await live.#recover("recovery");
+    if (recovered !== null) return { ok: false, refusal: recovered };
+    live.#isOver = false;
+    live.#actor.start();
+    return ok(live);
+  }
+
+  /** The session as it is on the disk. */
+  get session(): Session {
+    return this.#actor.session;
+  }
+
+  get lastEventId(): number {
+    return this.#actor.lastEventId;
+  }
+
+  get epoch(): string {
+    return this.#actor.epoch;
+  }
+
+  get canSteer(): boolean {
+    return this.#actor.link?.canSteer ?? false;
+  }
+
+  get stats() {
+    return statsAnswer(this.session, this.#actor.tally, this.#world.clock.nowMs());
+  }
+
+  contextUsage(showDetails: boolean) {
+    return contextUsageAnswer(this.session, this.#actor.tally, showDetails);
+  }
+
+  /** The session at its agent, while there is one. */
+  get agent(): AgentSession | null {
+    return this.#actor.link?.agent ?? null;
+  }
+
+  /** Prompts that wait or run, and shell commands: what must not be let go of. */
+  get isBusy(): boolean {
+    return pendingCount(this.session) > 0 || this.session.shells.size > 0;
+  }
+
+  /** Why its agent could not be had the last time, if it could not. */
+  get agentFailure(): Refusal | null {
+    return this.#actor.agentFailure;
+  }
+
+  start() {
+    this.#actor.start();
+  }
+
+  /** Resolves at once, unless it is just being opened again. */
+  async settled(): Promise<void> {
+    await this.#reopening;
+  }
+
+  async submit(command: Command): Promise<Outcome> {
+    await this.#reopening;
+    return this.#actor.submit(command);
+  }
+
+  /** Waits until the durable session is so; it looks whenever something has become durable. */
+  async until(isSo: (session: Session) => boolean): Promise<Result<Session>> {
+    while (!isSo(this.session)) {
+      if (this.#isOver) return fail("store_unavailable", { reason: "the session was let go" });
+      await new Promise<void>((wake) => this.#watchers.push(wake));
+    }
+    return ok(this.session);
+  }
+
+  /** Gives it back to the store, when everything decided is there. */
+  async letGo(): Promise<void> {
+    this.#isOver = true;
+    await this.#reopening;
+    await this.#actor.drained();
+    await this.#actor.end();
+    await this.#world.store.close(this.key, this.#term);
+    this.#wake();
+  }
+
+  publish(written: readonly Written[]) {
+    this.#failures = 0;
+    this.#owner.published(this, written);
+    this.#wake();
+  }
+
+  failed(why: Refusal) {
+    // While it is being opened again, that loop hears of it and tries once more.
+    if (this.#reopening !== null) return;
+    this.#owner.interrupted(this, why);
+    this.#reopening = this.#reopen(why).finally(() => {
+      this.#reopening = null;
+      this.#wake();
+    });
+  }
+
+  present(): readonly ClientId[] {
+    const { clients } = this.session;
+    return this.attendance.present.filter((clientId) => clients.has(clientId));
+  }
+
+  /** Nothing, for a session that has not had an agent yet. */
+  past({ agentSessionId, totals }: Session): AgentPast | null {
+    const isNew = totals.turnsCompleted === 0 && !this.#hadMessages;
+    if (agentSessionId === null && isNew) return null;
+    return { agentSessionId, messages: () => this.#messages() };
+  }
+
+  async *#messages(): AsyncGenerator<PastMessage> {
+    const { store } = this.#world;
+    const { key } = this;
+    const record = await store.readRecord(key);
+    if (!record.ok) return;
+    const { messageCount } = record.value;
+    const missed = (reason: string) => {
+      this.#world.log("message not told to the agent", { sessionId: key.sessionId, reason });
+    };
+    yield* pastOf({ messageCount, read: (range) => store.readMessages(key, range), missed });
+  }
+
+  /** Until it succeeds or nobody wants it any more, with growing pauses. */
+  async #reopen(why: Refusal): Promise<void> {
+    const { sessionId } = this.key;
+    while (!this.#isOver) {
+      this.#world.log("session reopened", { sessionId, because: why.code });
+      const opened = await openSession(this.#world, this.key, []);
+      if (opened.ok) {
+        this.#term = opened.value.term;
+        this.#hadMessages = opened.value.hasMessages;
+        this.#actor = new SessionActor(this.#world, opened.value, this);
+        if ((await this.#recover("store_failure")) === null) return this.#actor.start();
+      } else if (opened.refusal.code !== "store_unavailable") {
+        // It is gone, taken or damaged, and waiting mends none of these.
+        this.#isOver = true;
+        this.#owner.released(this);
+        return;
+      }
+      await this.#pause();
+    }
+  }
+
+  #pause(): Promise<void> {
+    const ms = Math.min(STORE_REOPEN_MS_MIN * 2 ** this.#failures, STORE_REOPEN_MS_MAX);
+    this.#failures += 1;
+    return new Promise((resolve) => this.#world.clock.after(ms, resolve));
+  }
+
+  async #recover(type: "recovery" | "store_failure"): Promise<Refusal | null> {
+    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const { refusal: why } = await this.#actor.submit({ ...by, type });
+    return why;
+  }
+
+  #wake() {
+    const watchers = this.#watchers;
+    this.#watchers = [];
+    for (const wake of watchers) wake();
+  }
+}

@@ -1,0 +1,90 @@
+import { RECOVERIES_AT_ONCE_MAX } from "../core/limits.ts";
+import { ok, type Result } from "../core/result.ts";
+import { pendingCount, type Session } from "../core/session/state.ts";
+import { SESSION_STATES } from "../core/status.ts";
+import type { ListFilter, SessionKey } from "../store/store.ts";
+import type { SessionRegistry } from "./registry.ts";
+import type { SessionWorld } from "./world.ts";
+
+/** How far a recovery has come; a person may watch it. */
+export interface RecoveryProgress {
+  readonly total: number;
+  readonly recovered: number;
+  /** Damaged, or held by somebody else: left as they are, and named with the reason. */
+  readonly setAside: readonly { readonly sessionId: string; readonly reason: string }[];
+}
+
+export interface Recovery extends RecoveryProgress {
+  /** Of those recovered, how many went on from a snapshot. */
+  readonly restoredSnapshots: number;
+}
+
+/**
+ * After a start: every session that the last server left at work is opened, which closes what was
+ * open in it (P5). A few at a time, and one bad session stops no other. Prompts that wait have not
+ * run: their sessions stay and go on with them. Doing it twice does nothing the second time.
+ */
+export async function reconcileStaleSessions(
+  world: SessionWorld,
+  registry: SessionRegistry,
+  tell: (progress: RecoveryProgress) => void = () => {},
+): Promise<Result<Recovery>> {
+  const stale = await staleSessions(world);
+  if (!stale.ok) return stale;
+  const setAside: { sessionId: string; reason: string }[] = [...stale.value.damaged];
+  const total = stale.value.keys.length + setAside.length;
+  let recovered = 0;
+  let restoredSnapshots = 0;
+  const waiting = stale.value.keys[Symbol.iterator]();
+  const work = async () => {
+    for (const key of waiting) {
+      // Whoever opened it meanwhile has recovered it by that, and may be at work with it.
+      const isLive = registry.peek(key) !== null;
+      const opened = await registry.get(key);
+      if (opened.ok) {
+        recovered += 1;
+        if (opened.value.hasSnapshot) restoredSnapshots += 1;
+        if (!isLive && isAtRest(opened.value.session)) await registry.letGo(opened.value);
+      } else {
+        setAside.push({ sessionId: key.sessionId, reason: opened.refusal.code });
+      }
+      tell({ total, recovered, setAside });
+    }
+  };
+  await Promise.all(Array.from({ length: RECOVERIES_AT_ONCE_MAX }, work));
+  return ok({ total, recovered, setAside, restoredSnapshots });
+}
+
+function isAtRest(session: Session): boolean {
+  return session.connection.sessionState === "inactive" && pendingCount(session) === 0;
+}
+
+const STALE: readonly ListFilter[] = [
+  { statuses: SESSION_STATES.filter((state) => state !== "inactive") },
+  { hasPendingPrompts: true },
+];
+
+async function staleSessions(world: SessionWorld) {
+  const tenants = await world.store.tenants();
+  if (!tenants.ok) return tenants;
+  const keys = new Map<string, SessionKey>();
+  const damaged = new Map<string, string>();
+  for (const tenantId of tenants.value) {
+    for (const filter of STALE) {
+      let cursor: string | null = null;
+      do {
+        const page = await world.store.list(tenantId, filter, { limit: PAGE, cursor });
+        if (!page.ok) return page;
+        for (const { sessionId } of page.value.sessions) {
+          keys.set(JSON.stringify([tenantId, sessionId]), { tenantId, sessionId });
+        }
+        for (const { sessionId, reason } of page.value.damaged) damaged.set(sessionId, reason);
+        cursor = page.value.nextCursor;
+      } while (cursor !== null);
+    }
+  }
+  const named = [...damaged].map(([sessionId, reason]) => ({ sessionId, reason }));
+  return ok({ keys: [...keys.values()], damaged: named });
+}
+
+const PAGE = 500;

@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
+import type { SessionStore } from "../store/index.ts";
+import { reconcileStaleSessions } from "./recovery.ts";
+import { shutDown } from "./shutdown.ts";
+import { echo, Stage, TENANT, value } from "./stage.fixture.ts";
+
+const NOW = new AbortController().signal;
+
+describe("the session that a workspace shares", () => {
+  it("is made once, however many ask for it at the same time", async () => {
+    const stage = await Stage.open();
+    const hands = await Promise.all([1, 2, 3].map(() => stage.created({ scope: "single" })));
+    expect(new Set(hands.map(({ sessionId }) => sessionId)).size).toBe(1);
+    expect(stage.registry.all).toHaveLength(1);
+  });
+
+  it("survives a restart: whoever asks for it then is given the same", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created({ scope: "single" });
+    await hand.turn("My name is Ada.");
+    await shutDown(stage.world, stage.registry, NOW);
+    const after = await Stage.open({ folder: stage.folder });
+    const again = await after.created({ scope: "single" });
+    expect(again.sessionId).toBe(hand.sessionId);
+    await again.turn("recall");
+    expect(again.text).toContain("My name is Ada.");
+  });
+
+  it("that its clients have closed is not found again", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created({ scope: "single" });
+    await hand.say("close", {});
+    await hand.live.until(({ closed }) => closed);
+    await stage.registry.letGo(hand.live);
+    const next = await stage.created({ scope: "single" });
+    expect(next.sessionId).not.toBe(hand.sessionId);
+  });
+});
+
+describe("making a session", () => {
+  it("leaves nothing behind if no agent can be had, and says why", async () => {
+    const stage = await Stage.open({ profiles: new Map([echo("--exit-at-start", "3")]) });
+    const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
+    const hand = stage.created();
+    await expect(hand).rejects.toThrow(/agent_exited_early/);
+    const listed = value(await stage.world.store.list(TENANT, {}, { limit: 10, cursor: null }));
+    expect(listed.sessions).toEqual([]);
+    expect(stage.registry.peek(key)).toBeNull();
+  });
+
+  it("P10: at the cap the oldest idle one makes room, and a busy one does not", async () => {
+    const stage = await Stage.open();
+    const hands = [];
+    for (let n = 0; n < SESSIONS_LIVE_MAX; n += 1) hands.push(await stage.created());
+    const [oldest] = hands;
+    await stage.created();
+    expect(stage.registry.all).toHaveLength(SESSIONS_LIVE_MAX);
+    expect(oldest && stage.registry.peek(oldest.live.key)).toBeNull();
+    for (const live of stage.registry.all) {
+      await (await stage.opened(live.key.sessionId)).prompt("hang");
+    }
+    await expect(stage.created()).rejects.toThrow(/session_limit_exceeded/);
+  });
+});
+
+describe("a session that is being let go", () => {
+  it("is opened anew by whoever asks for it meanwhile", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    await hand.turn("say one");
+    const leaving = stage.registry.evict(hand.live, "idle_timeout");
+    const again = await stage.opened(hand.sessionId);
+    await leaving;
+    const other = again.live === hand.live ? await stage.opened(hand.sessionId) : again;
+    expect(await other.turn("say two")).toMatchObject({ type: "turn_complete" });
+    expect(stage.registry.all).toEqual([other.live]);
+  });
+});
+
+describe("a store that fails", () => {
+  it("P1, P2: takes nothing back that was told; it goes on from what is stored", async () => {
+    let failAt = Number.POSITIVE_INFINITY;
+    const stage = await Stage.open({ wrap: (store) => failing(store, () => failAt) });
+    const hand = await stage.created();
+    await hand.turn("say fine");
+    failAt = 3;
+    const promptId = await hand.prompt("chunks 50 100", "sleep 30", "chunks 50 100", "hang");
+    expect(await hand.verdict(promptId)).toMatchObject({ data: { code: "STORE_FAILURE" } });
+    expect(stage.interruptions).toHaveLength(1);
+    expect(await hand.turn("say again")).toMatchObject({ type: "turn_complete" });
+    const page = await stage.world.store.readEvents(hand.live.key, { after: 0, limit: 1_000 });
+    const stored = value(page).events.map(({ text }) => JSON.parse(text));
+    expect(stored.slice(-hand.events.length)).toEqual(hand.events);
+  });
+});
+
+/** The same store, of which one commit never arrives: its outcome is unknown. */
+function failing(store: SessionStore, failAt: () => number): SessionStore {
+  let commits = 0;
+  return new Proxy(store, {
+    get(target, name) {
+      if (name !== "commit") {
+        const own: unknown = Reflect.get(target, name, target);
+        return typeof own === "function" ? own.bind(target) : own;
+      }
+      return async (...args: Parameters<SessionStore["commit"]>) => {
+        if (Number.isFinite(failAt())) commits += 1;
+        if (commits !== failAt()) return target.commit(...args);
+        const reason = "pulled out";
+        return { ok: false, refusal: { code: "store_unavailable", details: { reason } } };
+      };
+    },
+  });
+}
+
+describe("stopping the server", () => {
+  it("lets turns at work finish, and gives everything back", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    const promptId = await hand.prompt("sleep 50", "say done");
+    await shutDown(stage.world, stage.registry, NOW);
+    expect(await hand.verdict(promptId)).toMatchObject({ type: "turn_complete" });
+    expect(stage.registry.all).toEqual([]);
+    const record = value(await stage.world.store.readRecord(hand.live.key));
+    expect(record).toMatchObject({ status: "inactive", holder: null });
+    const { sessionId } = hand;
+    const late = await stage.registry.get({ tenantId: TENANT, sessionId });
+    expect(late).toMatchObject({ ok: false, refusal: { code: "server_stopping" } });
+  });
+
+  it("P2: in a hurry it gives what still runs its verdict", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    const promptId = await hand.prompt("say begun", "hang");
+    await stage.until(() => hand.text === "begun");
+    await shutDown(stage.world, stage.registry, AbortSignal.abort());
+    expect(await hand.verdict(promptId)).toMatchObject({ data: { code: "daemon_shutdown" } });
+  });
+});
+
+describe("recovery", () => {
+  it("P5: is the same once and twice, and leaves a session at rest alone", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    await hand.turn("say one");
+    await shutDown(stage.world, stage.registry, NOW);
+    const after = await Stage.open({ folder: stage.folder });
+    const once = value(await reconcileStaleSessions(after.world, after.registry));
+    const twice = value(await reconcileStaleSessions(after.world, after.registry));
+    expect([once, twice]).toEqual([NOTHING, NOTHING]);
+    expect((await after.opened(hand.sessionId)).events).toEqual([]);
+  });
+});
+
+const NOTHING = { total: 0, recovered: 0, restoredSnapshots: 0, setAside: [] };

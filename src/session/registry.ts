@@ -1,0 +1,203 @@
+import { type Refusal, refusal } from "../core/error.ts";
+import type { TenantId } from "../core/id.ts";
+import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { Actor, Command } from "../core/session/command.ts";
+import type { Creation, Session } from "../core/session/state.ts";
+import type { SessionKey } from "../store/store.ts";
+import type { Outcome } from "./actor/actor.ts";
+import { createSession } from "./create.ts";
+import { type LiveOwner, LiveSession } from "./live.ts";
+import type { SessionWorld } from "./world.ts";
+
+export interface NewSessionOrder {
+  readonly key: SessionKey;
+  readonly creation: Creation;
+  readonly actor: Actor;
+}
+
+/** A session that was asked for, and whether it had been there before. */
+export interface Joined {
+  readonly live: LiveSession;
+  readonly attached: boolean;
+}
+
+/**
+ * The sessions that are in memory, at most one of each. Whoever asks for one that is being opened
+ * or made waits for that, so no two owners of a session ever meet in one server.
+ */
+export class SessionRegistry {
+  readonly #world: SessionWorld;
+  readonly #owner: LiveOwner;
+  /** What live sessions tell of themselves comes through here, to know of those that are over. */
+  readonly #ears: LiveOwner;
+  readonly #live = new Map<string, LiveSession>();
+  readonly #opening = new Map<string, Promise<Result<LiveSession>>>();
+  /** On their way out: whoever wants one of these waits, and opens it anew. */
+  readonly #leaving = new Map<string, Promise<void>>();
+  readonly #joining = new Map<string, Promise<Result<Joined>>>();
+  /** Whether a stream is open on a session: those are not let go. */
+  readonly #isWatched: (live: LiveSession) => boolean;
+  #isStopping = false;
+
+  constructor(world: SessionWorld, owner: LiveOwner, isWatched: (live: LiveSession) => boolean) {
+    this.#world = world;
+    this.#owner = owner;
+    this.#ears = {
+      published: (live, written) => owner.published(live, written),
+      interrupted: (live, why) => owner.interrupted(live, why),
+      released: (live) => this.#forget(live),
+    };
+    this.#isWatched = isWatched;
+  }
+
+  get all(): readonly LiveSession[] {
+    return [...this.#live.values()];
+  }
+
+  /** The live one, if there is one: nothing is opened for a look. */
+  peek(key: SessionKey): LiveSession | null {
+    return this.#live.get(nameOf(key)) ?? null;
+  }
+
+  /** Opens a stored session on demand; however many ask, it is opened once. */
+  get(key: SessionKey): Promise<Result<LiveSession>> {
+    const name = nameOf(key);
+    const live = this.#live.get(name);
+    if (live !== undefined) return Promise.resolve(ok(live));
+    if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
+    const opening = this.#opening.get(name) ?? this.#open(name, key);
+    this.#opening.set(name, opening);
+    return opening;
+  }
+
+  /**
+   * Makes a session, or joins the one that its workspace shares. It answers when the agent is
+   * ready; if none can be had, nothing is left behind.
+   */
+  create(order: NewSessionOrder): Promise<Result<Joined>> {
+    if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
+    const { key, creation } = order;
+    if (creation.scope === "thread") return this.#make(order);
+    const place = JSON.stringify([key.tenantId, creation.workspaceCwd]);
+    const joining = this.#joining.get(place);
+    if (joining !== undefined) return joining.then(asAttached);
+    const making = this.#joinOrMake(order).finally(() => this.#joining.delete(place));
+    this.#joining.set(place, making);
+    return making;
+  }
+
+  /** Lets a session go that nobody needs in memory. */
+  async letGo(live: LiveSession): Promise<void> {
+    const name = nameOf(live.key);
+    this.#live.delete(name);
+    const leaving = live.letGo().finally(() => this.#leaving.delete(name));
+    this.#leaving.set(name, leaving);
+    await leaving;
+    this.#forget(live);
+  }
+
+  #forget(live: LiveSession) {
+    if (this.#live.get(nameOf(live.key)) === live) this.#live.delete(nameOf(live.key));
+    this.#owner.released(live);
+  }
+
+  /** From now on nothing new is taken in. */
+  stopTakingIn() {
+    this.#isStopping = true;
+  }
+
+  async #open(name: string, key: SessionKey): Promise<Result<LiveSession>> {
+    try {
+      await this.#leaving.get(name);
+      const opened = await LiveSession.open(this.#world, key, this.#ears);
+      if (!opened.ok) return opened;
+      this.#live.set(name, opened.value);
+      return opened;
+    } finally {
+      this.#opening.delete(name);
+    }
+  }
+
+  async #joinOrMake(order: NewSessionOrder): Promise<Result<Joined>> {
+    const { key, creation } = order;
+    const shared = await this.#sharedSession(key.tenantId, creation.workspaceCwd);
+    if (!shared.ok) return shared;
+    if (shared.value === null) return this.#make(order);
+    const live = await this.get(shared.value);
+    return live.ok ? ok({ live: live.value, attached: true }) : live;
+  }
+
+  /** The newest one that its clients have not closed and that has not died. */
+  async #sharedSession(
+    tenantId: TenantId,
+    workspaceCwd: string,
+  ): Promise<Result<SessionKey | null>> {
+    const filter = { workspaceCwd, shared: true, closed: false };
+    const page = await this.#world.store.list(tenantId, filter, { limit: 16, cursor: null });
+    if (!page.ok) return page;
+    const found = page.value.sessions.find(({ status }) => status !== "error");
+    return ok(found === undefined ? null : { tenantId, sessionId: found.sessionId });
+  }
+
+  async #make({ key, creation, actor }: NewSessionOrder): Promise<Result<Joined>> {
+    const room = await this.#makeRoom(key.tenantId, creation.workspaceCwd);
+    if (!room.ok) return room;
+    const made = await createSession(this.#world, key, creation, actor);
+    if (!made.ok) return made;
+    const live = new LiveSession(this.#world, made.value, this.#ears);
+    this.#live.set(nameOf(key), live);
+    const why = await this.#activate(live);
+    if (why === null) return ok({ live, attached: false });
+    await this.letGo(live);
+    await this.#world.store.delete(key, this.#world.holder, []);
+    return { ok: false, refusal: why };
+  }
+
+  async #activate(live: LiveSession): Promise<Refusal | null> {
+    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const outcome = await live.submit({ ...by, type: "activate" });
+    if (outcome.refusal !== null) return outcome.refusal;
+    const settled = await live.until(isSettled);
+    if (!settled.ok) return settled.refusal;
+    if (settled.value.connection.sessionState === "ready") return null;
+    return live.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
+  }
+
+  /** At the cap the one that has been idle and unwatched for longest makes room. */
+  async #makeRoom(tenantId: TenantId, workspaceCwd: string): Promise<Result<void>> {
+    const here = this.all.filter(
+      ({ key, session }) =>
+        key.tenantId === tenantId && session.fixed.workspaceCwd === workspaceCwd,
+    );
+    if (here.length < SESSIONS_LIVE_MAX) return ok(undefined);
+    const [oldest] = here.filter((live) => !live.isBusy && !this.#isWatched(live));
+    if (oldest === undefined) {
+      return fail("session_limit_exceeded", { limit: SESSIONS_LIVE_MAX, scope: "workspace" });
+    }
+    await this.evict(oldest, "evicted");
+    return ok(undefined);
+  }
+
+  /** Ends the live instance in good order; the session stays where it is stored. */
+  async evict(live: LiveSession, reason: Command<"stop">["reason"]): Promise<Refusal | null> {
+    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const outcome: Outcome = await live.submit({ ...by, type: "stop", reason });
+    if (outcome.refusal !== null) return outcome.refusal;
+    await live.until(({ connection }) => connection.sessionState === "inactive");
+    await this.letGo(live);
+    return null;
+  }
+}
+
+function asAttached(joined: Result<Joined>): Result<Joined> {
+  return joined.ok ? ok({ ...joined.value, attached: true }) : joined;
+}
+
+function isSettled({ connection }: Session): boolean {
+  return connection.sessionState !== "activating";
+}
+
+function nameOf({ tenantId, sessionId }: SessionKey): string {
+  return JSON.stringify([tenantId, sessionId]);
+}

@@ -1,0 +1,86 @@
+import { PAGE_ROWS_MAX, REPLAY_COMPACTED_BYTES_MAX } from "../core/limits.ts";
+import type { LogEvent } from "../core/replay/join.ts";
+import {
+  compactedReplay,
+  type LiveReplayMode,
+  liveJournal,
+  type ReplayEvent,
+} from "../core/replay/window.ts";
+import { ok, type Result } from "../core/result.ts";
+import type { SessionKey, SessionStore } from "../store/store.ts";
+
+/** What a client is shown that loads a session, and where its stream goes on from there. */
+export interface SessionReplay {
+  readonly compactedReplay: readonly ReplayEvent[];
+  readonly liveJournal: readonly ReplayEvent[];
+  readonly lastEventId: number;
+  readonly eventEpoch: string;
+}
+
+/**
+ * The finished turns, folded, as far back as they fit, and then the unfinished one nearly as it
+ * happened. Everything in it is durable and at most what was published (P1): so the stream that
+ * follows from `lastEventId` has neither a gap nor a repeat (P3).
+ */
+export async function replayOf(
+  store: SessionStore,
+  key: SessionKey,
+  publishedThrough: number,
+  mode: LiveReplayMode = "full",
+): Promise<Result<SessionReplay>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
+  const { snapshotEventId, epoch } = record.value;
+  const through = Math.min(publishedThrough, record.value.lastEventId);
+  const turns = await newestTurns(store, key, Math.min(snapshotEventId, through));
+  if (!turns.ok) return turns;
+  const open = await eventsBetween(store, key, Math.min(snapshotEventId, through), through);
+  if (!open.ok) return open;
+  return ok({
+    compactedReplay: compactedReplay(turns.value),
+    liveJournal: liveJournal(open.value, mode),
+    lastEventId: through,
+    eventEpoch: epoch,
+  });
+}
+
+/** Folded turns, oldest first, read backwards and no further than a replay has room for. */
+async function newestTurns(
+  store: SessionStore,
+  key: SessionKey,
+  through: number,
+): Promise<Result<readonly (readonly LogEvent[])[]>> {
+  const newestFirst: (readonly LogEvent[])[] = [];
+  let before = through + 1;
+  let bytes = 0;
+  for (;;) {
+    const page = await store.readTurns(key, { before, limit: TURNS_AT_ONCE });
+    if (!page.ok) return page;
+    for (const { text, firstId } of page.value.rows) {
+      // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
+      const events: readonly LogEvent[] = JSON.parse(text);
+      newestFirst.push(events);
+      bytes += text.length;
+      before = firstId;
+    }
+    if (!page.value.more || bytes > REPLAY_COMPACTED_BYTES_MAX) return ok(newestFirst.reverse());
+  }
+}
+
+const TURNS_AT_ONCE = 100;
+
+async function eventsBetween(
+  store: SessionStore,
+  key: SessionKey,
+  from: number,
+  through: number,
+): Promise<Result<readonly LogEvent[]>> {
+  const events: LogEvent[] = [];
+  for (let after = from; after < through; ) {
+    const page = await store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    for (const { id, text } of page.value.events) if (id <= through) events.push(JSON.parse(text));
+    after = page.value.events.at(-1)?.id ?? through;
+  }
+  return ok(events);
+}

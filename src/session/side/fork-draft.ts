@@ -1,0 +1,168 @@
+import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_MAX } from "../../core/limits.ts";
+import { compactSegment } from "../../core/replay/compact.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { DONE, fail, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
+import type { Creation } from "../../core/session/state.ts";
+import type { Manifest } from "../../store/manifest.ts";
+import type { Commit, FoldedTurn, SessionKey, Snapshot } from "../../store/store.ts";
+import { recordOf } from "../actor/record.ts";
+import type { Written } from "../actor/written.ts";
+import type { SessionWorld } from "../world.ts";
+import { ForkLog } from "./fork-log.ts";
+
+/** What a half-made fork is listed as, so that one whose server died is found and deleted. */
+export const UNFINISHED_FORK = "unfinished-branch";
+
+/**
+ * A session that is being made from another, in steps of bounded size. Until the last of them it
+ * is closed and marked as unfinished, and nobody takes it for a session; the last one makes it an
+ * ordinary session at rest, and tells the audit.
+ */
+export class ForkDraft {
+  readonly key: SessionKey;
+  readonly #world: SessionWorld;
+  readonly #log: ForkLog;
+  readonly #manifest: Manifest;
+  readonly #atMs: number;
+  #term = 0;
+  #revision = 0;
+  #storedThrough = 0;
+
+  constructor(world: SessionWorld, key: SessionKey, source: Manifest) {
+    this.#world = world;
+    this.key = key;
+    this.#log = new ForkLog(key, world.ids.epoch());
+    this.#atMs = world.clock.nowMs();
+    const { sessionId } = key;
+    const { mode, projectRoot } = source;
+    const { storeId } = world.store.contract;
+    const times = { createdAt: this.#atMs, updatedAt: this.#atMs };
+    this.#manifest = { sessionId, storeId, mode, projectRoot, ...times };
+  }
+
+  /** The first step. If it is refused, there is nothing to take back. */
+  async begin(creation: Creation, currentCwd: string, actor: Actor): Promise<Result<void>> {
+    const { sessionId } = this.key;
+    const by = { atMs: this.#atMs, actor };
+    const created = this.#log.decided({ ...by, type: "create", sessionId, creation });
+    if (!created.ok) return created;
+    const moved = this.#log.decided({ ...this.#server(), type: "change_cwd", to: currentCwd });
+    if (!moved.ok) return moved;
+    const written = [...created.value, ...moved.value];
+    const leaks = written.some(({ text }) => this.#world.redact(text) !== text);
+    if (leaks) return fail("secret_leak", { paths: "creation" });
+    const session = this.#log.session;
+    if (!session.ok) return session;
+    const record = recordOf(session.value, this.#atMs);
+    const turn = turnOf(written, compactSegment(written.map(({ event }) => event)));
+    const made = await this.#world.store.create(this.key, {
+      holder: this.#world.holder,
+      manifest: this.#manifest,
+      record: { ...record, closed: true, sourceType: UNFINISHED_FORK },
+      epoch: this.#log.epoch,
+      commit: this.#commitOf(written, { snapshot: this.#snapshot({ turn }) }),
+    });
+    if (!made.ok) return made;
+    this.#term = made.value.term;
+    this.#revision = made.value.revision;
+    this.#storedThrough = written.length;
+    return DONE;
+  }
+
+  addMessages(messages: readonly string[]): Promise<Result<void>> {
+    return this.#commit([], { snapshot: this.#snapshot({ messages }) });
+  }
+
+  /** A folded turn becomes one here too; its events are few, so they are its log as well. */
+  async addTurn(events: readonly LogEvent[]): Promise<Result<void>> {
+    const written = this.#log.copied(events);
+    if (written.length === 0) return DONE;
+    const [last = [], ...others] = batches(written).toReversed();
+    for (const batch of others.toReversed()) {
+      const committed = await this.#commit(batch, {});
+      if (!committed.ok) return committed;
+    }
+    const turn = turnOf(
+      written,
+      written.map(({ event }) => event),
+    );
+    return this.#commit(last, { snapshot: this.#snapshot({ turn }) });
+  }
+
+  /** The last step: from here on it is a session, which rests until somebody wants it. */
+  async finish(agentSessionId: string | null): Promise<Result<void>> {
+    const rested = this.#log.decided({ ...this.#server(), type: "stop", reason: "evicted" });
+    if (!rested.ok) return rested;
+    const decided = this.#log.session;
+    if (!decided.ok) return decided;
+    // Without a turn behind it, a session has no past that its agent would be told.
+    const turnsCompleted = Math.max(1, this.#log.turnsCompleted);
+    const totals = { ...decided.value.totals, turnsCompleted };
+    const session = { ...decided.value, agentSessionId, totals };
+    const payload = new TextEncoder().encode(writeSlot(session));
+    const committed = await this.#commit(rested.value, {
+      record: recordOf(session, this.#atMs),
+      journal: this.#log.journal,
+      snapshot: this.#snapshot({ slots: [{ ...CORE_SLOT, payload }] }),
+    });
+    if (!committed.ok) return committed;
+    return this.#world.store.close(this.key, this.#term);
+  }
+
+  /** What cannot be deleted now is deleted after the next start. */
+  async discard(): Promise<void> {
+    await this.#world.store.delete(this.key, this.#world.holder, []);
+  }
+
+  async #commit(written: readonly Written[], more: Partial<Commit>): Promise<Result<void>> {
+    const commit = this.#commitOf(written, more);
+    const committed = await this.#world.store.commit(this.key, this.#term, commit);
+    if (!committed.ok) return committed;
+    this.#revision = committed.value.revision;
+    this.#storedThrough = committed.value.lastEventId;
+    return DONE;
+  }
+
+  #commitOf(written: readonly Written[], more: Partial<Commit>): Commit {
+    const events = written.map(({ text }) => text);
+    return { afterEventId: this.#storedThrough, events, journal: [], ...more };
+  }
+
+  #snapshot(content: Partial<Snapshot>): Snapshot {
+    return {
+      expectedRevision: this.#revision,
+      manifest: this.#manifest,
+      messages: [],
+      slots: [],
+      removedSlots: [],
+      trimThrough: Math.max(0, this.#log.lastEventId - EVENTS_KEPT_MAX),
+      ...content,
+    };
+  }
+
+  #server() {
+    return { atMs: this.#atMs, actor: { kind: "server" } } as const;
+  }
+}
+
+function turnOf(written: readonly Written[], folded: readonly LogEvent[]): FoldedTurn {
+  const text = JSON.stringify(folded);
+  return { firstId: written[0]?.id ?? 1, lastId: written.at(-1)?.id ?? 1, text };
+}
+
+/** A turn that says much is written in several steps, like the one that it is a copy of. */
+function batches(written: readonly Written[]): readonly (readonly Written[])[] {
+  const all: Written[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const one of written) {
+    bytes += one.text.length;
+    if (bytes > ACTOR_BATCH_BYTES_MAX) {
+      all.push([]);
+      bytes = one.text.length;
+    }
+    all.at(-1)?.push(one);
+  }
+  return all;
+}

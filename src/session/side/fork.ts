@@ -1,0 +1,201 @@
+import type { AgentSession } from "../../agent/agent.ts";
+import type { SessionId, TurnId } from "../../core/id.ts";
+import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import type { Creation, Session } from "../../core/session/state.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionWorld } from "../world.ts";
+import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
+import { branchName, sessionName } from "./fork-name.ts";
+import { type ForkPoint, forkPoint } from "./fork-point.ts";
+import { eachTurnThrough } from "./fork-turns.ts";
+
+export interface ForkOrder {
+  readonly actor: Actor;
+  /** The completed turn that the new session goes on from; null is the last one. */
+  readonly turnId: TurnId | null;
+  /** Null is the name of the old one, with a word behind it. */
+  readonly name: string | null;
+  /** The old session's agent, where it is there: it may be able to copy what it knows. */
+  readonly agent: AgentSession | null;
+}
+
+export interface Forked {
+  readonly key: SessionKey;
+  readonly displayName: string;
+  readonly forkedFrom: { readonly sessionId: SessionId; readonly displayName: string };
+}
+
+/**
+ * Makes a session whose conversation is that of another one up to a completed turn, with a log,
+ * an epoch and a life of its own. It is there whole and announced in the old one, or not at all.
+ * It rests until somebody wants it; then its agent remembers, or is told. Null if the old one's
+ * conversation has no such turn.
+ */
+export async function forkSession(
+  world: SessionWorld,
+  source: LiveSession,
+  order: ForkOrder,
+): Promise<Result<Forked | null>> {
+  const { store } = world;
+  const record = await store.readRecord(source.key);
+  if (!record.ok) return record;
+  const { messageCount, lastEventId } = record.value;
+  const point = await forkPoint(store, source.key, messageCount, order.turnId);
+  if (!point.ok) return point;
+  if (point.value === null) return ok(null);
+  const isLast = point.value.messageCount === messageCount;
+  const agentSessionId = isLast ? await agentCopy(source, order.agent, lastEventId) : null;
+  const names = await namesOf(world, source, order.name);
+  if (!names.ok) return names;
+  const key = { tenantId: source.key.tenantId, sessionId: world.ids.session() };
+  const forked = { key, ...names.value };
+  const end = { ...point.value, lastEventId, agentSessionId };
+  const made = await makeFork(world, source, { forked, end, actor: order.actor });
+  return made.ok ? ok(forked) : made;
+}
+
+/** What a fork is made of. */
+interface ForkPlan {
+  readonly forked: Forked;
+  readonly end: ForkPoint & {
+    /** Where the old log ended when all of this was looked up. */
+    readonly lastEventId: number;
+    readonly agentSessionId: string | null;
+  };
+  readonly actor: Actor;
+}
+
+async function makeFork(
+  world: SessionWorld,
+  source: LiveSession,
+  { forked, end, actor }: ForkPlan,
+): Promise<Result<void>> {
+  const { key, displayName } = forked;
+  const manifest = await world.store.readManifest(source.key);
+  if (!manifest.ok) return manifest;
+  const draft = new ForkDraft(world, key, manifest.value);
+  const creation = creationOf(source.session, displayName);
+  const begun = await draft.begin(creation, source.session.chosen.currentCwd, actor);
+  if (!begun.ok) return begun;
+  const finished = await filled(world, source.key, draft, end);
+  const told = finished.ok ? await announced(world, source, key, displayName) : finished;
+  if (!told.ok) await draft.discard();
+  return told;
+}
+
+async function filled(
+  world: SessionWorld,
+  source: SessionKey,
+  draft: ForkDraft,
+  end: ForkPlan["end"],
+): Promise<Result<void>> {
+  const messages = await copyMessages(world, source, end.messageCount, draft);
+  if (!messages.ok) return messages;
+  const turns = await eachTurnThrough(world.store, source, end, (turn) => draft.addTurn(turn));
+  return turns.ok ? draft.finish(end.agentSessionId) : turns;
+}
+
+async function copyMessages(
+  { store }: SessionWorld,
+  key: SessionKey,
+  messageCount: number,
+  draft: ForkDraft,
+): Promise<Result<void>> {
+  for (let after = 0; after < messageCount; ) {
+    const limit = Math.min(PAGE_ROWS_MAX, messageCount - after);
+    const page = await store.readMessages(key, { after, limit });
+    if (!page.ok) return page;
+    const { rows } = page.value;
+    const added = await draft.addMessages(rows.map(({ text }) => text));
+    if (!added.ok) return added;
+    after = rows.at(-1)?.id ?? messageCount;
+  }
+  return DONE;
+}
+
+/**
+ * The agent's own copy, if what it knows is what the fork has: it is at rest, the last turn did
+ * not fail, and nothing has happened until it had copied. Else the fork's agent will be told.
+ */
+async function agentCopy(
+  source: LiveSession,
+  agent: AgentSession | null,
+  lastEventId: number,
+): Promise<string | null> {
+  const { connection, lastTurnError } = source.session;
+  const isAtRest = connection.sessionState === "ready" && lastTurnError === null;
+  const isUnchanged = () => source.lastEventId === lastEventId;
+  if (agent === null || !isAtRest || !isUnchanged()) return null;
+  const copy = await agent.fork();
+  return copy.ok && isUnchanged() ? copy.value : null;
+}
+
+/** It is set to what the old one is set to now, and is nobody's shared session. */
+function creationOf({ sessionId, fixed, chosen, connection }: Session, displayName: string) {
+  const { createdAtMs: _createdAtMs, ...kept } = fixed;
+  const { titleSource: _titleSource, currentCwd: _currentCwd, ...settings } = chosen;
+  const creation: Creation = {
+    ...kept,
+    ...settings,
+    scope: "thread",
+    source: { type: "branch", id: sessionId },
+    parentSessionId: sessionId,
+    autonomyProfile: connection.autonomyProfile,
+    displayName,
+  };
+  return creation;
+}
+
+async function namesOf(world: SessionWorld, { key, session }: LiveSession, wanted: string | null) {
+  const { store } = world;
+  const old = await sessionName(store, key, session.chosen.displayName);
+  if (!old.ok) return old;
+  const given = wanted?.trim() ?? "";
+  const named = given === "" ? await branchName(store, key.tenantId, old.value) : ok(given);
+  if (!named.ok) return named;
+  const forkedFrom = { sessionId: key.sessionId, displayName: old.value };
+  return ok({ displayName: named.value, forkedFrom });
+}
+
+async function announced(
+  { clock }: SessionWorld,
+  source: LiveSession,
+  { sessionId: newSessionId }: SessionKey,
+  displayName: string,
+): Promise<Result<void>> {
+  const by = { atMs: clock.nowMs(), actor: { kind: "server" } } as const;
+  const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
+  const announcement = { type: "session_branched", data } as const;
+  const { refusal } = await source.submit({ ...by, type: "announce", announcement });
+  return refusal === null ? DONE : { ok: false, refusal };
+}
+
+/**
+ * Deletes what servers left half-made that were killed while they made it. For the start of a
+ * server, before anybody forks; one that a living server is at work on is left alone.
+ */
+export async function deleteUnfinishedForks({
+  store,
+  holder,
+}: SessionWorld): Promise<Result<number>> {
+  const tenants = await store.tenants();
+  if (!tenants.ok) return tenants;
+  let deleted = 0;
+  for (const tenantId of tenants.value) {
+    let cursor: string | null = null;
+    do {
+      const page = { limit: PAGE_ROWS_MAX, cursor };
+      const listed = await store.list(tenantId, { sourceType: UNFINISHED_FORK }, page);
+      if (!listed.ok) return listed;
+      for (const { sessionId } of listed.value.sessions) {
+        const gone = await store.delete({ tenantId, sessionId }, holder, []);
+        if (gone.ok) deleted += 1;
+      }
+      cursor = listed.value.nextCursor;
+    } while (cursor !== null);
+  }
+  return ok(deleted);
+}

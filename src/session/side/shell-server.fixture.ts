@@ -1,0 +1,16 @@
+// A server that runs one shell command and is killed meanwhile. It tells what the command says.
+
+import { writeSync } from "node:fs";
+import { LocalShell } from "./local-shell.ts";
+import { shellMarks } from "./marks.fixture.ts";
+
+const [marks = "", command = ""] = process.argv.slice(2);
+const shell = new LocalShell({ PATH: process.env.PATH ?? "" }, shellMarks(marks));
+const ears = {
+  started: () => {},
+  output: (text: string) => {
+    writeSync(1, text);
+    return undefined;
+  },
+};
+await shell.run({ command, cwd: marks }, ears, new AbortController().signal);

@@ -1,0 +1,273 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished } from "vitest";
+import { openAgents } from "../agent/open.ts";
+import { KNOWN_PROFILES } from "../agent/profile/known.ts";
+import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
+import type { PromptId, SessionId } from "../core/id.ts";
+import {
+  parseAskId,
+  parsePromptId,
+  parseSessionId,
+  parseShellId,
+  parseTenantId,
+  parseTurnId,
+} from "../core/id.ts";
+import type { LogEvent } from "../core/replay/join.ts";
+import { DONE, type Result } from "../core/result.ts";
+import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
+import type { Creation } from "../core/session/state.ts";
+import { SecretGuard, type SessionStore, thisHolder } from "../store/index.ts";
+import { sqliteStore } from "../store/sqlite/store.ts";
+import type { Written } from "./actor/written.ts";
+import type { LiveSession } from "./live.ts";
+import { SessionRegistry } from "./registry.ts";
+import type { SessionSettings, SessionWorld } from "./world.ts";
+
+/** A real store, real agents and a real clock, in a folder of its own. */
+export class Stage {
+  readonly folder: string;
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  /** Everything that was told to streams, in order, by session. */
+  readonly told = new Map<string, LogEvent[]>();
+  readonly interruptions: string[] = [];
+  readonly logs: string[] = [];
+  /** By how much its clock is ahead: time passes when a test says so. */
+  aheadMs = 0;
+  #waiting: (() => void)[] = [];
+
+  private constructor(folder: string, world: SessionWorld) {
+    this.folder = folder;
+    this.world = world;
+    const owner = {
+      published: (live: LiveSession, written: readonly Written[]) => this.#heard(live, written),
+      interrupted: (live: LiveSession, why: { readonly code: string }) => {
+        this.interruptions.push(`${live.key.sessionId} ${why.code}`);
+      },
+      released: () => {},
+    };
+    this.registry = new SessionRegistry(world, owner, () => false);
+  }
+
+  /** Over a new folder, or over one where another stage has ended. */
+  static async open(options: StageOptions = {}): Promise<Stage> {
+    const folder = options.folder ?? realpathSync(mkdtempSync(join(tmpdir(), "fermata-session-")));
+    const store = await openStore(folder);
+    const { agents } = await openAgents({
+      folder,
+      profiles: options.profiles ?? new Map([echo()]),
+      env: process.env,
+      memoryBytesMax: null,
+      watch: { fault: () => {}, secret: () => DONE },
+    });
+    const guard = options.guard ?? new SecretGuard();
+    const stage: Stage = new Stage(folder, {
+      store: options.wrap?.(store) ?? store,
+      agents,
+      holder: thisHolder(randomUUID()),
+      clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
+      ids: RANDOM_IDS,
+      redact: (text) => guard.redact(text),
+      settings: { ...SETTINGS, ...options.settings },
+      log: (what) => stage.logs.push(what),
+    });
+    onTestFinished(async () => {
+      await agents.shutdown();
+      await store.dispose();
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    });
+    return stage;
+  }
+
+  async created(change: Partial<Creation> = {}): Promise<Hand> {
+    const key = { tenantId: TENANT, sessionId: RANDOM_IDS.session() };
+    const creation = { ...CREATION, workspaceCwd: this.folder, ...change };
+    const made = await this.registry.create({ key, creation, actor: ANYBODY });
+    return new Hand(this, value(made).live);
+  }
+
+  async opened(sessionId: SessionId): Promise<Hand> {
+    return new Hand(this, value(await this.registry.get({ tenantId: TENANT, sessionId })));
+  }
+
+  events(sessionId: SessionId): readonly LogEvent[] {
+    return this.told.get(sessionId) ?? [];
+  }
+
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await new Promise<void>((wake) => this.#waiting.push(wake));
+  }
+
+  #heard(live: LiveSession, written: readonly Written[]) {
+    const events = this.told.get(live.key.sessionId) ?? [];
+    events.push(...written.map(({ event }) => event));
+    this.told.set(live.key.sessionId, events);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+}
+
+interface StageOptions {
+  readonly folder?: string;
+  readonly profiles?: ReadonlyMap<string, AgentProfile>;
+  readonly settings?: Partial<SessionSettings>;
+  readonly guard?: SecretGuard;
+  wrap?(store: SessionStore): SessionStore;
+}
+
+/** A client's hand on a session. */
+export class Hand {
+  readonly stage: Stage;
+  readonly live: LiveSession;
+
+  constructor(stage: Stage, live: LiveSession) {
+    this.stage = stage;
+    this.live = live;
+  }
+
+  get sessionId(): SessionId {
+    return this.live.key.sessionId;
+  }
+
+  get events(): readonly LogEvent[] {
+    return this.stage.events(this.sessionId);
+  }
+
+  get status(): string {
+    return this.live.session.connection.sessionState;
+  }
+
+  say<Type extends CommandType>(type: Type, data: CommandData[Type], actor: Actor = ANYBODY) {
+    // A command is what its type says it has, and the time and the caller beside it.
+    return this.live.submit({ type, ...data, atMs: Date.now(), actor } as Command);
+  }
+
+  /** Sends a prompt; its id is the answer's, or a failed test. */
+  async prompt(...script: readonly string[]): Promise<PromptId> {
+    const prompt = promptOf(this.live, ...script);
+    expect((await this.live.submit(prompt)).refusal).toBeNull();
+    return prompt.promptId;
+  }
+
+  async verdict(promptId: PromptId) {
+    const isVerdict = (event: LogEvent) =>
+      (event.type === "turn_complete" || event.type === "turn_error") &&
+      event.data.promptId === promptId;
+    await this.stage.until(() => this.events.some(isVerdict));
+    const all = this.events.filter(isVerdict);
+    expect(all).toHaveLength(1);
+    return all[0];
+  }
+
+  async turn(...script: readonly string[]) {
+    return this.verdict(await this.prompt(...script));
+  }
+
+  /** What the agent said in all. */
+  get text(): string {
+    return this.events
+      .flatMap((event) => (event.type === "session_update" ? [event.data.update] : []))
+      .filter(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk")
+      .map(({ content }) => String(Object(content).text ?? ""))
+      .join("");
+  }
+}
+
+/** A prompt that goes to work at once if nothing is before it. */
+export function promptOf(live: LiveSession, ...script: readonly string[]): Command<"prompt"> {
+  return {
+    type: "prompt",
+    atMs: Date.now(),
+    actor: ANYBODY,
+    promptId: RANDOM_IDS.prompt(),
+    content: [{ type: "text", text: script.join("\n") }],
+    deadlineAtMs: null,
+    idempotency: null,
+    lastEventId: live.lastEventId,
+    params: null,
+    echo: true,
+    start: { turnId: RANDOM_IDS.turn(), reservedMicro: 0, price: null },
+  };
+}
+
+export function value<Value>(result: Result<Value>): Value {
+  return result.ok ? result.value : expect.fail(JSON.stringify(result.refusal));
+}
+
+async function openStore(folder: string): Promise<SessionStore> {
+  const store = sqliteStore();
+  const host = {
+    persistenceSurface: { announce: () => {} },
+    env: { get: () => undefined },
+    audit: () => {},
+  };
+  value(await store.init(host, { active: true, path: join(folder, "data") }));
+  value(await store.activate());
+  return store;
+}
+
+export const TENANT = parseTenantId("acme") ?? expect.fail();
+export const SERVER: Actor = { kind: "server" };
+export const ANYBODY: Actor = { kind: "client", clientId: null, userId: null, loopback: true };
+
+const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.meta.url));
+
+/** `echo` with these flags, as an entry of profiles. */
+export function echo(...flags: readonly string[]): [string, AgentProfile] {
+  const known = KNOWN_PROFILES.find(({ name }) => name === "echo") ?? expect.fail("no echo");
+  const env = { NODE_COMPILE_CACHE: COMPILED };
+  return ["echo", profileOf({ ...known, args: [...known.args, ...flags], env })];
+}
+
+const SETTINGS: SessionSettings = {
+  defaultAgent: "echo",
+  policy: "first-responder",
+  quorum: null,
+  askMs: null,
+  settleMs: 2_000,
+};
+
+export const CREATION: Creation = {
+  workspaceCwd: "/",
+  scope: "thread",
+  securityMode: "ask",
+  allowlist: [],
+  storeId: "sqlite",
+  source: null,
+  parentSessionId: null,
+  activeAgent: "echo",
+  modelConfig: { modelId: null },
+  skills: { version: 1, hash: "none" },
+  persona: { version: 1, hash: "none" },
+  approvalMode: "default",
+  displayName: null,
+  autonomyProfile: null,
+  budgetMicro: null,
+};
+
+const REAL_CLOCK = {
+  nowMs: () => Date.now(),
+  after(ms: number, act: () => void) {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+const fresh =
+  <Id>(parse: (text: string) => Id | null) =>
+  (): Id =>
+    parse(randomUUID()) ?? expect.fail();
+
+const RANDOM_IDS = {
+  session: fresh(parseSessionId),
+  prompt: fresh(parsePromptId),
+  turn: fresh(parseTurnId),
+  ask: fresh(parseAskId),
+  shell: fresh(parseShellId),
+  epoch: () => randomUUID(),
+};

@@ -1,0 +1,148 @@
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import { AGENT_NAME_CHARS_MAX, MODELS_COUNTED_MAX } from "../../core/limits.ts";
+import { addCounts, isCount } from "../../core/price.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { cutText } from "../../core/text.ts";
+import { TOOLS_COUNTED_MAX } from "./limits.ts";
+import { type CountedCall, countedCalls } from "./tool-calls.ts";
+
+/**
+ * What is counted of a session beside the core's own totals: nobody decides with it, so it is not
+ * part of the session's state. It grows by what lies between two snapshots, and is kept with them.
+ */
+export interface Tally {
+  readonly tools: ReadonlyMap<string, ToolTally>;
+  readonly models: ReadonlyMap<string, ModelTally>;
+  readonly linesAdded: number;
+  readonly linesRemoved: number;
+  /** How full the agent's context was when it last said so. */
+  readonly context: ContextFill | null;
+}
+
+export interface ToolTally {
+  readonly count: number;
+  readonly success: number;
+  readonly fail: number;
+  readonly durationMs: number;
+  readonly accept: number;
+  readonly reject: number;
+  readonly autoAccept: number;
+}
+
+/** An agent does not tell of its single calls to a model, so a turn counts as one. */
+export interface ModelTally {
+  readonly turns: number;
+  readonly errors: number;
+  readonly durationMs: number;
+}
+
+export interface ContextFill {
+  readonly model: string | null;
+  readonly used: number | null;
+  readonly size: number | null;
+}
+
+export const EMPTY_TALLY: Tally = {
+  tools: new Map(),
+  models: new Map(),
+  linesAdded: 0,
+  linesRemoved: 0,
+  context: null,
+};
+
+const NO_CALLS: ToolTally = {
+  count: 0,
+  success: 0,
+  fail: 0,
+  durationMs: 0,
+  accept: 0,
+  reject: 0,
+  autoAccept: 0,
+};
+const NO_TURNS: ModelTally = { turns: 0, errors: 0, durationMs: 0 };
+
+/**
+ * The tally with some events in it: those since the last snapshot, whichever turns they are of.
+ * Each event must be counted once. Raw events are counted whole; folded ones, which a tally that
+ * was lost can be made from again, have lost how long things took.
+ */
+export function withEvents(tally: Tally, events: readonly LogEvent[]): Tally {
+  const tools = new Map(tally.tools);
+  let { linesAdded, linesRemoved } = tally;
+  for (const call of countedCalls(events)) {
+    const name = nameIn(tools, call.name, TOOLS_COUNTED_MAX);
+    tools.set(name, withCall(tools.get(name) ?? NO_CALLS, call));
+    linesAdded = addCounts(linesAdded, call.lines.added);
+    linesRemoved = addCounts(linesRemoved, call.lines.removed);
+  }
+  const { models, context } = turnsIn(tally, events);
+  return { tools, models, linesAdded, linesRemoved, context };
+}
+
+/** A name that is counted apart, or the one that all later ones share. */
+function nameIn(counted: ReadonlyMap<string, unknown>, name: string, max: number): string {
+  return counted.has(name) || counted.size < max ? name : "other";
+}
+
+function withCall(tool: ToolTally, { end, durationMs, decision }: CountedCall): ToolTally {
+  const one = (isSo: boolean) => (isSo ? 1 : 0);
+  return {
+    count: tool.count + 1,
+    success: tool.success + one(end === "completed"),
+    fail: tool.fail + one(end === "failed"),
+    durationMs: addCounts(tool.durationMs, durationMs),
+    accept: tool.accept + one(decision === "accept"),
+    reject: tool.reject + one(decision === "reject"),
+    autoAccept: tool.autoAccept + one(decision === "auto_accept"),
+  };
+}
+
+function turnsIn(tally: Tally, events: readonly LogEvent[]): Pick<Tally, "models" | "context"> {
+  const models = new Map(tally.models);
+  const startedAtMs = new Map<string, number>();
+  let { context } = tally;
+  for (const event of events) {
+    const atMs = event._meta.serverTimestamp;
+    if (event.type === "session_lifecycle" && event.data.event === "SessionTurnStart") {
+      startedAtMs.set(event.data.turnId ?? "", atMs);
+    } else if (event.type === "usage_reported") {
+      context = filled(context, event.data.usage);
+    } else if (event.type === "session_update") {
+      context = updated(context, event.data.update);
+    } else if (event.type === "turn_complete" || event.type === "turn_error") {
+      const { turnId } = event.data;
+      if (turnId === undefined) continue; // It never ran.
+      const name = nameIn(models, modelOf(context), MODELS_COUNTED_MAX);
+      const before = models.get(name) ?? NO_TURNS;
+      models.set(name, {
+        turns: before.turns + 1,
+        errors: before.errors + (event.type === "turn_error" ? 1 : 0),
+        durationMs: addCounts(before.durationMs, atMs - (startedAtMs.get(turnId) ?? atMs)),
+      });
+    }
+  }
+  return { models, context };
+}
+
+/** As the core's totals call it, so that its tokens and its turns meet under one name. */
+function modelOf(context: ContextFill | null): string {
+  return cutText(context?.model ?? "unknown", AGENT_NAME_CHARS_MAX);
+}
+
+/** What a report leaves out is as it was. */
+export function filled(before: ContextFill | null, said: ContextFill): ContextFill {
+  return {
+    model: said.model ?? before?.model ?? null,
+    used: said.used ?? before?.used ?? null,
+    size: said.size ?? before?.size ?? null,
+  };
+}
+
+function updated(before: ContextFill | null, update: AgentUpdate): ContextFill | null {
+  if (update.sessionUpdate !== "usage_update") return before;
+  return filled(before, { model: null, used: countAt(update.used), size: countAt(update.size) });
+}
+
+function countAt(value: unknown): number | null {
+  return typeof value === "number" && isCount(value) ? value : null;
+}

@@ -1,0 +1,148 @@
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import { toolCallNews } from "../../core/agent-update.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import type { AskOutcome } from "../../core/policy/ask.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { cutText } from "../../core/text.ts";
+import { TOOL_NAME_CHARS_MAX } from "./limits.ts";
+import { type LineChanges, lineChanges } from "./line-changes.ts";
+
+/** One tool call, as far as it is counted. */
+export interface CountedCall {
+  readonly name: string;
+  readonly end: "open" | "completed" | "failed";
+  readonly durationMs: number;
+  readonly decision: Decision | null;
+  readonly lines: LineChanges;
+}
+
+/** The wire's words, without the one for what nobody can do here. */
+type Decision = "accept" | "reject" | "auto_accept";
+
+/** The tool calls among some events, raw or folded; of folded ones the durations are gone. */
+export function countedCalls(events: readonly LogEvent[]): readonly CountedCall[] {
+  const calls = new Calls();
+  for (const event of events) calls.hear(event);
+  return calls.counted();
+}
+
+interface Call {
+  name: string;
+  end: CountedCall["end"];
+  readonly startedAtMs: number;
+  endedAtMs: number;
+  content: readonly unknown[];
+  decision: Decision | null;
+}
+
+class Calls {
+  readonly #calls = new Map<string, Call>();
+  /** Asks of people: the call of each, and which of its options allow. */
+  readonly #asks = new Map<string, { readonly call: Call; readonly allowing: readonly string[] }>();
+
+  /** What an agent does between turns belongs to none, and the core does not count it either. */
+  hear(event: LogEvent) {
+    const prompt = event.promptId;
+    if (prompt === undefined) return;
+    const atMs = event._meta.serverTimestamp;
+    switch (event.type) {
+      case "session_update":
+        return this.#update(prompt, event.data.update, atMs);
+      case "permission_request": {
+        const allowing = event.data.options.filter(allows).map(({ optionId }) => optionId);
+        const call = this.#asked(prompt, event.data.toolCall, atMs);
+        if (call !== null) this.#asks.set(event.data.requestId, { call, allowing });
+        return;
+      }
+      case "permission_resolved":
+        return this.#resolved(event.data.requestId, event.data.outcome, event.data.reason);
+      case "permission_decided": {
+        const call = this.#asked(prompt, event.data.toolCall, atMs);
+        const isChosen = event.data.outcome.outcome === "selected";
+        if (call !== null) call.decision = isChosen ? "auto_accept" : "reject";
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  #update(prompt: string, update: AgentUpdate, atMs: number) {
+    const kind = update.sessionUpdate;
+    if (kind !== "tool_call" && kind !== "tool_call_update") return;
+    const news = toolCallNews(update);
+    if (news === null) return;
+    const call = this.#call(prompt, news.toolCallId, atMs);
+    call.name = toolName(update) ?? call.name;
+    if (Array.isArray(update.content)) call.content = update.content;
+    if (call.end !== "open" || news.status === "open") return;
+    call.end = news.status;
+    call.endedAtMs = atMs;
+  }
+
+  /** An ask may come before its call is announced. */
+  #asked(prompt: string, toolCall: JsonObject, atMs: number): Call | null {
+    const toolCallId = stringAt(toolCall, "toolCallId");
+    if (toolCallId === null) return null;
+    const call = this.#call(prompt, toolCallId, atMs);
+    if (call.name === UNNAMED) call.name = toolName(toolCall) ?? UNNAMED;
+    return call;
+  }
+
+  #call(prompt: string, toolCallId: string, atMs: number): Call {
+    const key = `${prompt} ${toolCallId}`;
+    const known = this.#calls.get(key);
+    if (known !== undefined) return known;
+    const times = { startedAtMs: atMs, endedAtMs: atMs };
+    const call: Call = { name: UNNAMED, end: "open", ...times, content: [], decision: null };
+    this.#calls.set(key, call);
+    return call;
+  }
+
+  /** Only what people said or failed to say is a decision; a turn that ends decides nothing. */
+  #resolved(requestId: string, outcome: AskOutcome, reason: string) {
+    const ask = this.#asks.get(requestId);
+    if (ask === undefined || (reason !== "vote" && reason !== "timeout")) return;
+    const isAllowed = outcome.outcome === "selected" && ask.allowing.includes(outcome.optionId);
+    ask.call.decision = isAllowed ? "accept" : "reject";
+  }
+
+  counted(): readonly CountedCall[] {
+    return [...this.#calls.values()].map((call) => ({
+      name: call.name,
+      end: call.end,
+      durationMs: Math.max(0, call.endedAtMs - call.startedAtMs),
+      // A gate that refuses chooses an option too; what it refused is then seen to fail.
+      decision: call.decision === "auto_accept" && call.end === "failed" ? "reject" : call.decision,
+      lines: call.end === "completed" ? linesIn(call.content) : { added: 0, removed: 0 },
+    }));
+  }
+}
+
+const UNNAMED = "other";
+
+const allows = (option: JsonObject) => stringAt(option, "kind")?.startsWith("allow") === true;
+
+/**
+ * ACP has no name for tools: a title is a sentence, and a kind is one of ten. Agents that tell the
+ * name do so in `_meta`, in one of two places.
+ */
+function toolName(call: JsonObject): string | null {
+  const meta = objectAt(call, "_meta") ?? {};
+  const told =
+    stringAt(meta, "toolName") ?? stringAt(objectAt(meta, "claudeCode") ?? {}, "toolName");
+  const name = told || stringAt(call, "kind");
+  return name ? cutText(name, TOOL_NAME_CHARS_MAX) : null;
+}
+
+function linesIn(content: readonly unknown[]): LineChanges {
+  let added = 0;
+  let removed = 0;
+  for (const part of content) {
+    if (!isObject(part) || part.type !== "diff") continue;
+    const changes = lineChanges(stringAt(part, "oldText"), stringAt(part, "newText") ?? "");
+    added += changes.added;
+    removed += changes.removed;
+  }
+  return { added, removed };
+}

@@ -1,0 +1,52 @@
+import type { Agents } from "../agent/agent.ts";
+import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
+import type { MediationPolicy } from "../core/policy/mediation.ts";
+import type { Holder, SessionStore } from "../store/index.ts";
+
+/** Everything that live sessions reach the world through; a simulation gives them another one. */
+export interface SessionWorld {
+  readonly store: SessionStore;
+  readonly agents: Agents;
+  /** Who owns the sessions that are opened here. */
+  readonly holder: Holder;
+  readonly clock: Clock;
+  readonly ids: FreshIds;
+  /** A text without the secrets that are known; the very same text if there are none in it. */
+  redact(text: string): string;
+  readonly settings: SessionSettings;
+  /** Something that a person who runs this server may want to know. */
+  log(what: string, about: Readonly<Record<string, string | number>>): void;
+}
+
+export interface Clock {
+  nowMs(): number;
+  /** Runs something later, unless it is called off. */
+  after(ms: number, act: () => void): CallOff;
+}
+
+export type CallOff = () => void;
+
+export interface FreshIds {
+  session(): SessionId;
+  prompt(): PromptId;
+  turn(): TurnId;
+  ask(): AskId;
+  shell(): ShellId;
+  epoch(): string;
+}
+
+export interface SessionSettings {
+  /** The agent of a session of which nothing but its manifest can be read (P6). */
+  readonly defaultAgent: string;
+  readonly policy: MediationPolicy;
+  readonly quorum: number | null;
+  /** How long people have for an ask; null is as long as they like. */
+  readonly askMs: number | null;
+  /** How long an agent has to stop when it was told to, before it is ended. */
+  readonly settleMs: number;
+}
+
+export interface SessionPlace {
+  readonly tenantId: TenantId;
+  readonly sessionId: SessionId;
+}
