@@ -1,5 +1,5 @@
 import type { AgentPast, AgentSession, PastMessage } from "../agent/agent.ts";
-import type { Refusal } from "../core/error.ts";
+import { type Refusal, refusal } from "../core/error.ts";
 import type { ClientId } from "../core/id.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
@@ -14,6 +14,11 @@ import { pastOf } from "./conversation/index.ts";
 import { openSession } from "./open.ts";
 import { contextUsageAnswer, statsAnswer } from "./stats/index.ts";
 import type { SessionWorld } from "./world.ts";
+
+/** The command came too late and was not even looked at: whoever gave it may give it again. */
+export const LET_GO: Refusal = refusal("store_unavailable", {
+  reason: "the session is being let go",
+});
 
 /** What becomes of a live session is told to whoever keeps it. */
 export interface LiveOwner {
@@ -46,6 +51,7 @@ export class LiveSession implements ActorOwner {
   #failures = 0;
   #watchers: (() => void)[] = [];
   #isOver = false;
+  #isResting = false;
 
   constructor(world: SessionWorld, opened: OpenSession, owner: LiveOwner) {
     this.#world = world;
@@ -59,7 +65,7 @@ export class LiveSession implements ActorOwner {
     this.#actor = new SessionActor(world, opened, this);
   }
 
-  /** Takes a stored session, and closes what its last server left open. */
+  /** Takes a stored session, and closes what its last server left open; `start` sets it going. */
   static async open(
     world: SessionWorld,
     key: SessionKey,
@@ -73,7 +79,6 @@ export class LiveSession implements ActorOwner {
     const recovered = await live.#recover("recovery");
     if (recovered !== null) return { ok: false, refusal: recovered };
     live.#isOver = false;
-    live.#actor.start();
     return ok(live);
   }
 
@@ -128,6 +133,7 @@ export class LiveSession implements ActorOwner {
 
   async submit(command: Command): Promise<Outcome> {
     await this.#reopening;
+    if (this.#isOver) return { refusal: LET_GO, answer: null, lastEventId: this.lastEventId };
     return this.#actor.submit(command);
   }
 
@@ -140,13 +146,35 @@ export class LiveSession implements ActorOwner {
     return ok(this.session);
   }
 
-  /** Gives it back to the store, when everything decided is there. */
-  async letGo(): Promise<void> {
+  /**
+   * Gives it back to the store, when everything decided is there. If it is at work by then, or its
+   * store failed, it stays; then the answer is no.
+   */
+  async letGo(): Promise<boolean> {
     this.#isOver = true;
     await this.#reopening;
     await this.#actor.drained();
+    if (this.#actor.isOver || !this.#isAtRest(this.#actor.decided)) {
+      this.#isOver = false;
+      if (this.#actor.isOver) this.failed(refusal("store_unavailable"));
+      return false;
+    }
     await this.#actor.end();
     await this.#world.store.close(this.key, this.#term);
+    this.#wake();
+    return true;
+  }
+
+  /** What waits is left to another server, so no agent is woken for it any more. */
+  rest() {
+    this.#isResting = true;
+    this.#actor.rest();
+  }
+
+  /** Drops it as it is; the next server closes what it leaves open. */
+  async abandon(): Promise<void> {
+    this.#isOver = true;
+    await this.#actor.end();
     this.#wake();
   }
 
@@ -158,7 +186,7 @@ export class LiveSession implements ActorOwner {
 
   failed(why: Refusal) {
     // While it is being opened again, that loop hears of it and tries once more.
-    if (this.#reopening !== null) return;
+    if (this.#isOver || this.#reopening !== null) return;
     this.#owner.interrupted(this, why);
     this.#reopening = this.#reopen(why).finally(() => {
       this.#reopening = null;
@@ -196,10 +224,12 @@ export class LiveSession implements ActorOwner {
     while (!this.#isOver) {
       this.#world.log("session reopened", { sessionId, because: why.code });
       const opened = await openSession(this.#world, this.key, []);
+      if (this.#isOver) return;
       if (opened.ok) {
         this.#term = opened.value.term;
         this.#hadMessages = opened.value.hasMessages;
         this.#actor = new SessionActor(this.#world, opened.value, this);
+        if (this.#isResting) this.#actor.rest();
         if ((await this.#recover("store_failure")) === null) return this.#actor.start();
       } else if (opened.refusal.code !== "store_unavailable") {
         // It is gone, taken or damaged, and waiting mends none of these.
@@ -221,6 +251,11 @@ export class LiveSession implements ActorOwner {
     const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
     const { refusal: why } = await this.#actor.submit({ ...by, type });
     return why;
+  }
+
+  #isAtRest(session: Session): boolean {
+    const isInactive = session.connection.sessionState === "inactive";
+    return isInactive && (this.#isResting || pendingCount(session) === 0);
   }
 
   #wake() {

@@ -35,6 +35,7 @@ export class SessionRegistry {
   readonly #opening = new Map<string, Promise<Result<LiveSession>>>();
   /** On their way out: whoever wants one of these waits, and opens it anew. */
   readonly #leaving = new Map<string, Promise<void>>();
+  readonly #making = new Set<Promise<unknown>>();
   readonly #joining = new Map<string, Promise<Result<Joined>>>();
   /** Whether a stream is open on a session: those are not let go. */
   readonly #isWatched: (live: LiveSession) => boolean;
@@ -66,7 +67,9 @@ export class SessionRegistry {
     const live = this.#live.get(name);
     if (live !== undefined) return Promise.resolve(ok(live));
     if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
-    const opening = this.#opening.get(name) ?? this.#open(name, key);
+    const known = this.#opening.get(name);
+    if (known !== undefined) return known;
+    const opening = this.#open(name, key);
     this.#opening.set(name, opening);
     return opening;
   }
@@ -76,6 +79,12 @@ export class SessionRegistry {
    * ready; if none can be had, nothing is left behind.
    */
   create(order: NewSessionOrder): Promise<Result<Joined>> {
+    const making = this.#create(order).finally(() => this.#making.delete(making));
+    this.#making.add(making);
+    return making;
+  }
+
+  async #create(order: NewSessionOrder): Promise<Result<Joined>> {
     if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
     const { key, creation } = order;
     if (creation.scope === "thread") return this.#make(order);
@@ -87,14 +96,40 @@ export class SessionRegistry {
     return making;
   }
 
-  /** Lets a session go that nobody needs in memory. */
-  async letGo(live: LiveSession): Promise<void> {
+  /**
+   * Lets a session go that nobody needs in memory; no if somebody does after all. What is to be
+   * done with it then is done before anybody else can have it.
+   */
+  async letGo(live: LiveSession, then: () => Promise<unknown> = async () => {}): Promise<boolean> {
     const name = nameOf(live.key);
+    if (this.#live.get(name) !== live) return true;
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#live.delete(name);
-    const leaving = live.letGo().finally(() => this.#leaving.delete(name));
-    this.#leaving.set(name, leaving);
-    await leaving;
+    this.#leaving.set(name, promise);
+    const isGone = await live.letGo();
+    if (isGone) await then();
+    this.#leaving.delete(name);
+    if (!isGone) this.#keep(live);
+    resolve();
+    if (isGone) this.#forget(live);
+    return isGone;
+  }
+
+  #keep(live: LiveSession) {
+    if (this.#isStopping) live.rest();
+    this.#live.set(nameOf(live.key), live);
+  }
+
+  async abandon(live: LiveSession): Promise<void> {
+    await live.abandon();
     this.#forget(live);
+  }
+
+  /** Resolves when nothing is being opened, made or let go any more. */
+  async quiet(): Promise<void> {
+    while (this.#opening.size + this.#making.size + this.#leaving.size > 0) {
+      await Promise.all([...this.#opening.values(), ...this.#making, ...this.#leaving.values()]);
+    }
   }
 
   #forget(live: LiveSession) {
@@ -105,14 +140,18 @@ export class SessionRegistry {
   /** From now on nothing new is taken in. */
   stopTakingIn() {
     this.#isStopping = true;
+    for (const live of this.all) live.rest();
   }
 
   async #open(name: string, key: SessionKey): Promise<Result<LiveSession>> {
     try {
       await this.#leaving.get(name);
+      const back = this.#live.get(name);
+      if (back !== undefined) return ok(back);
       const opened = await LiveSession.open(this.#world, key, this.#ears);
       if (!opened.ok) return opened;
-      this.#live.set(name, opened.value);
+      this.#keep(opened.value);
+      opened.value.start();
       return opened;
     } finally {
       this.#opening.delete(name);
@@ -140,17 +179,36 @@ export class SessionRegistry {
     return ok(found === undefined ? null : { tenantId, sessionId: found.sessionId });
   }
 
-  async #make({ key, creation, actor }: NewSessionOrder): Promise<Result<Joined>> {
+  /** Whoever asks for it by its id while it is being made waits for that, too. */
+  async #make(order: NewSessionOrder): Promise<Result<Joined>> {
+    const { sessionId } = order.key;
+    const name = nameOf(order.key);
+    if (this.#live.has(name) || this.#opening.has(name)) {
+      return fail("session_id_conflict", { sessionId });
+    }
+    const making = this.#made(order).finally(() => this.#opening.delete(name));
+    this.#opening.set(name, making);
+    const made = await making;
+    return made.ok ? ok({ live: made.value, attached: false }) : made;
+  }
+
+  async #made({ key, creation, actor }: NewSessionOrder): Promise<Result<LiveSession>> {
     const room = await this.#makeRoom(key.tenantId, creation.workspaceCwd);
     if (!room.ok) return room;
     const made = await createSession(this.#world, key, creation, actor);
     if (!made.ok) return made;
-    const live = new LiveSession(this.#world, made.value, this.#ears);
-    this.#live.set(nameOf(key), live);
+    return this.#readied(new LiveSession(this.#world, made.value, this.#ears));
+  }
+
+  /** Nobody gets at it before it has its agent: without one it has never been. */
+  async #readied(live: LiveSession): Promise<Result<LiveSession>> {
     const why = await this.#activate(live);
-    if (why === null) return ok({ live, attached: false });
-    await this.letGo(live);
-    await this.#world.store.delete(key, this.#world.holder, []);
+    if (why === null) {
+      this.#keep(live);
+      return ok(live);
+    }
+    await live.abandon();
+    await this.#world.store.delete(live.key, this.#world.holder, []);
     return { ok: false, refusal: why };
   }
 
@@ -180,13 +238,17 @@ export class SessionRegistry {
   }
 
   /** Ends the live instance in good order; the session stays where it is stored. */
-  async evict(live: LiveSession, reason: Command<"stop">["reason"]): Promise<Refusal | null> {
+  async evict(
+    live: LiveSession,
+    reason: Command<"stop">["reason"],
+    then?: () => Promise<unknown>,
+  ): Promise<Refusal | null> {
     const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
     const outcome: Outcome = await live.submit({ ...by, type: "stop", reason });
     if (outcome.refusal !== null) return outcome.refusal;
     await live.until(({ connection }) => connection.sessionState === "inactive");
-    await this.letGo(live);
-    return null;
+    if (await this.letGo(live, then)) return null;
+    return refusal("session_busy", { sessionId: live.key.sessionId });
   }
 }
 

@@ -12,7 +12,7 @@ import { streamError } from "./bus/notice.ts";
 import { SessionBus } from "./bus/session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
-import type { LiveOwner, LiveSession } from "./live.ts";
+import { LET_GO, type LiveOwner, type LiveSession } from "./live.ts";
 import { type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
 import { type Joined, type NewSessionOrder, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
@@ -108,6 +108,8 @@ export class SessionRuntime implements LiveOwner {
     if (!found.ok) return found;
     this.#saw(found.value, command.actor);
     const outcome = await found.value.submit(command);
+    // It was let go between the two: then it is opened again for this.
+    if (outcome.refusal === LET_GO) return this.submit(key, command);
     return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
   }
 
@@ -248,9 +250,10 @@ export class SessionRuntime implements LiveOwner {
     live.attendance.saw(clientId, this.#world.clock.nowMs());
   }
 
+  /** Unless somebody has come and put it to work. */
   async #remove(live: LiveSession): Promise<void> {
-    await this.#registry.evict(live, "killed");
-    await this.#world.store.delete(live.key, this.#world.holder, []);
+    const { store, holder } = this.#world;
+    await this.#registry.evict(live, "killed", () => store.delete(live.key, holder, []));
   }
 
   #by(actor: Actor) {

@@ -16,8 +16,19 @@ export async function shutDown(
 ): Promise<void> {
   registry.stopTakingIn();
   await drained(world, registry.all, hurry);
-  await Promise.all(registry.all.map((live) => registry.evict(live, "daemon_shutdown")));
+  const endAll = () => Promise.all(registry.all.map((live) => endOf(registry, live)));
+  await endAll();
   await world.agents.shutdown();
+  await registry.quiet();
+  await endAll();
+}
+
+/** What cannot be ended in good order, its store being away, is left to the next server. */
+async function endOf(registry: SessionRegistry, live: LiveSession): Promise<void> {
+  for (let tries = 0; tries < 3; tries += 1) {
+    if ((await registry.evict(live, "daemon_shutdown")) === null) return;
+  }
+  await registry.abandon(live);
 }
 
 async function drained(world: SessionWorld, all: readonly LiveSession[], hurry: AbortSignal) {

@@ -105,6 +105,11 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return this.#durableEventId;
   }
 
+  /** Its store has failed under it, or it was let go. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   get decided(): Session {
     return this.#session;
   }
@@ -130,6 +135,11 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   /** Begins to act on what was found: a queue that waits, deadlines that run. */
   start() {
     this.#follow();
+  }
+
+  /** Begins nothing new by itself any more. */
+  rest() {
+    this.#agent.rest();
   }
 
   /** Resolves when everything decided so far is durable, or will never be. */

@@ -38,6 +38,7 @@ export class AgentSide {
   readonly #owner: AgentSideOwner;
   #link: AgentLink | null = null;
   #failure: Refusal | null = null;
+  #isResting = false;
 
   constructor(world: SessionWorld, owner: AgentSideOwner) {
     this.#world = world;
@@ -50,6 +51,10 @@ export class AgentSide {
 
   get failure(): Refusal | null {
     return this.#failure;
+  }
+
+  rest() {
+    this.#isResting = true;
   }
 
   follow(session: Session) {
@@ -87,6 +92,7 @@ export class AgentSide {
     const { queue, running, connection } = this.#owner.decided;
     const [next] = queue;
     if (next === undefined || running !== null || closed || ending !== null) return;
+    if (this.#isResting) return;
     const { sessionState } = connection;
     if (sessionState === "ready") {
       const start = { turnId: this.#world.ids.turn(), reservedMicro: 0, price: null };

@@ -37,7 +37,7 @@ interface Batch {
   snapshot: Snapshot | null;
   session: Session | null;
   bytes: number;
-  readonly settled: Addition["settled"][];
+  settled: Addition["settled"][];
 }
 
 /**
@@ -52,7 +52,7 @@ export class CommitPipeline {
   readonly #owner: PipelineOwner;
   #afterEventId: number;
   #open: Batch | null = null;
-  #underWay: readonly Batch[] = [];
+  readonly #underWay = new Set<Batch>();
   #bytesWaiting = 0;
   #failure: Refusal | null = null;
   #roomers: (() => void)[] = [];
@@ -94,14 +94,16 @@ export class CommitPipeline {
     return new Promise((resolve) => this.#roomers.push(resolve));
   }
 
-  /** Resolves when all that was added is durable, or will never be. */
-  drained(): Promise<void> {
-    return new Promise((resolve) => this.#settleAfterAll(() => resolve()));
+  /** Resolves when the store has answered everything, well or badly: nothing is on its way. */
+  async drained(): Promise<void> {
+    while (this.#open !== null || this.#underWay.size > 0) {
+      await new Promise<void>((resolve) => this.#settleAfterAll(() => resolve()));
+    }
   }
 
   /** Nothing to write, but its answer may speak only of what is durable. */
   #settleAfterAll(settled: Addition["settled"]) {
-    const last = this.#open ?? this.#underWay.at(-1);
+    const last = this.#open ?? [...this.#underWay].at(-1);
     if (last === undefined) settled(this.#failure);
     else last.settled.push(settled);
   }
@@ -135,30 +137,29 @@ export class CommitPipeline {
       ...(snapshot && { snapshot }),
     };
     this.#afterEventId += written.length;
-    this.#underWay = [...this.#underWay, batch];
+    this.#underWay.add(batch);
     void this.#store.commit(this.#key, this.#term, commit).then((committed) => {
-      this.#underWay = this.#underWay.filter((other) => other !== batch);
-      if (committed.ok) this.#succeed(batch);
+      this.#underWay.delete(batch);
+      if (this.#failure !== null) settle(batch, this.#failure);
+      else if (committed.ok) this.#succeed(batch);
       else this.#fail(batch, committed.refusal);
     });
   }
 
-  #succeed({ written, session, settled, bytes }: Batch) {
-    if (this.#failure !== null) return;
-    this.#bytesWaiting -= bytes;
-    this.#owner.durable(written, session);
-    for (const tell of settled) tell(null);
+  #succeed(batch: Batch) {
+    this.#bytesWaiting -= batch.bytes;
+    this.#owner.durable(batch.written, batch.session);
+    settle(batch, null);
     if (this.#bytesWaiting <= ACTOR_BYTES_WAITING_MAX) this.#letIn();
   }
 
   /** What was decided after it was decided on sand, and is taken back with it. */
   #fail(batch: Batch, why: Refusal) {
-    if (this.#failure !== null) return;
     this.#failure = why;
     const lost = [batch, ...this.#underWay, ...(this.#open === null ? [] : [this.#open])];
     this.#open = null;
     this.#owner.failed(why);
-    for (const { settled } of lost) for (const tell of settled) tell(why);
+    for (const one of lost) settle(one, why);
     this.#letIn();
   }
 
@@ -167,4 +168,11 @@ export class CommitPipeline {
     this.#roomers = [];
     for (const enter of roomers) enter();
   }
+}
+
+/** Tells everybody who waits for this batch, once. */
+function settle(batch: Batch, failure: Refusal | null) {
+  const { settled } = batch;
+  batch.settled = [];
+  for (const tell of settled) tell(failure);
 }

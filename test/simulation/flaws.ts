@@ -1,0 +1,159 @@
+import type { AgentSession, Agents } from "../../src/agent/agent.ts";
+import { ok, type Result } from "../../src/core/result.ts";
+import type { Command } from "../../src/core/session/command.ts";
+import type { Outcome } from "../../src/session/actor/actor.ts";
+import type { Written } from "../../src/session/actor/written.ts";
+import type { LiveSession } from "../../src/session/live.ts";
+import type { SessionWorld } from "../../src/session/world.ts";
+import type { Commit, SessionStore } from "../../src/store/index.ts";
+import type { Scene } from "./scene.ts";
+
+/** A fault put into a server on purpose, to see that it is found. */
+export interface Flaw {
+  /** What the sessions have for a world. */
+  world?(world: SessionWorld, scene: Scene): SessionWorld;
+  /** What is told to streams in place of what is durable. */
+  told?(written: readonly Written[]): readonly Written[];
+  /** What a client is answered, if not what the session answers. */
+  reply?(live: LiveSession, command: Command): Promise<Result<Outcome>> | undefined;
+  readonly forgetsToRecover?: boolean;
+}
+
+export const NO_FLAW: Flaw = {};
+
+/** Each breaks one promise, and the lives that show it are counted. */
+export const FLAWS: Readonly<Record<string, Flaw>> = {
+  "P1: publishes before it is durable": {
+    world: withStore((store) => ({
+      commit: (key, term, commit) => {
+        void store.commit(key, term, commit);
+        const lastEventId = commit.afterEventId + commit.events.length;
+        return Promise.resolve(ok({ revision: 0, lastEventId }));
+      },
+    })),
+  },
+  "P1: replies before it is durable": {
+    reply: ({ lastEventId }, command) => {
+      if (command.type !== "prompt") return undefined;
+      const { promptId } = command;
+      const answer = { promptId, lastEventId };
+      return Promise.resolve(ok({ refusal: null, answer, lastEventId }));
+    },
+  },
+  "P1: tells other words than it stores": {
+    told: (written) => written.map((one) => ({ ...one, text: `${one.text} ` })),
+  },
+  "P2: gives a verdict twice": {
+    world: withStore((store) => ({
+      commit: (key, term, commit) => store.commit(key, term, withSecondVerdict(commit)),
+    })),
+  },
+  "P2: runs a prompt twice": {
+    world: (world) => ({ ...world, agents: promptingTwice(world.agents) }),
+  },
+  "P2, P5: forgets to recover": { forgetsToRecover: true },
+  "P3: tells events twice": { told: (written) => [...written, ...written] },
+  "P3: leaves an event out": {
+    told: (written) => (written.length > 1 ? written.slice(1) : written),
+  },
+  "P4: takes a step that the table does not have": {
+    world: withStore((store) => ({
+      commit: (key, term, commit) =>
+        store.commit(key, term, reworded(commit, /"to":"running"/, `"to":"waiting"`)),
+    })),
+  },
+  "P5: calls no timer off": {
+    world: (world) => ({
+      ...world,
+      clock: {
+        nowMs: () => world.clock.nowMs(),
+        after: (ms, act) => {
+          world.clock.after(ms, act);
+          return () => {};
+        },
+      },
+    }),
+  },
+  "P9: charges what was not reserved": {
+    world: withStore((store) => ({
+      commit: (key, term, commit) =>
+        store.commit(key, term, reworded(commit, /"chargedMicro":/, `"chargedMicro":1`)),
+    })),
+  },
+  "P10: does not wait for the store": {
+    world: (world) => ({ ...world, agents: neverWaiting(world.agents) }),
+  },
+  "Hang: answers no more": {
+    world: withStore((store, { chance }) => {
+      let isStuck = false;
+      return {
+        commit: (key, term, commit) => {
+          const committed = store.commit(key, term, commit);
+          isStuck ||= chance.happens(0.02);
+          return isStuck ? new Promise(() => {}) : committed;
+        },
+      };
+    }),
+  },
+};
+
+/** The store with some of its methods in another way. */
+function withStore(change: (store: SessionStore, scene: Scene) => Partial<SessionStore>) {
+  return (world: SessionWorld, scene: Scene): SessionWorld => {
+    const changed = change(world.store, scene);
+    const get = (store: SessionStore, name: string) => {
+      const value: unknown = Reflect.get(Object.hasOwn(changed, name) ? changed : store, name);
+      return typeof value === "function" ? value.bind(store) : value;
+    };
+    return { ...world, store: new Proxy(world.store, { get }) };
+  };
+}
+
+function reworded(commit: Commit, what: RegExp, by: string): Commit {
+  return { ...commit, events: commit.events.map((text) => text.replace(what, by)) };
+}
+
+function withSecondVerdict(commit: Commit): Commit {
+  const verdict = commit.events.find((text) => text.includes(`"type":"turn_complete"`));
+  if (verdict === undefined) return commit;
+  const id = commit.afterEventId + commit.events.length + 1;
+  const again = verdict.replace(/^\{"id":\d+/, `{"id":${id}`);
+  return { ...commit, events: [...commit.events, again] };
+}
+
+function promptingTwice(agents: Agents): Agents {
+  const twice = (session: AgentSession): AgentSession =>
+    new Proxy(session, {
+      get: (one, name) => {
+        const value: unknown = Reflect.get(one, name);
+        if (typeof value !== "function") return value;
+        if (name !== "prompt") return value.bind(one);
+        return (turn: Parameters<AgentSession["prompt"]>[0]) => {
+          one.prompt(turn);
+          return one.prompt(turn);
+        };
+      },
+    });
+  return {
+    preheat: (...order) => agents.preheat(...order),
+    shutdown: () => agents.shutdown(),
+    connect: (order, listener, signal) => {
+      const connected = (session: AgentSession) => listener.connected(twice(session));
+      return agents.connect(order, { ...listener, connected }, signal);
+    },
+  };
+}
+
+function neverWaiting(agents: Agents): Agents {
+  return {
+    preheat: (...order) => agents.preheat(...order),
+    shutdown: () => agents.shutdown(),
+    connect: (order, listener, signal) => {
+      const update: typeof listener.update = (word) => {
+        void listener.update(word);
+        return undefined;
+      };
+      return agents.connect(order, { ...listener, update }, signal);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { Chance } from "./chance.ts";
+import { Director } from "./director.ts";
+import { Disk } from "./disk.ts";
+import { finale } from "./finale.ts";
+import { type Flaw, NO_FLAW } from "./flaws.ts";
+import { CountedIds } from "./fresh-ids.ts";
+import { Judge } from "./judge.ts";
+import { Scene } from "./scene.ts";
+import { Schedule, settled } from "./schedule.ts";
+import { temperOf } from "./temper.ts";
+
+export interface Life {
+  readonly seed: number;
+  /** Sentences that begin with the promise; a good life has none. */
+  readonly broken: readonly string[];
+  readonly steps: number;
+}
+
+/** Lives one life. Everything in it follows from its seed, and the same seed is the same life. */
+export async function live(
+  seed: number,
+  flaw: Flaw = NO_FLAW,
+  tell: (line: string) => void = () => {},
+): Promise<Life> {
+  const chance = new Chance(seed);
+  const schedule = new Schedule(chance, tell);
+  const judge = new Judge(tell);
+  const temper = temperOf(chance);
+  const disk = await Disk.open(judge);
+  const scene = new Scene({ chance, schedule, judge, disk, ids: new CountedIds(), temper });
+  const director = new Director(scene, flaw);
+  const runOut = async () => {
+    await settled();
+    while (judge.isContent && stepped(schedule, judge)) {
+      await settled();
+      director.witness.look(director.live);
+      const { steps } = schedule;
+      judge.holds(steps < STEPS_MAX, "Hang", () => `it does not come to rest in ${steps} steps`);
+    }
+  };
+  void director.play(chance.between(5, 40));
+  await runOut();
+  if (judge.isContent) await finale(director, runOut);
+  return { seed, broken: judge.broken, steps: schedule.steps };
+}
+
+/** What is thrown in the middle of a step would be thrown at the world's mercy. */
+function stepped(schedule: Schedule, judge: Judge): boolean {
+  try {
+    return schedule.step();
+  } catch (thrown) {
+    judge.holds(false, "Thrown", () => `${thrown instanceof Error ? thrown.stack : thrown}`);
+    return false;
+  }
+}
+
+/** Far more than any life has needed; a life that needs more goes round in circles. */
+const STEPS_MAX = 20_000;

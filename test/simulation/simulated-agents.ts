@@ -1,0 +1,104 @@
+import type { AgentListener, AgentOrder, AgentSession, Agents } from "../../src/agent/agent.ts";
+import { fail, ok, type Result } from "../../src/core/result.ts";
+import type { AgentContext } from "../../src/core/session/event.ts";
+import type { Scene } from "./scene.ts";
+import { type AgentWatch, SimulatedAgent } from "./simulated-agent.ts";
+
+/** The agents of one server. */
+export class SimulatedAgents implements Agents {
+  readonly #scene: Scene;
+  readonly #server: number;
+  readonly #watch: AgentWatch;
+  readonly open = new Set<SimulatedAgent>();
+  #failures = 0;
+  #breakerUntilMs = 0;
+  readonly #shut = new AbortController();
+
+  constructor(scene: Scene, server: number, watch: Omit<AgentWatch, "over">) {
+    this.#scene = scene;
+    this.#server = server;
+    const over = (agent: SimulatedAgent) => this.open.delete(agent);
+    const { prompted, answered, asking } = watch;
+    this.#watch = { prompted, answered, asking, over };
+  }
+
+  connect(
+    order: AgentOrder,
+    listener: AgentListener,
+    signal: AbortSignal,
+  ): Promise<Result<AgentSession>> {
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve(fail("agent_connect_aborted")));
+      const either = AbortSignal.any([signal, this.#shut.signal]);
+      void this.#connect(order, listener, either).then(resolve);
+    });
+  }
+
+  async preheat() {}
+
+  async shutdown(): Promise<void> {
+    this.#shut.abort();
+    await this.#beat("end");
+    await Promise.all([...this.open].map((agent) => agent.kill()));
+  }
+
+  async #connect(
+    { past, cwd }: AgentOrder,
+    listener: AgentListener,
+    signal: AbortSignal,
+  ): Promise<Result<AgentSession>> {
+    if (signal.aborted) return fail("agent_connect_aborted");
+    if (this.#scene.schedule.nowMs < this.#breakerUntilMs) return this.#refusal();
+    await this.#beat(`are asked for one in ${cwd}`, signal);
+    if (signal.aborted) return fail("agent_connect_aborted");
+    if (this.#fails()) return this.#refusal();
+    listener.status({ status: "created" });
+    let context: AgentContext = past === null ? "new" : "resumed";
+    if (past !== null && this.#scene.chance.happens(0.5)) {
+      context = "seeded";
+      for await (const _ of past.messages()) if (signal.aborted) break;
+    }
+    if (signal.aborted) return fail("agent_connect_aborted");
+    await this.#beat("have one that is nearly there", signal);
+    if (signal.aborted) return fail("agent_connect_aborted");
+    if (this.#fails()) return this.#refusal();
+    this.#failures = 0;
+    const agent = new SimulatedAgent(this.#scene, listener, this.#watch, {
+      name: this.#scene.ids.text("agent"),
+      server: this.#server,
+      context,
+    });
+    this.open.add(agent);
+    listener.connected(agent);
+    return ok(agent);
+  }
+
+  #fails(): boolean {
+    const { chance, temper } = this.#scene;
+    return chance.happens(temper.agentFailsToConnect);
+  }
+
+  /** After a few failures in a row nobody is let through for a while, as in the real pool. */
+  #refusal(): Result<never> {
+    this.#failures += 1;
+    const { schedule } = this.#scene;
+    if (schedule.nowMs < this.#breakerUntilMs) {
+      return fail("agent_breaker_open", { profile: "simulated" });
+    }
+    if (this.#failures >= 3) this.#breakerUntilMs = schedule.nowMs + 1_000;
+    return fail("agent_exited_early", { profile: "simulated" });
+  }
+
+  /** Resolves when its time has come, or at once when nobody wants it any more. */
+  #beat(what: string, signal?: AbortSignal): Promise<void> {
+    const inMs = this.#scene.delayMs(this.#scene.temper.agentIsSlow);
+    return new Promise((resolve) => {
+      const { schedule } = this.#scene;
+      const callOff = schedule.add("agents", what, resolve, { inMs, server: this.#server });
+      signal?.addEventListener("abort", () => {
+        callOff();
+        resolve();
+      });
+    });
+  }
+}

@@ -1,0 +1,132 @@
+import type { Refusal } from "../../src/core/error.ts";
+import type { Result } from "../../src/core/result.ts";
+import type { Command } from "../../src/core/session/command.ts";
+import type { Outcome } from "../../src/session/actor/actor.ts";
+import type { Written } from "../../src/session/actor/written.ts";
+import type { LiveSession } from "../../src/session/live.ts";
+import { SessionRuntime } from "../../src/session/runtime.ts";
+import type { SessionSettings, SessionWorld } from "../../src/session/world.ts";
+import { holderOf } from "./disk.ts";
+import type { Flaw } from "./flaws.ts";
+import type { Scene } from "./scene.ts";
+import { SimulatedAgents } from "./simulated-agents.ts";
+import { SimulatedStore } from "./simulated-store.ts";
+import type { Witness } from "./witness.ts";
+
+/** One server of a life, from its start to its crash or its end. */
+export class SimulatedServer {
+  readonly number: number;
+  readonly runtime: SessionRuntime;
+  readonly agents: SimulatedAgents;
+  /** What was asked of it and not answered yet. */
+  readonly open = new Map<number, string>();
+  isUp = true;
+  isStopping = false;
+  /** Resolves when it is over, for those who have no better way to notice. */
+  readonly gone = Promise.withResolvers<void>();
+  readonly #scene: Scene;
+  readonly #witness: Witness;
+  readonly #store: SimulatedStore;
+  readonly #flaw: Flaw;
+  #asked = 0;
+
+  constructor(scene: Scene, witness: Witness, part: ServerPart) {
+    const { number, flaw, settings } = part;
+    this.number = number;
+    this.#scene = scene;
+    this.#witness = witness;
+    this.#flaw = flaw;
+    this.#store = new SimulatedStore(scene, number);
+    this.agents = new SimulatedAgents(scene, number, {
+      prompted: (turn) => witness.prompted(turn),
+      answered: (optionId) => witness.agentAnswered(optionId),
+      asking: (change) => {
+        witness.asking += change;
+      },
+    });
+    const world: SessionWorld = {
+      store: this.#store,
+      agents: this.agents,
+      holder: holderOf(number),
+      clock: scene.schedule.clock(number),
+      ids: scene.ids,
+      redact: (text) => text,
+      settings,
+      log: (what, about) => scene.schedule.say("server", `${what} ${JSON.stringify(about)}`),
+    };
+    this.runtime = new WatchedRuntime(flaw.world?.(world, scene) ?? world, witness, flaw);
+  }
+
+  /** Watches that an answer comes, unless the server crashes before. */
+  async asked<Value>(what: string, answer: Promise<Value>): Promise<Value> {
+    this.#asked += 1;
+    const number = this.#asked;
+    this.open.set(number, what);
+    const value = await answer;
+    this.open.delete(number);
+    return value;
+  }
+
+  submit(live: LiveSession, command: Command): Promise<Result<Outcome>> {
+    const outcome = this.runtime.submit(live.key, command);
+    return this.#flaw.reply?.(live, command) ?? outcome;
+  }
+
+  /** Until nothing is left that only waits for the store. */
+  async recover(): Promise<void> {
+    while (!this.#flaw.forgetsToRecover && this.isUp && !this.isStopping) {
+      const recovery = await this.runtime.recover();
+      this.#scene.schedule.say("server", `recovery: ${JSON.stringify(recovery)}`);
+      const setAside = recovery.ok ? recovery.value.setAside : [{ reason: "store_unavailable" }];
+      if (setAside.every(({ reason }) => reason !== "store_unavailable")) return;
+      await this.#scene.schedule.beat("server", "tries to recover again", { inMs: 500 });
+    }
+  }
+
+  /** Gone without a word: whoever waits for it waits in vain. */
+  crash() {
+    this.isUp = false;
+    this.#scene.schedule.forget(this.number);
+    this.#store.crash();
+    this.agents.open.clear();
+    this.#witness.asking = 0;
+    this.open.clear();
+    this.gone.resolve();
+  }
+
+  async shutDown(hurry: AbortSignal): Promise<void> {
+    this.isStopping = true;
+    await this.runtime.shutDown(hurry);
+    this.isUp = false;
+    this.gone.resolve();
+  }
+}
+
+interface ServerPart {
+  readonly number: number;
+  readonly settings: SessionSettings;
+  readonly flaw: Flaw;
+}
+
+/** The real thing, with somebody who looks on at all that it tells. */
+class WatchedRuntime extends SessionRuntime {
+  readonly #witness: Witness;
+  readonly #flaw: Flaw;
+
+  constructor(world: SessionWorld, witness: Witness, flaw: Flaw) {
+    super(world);
+    this.#witness = witness;
+    this.#flaw = flaw;
+  }
+
+  override published(live: LiveSession, written: readonly Written[]) {
+    const told = this.#flaw.told?.(written) ?? written;
+    this.#witness.published(live, told);
+    super.published(live, told);
+  }
+
+  override interrupted(live: LiveSession, why: Refusal) {
+    this.#witness.interrupted(live, why);
+    super.interrupted(live, why);
+  }
+}

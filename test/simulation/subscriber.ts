@@ -1,0 +1,79 @@
+import type { Chunk } from "../../src/session/bus/frame.ts";
+import type { SessionKey } from "../../src/store/index.ts";
+import type { Scene } from "./scene.ts";
+import type { SimulatedServer } from "./simulated-server.ts";
+
+/** A reader of one session's events, which comes back with its last id whenever it is cut off. */
+export class Subscriber {
+  readonly key: SessionKey;
+  readonly name: string;
+  readonly #scene: Scene;
+  readonly #server: () => SimulatedServer;
+  /** The last event that it has. */
+  lastId = 0;
+  /** It is read no more from when this is set. */
+  hasLeft = false;
+  #leave: (() => void) | null = null;
+
+  constructor(scene: Scene, key: SessionKey, server: () => SimulatedServer) {
+    this.#scene = scene;
+    this.key = key;
+    this.#server = server;
+    this.name = scene.ids.text("reader");
+  }
+
+  /** Reads until it leaves; servers come and go meanwhile. */
+  async follow(): Promise<void> {
+    for (let tries = 0; tries < TRIES_MAX && !this.hasLeft; tries += 1) {
+      await this.#read();
+      await this.#scene.schedule.beat(this.name, "comes back", { inMs: 100 });
+    }
+    this.hasLeft = true;
+  }
+
+  leave() {
+    this.hasLeft = true;
+    this.#leave?.();
+  }
+
+  async #read(): Promise<void> {
+    const server = this.#server();
+    if (!server.isUp || server.isStopping) return;
+    const gone = server.gone.promise.then(() => null);
+    const request = { after: this.lastId, epoch: null };
+    const stream = await Promise.race([server.runtime.subscribe(this.key, request), gone]);
+    if (stream === null) return;
+    if (!stream.ok) {
+      this.hasLeft ||= stream.refusal.code === "session_not_found";
+      return;
+    }
+    this.#leave = () => stream.value.cancel();
+    for (;;) {
+      // A server that is gone does not even end its streams.
+      const next = await Promise.race([stream.value.next(), gone]);
+      if (next === null || next.done || this.hasLeft) return;
+      this.#take(next.value);
+      const inMs = this.#scene.chance.pick([0, 0, 1, 10, 1_000]);
+      await this.#scene.schedule.beat(this.name, `has read to ${this.lastId}`, { inMs });
+    }
+  }
+
+  #take(chunk: Chunk) {
+    const { judge, disk } = this.#scene;
+    for (const { frames } of chunk) {
+      for (const { id, text } of frames) {
+        if (id === null) continue;
+        const next = this.lastId + 1;
+        const isNext = id === next;
+        judge.holds(isNext, "P3", () => `${this.name} got ${id} in place of ${next}`);
+        const log = disk.log(this.key);
+        const isSame = log === undefined || log.texts[id - 1] === text;
+        judge.holds(isSame, "P1", () => `${this.name} got ${id}, which is not stored so`);
+        this.lastId = id;
+      }
+    }
+  }
+}
+
+/** A reader that comes back for ever would keep a life from ending. */
+const TRIES_MAX = 200;

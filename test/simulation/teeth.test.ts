@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { FLAWS } from "./flaws.ts";
+import { liveMany, report } from "./lives.ts";
+
+/** Rare troubles need many lives; a flaw that hides in so many would hide for ever. */
+const LIVES_MAX = 2_000;
+
+describe("a server with a flaw", () => {
+  it.each(Object.entries(FLAWS))(
+    "is found out: %s",
+    async (name, flaw) => {
+      const { failure } = await liveMany(1, LIVES_MAX, flaw);
+      const promises = name.slice(0, name.indexOf(":")).split(", ");
+      const sentence = failure?.broken[0] ?? "nothing";
+      expect(promises, failure === null ? name : report(failure)).toContain(
+        sentence.slice(0, sentence.indexOf(":")),
+      );
+    },
+    60_000,
+  );
+});
