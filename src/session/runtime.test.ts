@@ -111,6 +111,32 @@ describe("a replay", () => {
   });
 });
 
+describe("the stream of a tenant", () => {
+  it("begins with all sessions, and then tells of each that changes", async () => {
+    const stage = await Stage.open();
+    const { runtime, key, live } = await withSession(stage);
+    const stream = value(runtime.watchTenant(TENANT));
+    const statuses: string[] = [];
+    const watching = (async () => {
+      for await (const chunk of stream) {
+        for (const { frames } of chunk) {
+          for (const { text } of frames) {
+            const { type, data } = JSON.parse(text);
+            if (type === "session_updated") statuses.push(data.session.status);
+          }
+        }
+        if (statuses.includes("running")) break;
+      }
+    })();
+    await live.submit(promptOf(live, "hang"));
+    await watching;
+    expect(statuses[0]).toMatch(/^(?:ready|running)$/);
+    expect(statuses.at(-1)).toBe("running");
+    expect(key.tenantId).toBe(TENANT);
+    await runtime.shutDown(AbortSignal.abort());
+  });
+});
+
 describe("an export", () => {
   it.each(["md", "json", "jsonl"] as const)("as %s has what was said", async (format) => {
     const stage = await Stage.open();

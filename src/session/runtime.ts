@@ -1,16 +1,19 @@
 import type { Refusal } from "../core/error.ts";
-import type { ClientId, TenantId } from "../core/id.ts";
+import type { ClientId, SessionId, TenantId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSION_REAP_MS } from "../core/limits.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
-import type { SessionKey } from "../store/store.ts";
+import type { SessionKey, SessionRecord } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
+import { recordOf } from "./actor/record.ts";
 import type { Written } from "./actor/written.ts";
 import { frameOf } from "./bus/frame.ts";
 import { streamError } from "./bus/notice.ts";
 import { SessionBus } from "./bus/session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
+import { type SessionSummary, sessionUpdated, TenantStream } from "./bus/tenant-stream.ts";
+import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
 import { LET_GO, type LiveOwner, type LiveSession } from "./live.ts";
 import { type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
@@ -24,6 +27,33 @@ interface ExportedFile {
   readonly pieces: AsyncIterable<string>;
 }
 
+/** Events after which a session looks different in a list. */
+const LISTED: ReadonlySet<string> = new Set([
+  "session_created",
+  "session_status",
+  "session_lifecycle",
+  "session_metadata_updated",
+  "session_closed",
+  "prompt_admitted",
+]);
+
+const TENANT_PAGE = 200;
+
+/** What a list shows of a session, stored or live. */
+function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): SessionSummary {
+  const { sessionId, workspaceCwd, status, displayName, closed, pendingPrompts, updatedAtMs } = row;
+  const state = {
+    sessionId,
+    workspaceCwd,
+    status,
+    displayName,
+    closed,
+    pendingPrompts,
+    updatedAtMs,
+  };
+  return { sessionId, state };
+}
+
 /** What ends the streams that are open when it is told. */
 const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
 
@@ -35,6 +65,7 @@ export class SessionRuntime implements LiveOwner {
   readonly #world: SessionWorld;
   readonly #registry: SessionRegistry;
   readonly #buses = new Map<LiveSession, SessionBus>();
+  readonly #tenants = new Map<TenantId, TenantStream>();
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -153,6 +184,21 @@ export class SessionRuntime implements LiveOwner {
     return this.#busOf(found.value).subscribe(request, { readPast });
   }
 
+  /** All sessions of a tenant as they are, and then each that changes. */
+  watchTenant(tenantId: TenantId): Result<TenantSubscription> {
+    const stream = this.#tenants.get(tenantId) ?? new TenantStream();
+    this.#tenants.set(tenantId, stream);
+    return stream.subscribe(async (cursor) => {
+      const page = await this.#world.store.list(tenantId, {}, { limit: TENANT_PAGE, cursor });
+      if (!page.ok) return page;
+      const { sessions, nextCursor } = page.value;
+      const told = sessions.map((row) => {
+        return { sessionId: row.sessionId, updated: sessionUpdated(summaryOf(row)) };
+      });
+      return ok({ sessions: told, nextCursor });
+    });
+  }
+
   /** What a client that loads a session is shown; it subscribes from where that ends. */
   async replay(key: SessionKey, mode: LiveReplayMode): Promise<Result<SessionReplay>> {
     const found = await this.find(key);
@@ -174,9 +220,12 @@ export class SessionRuntime implements LiveOwner {
     this.#isStopping = true;
     this.#callOffReaper();
     await shutDown(this.#world, this.#registry, hurry);
+    const last = streamError("The server is shutting down.", "daemon_shutdown");
+    for (const stream of this.#tenants.values()) stream.end(last);
   }
 
   published(live: LiveSession, written: readonly Written[]) {
+    this.#tellTenant(live, written);
     const bus = this.#buses.get(live);
     if (bus === undefined || written.length === 0) return;
     const terminal = written.findLast(({ event }) => TERMINAL.has(event.type));
@@ -204,6 +253,14 @@ export class SessionRuntime implements LiveOwner {
       return !isUsed && nowMs - live.attendance.activeMs >= SESSION_IDLE_MS;
     });
     for (const live of idle) await this.#registry.evict(live, "idle_timeout");
+  }
+
+  /** Lists change with few events, and with none of an agent's chunks. */
+  #tellTenant(live: LiveSession, written: readonly Written[]) {
+    const stream = this.#tenants.get(live.key.tenantId);
+    if (stream === undefined || !written.some(({ event }) => LISTED.has(event.type))) return;
+    const { sessionId } = live.key;
+    stream.update(summaryOf({ sessionId, ...recordOf(live.session, this.#world.clock.nowMs()) }));
   }
 
   /** The sessions of a tenant that are live at the moment. */

@@ -26,7 +26,7 @@ export interface Clock {
 
 export type CallOff = () => void;
 
-export interface FreshIds {
+interface FreshIds {
   session(): SessionId;
   prompt(): PromptId;
   turn(): TurnId;
