@@ -1,21 +1,14 @@
-import { randomUUID } from "node:crypto";
 import type Database from "better-sqlite3";
 import type { AgentListener, Agents } from "../src/agent/agent.ts";
-import {
-  parseAskId,
-  parsePromptId,
-  parseSessionId,
-  parseShellId,
-  parseTurnId,
-} from "../src/core/id.ts";
 import { ok } from "../src/core/result.ts";
 import type { Subscription } from "../src/session/bus/subscription.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
+import { CREATION, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "../src/session/world.fixture.ts";
 import type { SessionWorld } from "../src/session/world.ts";
 import { thisHolder } from "../src/store/holder.ts";
 import { Latencies } from "./latency.ts";
-import { EVENT_TEXT, named, StoreWorld, value } from "./store-world.ts";
+import { EVENT_TEXT, StoreWorld, value } from "./store-world.ts";
 import type { Trial } from "./trial.ts";
 
 const SUBSCRIBERS = 16;
@@ -79,29 +72,10 @@ class SessionStage {
       store: this.#stores.store,
       agents: this.#agent,
       holder: thisHolder("bench"),
-      clock: {
-        nowMs: () => Date.now(),
-        after: (ms, act) => {
-          const timer = setTimeout(act, ms);
-          return () => clearTimeout(timer);
-        },
-      },
-      ids: {
-        session: () => named(parseSessionId(randomUUID())),
-        prompt: () => named(parsePromptId(randomUUID())),
-        turn: () => named(parseTurnId(randomUUID())),
-        ask: () => named(parseAskId(randomUUID())),
-        shell: () => named(parseShellId(randomUUID())),
-        epoch: () => randomUUID(),
-      },
+      clock: REAL_CLOCK,
+      ids: RANDOM_IDS,
       redact: (text) => text,
-      settings: {
-        defaultAgent: "spoken",
-        policy: "first-responder",
-        quorum: null,
-        askMs: null,
-        settleMs: 1_000,
-      },
+      settings: SETTINGS,
       log: () => {},
     };
     const runtime = new SessionRuntime(world);
@@ -142,24 +116,6 @@ async function take(stream: Subscription, frames: number): Promise<void> {
     }
   }
 }
-
-const CREATION = {
-  workspaceCwd: "/workspace",
-  scope: "thread",
-  securityMode: "ask",
-  allowlist: [],
-  storeId: "sqlite",
-  source: null,
-  parentSessionId: null,
-  activeAgent: "spoken",
-  modelConfig: { modelId: null },
-  skills: { version: 1, hash: "none" },
-  persona: { version: 1, hash: "none" },
-  approvalMode: "default",
-  displayName: null,
-  autonomyProfile: null,
-  budgetMicro: null,
-} as const;
 
 /** What the disk alone would take for the same bytes. */
 function rawRows(stage: SessionStage, rows: number): number {

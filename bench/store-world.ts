@@ -124,7 +124,7 @@ function manifestOf(sessionId: SessionId) {
   return { sessionId, storeId: "sqlite", mode, projectRoot: "/workspace/.fermata", ...times };
 }
 
-export function named<Id>(id: Id | null): Id {
+function named<Id>(id: Id | null): Id {
   if (id === null) throw new Error("a benchmark's id is not valid");
   return id;
 }

@@ -13,8 +13,14 @@ import { Stage, TENANT, value } from "./stage.fixture.ts";
 const SERVER = fileURLToPath(new URL("./server.fixture.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.meta.url));
 
-/** Two turns, the second of which waits for the first; each says something and asks nobody. */
-const SCRIPTS = ["say one;chunks 5 50;tool t1 kind=read;say two", "say three;usage 10 100 input=1"];
+/**
+ * Two turns, the second of which waits for the first. The agent pauses between its words, so that
+ * they do not all share one commit and there are as many moments to be killed at.
+ */
+const SCRIPTS = [
+  ["say one", "chunks 5 50", "tool t1 kind=read", "say two", "say more"],
+  ["say three", "usage 10 100 input=1", "say four", "say five"],
+].map((words) => words.join(";sleep 5;"));
 
 /** What clients saw of a server until it was killed. */
 interface Seen {
@@ -22,6 +28,7 @@ interface Seen {
   readonly events: { readonly id: number; readonly text: string }[];
   readonly admitted: PromptId[];
   isDone: boolean;
+  wasKilled: boolean;
 }
 
 async function seenUntilKilled(folder: string, moment: Moment): Promise<Seen> {
@@ -32,17 +39,20 @@ async function seenUntilKilled(folder: string, moment: Moment): Promise<Seen> {
   });
   const ended = once(server, "exit");
   let heard = 0;
-  const seen: Seen = { sessionId: null, events: [], admitted: [], isDone: false };
+  const seen: Seen = { sessionId: null, events: [], admitted: [], isDone: false, wasKilled: false };
   for await (const line of createInterface({ input: server.stdout })) {
     const said = JSON.parse(line);
     heard += 1;
-    if (heard === afterLines) server.kill("SIGKILL");
+    if (heard === afterLines) seen.wasKilled = server.kill("SIGKILL");
     if ("sessionId" in said) seen.sessionId = parseSessionId(said.sessionId);
     if ("admitted" in said) seen.admitted.push(parsePromptId(said.admitted) ?? expect.fail());
     if ("id" in said) seen.events.push(said);
     if ("done" in said) seen.isDone = true;
   }
   expect((await ended)[1]).toBe("SIGKILL");
+  // A moment that is never reached proves nothing, so it is a fault of this test.
+  if (failpoint !== "") expect(seen.isDone).toBe(false);
+  if (Number.isFinite(afterLines)) expect(seen.wasKilled).toBe(true);
   return seen;
 }
 

@@ -5,7 +5,8 @@ import type { Actor } from "../core/session/command.ts";
 import type { Subscription } from "./bus/subscription.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRuntime } from "./runtime.ts";
-import { CREATION, promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
+import { promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
+import { CREATION } from "./world.fixture.ts";
 
 const NEVER = new AbortController().signal;
 

@@ -6,31 +6,15 @@ import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
-import {
-  parseAskId,
-  parsePromptId,
-  parseSessionId,
-  parseShellId,
-  parseTenantId,
-  parseTurnId,
-} from "../core/id.ts";
+import { parseTenantId } from "../core/id.ts";
 import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import { SessionRegistry } from "./registry.ts";
+import { CREATION, given, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
 
 const [folder = "", ...scripts] = process.argv.slice(2);
 const tell = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
-
-function given<Value>(value: Value | null): Value {
-  if (value === null) throw new Error("no id");
-  return value;
-}
-
-const fresh =
-  <Id>(parse: (text: string) => Id | null) =>
-  (): Id =>
-    given(parse(randomUUID()));
 
 const store = sqliteStore();
 const host = {
@@ -44,35 +28,15 @@ const profiles = new Map(KNOWN_PROFILES.map((profile) => [profile.name, profile]
 const watch = { fault: () => {}, secret: () => DONE };
 const setting = { folder, profiles, env: process.env, memoryBytesMax: null, watch };
 const { agents } = await openAgents(setting);
-const ids = {
-  session: fresh(parseSessionId),
-  prompt: fresh(parsePromptId),
-  turn: fresh(parseTurnId),
-  ask: fresh(parseAskId),
-  shell: fresh(parseShellId),
-  epoch: () => randomUUID(),
-};
 const registry = new SessionRegistry(
   {
     store,
     agents,
     holder: thisHolder(randomUUID()),
-    clock: {
-      nowMs: () => Date.now(),
-      after(ms, act) {
-        const timer = setTimeout(act, ms);
-        return () => clearTimeout(timer);
-      },
-    },
-    ids,
+    clock: REAL_CLOCK,
+    ids: RANDOM_IDS,
     redact: (text) => text,
-    settings: {
-      defaultAgent: "echo",
-      policy: "first-responder",
-      quorum: null,
-      askMs: null,
-      settleMs: 1_000,
-    },
+    settings: SETTINGS,
     log: () => {},
   },
   {
@@ -85,34 +49,15 @@ const registry = new SessionRegistry(
   () => true,
 );
 
-const key = { tenantId: given(parseTenantId("acme")), sessionId: ids.session() };
+const key = { tenantId: given(parseTenantId("acme")), sessionId: RANDOM_IDS.session() };
 const actor = { kind: "client", clientId: null, userId: null, loopback: true } as const;
-const made = await registry.create({
-  key,
-  actor,
-  creation: {
-    workspaceCwd: folder,
-    scope: "thread",
-    securityMode: "ask",
-    allowlist: [],
-    storeId: "sqlite",
-    source: null,
-    parentSessionId: null,
-    activeAgent: "echo",
-    modelConfig: { modelId: null },
-    skills: { version: 1, hash: "none" },
-    persona: { version: 1, hash: "none" },
-    approvalMode: "default",
-    displayName: null,
-    autonomyProfile: null,
-    budgetMicro: null,
-  },
-});
+const creation = { ...CREATION, workspaceCwd: folder };
+const made = await registry.create({ key, actor, creation });
 if (!made.ok) throw new Error(made.refusal.code);
 const { live } = made.value;
 tell({ sessionId: key.sessionId });
 for (const script of scripts) {
-  const promptId = ids.prompt();
+  const promptId = RANDOM_IDS.prompt();
   const { refusal } = await live.submit({
     type: "prompt",
     atMs: Date.now(),
@@ -124,7 +69,7 @@ for (const script of scripts) {
     lastEventId: live.lastEventId,
     params: null,
     echo: true,
-    start: { turnId: ids.turn(), reservedMicro: 0, price: null },
+    start: { turnId: RANDOM_IDS.turn(), reservedMicro: 0, price: null },
   });
   if (refusal === null) tell({ admitted: promptId });
 }

@@ -7,15 +7,7 @@ import { expect, onTestFinished } from "vitest";
 import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
-import type { PromptId, SessionId } from "../core/id.ts";
-import {
-  parseAskId,
-  parsePromptId,
-  parseSessionId,
-  parseShellId,
-  parseTenantId,
-  parseTurnId,
-} from "../core/id.ts";
+import { type PromptId, parseTenantId, type SessionId } from "../core/id.ts";
 import type { LogEvent } from "../core/replay/join.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
@@ -25,6 +17,7 @@ import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
+import { CREATION, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
 import type { SessionSettings, SessionWorld } from "./world.ts";
 
 /** A real store, real agents and a real clock, in a folder of its own. */
@@ -223,51 +216,3 @@ export function echo(...flags: readonly string[]): [string, AgentProfile] {
   const env = { NODE_COMPILE_CACHE: COMPILED };
   return ["echo", profileOf({ ...known, args: [...known.args, ...flags], env })];
 }
-
-const SETTINGS: SessionSettings = {
-  defaultAgent: "echo",
-  policy: "first-responder",
-  quorum: null,
-  askMs: null,
-  settleMs: 2_000,
-};
-
-export const CREATION: Creation = {
-  workspaceCwd: "/",
-  scope: "thread",
-  securityMode: "ask",
-  allowlist: [],
-  storeId: "sqlite",
-  source: null,
-  parentSessionId: null,
-  activeAgent: "echo",
-  modelConfig: { modelId: null },
-  skills: { version: 1, hash: "none" },
-  persona: { version: 1, hash: "none" },
-  approvalMode: "default",
-  displayName: null,
-  autonomyProfile: null,
-  budgetMicro: null,
-};
-
-const REAL_CLOCK = {
-  nowMs: () => Date.now(),
-  after(ms: number, act: () => void) {
-    const timer = setTimeout(act, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-const fresh =
-  <Id>(parse: (text: string) => Id | null) =>
-  (): Id =>
-    parse(randomUUID()) ?? expect.fail();
-
-const RANDOM_IDS = {
-  session: fresh(parseSessionId),
-  prompt: fresh(parsePromptId),
-  turn: fresh(parseTurnId),
-  ask: fresh(parseAskId),
-  shell: fresh(parseShellId),
-  epoch: () => randomUUID(),
-};

@@ -3,6 +3,7 @@ import { parseTenantId } from "../../src/core/id.ts";
 import { SESSION_IDLE_MS, SESSION_REAP_MS } from "../../src/core/limits.ts";
 import type { Creation } from "../../src/core/session/state.ts";
 import type { LiveSession } from "../../src/session/live.ts";
+import { CREATION as SAMPLE } from "../../src/session/world.fixture.ts";
 import type { SessionSettings } from "../../src/session/world.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import type { Some } from "./chance.ts";
@@ -222,20 +223,4 @@ function settingsOf({ chance }: Scene): SessionSettings {
   };
 }
 
-const CREATION: Creation = {
-  workspaceCwd: "/",
-  scope: "thread",
-  securityMode: "ask",
-  allowlist: [],
-  storeId: "memory",
-  source: null,
-  parentSessionId: null,
-  activeAgent: "simulated",
-  modelConfig: { modelId: null },
-  skills: { version: 1, hash: "none" },
-  persona: { version: 1, hash: "none" },
-  approvalMode: "default",
-  displayName: null,
-  autonomyProfile: null,
-  budgetMicro: null,
-};
+const CREATION = { ...SAMPLE, storeId: "memory", activeAgent: "simulated" };
