@@ -4,7 +4,13 @@ import { ok } from "../src/core/result.ts";
 import type { Subscription } from "../src/session/bus/subscription.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
-import { CREATION, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "../src/session/world.fixture.ts";
+import {
+  CREATION,
+  NO_SHELL,
+  RANDOM_IDS,
+  REAL_CLOCK,
+  SETTINGS,
+} from "../src/session/world.fixture.ts";
 import type { SessionWorld } from "../src/session/world.ts";
 import { thisHolder } from "../src/store/holder.ts";
 import { Latencies } from "./latency.ts";
@@ -71,6 +77,7 @@ class SessionStage {
     const world: SessionWorld = {
       store: this.#stores.store,
       agents: this.#agent,
+      shell: NO_SHELL,
       holder: thisHolder("bench"),
       clock: REAL_CLOCK,
       ids: RANDOM_IDS,

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Agents } from "./agent.ts";
 import { type HostWatch, startHost } from "./bridge/start.ts";
 import { AgentPool } from "./pool/pool.ts";
+import { CommandMarks } from "./process/command-marks.ts";
 import { AgentMarks } from "./process/marks.ts";
 import { endOrphans, type OrphanReport } from "./process/orphans.ts";
 import type { AgentProfile } from "./profile/profile.ts";
@@ -21,6 +22,8 @@ export interface OpenedAgents {
   readonly agents: Agents;
   /** What earlier servers had left behind, and is ended now. */
   readonly orphans: OrphanReport;
+  /** For what else this server starts: it is found and ended like an agent. */
+  readonly commandMarks: CommandMarks;
 }
 
 /** Agents for one server. What a server before it has left behind is ended first (P5). */
@@ -35,5 +38,5 @@ export async function openAgents(setting: AgentSetting): Promise<OpenedAgents> {
     memoryBytesMax,
     nowMs: () => performance.now(),
   });
-  return { agents, orphans };
+  return { agents, orphans, commandMarks: new CommandMarks(marks) };
 }

@@ -309,6 +309,9 @@ export const SESSIONS_LIVE_MAX = 20;
 /** Stale sessions that are recovered at a time. */
 export const RECOVERIES_AT_ONCE_MAX = 5;
 
+/** A verdict is kept back for the answer to its prompt for at most this long. */
+export const VERDICT_HELD_MS_MAX = 250;
+
 /** A session that nobody watches or uses for this long is let go; the wire's figure. */
 export const SESSION_IDLE_MS = 30 * 60 * 1_000;
 export const SESSION_REAP_MS = 60 * 1_000;
@@ -366,3 +369,27 @@ export const BTW_QUESTION_CHARS_MAX = 4_096;
 
 /** Sessions whose names are looked at, so that a fork's name is its own. */
 export const FORK_NAMES_MAX = 100;
+
+/** A name, id or code in an audit entry, and how many things an entry lists by their names. */
+export const AUDIT_NAME_CHARS_MAX = 256;
+export const AUDIT_LISTED_MAX = 16;
+
+/** Messages read at a time when a conversation is told backwards; fewer if they are large. */
+export const PAST_PAGE_ROWS_MAX = 64;
+
+/** Tool calls in a row that a fresh agent is told of by name, and how much of their titles. */
+export const PAST_TOOL_LINES_MAX = 20;
+export const PAST_TOOL_TITLE_CHARS_MAX = 200;
+
+/** An export leaves in pieces of about this many characters: fewer, and each costs too much. */
+export const EXPORT_CHUNK_CHARS = 64 * 1_024;
+
+/** What an HTML export shows of one input or output of a tool; the JSON export has it all. */
+export const EXPORT_TOOL_TEXT_CHARS_MAX = 32 * 1_024;
+
+/** Lists and quotations inside each other that an HTML export sets; deeper ones stay text. */
+export const EXPORT_NESTING_MAX = 8;
+
+/** Tools whose calls one session counts apart, later ones as `other`; agents name them. */
+export const TOOLS_COUNTED_MAX = 64;
+export const TOOL_NAME_CHARS_MAX = 64;

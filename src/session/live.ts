@@ -4,8 +4,10 @@ import type { ClientId } from "../core/id.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Command } from "../core/session/command.ts";
+import { decide } from "../core/session/decide.ts";
 import type { Skipped } from "../core/session/event.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
+import type { SessionState } from "../core/status.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type ActorOwner, type OpenSession, type Outcome, SessionActor } from "./actor/actor.ts";
 import type { Written } from "./actor/written.ts";
@@ -19,6 +21,8 @@ import type { SessionWorld } from "./world.ts";
 export const LET_GO: Refusal = refusal("store_unavailable", {
   reason: "the session is being let go",
 });
+
+const HAS_AGENT: ReadonlySet<SessionState> = new Set(["ready", "running", "waiting"]);
 
 /** What becomes of a live session is told to whoever keeps it. */
 export interface LiveOwner {
@@ -135,6 +139,23 @@ export class LiveSession implements ActorOwner {
     await this.#reopening;
     if (this.#isOver) return { refusal: LET_GO, answer: null, lastEventId: this.lastEventId };
     return this.#actor.submit(command);
+  }
+
+  /** Why a command would be refused as things stand; null if it would not be. */
+  refusalOf(command: Command): Refusal | null {
+    const decision = decide(this.#actor.decided, command);
+    return decision.kind === "refused" ? decision.refusal : null;
+  }
+
+  /** Sees to it that it has an agent; answers why it has none, if that cannot be had. */
+  async activated(): Promise<Refusal | null> {
+    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const outcome = await this.submit({ ...by, type: "activate" });
+    if (outcome.refusal !== null) return outcome.refusal;
+    const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
+    if (!settled.ok) return settled.refusal;
+    if (HAS_AGENT.has(settled.value.connection.sessionState)) return null;
+    return this.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
   }
 
   /** Waits until the durable session is so; it looks whenever something has become durable. */

@@ -3,7 +3,7 @@ import type { TenantId } from "../core/id.ts";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
-import type { Creation, Session } from "../core/session/state.ts";
+import type { Creation } from "../core/session/state.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
 import { createSession } from "./create.ts";
@@ -202,7 +202,7 @@ export class SessionRegistry {
 
   /** Nobody gets at it before it has its agent: without one it has never been. */
   async #readied(live: LiveSession): Promise<Result<LiveSession>> {
-    const why = await this.#activate(live);
+    const why = await live.activated();
     if (why === null) {
       this.#keep(live);
       return ok(live);
@@ -210,16 +210,6 @@ export class SessionRegistry {
     await live.abandon();
     await this.#world.store.delete(live.key, this.#world.holder, []);
     return { ok: false, refusal: why };
-  }
-
-  async #activate(live: LiveSession): Promise<Refusal | null> {
-    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
-    const outcome = await live.submit({ ...by, type: "activate" });
-    if (outcome.refusal !== null) return outcome.refusal;
-    const settled = await live.until(isSettled);
-    if (!settled.ok) return settled.refusal;
-    if (settled.value.connection.sessionState === "ready") return null;
-    return live.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
   }
 
   /** At the cap the one that has been idle and unwatched for longest makes room. */
@@ -254,10 +244,6 @@ export class SessionRegistry {
 
 function asAttached(joined: Result<Joined>): Result<Joined> {
   return joined.ok ? ok({ ...joined.value, attached: true }) : joined;
-}
-
-function isSettled({ connection }: Session): boolean {
-  return connection.sessionState !== "activating";
 }
 
 function nameOf({ tenantId, sessionId }: SessionKey): string {

@@ -32,38 +32,45 @@ export async function replayOf(
   if (!record.ok) return record;
   const { snapshotEventId, epoch } = record.value;
   const through = Math.min(publishedThrough, record.value.lastEventId);
-  const turns = await newestTurns(store, key, Math.min(snapshotEventId, through));
-  if (!turns.ok) return turns;
-  const open = await eventsBetween(store, key, Math.min(snapshotEventId, through), through);
+  const past = await newestTurns(store, key, Math.min(snapshotEventId, through));
+  if (!past.ok) return past;
+  const { turns, lastId } = past.value;
+  const open = await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
   return ok({
-    compactedReplay: compactedReplay(turns.value),
+    compactedReplay: compactedReplay(turns),
     liveJournal: liveJournal(open.value, mode),
     lastEventId: through,
     eventEpoch: epoch,
   });
 }
 
-/** Folded turns, oldest first, read backwards and no further than a replay has room for. */
+/**
+ * Folded turns, oldest first, read backwards and no further than a replay has room for; and the
+ * last event that is in them. A turn whose verdict is not published yet is not among them.
+ */
 async function newestTurns(
   store: SessionStore,
   key: SessionKey,
   through: number,
-): Promise<Result<readonly (readonly LogEvent[])[]>> {
+): Promise<Result<{ turns: readonly (readonly LogEvent[])[]; lastId: number }>> {
   const newestFirst: (readonly LogEvent[])[] = [];
   let before = through + 1;
   let bytes = 0;
+  let last: number | null = null;
   for (;;) {
     const page = await store.readTurns(key, { before, limit: TURNS_AT_ONCE });
     if (!page.ok) return page;
-    for (const { text, firstId } of page.value.rows) {
+    for (const { text, firstId, lastId } of page.value.rows) {
       // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
       const events: readonly LogEvent[] = JSON.parse(text);
       newestFirst.push(events);
       bytes += text.length;
       before = firstId;
+      last ??= lastId;
     }
-    if (!page.value.more || bytes > REPLAY_COMPACTED_BYTES_MAX) return ok(newestFirst.reverse());
+    if (page.value.more && bytes <= REPLAY_COMPACTED_BYTES_MAX) continue;
+    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0 });
   }
 }
 

@@ -1,78 +1,56 @@
 import type { Refusal } from "../core/error.ts";
-import type { ClientId, SessionId, TenantId } from "../core/id.ts";
+import type { ClientId, TenantId } from "../core/id.ts";
 import { SESSION_IDLE_MS, SESSION_REAP_MS } from "../core/limits.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
-import type { SessionKey, SessionRecord } from "../store/store.ts";
+import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
-import { recordOf } from "./actor/record.ts";
-import type { Written } from "./actor/written.ts";
-import { frameOf } from "./bus/frame.ts";
-import { streamError } from "./bus/notice.ts";
-import { SessionBus } from "./bus/session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
-import { type SessionSummary, sessionUpdated, TenantStream } from "./bus/tenant-stream.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
-import { LET_GO, type LiveOwner, type LiveSession } from "./live.ts";
-import { type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
+import { LET_GO, type LiveSession } from "./live.ts";
+import { ModelChanges } from "./model-change.ts";
+import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
 import { type Joined, type NewSessionOrder, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import { shutDown } from "./shutdown.ts";
+import { deleteUnfinishedForks } from "./side/fork.ts";
+import { SideWork } from "./side/side-work.ts";
+import { SessionStreams } from "./streams.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
+
+/** An admitted prompt, and what to call when its caller knows of it. */
+export interface AdmittedPrompt extends Outcome {
+  answered(): void;
+}
 
 interface ExportedFile {
   readonly mediaType: string;
   readonly pieces: AsyncIterable<string>;
 }
 
-/** Events after which a session looks different in a list. */
-const LISTED: ReadonlySet<string> = new Set([
-  "session_created",
-  "session_status",
-  "session_lifecycle",
-  "session_metadata_updated",
-  "session_closed",
-  "prompt_admitted",
-]);
-
-const TENANT_PAGE = 200;
-
-/** What a list shows of a session, stored or live. */
-function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): SessionSummary {
-  const { sessionId, workspaceCwd, status, displayName, closed, pendingPrompts, updatedAtMs } = row;
-  const state = {
-    sessionId,
-    workspaceCwd,
-    status,
-    displayName,
-    closed,
-    pendingPrompts,
-    updatedAtMs,
-  };
-  return { sessionId, state };
-}
-
-/** What ends the streams that are open when it is told. */
-const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
-
 /**
  * All live sessions of a server, with their streams and the rules by which they come and go. This
  * is what a network in front of it, or a program around it, speaks to.
  */
-export class SessionRuntime implements LiveOwner {
+export class SessionRuntime {
   readonly #world: SessionWorld;
   readonly #registry: SessionRegistry;
-  readonly #buses = new Map<LiveSession, SessionBus>();
-  readonly #tenants = new Map<TenantId, TenantStream>();
+  /** What can be done with sessions beside their turns. */
+  readonly side: SideWork;
+  readonly #models: ModelChanges;
+  readonly #streams: SessionStreams;
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
-  #isStopping = false;
 
-  constructor(world: SessionWorld) {
+  constructor(world: SessionWorld, streams = new SessionStreams(world)) {
     this.#world = world;
-    this.#registry = new SessionRegistry(world, this, (live) => this.#isWatched(live));
+    this.#streams = streams;
+    const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
+    this.#registry = new SessionRegistry(world, this.#streams, isWatched);
+    this.side = new SideWork(world, (key) => this.find(key));
+    this.#models = new ModelChanges(world.clock);
     this.#reapLater();
   }
 
@@ -82,7 +60,9 @@ export class SessionRuntime implements LiveOwner {
   }
 
   /** Closes what the last server left open. Whoever asks for a session meanwhile gets it. */
-  async recover() {
+  async recover(): Promise<Result<Recovery>> {
+    const forks = await deleteUnfinishedForks(this.#world);
+    if (!forks.ok) return forks;
     const tell = (progress: RecoveryProgress) => {
       this.#progress = progress;
     };
@@ -144,6 +124,27 @@ export class SessionRuntime implements LiveOwner {
     return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
   }
 
+  /**
+   * Admits a prompt. Its verdict reaches no stream before `answered` was called, which is for
+   * whoever tells the caller that it was admitted.
+   */
+  async prompt(key: SessionKey, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
+    const found = await this.find(key);
+    if (!found.ok) return found;
+    const answered = this.#streams.holdVerdict(found.value, command.promptId);
+    const admitted = await this.submit(key, command);
+    if (!admitted.ok) answered();
+    return admitted.ok ? ok({ ...admitted.value, answered }) : admitted;
+  }
+
+  /** Sets the model at the agent, and then in the session, if the agent took it. */
+  async changeModel(key: SessionKey, modelId: string, actor: Actor): Promise<Result<void>> {
+    const found = await this.find(key);
+    if (!found.ok) return found;
+    this.#saw(found.value, actor);
+    return this.#models.change(found.value, modelId, actor);
+  }
+
   async heartbeat(key: SessionKey, actor: Actor): Promise<Result<void>> {
     const found = await this.find(key);
     if (!found.ok) return found;
@@ -177,33 +178,19 @@ export class SessionRuntime implements LiveOwner {
 
   async subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
     const found = await this.find(key);
-    if (!found.ok) return found;
-    await found.value.settled();
-    const { store } = this.#world;
-    const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
-    return this.#busOf(found.value).subscribe(request, { readPast });
+    return found.ok ? this.#streams.subscribe(found.value, request) : found;
   }
 
   /** All sessions of a tenant as they are, and then each that changes. */
   watchTenant(tenantId: TenantId): Result<TenantSubscription> {
-    const stream = this.#tenants.get(tenantId) ?? new TenantStream();
-    this.#tenants.set(tenantId, stream);
-    return stream.subscribe(async (cursor) => {
-      const page = await this.#world.store.list(tenantId, {}, { limit: TENANT_PAGE, cursor });
-      if (!page.ok) return page;
-      const { sessions, nextCursor } = page.value;
-      const told = sessions.map((row) => {
-        return { sessionId: row.sessionId, updated: sessionUpdated(summaryOf(row)) };
-      });
-      return ok({ sessions: told, nextCursor });
-    });
+    return this.#streams.watchTenant(tenantId);
   }
 
   /** What a client that loads a session is shown; it subscribes from where that ends. */
   async replay(key: SessionKey, mode: LiveReplayMode): Promise<Result<SessionReplay>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    return replayOf(this.#world.store, key, found.value.lastEventId, mode);
+    return replayOf(this.#world.store, key, this.#streams.publishedThrough(found.value), mode);
   }
 
   /** The session as a file, in pieces, with what kind of file that is. */
@@ -217,50 +204,21 @@ export class SessionRuntime implements LiveOwner {
 
   /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
   async shutDown(hurry: AbortSignal): Promise<void> {
-    this.#isStopping = true;
+    this.#streams.stop();
     this.#callOffReaper();
     await shutDown(this.#world, this.#registry, hurry);
-    const last = streamError("The server is shutting down.", "daemon_shutdown");
-    for (const stream of this.#tenants.values()) stream.end(last);
-  }
-
-  published(live: LiveSession, written: readonly Written[]) {
-    this.#tellTenant(live, written);
-    const bus = this.#buses.get(live);
-    if (bus === undefined || written.length === 0) return;
-    const terminal = written.findLast(({ event }) => TERMINAL.has(event.type));
-    bus.publish(written.map(frameOf), terminal?.id ?? null);
-  }
-
-  interrupted(live: LiveSession, why: Refusal) {
-    const last = streamError("The session store failed; connect again.", why.code);
-    this.#buses.get(live)?.end(last);
-    this.#buses.delete(live);
-  }
-
-  /** A stream outlives the session in memory only if somebody opens the two again. */
-  released(live: LiveSession) {
-    const stopping = streamError("The server is shutting down.", "daemon_shutdown");
-    this.#buses.get(live)?.end(this.#isStopping ? stopping : null);
-    this.#buses.delete(live);
+    await this.side.end();
+    this.#streams.endTenants();
   }
 
   /** Lets go of what nobody has used for a while; the wire's idle reaper. */
   async reapIdle(): Promise<void> {
     const nowMs = this.#world.clock.nowMs();
     const idle = this.#registry.all.filter((live) => {
-      const isUsed = live.isBusy || this.#isWatched(live);
+      const isUsed = live.isBusy || this.#streams.isWatched(live);
       return !isUsed && nowMs - live.attendance.activeMs >= SESSION_IDLE_MS;
     });
     for (const live of idle) await this.#registry.evict(live, "idle_timeout");
-  }
-
-  /** Lists change with few events, and with none of an agent's chunks. */
-  #tellTenant(live: LiveSession, written: readonly Written[]) {
-    const stream = this.#tenants.get(live.key.tenantId);
-    if (stream === undefined || !written.some(({ event }) => LISTED.has(event.type))) return;
-    const { sessionId } = live.key;
-    stream.update(summaryOf({ sessionId, ...recordOf(live.session, this.#world.clock.nowMs()) }));
   }
 
   /** The sessions of a tenant that are live at the moment. */
@@ -277,20 +235,7 @@ export class SessionRuntime implements LiveOwner {
   /** Nobody is registered, nobody watches, and nothing waits or runs. */
   #isLeft(live: LiveSession): boolean {
     const { clients } = live.session;
-    return clients.size === 0 && !live.isBusy && !this.#isWatched(live);
-  }
-
-  #isWatched(live: LiveSession): boolean {
-    return (this.#buses.get(live)?.subscriberCount ?? 0) > 0;
-  }
-
-  #busOf(live: LiveSession): SessionBus {
-    const known = this.#buses.get(live);
-    if (known !== undefined) return known;
-    const nowMs = () => this.#world.clock.nowMs();
-    const bus = new SessionBus({ epoch: live.epoch, lastEventId: live.lastEventId }, nowMs);
-    this.#buses.set(live, bus);
-    return bus;
+    return clients.size === 0 && !live.isBusy && !this.#streams.isWatched(live);
   }
 
   async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {

@@ -11,7 +11,7 @@ import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import { SessionRegistry } from "./registry.ts";
-import { CREATION, given, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
+import { CREATION, given, NO_SHELL, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
 
 const [folder = "", ...scripts] = process.argv.slice(2);
 const tell = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
@@ -32,6 +32,7 @@ const registry = new SessionRegistry(
   {
     store,
     agents,
+    shell: NO_SHELL,
     holder: thisHolder(randomUUID()),
     clock: REAL_CLOCK,
     ids: RANDOM_IDS,

@@ -17,6 +17,7 @@ import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
+import { LocalShell } from "./side/local-shell.ts";
 import { CREATION, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
 import type { SessionSettings, SessionWorld } from "./world.ts";
 
@@ -50,7 +51,7 @@ export class Stage {
   static async open(options: StageOptions = {}): Promise<Stage> {
     const folder = options.folder ?? realpathSync(mkdtempSync(join(tmpdir(), "fermata-session-")));
     const store = await openStore(folder);
-    const { agents } = await openAgents({
+    const { agents, commandMarks } = await openAgents({
       folder,
       profiles: options.profiles ?? new Map([echo()]),
       env: process.env,
@@ -61,6 +62,7 @@ export class Stage {
     const stage: Stage = new Stage(folder, {
       store: options.wrap?.(store) ?? store,
       agents,
+      shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
       ids: RANDOM_IDS,

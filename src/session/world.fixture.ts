@@ -7,6 +7,7 @@ import {
   parseTurnId,
 } from "../core/id.ts";
 import type { Creation } from "../core/session/state.ts";
+import type { ShellRunner } from "./side/shell-runner.ts";
 import type { Clock, SessionSettings, SessionWorld } from "./world.ts";
 
 /** The parts of a world that tests, their servers and benchmarks share. */
@@ -37,6 +38,11 @@ export function given<Value>(value: Value | null): Value {
   if (value === null) throw new Error("there is nothing");
   return value;
 }
+
+/** For a world in which nobody runs a command. */
+export const NO_SHELL: ShellRunner = {
+  run: async () => ({ exitCode: null, signal: null, error: "there is no shell here" }),
+};
 
 export const SETTINGS: SessionSettings = {
   defaultAgent: "echo",

@@ -2,11 +2,14 @@ import type { Agents } from "../agent/agent.ts";
 import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
 import type { MediationPolicy } from "../core/policy/mediation.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
+import type { ShellRunner } from "./side/shell-runner.ts";
 
 /** Everything that live sessions reach the world through; a simulation gives them another one. */
 export interface SessionWorld {
   readonly store: SessionStore;
   readonly agents: Agents;
+  /** Runs the command lines of clients. */
+  readonly shell: ShellRunner;
   /** Who owns the sessions that are opened here. */
   readonly holder: Holder;
   readonly clock: Clock;

@@ -5,6 +5,8 @@ import type { Outcome } from "../../src/session/actor/actor.ts";
 import type { Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";
+import { SessionStreams } from "../../src/session/streams.ts";
+import { NO_SHELL } from "../../src/session/world.fixture.ts";
 import type { SessionSettings, SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
@@ -47,6 +49,7 @@ export class SimulatedServer {
     const world: SessionWorld = {
       store: this.#store,
       agents: this.agents,
+      shell: NO_SHELL,
       holder: holderOf(number),
       clock: scene.schedule.clock(number),
       ids: scene.ids,
@@ -54,7 +57,8 @@ export class SimulatedServer {
       settings,
       log: (what, about) => scene.schedule.say("server", `${what} ${JSON.stringify(about)}`),
     };
-    this.runtime = new WatchedRuntime(flaw.world?.(world, scene) ?? world, witness, flaw);
+    const given = flaw.world?.(world, scene) ?? world;
+    this.runtime = new SessionRuntime(given, new WatchedStreams(given, witness, flaw));
   }
 
   /** Watches that an answer comes, unless the server crashes before. */
@@ -109,7 +113,7 @@ interface ServerPart {
 }
 
 /** The real thing, with somebody who looks on at all that it tells. */
-class WatchedRuntime extends SessionRuntime {
+class WatchedStreams extends SessionStreams {
   readonly #witness: Witness;
   readonly #flaw: Flaw;
 

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { CommandMarks } from "../../agent/process/command-marks.ts";
+import { AgentMarks } from "../../agent/process/marks.ts";
 import { endOrphans } from "../../agent/process/orphans.ts";
 import { LocalShell } from "./local-shell.ts";
-import { shellMarks } from "./marks.fixture.ts";
 import { areGone, FOREVER, isAlive, NO_MARKS } from "./side.fixture.ts";
 
 const SERVER = fileURLToPath(new URL("./shell-server.fixture.ts", import.meta.url));
@@ -86,7 +87,7 @@ describe("the shell of this machine", () => {
     expect(never.error).toMatch(/noted down/);
     expect(existsSync(join(cwd, "never"))).toBe(false);
     const marks = join(cwd, "marks");
-    const shell = new LocalShell(PATH, shellMarks(marks));
+    const shell = new LocalShell(PATH, new CommandMarks(new AgentMarks(marks)));
     await shell.run({ command: "ls marks > seen", cwd }, new Ears(), FOREVER);
     expect(readdirSync(marks)).toEqual([]);
   });

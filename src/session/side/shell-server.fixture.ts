@@ -1,11 +1,15 @@
 // A server that runs one shell command and is killed meanwhile. It tells what the command says.
 
 import { writeSync } from "node:fs";
+import { CommandMarks } from "../../agent/process/command-marks.ts";
+import { AgentMarks } from "../../agent/process/marks.ts";
 import { LocalShell } from "./local-shell.ts";
-import { shellMarks } from "./marks.fixture.ts";
 
 const [marks = "", command = ""] = process.argv.slice(2);
-const shell = new LocalShell({ PATH: process.env.PATH ?? "" }, shellMarks(marks));
+const shell = new LocalShell(
+  { PATH: process.env.PATH ?? "" },
+  new CommandMarks(new AgentMarks(marks)),
+);
 const ears = {
   started: () => {},
   output: (text: string) => {

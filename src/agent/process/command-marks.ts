@@ -1,0 +1,27 @@
+import { randomUUID } from "node:crypto";
+import { AGENT_MARK_VARIABLE } from "./environment.ts";
+import type { AgentMarks } from "./marks.ts";
+
+/**
+ * The marks of agents, for command lines that people run: what ends the orphans of the one ends
+ * those of the other (P5).
+ */
+export class CommandMarks {
+  readonly #marks: AgentMarks;
+
+  constructor(marks: AgentMarks) {
+    this.#marks = marks;
+  }
+
+  /** Rejects if nothing can be noted down; then nothing must be run. */
+  async place() {
+    const marks = this.#marks;
+    const marker = randomUUID();
+    const mark = await marks.record(marker, "shell");
+    return {
+      variables: { [AGENT_MARK_VARIABLE]: marker },
+      confirm: async (pid: number) => void (await marks.confirm(mark, pid)),
+      remove: () => marks.remove(mark),
+    };
+  }
+}

@@ -1,0 +1,72 @@
+import type { ShellId } from "../../core/id.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionWorld } from "../world.ts";
+import { Asides } from "./aside.ts";
+import { type Forked, type ForkOrder, forkSession } from "./fork.ts";
+import { type ShellRequest, Shells } from "./shell.ts";
+import type { ShellAnswer } from "./shell-command.ts";
+import { type TasksAnswer, tasksAnswer } from "./tasks.ts";
+
+/** What can be done with sessions beside their turns. */
+export class SideWork {
+  readonly #world: SessionWorld;
+  readonly #find: (key: SessionKey) => Promise<Result<LiveSession>>;
+  readonly #shells: Shells;
+  readonly #asides: Asides;
+
+  constructor(world: SessionWorld, find: (key: SessionKey) => Promise<Result<LiveSession>>) {
+    this.#world = world;
+    this.#find = find;
+    this.#shells = new Shells(world, world.shell);
+    this.#asides = new Asides(world);
+  }
+
+  /** Runs a client's command line; whether anybody may is for the caller to decide. */
+  async shell(
+    key: SessionKey,
+    request: ShellRequest,
+    signal: AbortSignal,
+  ): Promise<Result<ShellAnswer>> {
+    const found = await this.#find(key);
+    return found.ok ? this.#shells.run(found.value, request, signal) : found;
+  }
+
+  /** Where the conversation stands, in the agent's words; null if it cannot say. */
+  async recap(key: SessionKey): Promise<Result<string | null>> {
+    const found = await this.#find(key);
+    return found.ok ? this.#asides.recap(found.value) : found;
+  }
+
+  /** A question by the way; null if the agent has no answer. */
+  async btw(key: SessionKey, question: string, signal: AbortSignal) {
+    const found = await this.#find(key);
+    return found.ok ? this.#asides.btw(found.value, question, signal) : found;
+  }
+
+  /** A new session that goes on from a completed turn; null if there is no such turn. */
+  async fork(key: SessionKey, order: Omit<ForkOrder, "agent">): Promise<Result<Forked | null>> {
+    const found = await this.#find(key);
+    if (!found.ok) return found;
+    return forkSession(this.#world, found.value, { ...order, agent: found.value.agent });
+  }
+
+  async tasks(key: SessionKey): Promise<Result<TasksAnswer>> {
+    const found = await this.#find(key);
+    if (!found.ok) return found;
+    const placeOf = (shellId: ShellId) => this.#shells.placeOf(shellId);
+    return ok(tasksAnswer(found.value.session, this.#world.clock.nowMs(), placeOf));
+  }
+
+  /** Ends one of a session's commands; false if it has none of this id at work. */
+  async cancelTask(key: SessionKey, shellId: ShellId): Promise<Result<boolean>> {
+    const found = await this.#find(key);
+    return found.ok ? ok(this.#shells.cancel(key, shellId)) : found;
+  }
+
+  /** Nothing runs when this answers, and nothing is started any more. */
+  end(): Promise<void> {
+    return this.#shells.endAll();
+  }
+}

@@ -1,0 +1,163 @@
+import type { Refusal } from "../core/error.ts";
+import type { PromptId, SessionId, TenantId } from "../core/id.ts";
+import { ok, type Result } from "../core/result.ts";
+import type { SessionRecord } from "../store/store.ts";
+import { recordOf } from "./actor/record.ts";
+import type { Written } from "./actor/written.ts";
+import { frameOf, type Notice } from "./bus/frame.ts";
+import { streamError } from "./bus/notice.ts";
+import { Outlet } from "./bus/outlet.ts";
+import { SessionBus } from "./bus/session-bus.ts";
+import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
+import { type SessionSummary, sessionUpdated, TenantStream } from "./bus/tenant-stream.ts";
+import type { TenantSubscription } from "./bus/tenant-subscription.ts";
+import type { LiveOwner, LiveSession } from "./live.ts";
+import type { SessionWorld } from "./world.ts";
+
+/** Events after which a session looks different in a list. */
+const LISTED: ReadonlySet<string> = new Set([
+  "session_created",
+  "session_status",
+  "session_lifecycle",
+  "session_metadata_updated",
+  "session_closed",
+  "prompt_admitted",
+]);
+
+const TENANT_PAGE = 200;
+
+/** What a list shows of a session, stored or live. */
+function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): SessionSummary {
+  const { sessionId, workspaceCwd, status, displayName, closed, pendingPrompts, updatedAtMs } = row;
+  const state = {
+    sessionId,
+    workspaceCwd,
+    status,
+    displayName,
+    closed,
+    pendingPrompts,
+    updatedAtMs,
+  };
+  return { sessionId, state };
+}
+
+/** What ends the streams that are open when it is told. */
+const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
+
+/** The streams of all live sessions, and of their tenants: what is durable goes out here. */
+export class SessionStreams implements LiveOwner {
+  readonly #world: SessionWorld;
+  readonly #outlets = new Map<LiveSession, Outlet>();
+  readonly #buses = new Map<LiveSession, SessionBus>();
+  readonly #tenants = new Map<TenantId, TenantStream>();
+  #isStopping = false;
+
+  constructor(world: SessionWorld) {
+    this.#world = world;
+  }
+
+  async subscribe(live: LiveSession, request: SubscribeRequest): Promise<Result<Subscription>> {
+    await live.settled();
+    await this.#outlets.get(live)?.caughtUp();
+    const { store } = this.#world;
+    const { key } = live;
+    const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
+    return this.#busOf(live).subscribe(request, { readPast });
+  }
+
+  /** All sessions of a tenant as they are, and then each that changes. */
+  watchTenant(tenantId: TenantId): Result<TenantSubscription> {
+    const stream = this.#tenants.get(tenantId) ?? new TenantStream();
+    this.#tenants.set(tenantId, stream);
+    return stream.subscribe(async (cursor) => {
+      const page = await this.#world.store.list(tenantId, {}, { limit: TENANT_PAGE, cursor });
+      if (!page.ok) return page;
+      const { sessions, nextCursor } = page.value;
+      const told = sessions.map((row) => {
+        return { sessionId: row.sessionId, updated: sessionUpdated(summaryOf(row)) };
+      });
+      return ok({ sessions: told, nextCursor });
+    });
+  }
+
+  /** Keeps a prompt's verdict back until what is returned is called, or too much time passes. */
+  holdVerdict(live: LiveSession, promptId: PromptId): () => void {
+    return this.#outletOf(live).hold(promptId);
+  }
+
+  published(live: LiveSession, written: readonly Written[]) {
+    this.#tellTenant(live, written);
+    const outlet = this.#outlets.get(live);
+    if (outlet === undefined) this.#tellStreams(live, written);
+    else outlet.publish(written);
+  }
+
+  #tellStreams(live: LiveSession, written: readonly Written[]) {
+    const bus = this.#buses.get(live);
+    if (bus === undefined || written.length === 0) return;
+    const terminal = written.findLast(({ event }) => TERMINAL.has(event.type));
+    bus.publish(written.map(frameOf), terminal?.id ?? null);
+  }
+
+  interrupted(live: LiveSession, why: Refusal) {
+    this.#endStreams(live, streamError("The session store failed; connect again.", why.code));
+  }
+
+  /** A stream outlives the session in memory only if somebody opens the two again. */
+  released(live: LiveSession) {
+    const stopping = streamError("The server is shutting down.", "daemon_shutdown");
+    this.#endStreams(live, this.#isStopping ? stopping : null);
+  }
+
+  #endStreams(live: LiveSession, last: Notice | null) {
+    this.#outlets.get(live)?.flush();
+    this.#outlets.delete(live);
+    this.#buses.get(live)?.end(last);
+    this.#buses.delete(live);
+  }
+
+  /** Lists change with few events, and with none of an agent's chunks. */
+  #tellTenant(live: LiveSession, written: readonly Written[]) {
+    const stream = this.#tenants.get(live.key.tenantId);
+    if (stream === undefined || !written.some(({ event }) => LISTED.has(event.type))) return;
+    const { sessionId } = live.key;
+    stream.update(summaryOf({ sessionId, ...recordOf(live.session, this.#world.clock.nowMs()) }));
+  }
+
+  isWatched(live: LiveSession): boolean {
+    return (this.#buses.get(live)?.subscriberCount ?? 0) > 0;
+  }
+
+  /** From now on streams end because the server does. */
+  stop() {
+    this.#isStopping = true;
+  }
+
+  endTenants() {
+    const last = streamError("The server is shutting down.", "daemon_shutdown");
+    for (const stream of this.#tenants.values()) stream.end(last);
+  }
+
+  #busOf(live: LiveSession): SessionBus {
+    const known = this.#buses.get(live);
+    if (known !== undefined) return known;
+    const nowMs = () => this.#world.clock.nowMs();
+    const lastEventId = this.publishedThrough(live);
+    const bus = new SessionBus({ epoch: live.epoch, lastEventId }, nowMs);
+    this.#buses.set(live, bus);
+    return bus;
+  }
+
+  #outletOf(live: LiveSession): Outlet {
+    const known = this.#outlets.get(live);
+    if (known !== undefined) return known;
+    const outlet = new Outlet(this.#world.clock, (written) => this.#tellStreams(live, written));
+    this.#outlets.set(live, outlet);
+    return outlet;
+  }
+
+  /** The last event that streams may have; what is durable may be a moment ahead of it. */
+  publishedThrough(live: LiveSession): number {
+    return live.lastEventId - (this.#outlets.get(live)?.waitingCount ?? 0);
+  }
+}
