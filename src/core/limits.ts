@@ -309,6 +309,9 @@ export const SESSIONS_LIVE_MAX = 20;
 /** Stale sessions that are recovered at a time. */
 export const RECOVERIES_AT_ONCE_MAX = 5;
 
+/** Refusals of one live session that are audited one by one; of more, only every doubling. */
+export const REFUSALS_AUDITED_MAX = 256;
+
 /** A verdict is kept back for the answer to its prompt for at most this long. */
 export const VERDICT_HELD_MS_MAX = 250;
 

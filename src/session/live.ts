@@ -81,7 +81,10 @@ export class LiveSession implements ActorOwner {
     // Nobody has it yet: if its store fails now, whoever wants it is told, and it is not kept.
     live.#isOver = true;
     const recovered = await live.#recover("recovery");
-    if (recovered !== null) return { ok: false, refusal: recovered };
+    if (recovered !== null) {
+      await world.store.close(key, opened.value.term);
+      return { ok: false, refusal: recovered };
+    }
     live.#isOver = false;
     return ok(live);
   }

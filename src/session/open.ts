@@ -24,11 +24,22 @@ export async function openSession(
 ): Promise<Result<OpenSession>> {
   const opened = await world.store.open(key, world.holder, audit);
   if (!opened.ok) return opened;
-  const { term, record, manifest } = opened.value;
+  const read = await readSession(world, key, opened.value);
+  // What cannot be read here is not kept from others, who may be able to.
+  if (!read.ok) await world.store.close(key, opened.value.term);
+  return read;
+}
+
+async function readSession(
+  world: SessionWorld,
+  key: SessionKey,
+  opened: Opened,
+): Promise<Result<OpenSession>> {
+  const { term, record, manifest } = opened;
   const { lastEventId, revision, snapshotEventId, epoch } = record;
-  const at = { manifest, revision, snapshotEventId, tally: tallyOf(opened.value) };
+  const at = { manifest, revision, snapshotEventId, tally: tallyOf(opened) };
   const history = new OpenHistory(at, world.redact);
-  const start = startOf(opened.value, world.settings.defaultAgent);
+  const start = startOf(opened, world.settings.defaultAgent);
   let { session } = start;
   for (let after = start.after; after < lastEventId; ) {
     const page = await world.store.readEvents(key, { after, limit: PAGE_ROWS_MAX });

@@ -40,7 +40,7 @@ export async function reconcileStaleSessions(
     for (const key of waiting) {
       // Whoever opened it meanwhile has recovered it by that, and may be at work with it.
       const isLive = registry.peek(key) !== null;
-      const opened = await registry.get(key);
+      const opened = await registry.get(key, "uncapped");
       if (opened.ok) {
         recovered += 1;
         if (opened.value.hasSnapshot) restoredSnapshots += 1;

@@ -64,6 +64,32 @@ describe("making a session", () => {
   });
 });
 
+describe("P10: at the cap", () => {
+  it("those that come all at once are counted too", async () => {
+    const stage = await Stage.open();
+    const many = Array.from({ length: SESSIONS_LIVE_MAX + 5 }, () => stage.created());
+    await Promise.allSettled(many);
+    expect(stage.registry.all.length).toBeLessThanOrEqual(SESSIONS_LIVE_MAX);
+    expect(stage.registry.all.length).toBeGreaterThan(0);
+  });
+
+  it("a stored session is opened if an idle one can go, and refused if none can", async () => {
+    const stage = await Stage.open();
+    const stored = await stage.created();
+    for (let n = 0; n < SESSIONS_LIVE_MAX; n += 1) await stage.created();
+    expect(stage.registry.peek(stored.live.key)).toBeNull();
+    await stage.opened(stored.sessionId);
+    expect(stage.registry.all).toHaveLength(SESSIONS_LIVE_MAX);
+    await stage.registry.evict(stage.registry.all.at(-1) ?? expect.fail(), "evicted");
+    await stage.created();
+    for (const live of stage.registry.all) {
+      await (await stage.opened(live.key.sessionId)).prompt("hang");
+    }
+    const refused = await stage.registry.get(stored.live.key);
+    expect(refused).toMatchObject({ ok: false, refusal: { code: "session_limit_exceeded" } });
+  });
+});
+
 describe("a session that is being let go", () => {
   it("is opened anew by whoever asks for it meanwhile", async () => {
     const stage = await Stage.open();

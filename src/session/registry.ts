@@ -36,6 +36,10 @@ export class SessionRegistry {
   /** On their way out: whoever wants one of these waits, and opens it anew. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #making = new Set<Promise<unknown>>();
+  /** How many are being made or opened, by tenant and workspace. */
+  readonly #arriving = new Map<string, number>();
+  /** Those that are making room. */
+  readonly #departing = new Set<LiveSession>();
   readonly #joining = new Map<string, Promise<Result<Joined>>>();
   /** Whether a stream is open on a session: those are not let go. */
   readonly #isWatched: (live: LiveSession) => boolean;
@@ -61,15 +65,18 @@ export class SessionRegistry {
     return this.#live.get(nameOf(key)) ?? null;
   }
 
-  /** Opens a stored session on demand; however many ask, it is opened once. */
-  get(key: SessionKey): Promise<Result<LiveSession>> {
+  /**
+   * Opens a stored session on demand; however many ask, it is opened once. Recovery opens all that
+   * it finds, at the cap or not: they have to be closed.
+   */
+  get(key: SessionKey, cap: "capped" | "uncapped" = "capped"): Promise<Result<LiveSession>> {
     const name = nameOf(key);
     const live = this.#live.get(name);
     if (live !== undefined) return Promise.resolve(ok(live));
     if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
     const known = this.#opening.get(name);
     if (known !== undefined) return known;
-    const opening = this.#open(name, key);
+    const opening = this.#open(name, key, cap);
     this.#opening.set(name, opening);
     return opening;
   }
@@ -143,19 +150,39 @@ export class SessionRegistry {
     for (const live of this.all) live.rest();
   }
 
-  async #open(name: string, key: SessionKey): Promise<Result<LiveSession>> {
+  async #open(
+    name: string,
+    key: SessionKey,
+    cap: "capped" | "uncapped",
+  ): Promise<Result<LiveSession>> {
     try {
       await this.#leaving.get(name);
       const back = this.#live.get(name);
       if (back !== undefined) return ok(back);
       const opened = await LiveSession.open(this.#world, key, this.#ears);
       if (!opened.ok) return opened;
-      this.#keep(opened.value);
-      opened.value.start();
-      return opened;
+      return cap === "capped" ? await this.#admit(opened.value) : ok(this.#begin(opened.value));
     } finally {
       this.#opening.delete(name);
     }
+  }
+
+  /** What there is no room for goes back to where it was: nothing has been done with it. */
+  async #admit(live: LiveSession): Promise<Result<LiveSession>> {
+    const room = await this.#makeRoom(live.key.tenantId, live.session.fixed.workspaceCwd);
+    if (!room.ok) {
+      if (!(await live.letGo())) await live.abandon();
+      return room;
+    }
+    this.#begin(live);
+    room.value();
+    return ok(live);
+  }
+
+  #begin(live: LiveSession): LiveSession {
+    this.#keep(live);
+    live.start();
+    return live;
   }
 
   async #joinOrMake(order: NewSessionOrder): Promise<Result<Joined>> {
@@ -195,9 +222,15 @@ export class SessionRegistry {
   async #made({ key, creation, actor }: NewSessionOrder): Promise<Result<LiveSession>> {
     const room = await this.#makeRoom(key.tenantId, creation.workspaceCwd);
     if (!room.ok) return room;
-    const made = await createSession(this.#world, key, creation, actor);
-    if (!made.ok) return made;
-    return this.#readied(new LiveSession(this.#world, made.value, this.#ears));
+    try {
+      const made = await createSession(this.#world, key, creation, actor);
+      if (made.ok) return this.#readied(new LiveSession(this.#world, made.value, this.#ears));
+      // Nobody knows whether it was made. It was not asked for twice, so it may go.
+      if (made.refusal.code === "store_unavailable") await this.#delete(key);
+      return made;
+    } finally {
+      room.value();
+    }
   }
 
   /** Nobody gets at it before it has its agent: without one it has never been. */
@@ -208,23 +241,50 @@ export class SessionRegistry {
       return ok(live);
     }
     await live.abandon();
-    await this.#world.store.delete(live.key, this.#world.holder, []);
+    await this.#delete(live.key);
     return { ok: false, refusal: why };
   }
 
-  /** At the cap the one that has been idle and unwatched for longest makes room. */
-  async #makeRoom(tenantId: TenantId, workspaceCwd: string): Promise<Result<void>> {
-    const here = this.all.filter(
-      ({ key, session }) =>
-        key.tenantId === tenantId && session.fixed.workspaceCwd === workspaceCwd,
-    );
-    if (here.length < SESSIONS_LIVE_MAX) return ok(undefined);
-    const [oldest] = here.filter((live) => !live.isBusy && !this.#isWatched(live));
-    if (oldest === undefined) {
-      return fail("session_limit_exceeded", { limit: SESSIONS_LIVE_MAX, scope: "workspace" });
+  async #delete(key: SessionKey): Promise<void> {
+    await this.#world.store.delete(key, this.#world.holder, []);
+  }
+
+  /**
+   * Keeps a place for one more, until it is given back. At the cap the one that has been idle and
+   * unwatched for longest makes room; those on their way in are counted like those that are there.
+   */
+  async #makeRoom(tenantId: TenantId, workspaceCwd: string): Promise<Result<() => void>> {
+    const place = JSON.stringify([tenantId, workspaceCwd]);
+    const limit = SESSIONS_LIVE_MAX;
+    this.#arriving.set(place, (this.#arriving.get(place) ?? 0) + 1);
+    for (let tries = 0; tries < limit; tries += 1) {
+      const staying = this.all.filter(
+        (live) =>
+          live.key.tenantId === tenantId &&
+          live.session.fixed.workspaceCwd === workspaceCwd &&
+          !this.#departing.has(live),
+      );
+      const count = staying.length + (this.#arriving.get(place) ?? 0);
+      if (count <= limit) return ok(() => this.#arrived(place));
+      const idlest = this.#idlest(staying);
+      if (idlest === null) break;
+      this.#departing.add(idlest);
+      await this.evict(idlest, "evicted").finally(() => this.#departing.delete(idlest));
     }
-    await this.evict(oldest, "evicted");
-    return ok(undefined);
+    this.#arrived(place);
+    return fail("session_limit_exceeded", { limit, scope: "workspace" });
+  }
+
+  #idlest(some: readonly LiveSession[]): LiveSession | null {
+    const idle = some.filter((live) => !live.isBusy && !this.#isWatched(live));
+    const [first] = idle.sort((one, other) => one.attendance.activeMs - other.attendance.activeMs);
+    return first ?? null;
+  }
+
+  #arrived(place: string) {
+    const arriving = (this.#arriving.get(place) ?? 1) - 1;
+    if (arriving === 0) this.#arriving.delete(place);
+    else this.#arriving.set(place, arriving);
   }
 
   /** Ends the live instance in good order; the session stays where it is stored. */

@@ -17,11 +17,11 @@ const NEVER: AskOption = { optionId: "never", kind: "reject_always" };
 const ALL = [NEVER, ALWAYS, REJECT, ALLOW];
 
 const people: GateRuling = { kind: "people" };
-const allowedBy = (gate: Gate): GateRuling => decidedBy(gate, "yes");
-const refusedBy = (gate: Gate): GateRuling => decidedBy(gate, "no");
+const allowedBy = (gate: Gate): GateRuling => decidedBy(gate, true);
+const refusedBy = (gate: Gate): GateRuling => decidedBy(gate, false);
 
-function decidedBy(gate: Gate, optionId: string): GateRuling {
-  return { kind: "decided", gate, outcome: selected(optionId) };
+function decidedBy(gate: Gate, allowed: boolean): GateRuling {
+  return { kind: "decided", gate, allowed, outcome: selected(allowed ? "yes" : "no") };
 }
 
 /** A command that no gate has an opinion on, unless the test says otherwise. */
@@ -171,7 +171,10 @@ describe("an automatic allow", () => {
 
   it("takes the first allow_once option of several", () => {
     const options = [REJECT, { ...ALLOW, optionId: "1st" }, { ...ALLOW, optionId: "2nd" }];
-    expect(ruling({ workflow: "approve", options })).toEqual(decidedBy("workflow", "1st"));
+    expect(ruling({ workflow: "approve", options })).toEqual({
+      ...allowedBy("workflow"),
+      outcome: selected("1st"),
+    });
   });
 });
 
@@ -182,7 +185,7 @@ describe("an automatic refusal", () => {
   });
 
   it("is a cancel where the agent offers no way to refuse: it is never put to people", () => {
-    const cancelled = { kind: "decided", outcome: { outcome: "cancelled" } };
+    const cancelled = { kind: "decided", allowed: false, outcome: { outcome: "cancelled" } };
     const options = [ALLOW];
     expect(ruling({ workflow: "deny", options })).toEqual({ ...cancelled, gate: "workflow" });
     expect(ruling({ securityMode: "allowlist", options: [] })).toEqual({

@@ -30,7 +30,12 @@ export type Gate = "workflow" | "security_mode" | "grant" | "autonomy_profile";
 
 /** Decided without people, and by which gate; or people are needed. */
 export type GateRuling =
-  | { readonly kind: "decided"; readonly gate: Gate; readonly outcome: AskOutcome }
+  | {
+      readonly kind: "decided";
+      readonly gate: Gate;
+      readonly allowed: boolean;
+      readonly outcome: AskOutcome;
+    }
   | { readonly kind: "people" };
 
 /**
@@ -44,7 +49,7 @@ export function passGates(facts: AskFacts): GateRuling {
     const says = opinion(facts);
     if (says === "ask") return { kind: "people" };
     if (says === "allow") return allowed(gate, facts.options);
-    if (says === "refuse") return { kind: "decided", gate, outcome: refusedOutcome(facts.options) };
+    if (says === "refuse") return refusedBy(gate, facts.options);
   }
   return { kind: "people" };
 }
@@ -85,7 +90,11 @@ function granted(grants: AskFacts["grants"], keys: readonly string[], tier: Risk
 function allowed(gate: Gate, options: readonly AskOption[]): GateRuling {
   const option = optionOfKind(options, "allow_once");
   if (option === null) return { kind: "people" };
-  return { kind: "decided", gate, outcome: selected(option.optionId) };
+  return { kind: "decided", gate, allowed: true, outcome: selected(option.optionId) };
+}
+
+function refusedBy(gate: Gate, options: readonly AskOption[]): GateRuling {
+  return { kind: "decided", gate, allowed: false, outcome: refusedOutcome(options) };
 }
 
 /** A refusal must reach the agent even if it offers no way to refuse: then it is cancelled. */

@@ -70,6 +70,7 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   artifact_changed: "keep",
   session_recording_degraded: "latest",
   background_notification_turn_complete: "keep",
+  agent_mode_refused: "keep",
 };
 
 /** The event types, in the order of the table. */

@@ -84,6 +84,7 @@ export interface Announcements {
   artifact_changed: { change: JsonObject };
   session_recording_degraded: { reason: "write_failed" };
   background_notification_turn_complete: { reason: string };
+  agent_mode_refused: { mode: string; reason: string };
 }
 
 export type AnnouncementType = keyof Announcements;
@@ -216,6 +217,8 @@ interface AskDecided {
   toolCall: JsonObject;
   tier: RiskTier;
   gate: Gate;
+  /** What the outcome comes to: an option's name need not tell. */
+  allowed: boolean;
   outcome: AskOutcome;
 }
 

@@ -89,4 +89,5 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   artifact_changed: same,
   session_recording_degraded: same,
   background_notification_turn_complete: same,
+  agent_mode_refused: same,
 };

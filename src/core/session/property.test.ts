@@ -68,6 +68,7 @@ const UNANNOUNCED = [
   "artifact_changed",
   "session_recording_degraded",
   "background_notification_turn_complete",
+  "agent_mode_refused",
 ];
 
 describe("whatever happens to a session", () => {

@@ -2,6 +2,7 @@ import type { AgentPast } from "../../agent/agent.ts";
 import { type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Actor, Command, Deadline } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
@@ -272,7 +273,10 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     written: readonly Written[],
     snapshot: Snapshot | null,
   ): readonly JournalEntry[] {
-    if (decision.kind === "refused") this.#refusals += 1;
+    if (decision.kind === "refused") {
+      this.#refusals += 1;
+      if (!isAudited(this.#refusals)) return [];
+    }
     return auditEntries({
       sessionId: this.key.sessionId,
       epoch: this.epoch,
@@ -351,6 +355,14 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   #server() {
     return { atMs: this.#world.clock.nowMs(), actor: SERVER };
   }
+}
+
+/**
+ * Of a flood of refusals the audit has the beginning, and then how it grows: their numbers tell how
+ * many are left out. One who does wrong a million times must not fill the disk with it (P10).
+ */
+function isAudited(number: number): boolean {
+  return number <= REFUSALS_AUDITED_MAX || (number & (number - 1)) === 0;
 }
 
 /** About what the store will find it to weigh. */

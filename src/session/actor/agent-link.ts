@@ -8,8 +8,9 @@ import type {
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
+import { DONE } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { RunningPrompt, Session } from "../../core/session/state.ts";
@@ -27,6 +28,8 @@ export interface LinkOwner {
   heardExit(exit: AgentExit & { readonly message: string }): void;
   /** Nobody could be connected. */
   notConnected(why: Refusal): void;
+  /** The agent did not take what the session is set to. */
+  settingRefused(setting: "model" | "mode", value: string, why: Refusal): void;
   audit(act: string, details: JsonObject): Promise<void>;
 }
 
@@ -43,6 +46,9 @@ export class AgentLink {
   readonly #steered = new Set<string>();
   readonly #giveUp = new AbortController();
   #session: AgentSession | null = null;
+  #chosenModel: string | null = null;
+  #mode: string | null = null;
+  #firstMode: string | null = null;
   #prompted: TurnId | null = null;
   #cancelled: TurnId | null = null;
   #isOver = false;
@@ -63,7 +69,9 @@ export class AgentLink {
   }
 
   async connect(place: SessionPlace, session: Session, past: AgentPast | null): Promise<void> {
-    const { activeAgent, currentCwd } = session.chosen;
+    const { activeAgent, currentCwd, modelConfig } = session.chosen;
+    this.#chosenModel = modelConfig.modelId;
+    this.#mode = session.connection.agentMode;
     const order = {
       tenantId: place.tenantId,
       profile: activeAgent,
@@ -78,9 +86,11 @@ export class AgentLink {
     if (!connected.ok && !this.#isOver) this.#owner.notConnected(connected.refusal);
   }
 
-  /** Does what the state asks for: a prompt, a word in between, or a wish to stop. */
-  follow({ running }: Session) {
-    if (running === null || this.#session === null || this.#isOver) return;
+  /** Does what the state asks for: another mode, a prompt, or a wish to stop. */
+  follow({ running, connection }: Session) {
+    if (this.#session === null || this.#isOver) return;
+    if (connection.agentMode !== this.#mode) void this.#changeMode(connection.agentMode);
+    if (running === null) return;
     if (this.#prompted !== running.turnId) this.#prompt(running);
     if (running.stopCause !== null && this.#cancelled !== running.turnId) {
       this.#cancelled = running.turnId;
@@ -143,8 +153,10 @@ export class AgentLink {
     return {
       connected: (session) => {
         this.#session = session;
-        const { agentSessionId, context } = session;
-        unlessOver(() => owner.heardStatus({ status: "connected", agentSessionId, context }));
+        const { modes } = session.offer;
+        this.#firstMode = modes && stringAt(modes, "currentModeId");
+        if (this.#chosenModel === null && this.#mode === null) this.#ready(session);
+        else void this.#setUp(session).then(() => this.#ready(session));
       },
       status: (report) => {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
@@ -162,6 +174,35 @@ export class AgentLink {
     };
   }
 
+  /** What the session is set to is set at the agent before it gets a prompt (P7). */
+  async #setUp(session: AgentSession): Promise<void> {
+    const modelId = this.#chosenModel;
+    const set = modelId === null ? DONE : await session.setModel(modelId);
+    if (modelId !== null && !set.ok) this.#refused("model", modelId, set.refusal);
+    if (this.#mode !== null) await this.#changeMode(this.#mode);
+  }
+
+  #ready({ agentSessionId, context }: AgentSession) {
+    if (this.#isOver || this.#giveUp.signal.aborted) return;
+    this.#owner.heardStatus({ status: "connected", agentSessionId, context });
+  }
+
+  /** No mode of ours is the one that the agent began in. */
+  async #changeMode(mode: string | null): Promise<void> {
+    const session = this.#session;
+    const modeId =
+      mode ?? (session && modeBeside(session.offer.modes, this.#firstMode, this.#mode));
+    this.#mode = mode;
+    const set = modeId === null ? DONE : await session?.setMode(modeId);
+    if (modeId !== null && set?.ok === false) this.#refused("mode", modeId, set.refusal);
+  }
+
+  /** An agent that is gone or leaving is no news here. */
+  #refused(setting: "model" | "mode", value: string, why: Refusal) {
+    if (this.#isOver || this.#giveUp.signal.aborted || why.code === "agent_gone") return;
+    this.#owner.settingRefused(setting, value, why);
+  }
+
   async #ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
     if (this.#isOver) return { outcome: CANCELLED };
     const requestId = this.#world.ids.ask();
@@ -171,6 +212,18 @@ export class AgentLink {
     if (!isTaken) this.answer(requestId, { outcome: CANCELLED });
     return ended;
   }
+}
+
+/** An agent that remembers may have begun in the very mode that is to be left: then any other. */
+function modeBeside(
+  modes: JsonObject | null,
+  first: string | null,
+  left: string | null,
+): string | null {
+  if (first !== left) return first;
+  const offered = Array.isArray(modes?.availableModes) ? modes.availableModes : [];
+  const ids = offered.map((mode) => (isObject(mode) ? stringAt(mode, "id") : null));
+  return ids.find((id) => id !== null && id !== left) ?? null;
 }
 
 /** A refusal as a sentence for people. */

@@ -156,6 +156,7 @@ export class AgentSide {
         void say({ ...by(), type: "agent_exit", exitCode, signalCode, message });
       },
       notConnected: (why: Refusal) => this.#notConnected(why, by()),
+      settingRefused: (setting, value, why) => this.#settingRefused(setting, value, why),
       audit: (act, details) => this.#owner.audit(act, details),
     };
   }
@@ -169,6 +170,18 @@ export class AgentSide {
       void this.#owner.say({ ...this.#by(SERVER), type: "agent_unavailable", message });
     } else {
       void this.#owner.say({ ...by, type: "agent_status", status: "error", message });
+    }
+  }
+
+  /** The session stays set to it (P7), and everybody is told that this agent is not. */
+  #settingRefused(setting: "model" | "mode", value: string, why: Refusal) {
+    const by = this.#by(SERVER);
+    const reason = sentenceOf(why);
+    if (setting === "model") {
+      void this.#owner.say({ ...by, type: "model", modelId: value, failure: reason });
+    } else {
+      const announcement = { type: "agent_mode_refused", data: { mode: value, reason } } as const;
+      void this.#owner.say({ ...by, type: "announce", announcement });
     }
   }
 

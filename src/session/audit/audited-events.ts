@@ -51,9 +51,9 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
     const rules = { policy, quorum, voters: voters.length };
     return details({ requestId, kind, tier, ...rules, ...toolDetails(toolCall) });
   },
-  permission_decided: ({ requestId, gate, tier, outcome, toolCall }, command) => {
+  permission_decided: ({ requestId, gate, tier, allowed, outcome, toolCall }, command) => {
     const chosen = { ...outcomeDetails(outcome), optionKind: optionKind(outcome, command) };
-    return details({ requestId, gate, tier, ...chosen, ...toolDetails(toolCall) });
+    return details({ requestId, gate, tier, allowed, ...chosen, ...toolDetails(toolCall) });
   },
   permission_resolved: ({ requestId, outcome, reason }) =>
     details({ requestId, reason, ...outcomeDetails(outcome) }),
@@ -97,6 +97,7 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   artifact_changed: null,
   session_recording_degraded: ({ reason }) => details({ reason }),
   background_notification_turn_complete: plain,
+  agent_mode_refused: ({ mode }) => details({ mode }),
 };
 
 /** What the audit is told of an event; null if nothing. */

@@ -1,5 +1,5 @@
+import { AUDIT_LISTED_MAX, AUDIT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { cutText } from "../../core/text.ts";
-import { AUDIT_LISTED_MAX, AUDIT_NAME_CHARS_MAX } from "./limits.ts";
 
 /**
  * What an entry says of its act. Only names, ids, codes and counts, each of them short: what

@@ -20,7 +20,9 @@ import {
 import { keyOf, openMemoryStore } from "../../store/sample.fixture.ts";
 import type { JournalEntry } from "../../store/store.ts";
 import { auditEntries, checkpointEntry } from "./entries.ts";
-import { AUDIT_TEXT_CHARS_MAX } from "./limits.ts";
+
+/** One entry. It follows from how long its names are, and how many. */
+const AUDIT_TEXT_CHARS_MAX = 64 * 1_024;
 
 const told = ({ text }: JournalEntry): JsonObject => {
   const value: unknown = JSON.parse(text);

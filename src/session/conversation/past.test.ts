@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { seedOf } from "../../agent/bridge/seed.ts";
+import { PAST_PAGE_ROWS_MAX, PAST_TOOL_LINES_MAX } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
 import { promptId, turnId } from "../../core/session/life.fixture.ts";
 import type { Range, StoredText } from "../../store/store.ts";
-import { PAST_PAGE_ROWS, PAST_TOOL_LINES_MAX } from "./limits.ts";
 import { type ConversationMessage, messageText } from "./message.ts";
 import { pastOf, type StoredConversation } from "./past.ts";
 
@@ -126,7 +126,9 @@ describe("the past that a fresh agent is told", () => {
 });
 
 describe("reading backwards", () => {
-  const long = Array.from({ length: PAST_PAGE_ROWS * 3 + 5 }, (_, n) => messageText(agent(`${n}`)));
+  const long = Array.from({ length: PAST_PAGE_ROWS_MAX * 3 + 5 }, (_, n) =>
+    messageText(agent(`${n}`)),
+  );
   const expected = long.map((_, n) => `agent: ${n}`).toReversed();
 
   it("reads page by page, and each message once", async () => {

@@ -1,10 +1,14 @@
 import type { PastMessage } from "../../agent/agent.ts";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { objectAt, stringAt } from "../../core/json.ts";
+import {
+  PAST_PAGE_ROWS_MAX,
+  PAST_TOOL_LINES_MAX,
+  PAST_TOOL_TITLE_CHARS_MAX,
+} from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import type { Page, Range, StoredText } from "../../store/store.ts";
-import { PAST_PAGE_ROWS, PAST_TOOL_LINES_MAX, PAST_TOOL_TITLE_CHARS_MAX } from "./limits.ts";
 import { type ConversationMessage, readMessage, type ToolMessage } from "./message.ts";
 
 /** Where a conversation is read from. */
@@ -77,7 +81,7 @@ class ToolRun {
  */
 async function* newestFirst(conversation: StoredConversation): AsyncGenerator<ConversationMessage> {
   let through = conversation.messageCount;
-  let rowsWanted = PAST_PAGE_ROWS;
+  let rowsWanted = PAST_PAGE_ROWS_MAX;
   while (through > 0) {
     const after = Math.max(0, through - rowsWanted);
     const page = await conversation.read({ after, limit: through - after });
@@ -94,6 +98,6 @@ async function* newestFirst(conversation: StoredConversation): AsyncGenerator<Co
       else yield message;
     }
     through = after;
-    rowsWanted = Math.min(rowsWanted * 2, PAST_PAGE_ROWS);
+    rowsWanted = Math.min(rowsWanted * 2, PAST_PAGE_ROWS_MAX);
   }
 }

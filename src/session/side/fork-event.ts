@@ -66,6 +66,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   artifact_changed: false,
   session_recording_degraded: false,
   background_notification_turn_complete: false,
+  agent_mode_refused: false,
 };
 
 /** What a fork has of a folded turn, in its own name and numbered on from where its log ends. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { TOOLS_COUNTED_MAX } from "../../core/limits.ts";
 import { NO_TOKENS } from "../../core/price.ts";
 import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
@@ -13,7 +14,6 @@ import {
   promptId,
   turnId,
 } from "../../core/session/life.fixture.ts";
-import { TOOLS_COUNTED_MAX } from "./limits.ts";
 import { EMPTY_TALLY, type Tally, withEvents } from "./tally.ts";
 import { readTally, tallyText } from "./tally-text.ts";
 

@@ -1,10 +1,10 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { toolCallNews } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { TOOL_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { cutText } from "../../core/text.ts";
-import { TOOL_NAME_CHARS_MAX } from "./limits.ts";
 import { type LineChanges, lineChanges } from "./line-changes.ts";
 
 /** One tool call, as far as it is counted. */
@@ -58,8 +58,7 @@ class Calls {
         return this.#resolved(event.data.requestId, event.data.outcome, event.data.reason);
       case "permission_decided": {
         const call = this.#asked(prompt, event.data.toolCall, atMs);
-        const isChosen = event.data.outcome.outcome === "selected";
-        if (call !== null) call.decision = isChosen ? "auto_accept" : "reject";
+        if (call !== null) call.decision = event.data.allowed ? "auto_accept" : "reject";
         return;
       }
       default:

@@ -39,8 +39,8 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const gates = { kind, keys, tier, options, workflow, securityMode, allowlist };
   const ruling = passGates({ ...gates, grants, autonomyProfile });
   if (ruling.kind === "decided") {
-    const { gate, outcome } = ruling;
-    const decided = { requestId, toolCall, tier, gate, outcome };
+    const { gate, allowed, outcome } = ruling;
+    const decided = { requestId, toolCall, tier, gate, allowed, outcome };
     draft.emit("permission_decided", decided, session.running?.stamp);
   } else {
     askPeople(draft, command, keys, tier);

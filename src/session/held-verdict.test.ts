@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { ada, NEVER, read, withSession } from "./runtime.fixture.ts";
+import { promptOf, Stage, value } from "./stage.fixture.ts";
+
+/** A session with an open stream, and a prompt in it whose caller has no answer yet. */
+async function unanswered(...script: readonly string[]) {
+  const stage = await Stage.open();
+  const { runtime, key, live } = await withSession(stage, ada);
+  const stream = value(await runtime.subscribe(key, { after: null, epoch: null }));
+  const prompt = promptOf(live, ...script);
+  const admitted = value(await runtime.prompt(key, prompt));
+  await live.until(({ running }) => running === null);
+  return { runtime, key, live, stream, admitted };
+}
+
+describe("the verdict of a prompt whose caller has no answer yet", () => {
+  it("P3: is kept back from streams until then, and comes in its place", async () => {
+    const { runtime, stream, admitted } = await unanswered("say hello");
+    // All that streams may have is there already, so the first reading has it all.
+    const { value: first = [] } = await stream.next();
+    const seen = first.flatMap(({ frames }) => frames.map(({ text }) => JSON.parse(text)));
+    expect(seen.map(({ type }) => type)).toContain("session_update");
+    expect(seen.map(({ type }) => type)).not.toContain("turn_complete");
+    admitted.answered();
+    const more = await read(stream, "turn_complete");
+    const ids = [...seen, ...more].flatMap(({ id }) => id ?? []);
+    expect(ids).toEqual(ids.map((_, index) => ids[0] + index));
+    await runtime.shutDown(NEVER);
+  });
+
+  it("P10: is let out after a while, whatever has become of the caller", async () => {
+    const { runtime, stream } = await unanswered("say hello");
+    expect((await read(stream, "turn_complete")).at(-1)).toBeDefined();
+    await runtime.shutDown(NEVER);
+  });
+
+  it("P3: is not in a replay either, and follows it without gap or repeat", async () => {
+    const { runtime, key, live, admitted } = await unanswered("say hello");
+    const replay = value(await runtime.replay(key, "full"));
+    const shown = [...replay.compactedReplay, ...replay.liveJournal].map(({ type }) => type);
+    expect(shown).not.toContain("turn_complete");
+    expect(shown).toContain("session_update");
+    expect(replay.lastEventId).toBeLessThan(live.lastEventId);
+    admitted.answered();
+    const after = { after: replay.lastEventId, epoch: replay.eventEpoch };
+    const stream = value(await runtime.subscribe(key, after));
+    const seen = await read(stream, "replay_complete");
+    expect(seen[0]?.id).toBe(replay.lastEventId + 1);
+    expect(seen.map(({ type }) => type)).toContain("turn_complete");
+    await runtime.shutDown(NEVER);
+  });
+
+  it("P3: a stream that begins behind it waits for it, and is not sent to resync", async () => {
+    const { runtime, key, live, admitted } = await unanswered("say hello");
+    const opening = runtime.subscribe(key, { after: live.lastEventId, epoch: live.epoch });
+    admitted.answered();
+    const seen = await read(value(await opening), "replay_complete");
+    expect(seen.map(({ type }) => type)).toEqual(["replay_complete"]);
+    await runtime.shutDown(NEVER);
+  });
+
+  it("is let out when the streams end", async () => {
+    const { runtime, stream } = await unanswered("say hello");
+    const [seen] = await Promise.all([read(stream, "stream_error"), runtime.shutDown(NEVER)]);
+    expect(seen.map(({ type }) => type)).toContain("turn_complete");
+  });
+});
