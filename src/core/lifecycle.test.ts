@@ -78,7 +78,7 @@ describe("P4: the vocabulary", () => {
   });
 });
 
-describe("P4: the 42 cells of the lifecycle", () => {
+describe("81: P4: the 42 cells of the lifecycle", () => {
   it.each(STEPS)("$before, $event: $after", ({ before, event, after }) => {
     const answer = applyLifecycleEvent(before, event);
     if (after === null) expect(isRefusal(answer)).toBe(true);
@@ -106,7 +106,7 @@ describe("P4: the 25 pairs of phases", () => {
   });
 });
 
-describe("P4: a step that the lifecycle does not have", () => {
+describe("81: P4: a step that the lifecycle does not have", () => {
   it.each(STEPS.filter(({ after }) => after === null))(
     "names its state and its trigger: $before, $event",
     ({ before, event }) => {

@@ -100,7 +100,7 @@ describe("P4: the vocabulary", () => {
   });
 });
 
-describe("P4: the 49 pairs of VALID_TRANSITIONS", () => {
+describe("81: P4: the 49 pairs of VALID_TRANSITIONS", () => {
   it.each(PAIRS)("$from to $to: $legal", ({ from, to, legal }) => {
     expect(VALID_TRANSITIONS[from].has(to)).toBe(legal === "yes");
   });

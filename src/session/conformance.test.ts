@@ -108,6 +108,29 @@ describe("83: a session resumes without", () => {
   });
 });
 
+describe("84: a session of another store", () => {
+  it("is known by its manifest, before any slot is looked at", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    await hand.turn("say one");
+    const { key } = hand.live;
+    const manifest = value(await stage.world.store.readManifest(key));
+    await shutDown(stage.world, stage.registry, NEVER);
+    // Its slots are nonsense too: whoever looked at them first would say so instead.
+    const db = new Database(join(stage.folder, "data", "tenants", "acme", "sessions.db"));
+    db.exec("UPDATE slots SET payload = x'00'");
+    db.prepare("UPDATE sessions SET store_id = 'elsewhere' WHERE session_id = ?").run(
+      manifest.sessionId,
+    );
+    db.close();
+    const after = await Stage.open({ folder: stage.folder });
+    expect(await after.registry.get(key)).toMatchObject({
+      ok: false,
+      refusal: { code: "resume_mismatch", details: { stored: "elsewhere" } },
+    });
+  });
+});
+
 describe("86: the end of a server", () => {
   it("is its beginning backwards: input, sessions, agents, and the store last", async () => {
     const order: string[] = [];

@@ -166,7 +166,7 @@ describe("a session that a client has closed", () => {
     const missing = { ok: false, refusal: { code: "session_not_found" } };
     expect(await runtime.find(key)).toMatchObject(missing);
     expect(await runtime.heartbeat(key, ada)).toMatchObject(missing);
-    const back = value(await runtime.resume(key, bob));
+    const back = value(await runtime.resume(key, bob)).live;
     expect(back.session.closed).toBe(false);
     await turn(back, "recall");
     expect(value(await runtime.find(key))).toBe(back);

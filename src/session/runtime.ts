@@ -20,6 +20,12 @@ import { SideWork } from "./side/side-work.ts";
 import { SessionStreams } from "./streams.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
 
+/** A session that was brought back. */
+export interface Resumed extends Joined {
+  /** Why it has no agent, if it has none. */
+  readonly agentFailure: Refusal | null;
+}
+
 /** An admitted prompt, and what to call when its caller knows of it. */
 export interface AdmittedPrompt extends Outcome {
   answered(): void;
@@ -41,6 +47,7 @@ export class SessionRuntime {
   readonly side: SideWork;
   readonly #models: ModelChanges;
   readonly #streams: SessionStreams;
+  readonly #resuming = new Map<string, Promise<Result<Omit<Resumed, "attached">>>>();
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
 
@@ -91,17 +98,35 @@ export class SessionRuntime {
     return fail("session_not_found", { sessionId: key.sessionId });
   }
 
-  /** Brings a session back, also one that was closed, and joins it. */
-  async resume(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+  /**
+   * Brings a session back with its agent, also one that was closed, and joins it. Without an agent
+   * it is there all the same, and says why it has none (P6). However many bring it back at once,
+   * it is done once, and for one of them it was not there before.
+   */
+  async resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+    const name = JSON.stringify([key.tenantId, key.sessionId]);
+    const known = this.#resuming.get(name);
+    const isThere = known !== undefined || this.#registry.peek(key)?.session.closed === false;
+    const resuming = known ?? this.#resumed(key, actor).finally(() => this.#resuming.delete(name));
+    this.#resuming.set(name, resuming);
+    const resumed = await resuming;
+    if (!resumed.ok) return resumed;
+    const { live } = resumed.value;
+    const why = await this.#register(live, actor);
+    if (why !== null) return { ok: false, refusal: why };
+    live.attendance.attachCount += 1;
+    return ok({ ...resumed.value, attached: isThere });
+  }
+
+  async #resumed(key: SessionKey, actor: Actor): Promise<Result<Omit<Resumed, "attached">>> {
     const found = await this.#registry.get(key);
     if (!found.ok) return found;
     const live = found.value;
     const { skipped } = live;
     const resumed = await live.submit({ ...this.#by(actor), type: "resume", skipped });
+    if (resumed.refusal === LET_GO) return this.#resumed(key, actor);
     if (resumed.refusal !== null) return { ok: false, refusal: resumed.refusal };
-    const why = await this.#register(live, actor);
-    live.attendance.attachCount += 1;
-    return why === null ? ok(live) : { ok: false, refusal: why };
+    return ok({ live, agentFailure: await live.activated() });
   }
 
   async attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {

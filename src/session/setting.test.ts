@@ -40,7 +40,7 @@ describe("P7: the model of a session", () => {
 
     const next = await Stage.open({ folder: stage.folder });
     const again = await withSession(next, named("bob"));
-    const resumed = value(await again.runtime.resume(key, ada));
+    const resumed = value(await again.runtime.resume(key, ada)).live;
     const reopened = { ...again, key, live: resumed, stage: next };
     expect(await whoami(reopened)).toContain("echo-large");
     await again.runtime.shutDown(NEVER);

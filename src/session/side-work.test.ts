@@ -66,7 +66,7 @@ describe("beside its turns, a session", () => {
     await turn(live, "say hello");
     const order = { actor: ada, turnId: null, name: "Elsewhere" };
     const forked = value(await runtime.side.fork(key, order)) ?? expect.fail("no turn");
-    const fork = value(await runtime.resume(forked.key, ada));
+    const fork = value(await runtime.resume(forked.key, ada)).live;
     await turn(fork, "recall");
     expect(fork.session.totals.turnsCompleted).toBeGreaterThan(0);
     expect(fork.session.chosen.displayName).toBe("Elsewhere");
