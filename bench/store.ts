@@ -8,13 +8,45 @@ const PIPELINED = 16;
 const WAVES = 8;
 const ROWS_PER_COMMIT = 100;
 
+/** Bare inserts, so many rows a commit: what the same disk can do at all. */
+class RawRows {
+  readonly name: string;
+  readonly #world: StoreWorld;
+  readonly #rowsPerCommit: number;
+  #database: Database.Database | null = null;
+  #row = 0;
+
+  constructor(world: StoreWorld, rowsPerCommit: number) {
+    this.name = `raw, ${rowsPerCommit} ${rowsPerCommit === 1 ? "row" : "rows"} a commit`;
+    this.#world = world;
+    this.#rowsPerCommit = rowsPerCommit;
+  }
+
+  open() {
+    this.#database = this.#world.rawDatabase();
+  }
+
+  close() {
+    this.#database?.close();
+  }
+
+  /** Returns how many rows are safe now. */
+  commit(): number {
+    const insert = this.#database?.prepare("INSERT INTO events VALUES (1, ?, ?)");
+    const insertRows = () => {
+      for (let n = 0; n < this.#rowsPerCommit; n += 1) insert?.run(++this.#row, EVENT_TEXT);
+    };
+    this.#database?.transaction(insertRows)();
+    return this.#rowsPerCommit;
+  }
+}
+
 /** Many sessions streaming, one event a commit, against bare inserts a hundred rows a commit. */
 function streaming(sessionCount: number): Trial {
   const world = new StoreWorld();
   const sessions: BenchSession[] = [];
   const latencies = new Latencies("from commit to answer, in full stream");
-  let raw: Database.Database | null = null;
-  let row = 0;
+  const raw = new RawRows(world, ROWS_PER_COMMIT);
   return {
     group: "store",
     name: `durable appends, ${sessionCount} sessions`,
@@ -22,22 +54,15 @@ function streaming(sessionCount: number): Trial {
     async prepare() {
       await world.open();
       for (let n = 0; n < sessionCount; n += 1) sessions.push(await world.session(`s${n}`));
-      raw = world.rawDatabase();
+      raw.open();
     },
     async clear() {
-      raw?.close();
+      raw.close();
       await world.close();
     },
     floor: {
-      name: `raw, ${ROWS_PER_COMMIT} rows a commit`,
-      run() {
-        const insert = raw?.prepare("INSERT INTO events VALUES (1, ?, ?)");
-        const rows = () => {
-          for (let n = 0; n < ROWS_PER_COMMIT; n += 1) insert?.run(++row, EVENT_TEXT);
-        };
-        raw?.transaction(rows)();
-        return ROWS_PER_COMMIT;
-      },
+      name: raw.name,
+      run: () => raw.commit(),
     },
     subject: {
       name: "store",
@@ -70,30 +95,32 @@ async function wave(sessions: readonly BenchSession[], latencies: Latencies): Pr
   return appends.length;
 }
 
-/** How long one event takes to be safe when nothing else is going on. */
-function latency(): Trial {
+/** How long one commit takes when nothing else is going on, against bare rows in its place. */
+function aloneAgainstRaw(
+  name: string,
+  rowsPerCommit: number,
+  commit: (session: BenchSession) => ReturnType<BenchSession["append"]>,
+): Trial {
   const world = new StoreWorld();
   const latencies = new Latencies("from commit to answer");
+  const raw = new RawRows(world, rowsPerCommit);
   let session: BenchSession | null = null;
-  let raw: Database.Database | null = null;
-  let row = 0;
   return {
     group: "store",
-    name: "one event, nothing else",
-    budget: ">= 0.5 of raw",
+    name,
     async prepare() {
       await world.open();
       session = await world.session("s");
-      raw = world.rawDatabase();
+      raw.open();
     },
     async clear() {
-      raw?.close();
+      raw.close();
       await world.close();
     },
     floor: {
-      name: "raw, 1 row a commit",
+      name: raw.name,
       run() {
-        raw?.prepare("INSERT INTO events VALUES (1, ?, ?)").run(++row, EVENT_TEXT);
+        raw.commit();
         return 1;
       },
     },
@@ -101,48 +128,7 @@ function latency(): Trial {
       name: "store",
       async run() {
         const own = session;
-        if (own) value(await latencies.of(() => own.append()));
-        return 1;
-      },
-    },
-    figures: () => latencies.figures,
-  };
-}
-
-/** The end of a turn against the same rows in a bare transaction. */
-function turnCommit(): Trial {
-  const world = new StoreWorld();
-  const latencies = new Latencies("from commit to answer");
-  let session: BenchSession | null = null;
-  let raw: Database.Database | null = null;
-  let row = 0;
-  return {
-    group: "store",
-    name: "end of a turn",
-    async prepare() {
-      await world.open();
-      session = await world.session("s");
-      raw = world.rawDatabase();
-    },
-    async clear() {
-      raw?.close();
-      await world.close();
-    },
-    floor: {
-      name: "raw, 14 rows a commit",
-      run() {
-        const insert = raw?.prepare("INSERT INTO events VALUES (1, ?, ?)");
-        raw?.transaction(() => {
-          for (let n = 0; n < 14; n += 1) insert?.run(++row, EVENT_TEXT);
-        })();
-        return 1;
-      },
-    },
-    subject: {
-      name: "store",
-      async run() {
-        const own = session;
-        if (own) value(await latencies.of(() => own.endTurn()));
+        if (own) value(await latencies.of(() => commit(own)));
         return 1;
       },
     },
@@ -233,11 +219,13 @@ async function filled(world: StoreWorld, sessions: number): Promise<void> {
 }
 
 export const trials: readonly Trial[] = [
-  latency(),
+  // How long one event takes to be safe.
+  { ...aloneAgainstRaw("one event, nothing else", 1, (s) => s.append()), budget: ">= 0.5 of raw" },
   streaming(1),
   streaming(16),
   streaming(256),
-  turnCommit(),
+  // The end of a turn, against the same rows.
+  aloneAgainstRaw("end of a turn", 14, (session) => session.endTurn()),
   overAges("commit of a turn", ">= 0.83", [10, 10_000], async (session) => {
     value(await session.endTurn());
   }),

@@ -23,6 +23,7 @@ const EXPECTED = `
   invalid_idempotency_key    400 never  Validation/IdempotencyKeyInvalid
   idempotency_conflict       409 never  Validation/IdempotencyKeyReused
   prompt_queue_full          503 later  Session/QueueFull
+  prompts_too_large          413 later  Session/PromptsTooLarge
   prompt_not_found           404 never  Session/PromptNotFound
   prompt_not_next            409 reread Session/PromptNotNext
   prompt_id_conflict         409 never  Session/PromptIdConflict
@@ -91,6 +92,22 @@ const EXPECTED = `
   invalid_amount             400 never  Validation/AmountInvalid
   ledger_conflict            409 never  Session/LedgerConflict
   reservation_not_open       409 never  Session/ReservationNotOpen
+  unauthorized               401 never  Server/Unauthorized
+  token_required             401 never  Server/TokenRequired
+  cors_denied                403 never  Server/CorsDenied
+  invalid_host               403 never  Server/HostInvalid
+  rate_limit_exceeded        429 later  Server/RateLimit
+  invalid_request            400 never  Validation/RequestInvalid
+  invalid_json               400 never  Validation/JsonInvalid
+  body_too_large             413 never  Validation/BodyTooLarge
+  unsupported_media          415 never  Validation/MediaUnsupported
+  invalid_max_queued         400 never  Validation/MaxQueuedInvalid
+  route_not_found            404 never  Server/RouteNotFound
+  method_not_allowed         405 never  Server/MethodNotAllowed
+  server_busy                503 later  Server/Busy
+  internal_error             500 never  Server/InternalError
+  invalid_server_config      400 never  Validation/ServerConfigInvalid
+  listen_failed              503 later  Server/ListenFailed
 `;
 
 const rows = EXPECTED.trim()

@@ -15,3 +15,10 @@ export function lastOfText(text: string, charsMax: number): string {
 function isHighSurrogate(unit: string | undefined): boolean {
   return unit !== undefined && unit >= "\ud800" && unit <= "\udbff";
 }
+
+/** How long a text is where bytes are counted. */
+export function utf8Bytes(text: string): number {
+  return ENCODER.encode(text).length;
+}
+
+const ENCODER = new TextEncoder();

@@ -12,8 +12,17 @@ export class Attendance {
   readonly #seenMs = new Map<ClientId, number>();
   #activeMs: number;
 
-  constructor(nowMs: number) {
+  /** When this server began with it, or the last that happened in it before. */
+  readonly openedMs: number;
+
+  constructor(nowMs: number, openedMs: number) {
     this.#activeMs = nowMs;
+    this.openedMs = openedMs;
+  }
+
+  /** One of those who joined has gone. */
+  left() {
+    this.attachCount = Math.max(0, this.attachCount - 1);
   }
 
   /** Somebody has shown a sign of life; who, is known only if they gave a name. */

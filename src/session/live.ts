@@ -5,7 +5,7 @@ import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Command } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
-import type { Skipped } from "../core/session/event.ts";
+import { isVerdict, type Skipped } from "../core/session/event.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
 import type { SessionState } from "../core/status.ts";
 import type { SessionKey } from "../store/store.ts";
@@ -14,12 +14,22 @@ import type { Written } from "./actor/written.ts";
 import { Attendance } from "./attendance.ts";
 import { pastOf } from "./conversation/index.ts";
 import { openSession } from "./open.ts";
-import { contextUsageAnswer, statsAnswer } from "./stats/index.ts";
-import type { SessionWorld } from "./world.ts";
+import {
+  type ContextUsageAnswer,
+  contextUsageAnswer,
+  type StatsAnswer,
+  statsAnswer,
+} from "./stats/index.ts";
+import type { CallOff, SessionWorld } from "./world.ts";
 
 /** The command came too late and was not even looked at: whoever gave it may give it again. */
 export const LET_GO: Refusal = refusal("store_unavailable", {
   reason: "the session is being let go",
+});
+
+/** Its store is away, and tried again with pauses: nobody is kept waiting for that. */
+const STORE_AWAY: Refusal = refusal("store_unavailable", {
+  reason: "the session is being opened again",
 });
 
 const HAS_AGENT: ReadonlySet<SessionState> = new Set(["ready", "running", "waiting"]);
@@ -52,6 +62,8 @@ export class LiveSession implements ActorOwner {
   #hadMessages: boolean;
   #term: number;
   #reopening: Promise<void> | null = null;
+  #firstTry: Promise<void> = Promise.resolve();
+  #endPause: CallOff = () => {};
   #failures = 0;
   #watchers: (() => void)[] = [];
   #isOver = false;
@@ -60,7 +72,7 @@ export class LiveSession implements ActorOwner {
   constructor(world: SessionWorld, opened: OpenSession, owner: LiveOwner) {
     this.#world = world;
     this.#owner = owner;
-    this.attendance = new Attendance(world.clock.nowMs());
+    this.attendance = new Attendance(world.clock.nowMs(), opened.record.updatedAtMs);
     this.key = opened.key;
     this.#term = opened.term;
     this.#hadMessages = opened.hasMessages;
@@ -106,12 +118,15 @@ export class LiveSession implements ActorOwner {
     return this.#actor.link?.canSteer ?? false;
   }
 
-  get stats() {
-    return statsAnswer(this.session, this.#actor.tally, this.#world.clock.nowMs());
+  async stats(): Promise<Result<StatsAnswer>> {
+    const tally = await this.#actor.tally();
+    if (!tally.ok) return tally;
+    return ok(statsAnswer(this.session, tally.value, this.#world.clock.nowMs()));
   }
 
-  contextUsage(showDetails: boolean) {
-    return contextUsageAnswer(this.session, this.#actor.tally, showDetails);
+  async contextUsage(showDetails: boolean): Promise<Result<ContextUsageAnswer>> {
+    const tally = await this.#actor.tally();
+    return tally.ok ? ok(contextUsageAnswer(this.session, tally.value, showDetails)) : tally;
   }
 
   /** The session at its agent, while there is one. */
@@ -133,15 +148,21 @@ export class LiveSession implements ActorOwner {
     this.#actor.start();
   }
 
-  /** Resolves at once, unless it is just being opened again. */
-  async settled(): Promise<void> {
-    await this.#reopening;
+  /** Answers at once, unless it is just being opened again; then for as long as that may help. */
+  async settled(): Promise<Refusal | null> {
+    if (this.#reopening !== null && this.#failures === 0) await this.#firstTry;
+    return this.#reopening === null ? null : STORE_AWAY;
   }
 
   async submit(command: Command): Promise<Outcome> {
-    await this.#reopening;
-    if (this.#isOver) return { refusal: LET_GO, answer: null, lastEventId: this.lastEventId };
+    const why = await this.settled();
+    if (why !== null) return this.#refuse(why);
+    if (this.#isOver) return this.#refuse(LET_GO);
     return this.#actor.submit(command);
+  }
+
+  #refuse(refusal: Refusal): Outcome {
+    return { refusal, answer: null, isNews: false, lastEventId: this.lastEventId };
   }
 
   /** Why a command would be refused as things stand; null if it would not be. */
@@ -198,12 +219,17 @@ export class LiveSession implements ActorOwner {
   /** Drops it as it is; the next server closes what it leaves open. */
   async abandon(): Promise<void> {
     this.#isOver = true;
-    await this.#actor.end();
+    this.#endPause();
+    await Promise.all([this.#actor.end(), this.#reopening]);
     this.#wake();
   }
 
   publish(written: readonly Written[]) {
     this.#failures = 0;
+    // Work that has just ended is the last thing that happened here, whoever wanted it.
+    if (written.some(({ event }) => isVerdict(event))) {
+      this.attendance.saw(null, this.#world.clock.nowMs());
+    }
     this.#owner.published(this, written);
     this.#wake();
   }
@@ -212,8 +238,11 @@ export class LiveSession implements ActorOwner {
     // While it is being opened again, that loop hears of it and tries once more.
     if (this.#isOver || this.#reopening !== null) return;
     this.#owner.interrupted(this, why);
-    this.#reopening = this.#reopen(why).finally(() => {
+    const tried = Promise.withResolvers<void>();
+    this.#firstTry = tried.promise;
+    this.#reopening = this.#reopen(why, tried.resolve).finally(() => {
       this.#reopening = null;
+      tried.resolve();
       this.#wake();
     });
   }
@@ -243,7 +272,7 @@ export class LiveSession implements ActorOwner {
   }
 
   /** Until it succeeds or nobody wants it any more, with growing pauses. */
-  async #reopen(why: Refusal): Promise<void> {
+  async #reopen(why: Refusal, hasTried: () => void): Promise<void> {
     const { sessionId } = this.key;
     while (!this.#isOver) {
       this.#world.log("session reopened", { sessionId, because: why.code });
@@ -254,21 +283,34 @@ export class LiveSession implements ActorOwner {
         this.#hadMessages = opened.value.hasMessages;
         this.#actor = new SessionActor(this.#world, opened.value, this);
         if (this.#isResting) this.#actor.rest();
-        if ((await this.#recover("store_failure")) === null) return this.#actor.start();
+        const failure = await this.#recover("store_failure");
+        if (failure === null) return this.#actor.start();
+        if (failure.code !== "store_unavailable") return this.#giveUp();
       } else if (opened.refusal.code !== "store_unavailable") {
-        // It is gone, taken or damaged, and waiting mends none of these.
-        this.#isOver = true;
-        this.#owner.released(this);
-        return;
+        return this.#giveUp();
       }
-      await this.#pause();
+      const pause = this.#pause();
+      hasTried();
+      await pause;
     }
+  }
+
+  /** It is gone, taken or damaged, or what it says is refused, and waiting mends none of these. */
+  #giveUp() {
+    this.#isOver = true;
+    this.#owner.released(this);
   }
 
   #pause(): Promise<void> {
     const ms = Math.min(STORE_REOPEN_MS_MIN * 2 ** this.#failures, STORE_REOPEN_MS_MAX);
     this.#failures += 1;
-    return new Promise((resolve) => this.#world.clock.after(ms, resolve));
+    return new Promise((resolve) => {
+      const callOff = this.#world.clock.after(ms, resolve);
+      this.#endPause = () => {
+        callOff();
+        resolve();
+      };
+    });
   }
 
   async #recover(type: "recovery" | "store_failure"): Promise<Refusal | null> {

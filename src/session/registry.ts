@@ -97,7 +97,7 @@ export class SessionRegistry {
     if (creation.scope === "thread") return this.#make(order);
     const place = JSON.stringify([key.tenantId, creation.workspaceCwd]);
     const joining = this.#joining.get(place);
-    if (joining !== undefined) return joining.then(asAttached);
+    if (joining !== undefined) return joining.then(joinedToo);
     const making = this.#joinOrMake(order).finally(() => this.#joining.delete(place));
     this.#joining.set(place, making);
     return making;
@@ -107,9 +107,10 @@ export class SessionRegistry {
    * Lets a session go that nobody needs in memory; no if somebody does after all. What is to be
    * done with it then is done before anybody else can have it.
    */
-  async letGo(live: LiveSession, then: () => Promise<unknown> = async () => {}): Promise<boolean> {
+  async letGo(live: LiveSession, then: () => Promise<unknown> = NOTHING): Promise<boolean> {
     const name = nameOf(live.key);
-    if (this.#live.get(name) !== live) return true;
+    // Somebody else lets it go already, and there is no second end of it to do something after.
+    if (this.#live.get(name) !== live) return then === NOTHING;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#live.delete(name);
     this.#leaving.set(name, promise);
@@ -128,6 +129,7 @@ export class SessionRegistry {
   }
 
   async abandon(live: LiveSession): Promise<void> {
+    this.#live.delete(nameOf(live.key));
     await live.abandon();
     this.#forget(live);
   }
@@ -191,10 +193,16 @@ export class SessionRegistry {
     if (!shared.ok) return shared;
     if (shared.value === null) return this.#make(order);
     const live = await this.get(shared.value);
-    return live.ok ? ok({ live: live.value, attached: true }) : live;
+    if (!live.ok) return live;
+    // One that is just being closed is nobody's to join any more.
+    if (isClosing(live.value)) return this.#make(order);
+    return joinedToo(ok({ live: live.value, attached: true }));
   }
 
-  /** The newest one that its clients have not closed and that has not died. */
+  /**
+   * The one that was made last, unless its clients have closed it or it has died: then there will
+   * be another, and one that comes back from the dead is not joined in its place.
+   */
   async #sharedSession(
     tenantId: TenantId,
     workspaceCwd: string,
@@ -202,8 +210,9 @@ export class SessionRegistry {
     const filter = { workspaceCwd, shared: true, closed: false };
     const page = await this.#world.store.list(tenantId, filter, { limit: 16, cursor: null });
     if (!page.ok) return page;
-    const found = page.value.sessions.find(({ status }) => status !== "error");
-    return ok(found === undefined ? null : { tenantId, sessionId: found.sessionId });
+    const [last] = [...page.value.sessions].sort((a, b) => b.createdAtMs - a.createdAtMs);
+    const isThere = last !== undefined && last.status !== "error";
+    return ok(isThere ? { tenantId, sessionId: last.sessionId } : null);
   }
 
   /** Whoever asks for it by its id while it is being made waits for that, too. */
@@ -302,9 +311,18 @@ export class SessionRegistry {
   }
 }
 
-function asAttached(joined: Result<Joined>): Result<Joined> {
-  return joined.ok ? ok({ ...joined.value, attached: true }) : joined;
+/** It counts from this moment, so that nobody takes the session away from whoever joins it. */
+function joinedToo(joined: Result<Joined>): Result<Joined> {
+  if (!joined.ok) return joined;
+  joined.value.live.attendance.attachCount += 1;
+  return ok({ ...joined.value, attached: true });
 }
+
+function isClosing({ session: { closed, ending } }: LiveSession): boolean {
+  return closed || ending?.reason === "client_close";
+}
+
+const NOTHING = async () => {};
 
 function nameOf({ tenantId, sessionId }: SessionKey): string {
   return JSON.stringify([tenantId, sessionId]);

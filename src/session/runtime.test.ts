@@ -98,7 +98,7 @@ describe("an export", () => {
     let file = "";
     for await (const piece of pieces) file += piece;
     expect(file).toContain("forty-two");
-    expect(live.stats).toMatchObject({ turns: expect.anything() });
+    expect(value(await live.stats())).toMatchObject({ turns: expect.anything() });
     await runtime.shutDown(NEVER);
   });
 });

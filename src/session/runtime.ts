@@ -1,6 +1,11 @@
 import type { Refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
-import { SESSION_IDLE_MS, SESSION_REAP_MS } from "../core/limits.ts";
+import {
+  CLIENT_IDLE_MS_MAX,
+  SESSION_IDLE_MS,
+  SESSION_REAP_MS,
+  SUBMIT_TRIES_MAX,
+} from "../core/limits.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
@@ -50,6 +55,7 @@ export class SessionRuntime {
   readonly #resuming = new Map<string, Promise<Result<Omit<Resumed, "attached">>>>();
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
+  #isStopping = false;
 
   constructor(world: SessionWorld, streams = new SessionStreams(world)) {
     this.#world = world;
@@ -82,9 +88,9 @@ export class SessionRuntime {
     if (!joined.ok) return joined;
     const { live, attached } = joined.value;
     const why = await this.#register(live, order.actor);
-    if (why !== null) return { ok: false, refusal: why };
-    if (attached) live.attendance.attachCount += 1;
-    return joined;
+    if (why === null) return joined;
+    if (attached) live.attendance.left();
+    return { ok: false, refusal: why };
   }
 
   /**
@@ -111,11 +117,8 @@ export class SessionRuntime {
     this.#resuming.set(name, resuming);
     const resumed = await resuming;
     if (!resumed.ok) return resumed;
-    const { live } = resumed.value;
-    const why = await this.#register(live, actor);
-    if (why !== null) return { ok: false, refusal: why };
-    live.attendance.attachCount += 1;
-    return ok({ ...resumed.value, attached: isThere });
+    const why = await this.#join(resumed.value.live, actor);
+    return why === null ? ok({ ...resumed.value, attached: isThere }) : { ok: false, refusal: why };
   }
 
   async #resumed(key: SessionKey, actor: Actor): Promise<Result<Omit<Resumed, "attached">>> {
@@ -124,7 +127,6 @@ export class SessionRuntime {
     const live = found.value;
     const { skipped } = live;
     const resumed = await live.submit({ ...this.#by(actor), type: "resume", skipped });
-    if (resumed.refusal === LET_GO) return this.#resumed(key, actor);
     if (resumed.refusal !== null) return { ok: false, refusal: resumed.refusal };
     return ok({ live, agentFailure: await live.activated() });
   }
@@ -132,21 +134,23 @@ export class SessionRuntime {
   async attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    const why = await this.#register(found.value, actor);
-    if (why !== null) return { ok: false, refusal: why };
-    found.value.attendance.attachCount += 1;
-    return found;
+    const why = await this.#join(found.value, actor);
+    return why === null ? found : { ok: false, refusal: why };
   }
 
   /** Gives a command to a session; whoever does so has shown a sign of life. */
   async submit(key: SessionKey, command: Command): Promise<Result<Outcome>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    this.#saw(found.value, command.actor);
-    const outcome = await found.value.submit(command);
-    // It was let go between the two: then it is opened again for this.
-    if (outcome.refusal === LET_GO) return this.submit(key, command);
-    return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
+    if (this.#isStopping && command.type === "prompt") return fail("server_stopping");
+    for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
+      const found = await this.find(key);
+      if (!found.ok) return found;
+      this.#saw(found.value, command.actor);
+      const outcome = await found.value.submit(command);
+      if (outcome.refusal === null) return ok(outcome);
+      // It was let go between the two: then it is opened again for this.
+      if (outcome.refusal !== LET_GO) return { ok: false, refusal: outcome.refusal };
+    }
+    return { ok: false, refusal: LET_GO };
   }
 
   /**
@@ -186,8 +190,10 @@ export class SessionRuntime {
     if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
     const { attendance } = live;
     if (!live.session.clients.has(clientId)) attendance.forget(clientId);
-    attendance.attachCount = Math.max(0, attendance.attachCount - 1);
-    if (attendance.attachCount === 0 && attendance.spawnOwnerWantedKill) await this.#remove(live);
+    // Who was not there cannot leave, and takes nothing away from those who are.
+    if (outcome.isNews) attendance.left();
+    const isUnwanted = attendance.attachCount === 0 && attendance.spawnOwnerWantedKill;
+    if (isUnwanted && !live.isBusy) await this.#remove(live);
     else if (this.#isLeft(live)) await this.#registry.evict(live, "last_client_detached");
     return DONE;
   }
@@ -203,7 +209,13 @@ export class SessionRuntime {
 
   async subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
     const found = await this.find(key);
-    return found.ok ? this.#streams.subscribe(found.value, request) : found;
+    if (!found.ok) return found;
+    const why = await found.value.settled();
+    if (why !== null) return { ok: false, refusal: why };
+    // If it was lost while it was opened again, whoever wants it has to open it anew.
+    const live = this.#registry.peek(key);
+    if (live !== found.value) return { ok: false, refusal: LET_GO };
+    return this.#streams.subscribe(live, request);
   }
 
   /** All sessions of a tenant as they are, and then each that changes. */
@@ -229,6 +241,7 @@ export class SessionRuntime {
 
   /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
   async shutDown(hurry: AbortSignal): Promise<void> {
+    this.#isStopping = true;
     this.#streams.stop();
     this.#callOffReaper();
     await shutDown(this.#world, this.#registry, hurry);
@@ -244,6 +257,17 @@ export class SessionRuntime {
       return !isUsed && nowMs - live.attendance.activeMs >= SESSION_IDLE_MS;
     });
     for (const live of idle) await this.#registry.evict(live, "idle_timeout");
+    for (const live of this.#registry.all) await this.#forgetClients(live, nowMs);
+  }
+
+  /** Registrations are kept over restarts, and so would be for ever. */
+  async #forgetClients(live: LiveSession, nowMs: number): Promise<void> {
+    for (const clientId of live.session.clients.keys()) {
+      const seenMs = live.attendance.seenMs(clientId) ?? live.attendance.openedMs;
+      if (nowMs - seenMs < CLIENT_IDLE_MS_MAX) continue;
+      await live.submit({ ...this.#by({ kind: "server" }), type: "client_expiry", clientId });
+      live.attendance.forget(clientId);
+    }
   }
 
   /** The sessions of a tenant that are live at the moment. */
@@ -253,27 +277,38 @@ export class SessionRuntime {
 
   #reapLater() {
     this.#callOffReaper = this.#world.clock.after(SESSION_REAP_MS, () => {
-      void this.reapIdle().finally(() => this.#reapLater());
+      void this.reapIdle().finally(() => {
+        if (!this.#isStopping) this.#reapLater();
+      });
     });
   }
 
-  /** Nobody is registered, nobody watches, and nothing waits or runs. */
+  /** Nobody who is registered has been seen here, nobody watches, and nothing waits or runs. */
   #isLeft(live: LiveSession): boolean {
-    const { clients } = live.session;
-    return clients.size === 0 && !live.isBusy && !this.#streams.isWatched(live);
+    return live.present().length === 0 && !live.isBusy && !this.#streams.isWatched(live);
+  }
+
+  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
+  async #join(live: LiveSession, actor: Actor): Promise<Refusal | null> {
+    live.attendance.attachCount += 1;
+    const why = await this.#register(live, actor);
+    if (why !== null) live.attendance.left();
+    return why;
   }
 
   async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
     if (actor.kind !== "client" || actor.clientId === null) return null;
-    this.#saw(live, actor);
     const { clientId } = actor;
     const present = live.present();
     const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, present });
+    if (attached.refusal === null) this.#saw(live, actor);
     return attached.refusal;
   }
 
   #saw(live: LiveSession, actor: Actor) {
-    const clientId = actor.kind === "client" ? actor.clientId : null;
+    const named = actor.kind === "client" ? actor.clientId : null;
+    // A name that the session does not know is no sign of anybody's life, and is not kept.
+    const clientId = named !== null && live.session.clients.has(named) ? named : null;
     live.attendance.saw(clientId, this.#world.clock.nowMs());
   }
 

@@ -1,4 +1,4 @@
-import { SHUTDOWN_DRAIN_MS } from "../core/limits.ts";
+import { SHUTDOWN_DRAIN_MS, SHUTDOWN_END_MS, SHUTDOWN_TRIES_MAX } from "../core/limits.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionRegistry } from "./registry.ts";
 import type { SessionWorld } from "./world.ts";
@@ -16,7 +16,7 @@ export async function shutDown(
 ): Promise<void> {
   registry.stopTakingIn();
   await drained(world, registry.all, hurry);
-  const endAll = () => Promise.all(registry.all.map((live) => endOf(registry, live)));
+  const endAll = () => Promise.all(registry.all.map((live) => endOf(world, registry, live)));
   await endAll();
   await world.agents.shutdown();
   await registry.quiet();
@@ -24,10 +24,21 @@ export async function shutDown(
 }
 
 /** What cannot be ended in good order, its store being away, is left to the next server. */
-async function endOf(registry: SessionRegistry, live: LiveSession): Promise<void> {
-  for (let tries = 0; tries < 3; tries += 1) {
-    if ((await registry.evict(live, "daemon_shutdown")) === null) return;
+async function endOf(
+  world: SessionWorld,
+  registry: SessionRegistry,
+  live: LiveSession,
+): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const callOff = world.clock.after(SHUTDOWN_END_MS, () => resolve("late"));
+  for (let tries = 0; tries < SHUTDOWN_TRIES_MAX; tries += 1) {
+    const ended = await Promise.race([registry.evict(live, "daemon_shutdown"), late]);
+    if (ended === null) return callOff();
+    if (ended === "late") break;
   }
+  callOff();
+  const { sessionId } = live.key;
+  world.log("session abandoned: its store does not answer", { sessionId });
   await registry.abandon(live);
 }
 

@@ -26,7 +26,7 @@ async function allow(hand: Hand) {
 }
 
 describe("a word in between", () => {
-  it("reaches the turn at work where the agent can take it, once however often it is sent", async () => {
+  it("reaches the turn at work where the agent can take it, however often it is sent", async () => {
     const { hand, promptId } = await running("--steer");
     const word = steering(hand, "m1", "say in between");
     expect((await hand.live.submit(word)).refusal).toBeNull();

@@ -22,6 +22,8 @@ const LISTED: ReadonlySet<string> = new Set([
   "session_metadata_updated",
   "session_closed",
   "prompt_admitted",
+  "turn_complete",
+  "turn_error",
 ]);
 
 const TENANT_PAGE = 200;
@@ -57,7 +59,6 @@ export class SessionStreams implements LiveOwner {
   }
 
   async subscribe(live: LiveSession, request: SubscribeRequest): Promise<Result<Subscription>> {
-    await live.settled();
     await this.#outlets.get(live)?.caughtUp();
     const { store } = this.#world;
     const { key } = live;

@@ -95,8 +95,9 @@ export class Director {
     await server.asked("shutdown", server.shutDown(hurry.signal));
     rush();
     schedule.say("server", "has stopped");
-    // What somebody still waits for is finished by whoever closes the store.
-    const isAlone = server.open.size === 0;
+    // What somebody still waits for is finished by whoever closes the store, and so is what the
+    // server did not wait for, because it would not come.
+    const isAlone = server.open.size === 0 && !server.hasAbandoned;
     const left = schedule
       .pendingOf(server.number)
       .filter((thing) => thing.startsWith("clock") || (isAlone && !/^store reads/.test(thing)));

@@ -30,9 +30,17 @@ export async function finale(director: Director, runOut: RunOut): Promise<void> 
 
 async function endLast(director: Director, runOut: RunOut): Promise<void> {
   for (const subscriber of director.subscribers) subscriber.leave();
-  void director.stop();
-  await runOut();
+  for (let servers = 0; servers < LAST_SERVERS_MAX; servers += 1) {
+    void director.stop();
+    await runOut();
+    if (!director.server.hasAbandoned) return;
+    // What one server had to leave, its store being silent, is for the next to close.
+    void director.crash();
+    await runOut();
+  }
 }
+
+const LAST_SERVERS_MAX = 5;
 
 /** Nothing can happen by itself any more: so nobody may be waiting for anything. */
 function atRest({ server, scene, live: all }: Director) {

@@ -37,7 +37,7 @@ export const FLAWS: Readonly<Record<string, Flaw>> = {
       if (command.type !== "prompt") return undefined;
       const { promptId } = command;
       const answer = { promptId, lastEventId };
-      return Promise.resolve(ok({ refusal: null, answer, lastEventId }));
+      return Promise.resolve(ok({ refusal: null, answer, isNews: true, lastEventId }));
     },
   },
   "P1: tells other words than it stores": {
@@ -83,7 +83,7 @@ export const FLAWS: Readonly<Record<string, Flaw>> = {
   "P10: does not wait for the store": {
     world: (world) => ({ ...world, agents: neverWaiting(world.agents) }),
   },
-  "Hang: answers no more": {
+  "Hang, P2, P5: answers no more": {
     world: withStore((store, { chance }) => {
       let isStuck = false;
       return {

@@ -22,6 +22,8 @@ export class SimulatedServer {
   readonly agents: SimulatedAgents;
   /** What was asked of it and not answered yet. */
   readonly open = new Map<number, string>();
+  /** Whether it left a session as it was when it stopped, its store being silent. */
+  hasAbandoned = false;
   isUp = true;
   isStopping = false;
   /** Resolves when it is over, for those who have no better way to notice. */
@@ -55,7 +57,10 @@ export class SimulatedServer {
       ids: scene.ids,
       redact: (text) => text,
       settings,
-      log: (what, about) => scene.schedule.say("server", `${what} ${JSON.stringify(about)}`),
+      log: (what, about) => {
+        scene.schedule.say("server", `${what} ${JSON.stringify(about)}`);
+        if (what.startsWith("session abandoned")) this.hasAbandoned = true;
+      },
     };
     const given = flaw.world?.(world, scene) ?? world;
     this.runtime = new SessionRuntime(given, new WatchedStreams(given, witness, flaw));

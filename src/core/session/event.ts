@@ -119,6 +119,13 @@ export type SessionEvent<Type extends EventType = EventType> = {
 
 export type Numbered<Event> = Event & { readonly id: number };
 
+/** The one event by which a prompt ends (P2). */
+export function isVerdict(
+  event: SessionEvent,
+): event is SessionEvent<"turn_complete" | "turn_error"> {
+  return event.type === "turn_complete" || event.type === "turn_error";
+}
+
 interface InSession {
   readonly sessionId: SessionId;
 }
@@ -179,7 +186,7 @@ interface AdmittedPrompt extends Keyed {
 interface SteeredMessages {
   messages: readonly string[];
   messageIds: readonly string[];
-  items: readonly JsonObject[];
+  items: readonly { readonly messageId: string; readonly content: readonly ContentBlock[] }[];
 }
 
 interface TurnError {

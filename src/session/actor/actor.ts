@@ -3,6 +3,7 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
+import { ok, type Result } from "../../core/result.ts";
 import type { Actor, Command, Deadline } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
@@ -24,6 +25,8 @@ import { type Written, writeEvents } from "./written.ts";
 export interface Outcome {
   readonly refusal: Refusal | null;
   readonly answer: FirstAnswer | null;
+  /** Whether it has changed anything. */
+  readonly isNews: boolean;
   readonly lastEventId: number;
 }
 
@@ -119,9 +122,11 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return this.#agent.link;
   }
 
-  /** What was counted of tools, models and turns; it may be a moment ahead of the disk. */
-  get tally(): Tally {
-    return this.#history.tally;
+  /** What was counted of tools, models and turns, up to now; told when that is durable (P1). */
+  async tally(): Promise<Result<Tally>> {
+    const { tally } = this.#history;
+    const failure = await this.#pipeline.settledSoFar();
+    return failure === null ? ok(tally) : { ok: false, refusal: failure };
   }
 
   /** Why its agent could not be had the last time, if it could not. */
@@ -158,11 +163,11 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   #take(command: Command, resolve: (outcome: Outcome) => void) {
     if (this.#isOver) {
       const gone = refusal("store_unavailable", { reason: "the session is being opened again" });
-      resolve({ refusal: gone, answer: null, lastEventId: this.#durableEventId });
+      resolve({ refusal: gone, answer: null, isNews: false, lastEventId: this.#durableEventId });
       return;
     }
     const { decision, written } = this.#decided(command);
-    const snapshot = this.#snapshotFor(decision, written, command.atMs);
+    const snapshot = this.#snapshotFor(command, decision, written);
     if (snapshot === "too large") {
       this.#refuseCommit(resolve);
       return;
@@ -170,7 +175,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     this.#session = decision.session ?? this.#session;
     this.#lastEventId += written.length;
     this.#history.add(written);
-    if (snapshot !== null) this.#history.close(snapshot);
+    if (snapshot !== null) this.#close(snapshot);
     const why = decision.kind === "refused" ? decision.refusal : null;
     const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
     this.#pipeline.add({
@@ -180,7 +185,9 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
       snapshot,
       session: this.#session,
       settled: (failure) => {
-        resolve({ refusal: failure ?? why, answer, lastEventId: this.#durableEventId });
+        const isNews = failure === null && written.length > 0;
+        const lastEventId = this.#durableEventId;
+        resolve({ refusal: failure ?? why, answer, isNews, lastEventId });
       },
     });
     this.#watchSize(command.atMs);
@@ -197,28 +204,40 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     if (written.every(({ text }) => redact(text) === text)) return { decision, written };
     const clean: Command = JSON.parse(redact(JSON.stringify(command)));
     const again = decide(this.#session, clean);
-    const where = clean.type;
+    this.#tellRedacted(clean.type);
+    return { decision: again, written: writeEvents(again.events, this.#lastEventId + 1) };
+  }
+
+  #tellRedacted(where: string) {
     queueMicrotask(() => {
       const announcement = { type: "secret_redacted", data: { where } } as const;
       void this.submit({ ...this.#server(), type: "announce", announcement });
     });
-    return { decision: again, written: writeEvents(again.events, this.#lastEventId + 1) };
   }
 
   #snapshotFor(
+    { type, atMs }: Command,
     { session }: Decision,
     written: readonly Written[],
-    atMs: number,
   ): Snapshot | "too large" | null {
     if (session === null) return null;
     const isPersisted = written.some(
       ({ event }) => event.type === "session_lifecycle" && event.data.event === "SessionPersisted",
     );
     if (!isPersisted) return null;
-    const { running } = this.#session;
-    const snapshot = this.#history.snapshotWith(session, written, running, atMs);
-    const limit = this.#world.store.contract.capabilities.snapshotBytesLimit;
-    return weightOf(snapshot) > limit ? "too large" : snapshot;
+    const order = { session, last: written, prompt: this.#session.running, atMs };
+    const isWhole = type !== "commit_refused";
+    const snapshot = this.#history.snapshotWith({ ...order, isWhole });
+    return isWhole && this.#isTooLarge(snapshot) ? "too large" : snapshot;
+  }
+
+  #isTooLarge(snapshot: Snapshot): boolean {
+    return weightOf(snapshot) > this.#world.store.contract.capabilities.snapshotBytesLimit;
+  }
+
+  #close(snapshot: Snapshot) {
+    if (this.#history.hasRedacted) this.#tellRedacted("conversation");
+    this.#history.close(snapshot);
   }
 
   /** What cannot be remembered has not happened: the turn fails instead, and says why. */
@@ -246,8 +265,11 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
 
   /** Outside of turns the log gets a snapshot too, so that opening reads a bounded tail. */
   #checkpoint(atMs: number) {
-    const snapshot = this.#history.snapshotWith(this.#session, [], null, atMs);
-    this.#history.close(snapshot);
+    const order = { session: this.#session, last: [], prompt: null, atMs };
+    const whole = this.#history.snapshotWith({ ...order, isWhole: true });
+    const isWhole = !this.#isTooLarge(whole);
+    const snapshot = isWhole ? whole : this.#history.snapshotWith({ ...order, isWhole });
+    this.#close(snapshot);
     const { sessionId } = this.key;
     const revision = snapshot.expectedRevision + 1;
     this.#pipeline.add({
@@ -261,7 +283,10 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   }
 
   #changedRecord(atMs: number): SessionRecord | null {
-    const record = recordOf(this.#session, atMs);
+    const decided = recordOf(this.#session, atMs);
+    const { displayName } = decided;
+    // A name may have become a secret since it was given, and is then not written again (P11).
+    const record = { ...decided, displayName: displayName && this.#world.redact(displayName) };
     if (isSameRecord(record, this.#record)) return null;
     this.#record = record;
     return record;

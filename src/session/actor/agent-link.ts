@@ -10,7 +10,7 @@ import { errorBody, type Refusal } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
-import { DONE } from "../../core/result.ts";
+import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { RunningPrompt, Session } from "../../core/session/state.ts";
@@ -110,10 +110,10 @@ export class AgentLink {
     this.#owner.heardStatus({ status: "turn_error", turnId, failure });
   }
 
-  steer(messageId: string, content: readonly ContentBlock[]) {
-    if (this.#steered.has(messageId)) return;
+  steer(messageId: string, content: readonly ContentBlock[]): Result<void> {
+    if (this.#steered.has(messageId)) return DONE;
     this.#steered.add(messageId);
-    this.#session?.steer(content);
+    return this.#session?.steer(content) ?? fail("no_turn_running");
   }
 
   /** An ask has ended, and this is how. */
@@ -208,8 +208,10 @@ export class AgentLink {
     const requestId = this.#world.ids.ask();
     const ended = new Promise<AskAnswer>((resolve) => this.#asks.set(requestId, resolve));
     signal.addEventListener("abort", () => this.#owner.askWithdrawn(requestId), { once: true });
-    const isTaken = await this.#owner.heardAsk(requestId, ask);
-    if (!isTaken) this.answer(requestId, { outcome: CANCELLED });
+    // Whether it was taken may never be known, if the store is silent; its end comes all the same.
+    void this.#owner.heardAsk(requestId, ask).then((isTaken) => {
+      if (!isTaken) this.answer(requestId, { outcome: CANCELLED });
+    });
     return ended;
   }
 }

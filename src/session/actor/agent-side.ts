@@ -1,14 +1,19 @@
 import type { AgentAsk, AgentPast } from "../../agent/agent.ts";
-import type { AgentUpdate } from "../../core/agent-update.ts";
-import type { Refusal } from "../../core/error.ts";
+import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
+import type { ErrorCode, Refusal } from "../../core/error.ts";
 import type { AskId, ClientId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
+import {
+  ACTIVATION_RETRY_MS_MAX,
+  ACTIVATION_RETRY_MS_MIN,
+  ACTIVATIONS_MAX,
+} from "../../core/limits.ts";
 import type { Actor, AgentStatusReport, Command } from "../../core/session/command.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
-import type { SessionWorld } from "../world.ts";
+import type { CallOff, SessionWorld } from "../world.ts";
 import { AgentLink, type LinkOwner, sentenceOf } from "./agent-link.ts";
 import type { Written } from "./written.ts";
 
@@ -17,6 +22,7 @@ export interface AgentSideOwner {
   readonly key: SessionKey;
   /** As decided so far, which may be more than is durable. */
   readonly decided: Session;
+  readonly lastEventId: number;
   /** Answers with the refusal, once it is durable that there is one. */
   say(command: Command): Promise<Refusal | null>;
   /** Open while too much waits for the store. */
@@ -37,7 +43,12 @@ export class AgentSide {
   readonly #world: SessionWorld;
   readonly #owner: AgentSideOwner;
   #link: AgentLink | null = null;
+  /** The one that is being closed: until it is, there is no other. */
+  #leaving: AgentLink | null = null;
   #failure: Refusal | null = null;
+  /** Activations that came to nothing, one after the other. */
+  #failures = 0;
+  #callOffRetry: CallOff | null = null;
   #isResting = false;
 
   constructor(world: SessionWorld, owner: AgentSideOwner) {
@@ -60,6 +71,7 @@ export class AgentSide {
   follow(session: Session) {
     const state = session.connection.sessionState;
     if (this.#link !== null && this.#link.activation !== session.activation) this.#drop();
+    if (state === "ready") this.#failures = 0;
     if (state === "activating" && this.#link === null) this.#connect(session);
     else if (state === "deactivating") void this.#takeDown();
     else if (state === "inactive" || state === "error") this.#drop();
@@ -74,17 +86,31 @@ export class AgentSide {
       const answers = "answers" in event.data ? event.data.answers : undefined;
       this.#link?.answer(requestId, answers === undefined ? { outcome } : { outcome, answers });
     } else if (event.type === "mid_turn_message_injected") {
-      const { messages, messageIds } = event.data;
-      for (const [index, id] of messageIds.entries()) {
-        this.#link?.steer(id, [{ type: "text", text: messages[index] ?? "" }]);
-      }
+      for (const { messageId, content } of event.data.items) this.#steer(messageId, content);
     }
   }
 
   async end(): Promise<void> {
+    this.#callOffRetry?.();
     const link = this.#link;
     this.#link = null;
-    await link?.discard();
+    await Promise.all([link?.discard(), this.#leaving?.discard()]);
+  }
+
+  /** What the agent could not take any more waits as a prompt of its own: it was promised. */
+  #steer(messageId: string, content: readonly ContentBlock[]) {
+    const steered = this.#link?.steer(messageId, content);
+    if (steered?.ok) return;
+    const prompt = {
+      promptId: this.#world.ids.prompt(),
+      content,
+      deadlineAtMs: null,
+      idempotency: { key: `steer ${messageId}`, hash: "" },
+      lastEventId: this.#owner.lastEventId,
+      params: null,
+      echo: false,
+    };
+    void this.#owner.say({ ...this.#by(SERVER), type: "prompt", ...prompt });
   }
 
   /** The next prompt goes to work when the agent is free, and wakes one when there is none. */
@@ -99,8 +125,19 @@ export class AgentSide {
       const { promptId } = next;
       void this.#owner.say({ ...this.#by(SERVER), type: "begin_turn", promptId, start });
     } else if (sessionState === "inactive" || sessionState === "error") {
-      void this.#owner.say({ ...this.#by(SERVER), type: "activate" });
+      this.#activate();
     }
+  }
+
+  /** At once the first time; after failures with growing pauses, and a few times only. */
+  #activate() {
+    const activate = () => {
+      this.#callOffRetry = null;
+      if (!this.#isResting) void this.#owner.say({ ...this.#by(SERVER), type: "activate" });
+    };
+    if (this.#failures === 0) return activate();
+    const ms = Math.min(ACTIVATION_RETRY_MS_MIN * 2 ** this.#failures, ACTIVATION_RETRY_MS_MAX);
+    this.#callOffRetry ??= this.#world.clock.after(ms, activate);
   }
 
   #connect(session: Session) {
@@ -111,10 +148,13 @@ export class AgentSide {
   }
 
   async #takeDown(): Promise<void> {
+    if (this.#leaving !== null) return;
     const link = this.#link;
     if (link === null) return this.#gone();
     this.#link = null;
+    this.#leaving = link;
     await link.close();
+    this.#leaving = null;
     if (link.agent === null) this.#gone();
   }
 
@@ -165,12 +205,11 @@ export class AgentSide {
   #notConnected(why: Refusal, by: Said) {
     const message = sentenceOf(why);
     this.#failure = why;
-    if (why.code === "agent_breaker_open" || why.code === "agent_unknown") {
-      void this.#owner.say({ ...by, type: "agent_status", status: "error", message });
-      void this.#owner.say({ ...this.#by(SERVER), type: "agent_unavailable", message });
-    } else {
-      void this.#owner.say({ ...by, type: "agent_status", status: "error", message });
-    }
+    this.#failures += 1;
+    void this.#owner.say({ ...by, type: "agent_status", status: "error", message });
+    if (!FINAL.has(why.code) && this.#failures < ACTIVATIONS_MAX) return;
+    this.#failures = 0;
+    void this.#owner.say({ ...this.#by(SERVER), type: "agent_unavailable", message });
   }
 
   /** The session stays set to it (P7), and everybody is told that this agent is not. */
@@ -196,6 +235,14 @@ export class AgentSide {
     return { atMs: this.#world.clock.nowMs(), actor };
   }
 }
+
+/** Waiting does not mend these; somebody has to do something about the agent. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "agent_breaker_open",
+  "agent_unknown",
+  "agent_auth_required",
+  "agent_protocol_version",
+]);
 
 interface Said {
   readonly atMs: number;

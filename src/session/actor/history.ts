@@ -20,6 +20,9 @@ export class OpenHistory {
   #snapshotEventId: number;
   #events: LogEvent[] = [];
   #bytes = 0;
+  /** What had been said before the turn at work began. */
+  #bytesBefore = 0;
+  #hasRedacted = false;
   /** What was counted up to the last snapshot. */
   #tally: Tally;
 
@@ -46,51 +49,62 @@ export class OpenHistory {
 
   add(written: readonly Written[]) {
     for (const { event, text } of written) {
+      if (isTurnStart(event)) this.#bytesBefore = this.#bytes;
       this.#events.push(event);
-      this.#bytes += text.length;
+      this.#bytes += Buffer.byteLength(text);
     }
   }
 
   /** A turn that says more than this is told to stop. */
   get isTooLarge(): boolean {
-    return this.#bytes > TURN_BYTES_MAX;
+    return this.#bytes - this.#bytesBefore > TURN_BYTES_MAX;
   }
 
   /** Between turns: what has come together is worth a snapshot of its own. */
   get isLong(): boolean {
-    return this.#events.length > HISTORY_OPEN_EVENTS_MAX;
+    return this.#events.length > HISTORY_OPEN_EVENTS_MAX || this.#bytes > TURN_BYTES_MAX;
   }
 
   /**
    * The snapshot that closes what is open, with these as its last events. The prompt is that of the
-   * turn that ends by it, which may have been admitted long before the turn began.
+   * turn that ends by it, which may have been admitted long before the turn began. If the whole of
+   * it cannot be stored, only how it ended is told again later: the rest is in the log while that
+   * has it.
    */
-  snapshotWith(
-    session: Session,
-    last: readonly Written[],
-    prompt: TurnPrompt | null,
-    atMs: number,
-  ): Snapshot {
-    const events = [...this.#events, ...last.map(({ event }) => event)];
+  snapshotWith({ session, last, prompt, isWhole, atMs }: SnapshotOrder): Snapshot {
+    const ends = last.map(({ event }) => event);
+    const events = [...this.#events, ...ends];
     const lastId = events.at(-1)?.id ?? this.#snapshotEventId;
     const turn = {
       firstId: this.#snapshotEventId + 1,
       lastId,
-      text: this.#redact(JSON.stringify(folded(events))),
+      text: this.#clean(JSON.stringify(folded(isWhole ? events : ends))),
     };
-    const core = { ...CORE_SLOT, payload: encode(writeSlot(session)) };
+    // A name that has become a secret since must not keep the session from being remembered.
+    const core = { ...CORE_SLOT, payload: encode(this.#redact(writeSlot(session))) };
     const stats = { ...TALLY_SLOT, payload: encode(tallyText(withEvents(this.#tally, events))) };
     const messages = prompt === null ? [] : turnMessages(events, prompt);
     return {
       expectedRevision: this.#revision,
       manifest: { ...this.#manifest, updatedAt: atMs },
-      messages: messages.map((message) => this.#redact(messageText(message))),
+      messages: messages.map((message) => this.#clean(messageText(message))),
       slots: [core, stats],
       removedSlots: [],
       ...(events.length > 0 && { turn }),
       // Whoever comes back within this many events continues exactly where it was.
       trimThrough: Math.max(0, lastId - EVENTS_KEPT_MAX),
     };
+  }
+
+  /** Whether the last snapshot lost a secret that its events do not show: it came in pieces. */
+  get hasRedacted(): boolean {
+    return this.#hasRedacted;
+  }
+
+  #clean(text: string): string {
+    const clean = this.#redact(text);
+    if (clean !== text) this.#hasRedacted = true;
+    return clean;
   }
 
   /** This snapshot is on its way, and the next one begins after it. */
@@ -101,7 +115,22 @@ export class OpenHistory {
     this.#snapshotEventId = snapshot.turn?.lastId ?? this.#snapshotEventId;
     this.#events = [];
     this.#bytes = 0;
+    this.#bytesBefore = 0;
+    this.#hasRedacted = false;
   }
+}
+
+interface SnapshotOrder {
+  readonly session: Session;
+  /** The events that it is written with. */
+  readonly last: readonly Written[];
+  readonly prompt: TurnPrompt | null;
+  readonly isWhole: boolean;
+  readonly atMs: number;
+}
+
+function isTurnStart(event: LogEvent): boolean {
+  return event.type === "session_lifecycle" && event.data.event === "SessionTurnStart";
 }
 
 /** Turn by turn; what no verdict has closed is folded too, since its raw events may go one day. */

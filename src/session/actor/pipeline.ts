@@ -94,6 +94,11 @@ export class CommitPipeline {
     return new Promise((resolve) => this.#roomers.push(resolve));
   }
 
+  /** Resolves when everything added so far is durable, or tells why it will never be. */
+  settledSoFar(): Promise<Refusal | null> {
+    return new Promise((resolve) => this.#settleAfterAll(resolve));
+  }
+
   /** Resolves when the store has answered everything, well or badly: nothing is on its way. */
   async drained(): Promise<void> {
     while (this.#open !== null || this.#underWay.size > 0) {

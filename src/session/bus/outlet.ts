@@ -1,5 +1,6 @@
 import type { PromptId } from "../../core/id.ts";
 import { VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
+import { isVerdict } from "../../core/session/event.ts";
 import type { Written } from "../actor/written.ts";
 import type { CallOff, Clock } from "../world.ts";
 
@@ -69,7 +70,6 @@ export class Outlet {
   }
 
   #isHeld({ event }: Written): boolean {
-    const isVerdict = event.type === "turn_complete" || event.type === "turn_error";
-    return isVerdict && this.#unanswered.has(event.data.promptId);
+    return isVerdict(event) && this.#unanswered.has(event.data.promptId);
   }
 }

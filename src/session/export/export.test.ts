@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
 import { Life } from "../../core/session/life.fixture.ts";
 import { thisHolder } from "../../store/holder.ts";
@@ -11,7 +12,6 @@ import {
   snapshotOf,
 } from "../../store/sample.fixture.ts";
 import { ExportBroken, exportSession, isExportFormat, storeSource } from "./index.ts";
-import { EXPORT_CHUNK_CHARS } from "./limits.ts";
 import { type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
 
 /** Three turns and half of a fourth. */
@@ -135,7 +135,7 @@ describe("an export that cannot be made", () => {
     expect(await exportSession(torn, "md")).toMatchObject({ ok: false });
   });
 
-  it.each(["json", "jsonl", "md"] as const)(
+  it.each(["json", "jsonl", "md", "html"] as const)(
     "breaks off as %s later, and says why",
     async (format) => {
       const failing = { ...source, turns: async () => fail("store_unavailable") };
@@ -162,11 +162,8 @@ describe("an export", () => {
   });
 
   it("knows its formats", () => {
-    expect(["json", "jsonl", "md", "html", "constructor"].filter(isExportFormat)).toEqual([
-      "json",
-      "jsonl",
-      "md",
-    ]);
+    const asked = ["json", "jsonl", "md", "html", "pdf", "constructor"];
+    expect(asked.filter(isExportFormat)).toEqual(["json", "jsonl", "md", "html"]);
   });
 
   it("reads a real store", async () => {

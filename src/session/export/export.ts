@@ -1,9 +1,10 @@
+import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Manifest } from "../../store/manifest.ts";
 import type { StoredRecord } from "../../store/store.ts";
+import { htmlDocument } from "./html/document.ts";
 import { jsonDocument } from "./json.ts";
 import { jsonLines } from "./jsonl.ts";
-import { EXPORT_CHUNK_CHARS } from "./limits.ts";
 import { markdown } from "./markdown.ts";
 import type { ExportSource } from "./source.ts";
 
@@ -21,6 +22,7 @@ interface Format {
 
 /** The formats, by the ending of their files. */
 export const EXPORT_FORMATS = {
+  html: { mediaType: "text/html; charset=utf-8", write: htmlDocument },
   json: { mediaType: "application/json", write: jsonDocument },
   jsonl: { mediaType: "application/x-ndjson", write: jsonLines },
   md: { mediaType: "text/markdown; charset=utf-8", write: markdown },

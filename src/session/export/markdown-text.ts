@@ -61,7 +61,7 @@ interface Fence {
 const FENCE_LINE = /^( *)(`{3,}|~{3,})([^`]*)$/;
 
 /** The fence that a line opens or closes; null if it is no such line. */
-function fenceIn(line: string): (Fence & { readonly info: string }) | null {
+export function fenceIn(line: string): (Fence & { readonly info: string }) | null {
   const [, indent, marks, info] = FENCE_LINE.exec(line) ?? [];
   if (indent === undefined || marks === undefined || info === undefined) return null;
   return { indent: indent.length, marks, info: info.trim() };

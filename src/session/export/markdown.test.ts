@@ -73,7 +73,7 @@ describe("a session as Markdown", () => {
     life.give("cancel", {}, client(null));
     life.complete("t1", "cancelled");
     expect(await story(life)).toMatch(/> say p2\n\n\*Taken back before it ran\.\*/);
-    expect(await story(life)).toMatch(/\*Cancelled\.\*\n$/);
+    expect(await story(life)).toMatch(/## 1\. continued .*\n\n\*Cancelled\.\*\n$/);
   });
 
   it("tells what was said meanwhile, and what the shell did", async () => {

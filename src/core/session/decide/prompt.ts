@@ -5,12 +5,13 @@ import {
   IDEMPOTENCY_AGE_MS_MAX,
   IDEMPOTENCY_KEY_CHARS_MAX,
   PROMPT_PREVIEW_CHARS_MAX,
+  PROMPTS_PENDING_BYTES_MAX,
   PROMPTS_PENDING_MAX,
   STEERED_MESSAGES_MAX,
 } from "../../limits.ts";
 import { voterOf } from "../../policy/mediation.ts";
 import { isCount, isPrice } from "../../price.ts";
-import { cutText } from "../../text.ts";
+import { cutText, utf8Bytes } from "../../text.ts";
 import type { NewPrompt, TurnStart } from "../command.ts";
 import { type Command, clientOf, type Idempotency, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
@@ -88,9 +89,18 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
   if (pending.some((other) => other.promptId === promptId)) {
     return refusal("prompt_id_conflict", { sessionId, promptId });
   }
-  if (pending.length < PROMPTS_PENDING_MAX) return null;
-  const limit = PROMPTS_PENDING_MAX;
-  return refusal("prompt_queue_full", { sessionId, limit, pendingCount: pending.length });
+  const pendingCount = pending.length;
+  if (pendingCount >= PROMPTS_PENDING_MAX) {
+    return refusal("prompt_queue_full", { sessionId, limit: PROMPTS_PENDING_MAX, pendingCount });
+  }
+  const limit = PROMPTS_PENDING_BYTES_MAX;
+  const bytes = [prompt, ...pending].reduce((sum, one) => sum + promptBytes(one), 0);
+  return bytes <= limit ? null : refusal("prompts_too_large", { sessionId, limit, bytes });
+}
+
+/** What it takes in the session's own slot, which is bounded and must hold all that waits. */
+function promptBytes({ content, params }: Pick<NewPrompt, "content" | "params">): number {
+  return utf8Bytes(JSON.stringify([content, params]));
 }
 
 function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs }: Command) {

@@ -22,6 +22,7 @@ describe("a display name", () => {
     const life = new Life().ready().attached("c1");
     expect(verdictOn(named(life, "x".repeat(256)))).toBe("accepted");
     expect(verdictOn(named(life, "x".repeat(257)))).toBe("invalid_metadata");
+    expect(verdictOn(named(life, "half of a \ud83c"))).toBe("invalid_metadata");
     for (const character of ["\u0000", "\n", "\u001f", "\u007f"]) {
       expect(verdictOn(named(life, `a${character}b`))).toBe("invalid_metadata");
     }

@@ -23,7 +23,8 @@ export function metadata(session: Session, command: Command<"metadata">): Decisi
 }
 
 export function displayNameRefusal(name: string): Refusal | null {
-  if (name.length <= DISPLAY_NAME_CHARS_MAX && ![...name].some(isControl)) return null;
+  const isText = name.isWellFormed() && ![...name].some(isControl);
+  if (isText && name.length <= DISPLAY_NAME_CHARS_MAX) return null;
   return refusal("invalid_metadata", { field: "displayName", limit: DISPLAY_NAME_CHARS_MAX });
 }
 

@@ -1,0 +1,134 @@
+/** One line of an agent; the official SDK's own limit for a message. */
+export const AGENT_LINE_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** How deep values in one message may be nested; nothing real comes near it. */
+export const RPC_NESTING_MAX = 1_000;
+
+/** The end of what an agent wrote to its error output, kept for when it fails. */
+export const AGENT_STDERR_BYTES_MAX = 64 * 1_024;
+
+/** How much of an agent's last words a person is shown. */
+export const AGENT_SAID_CHARS_MAX = 2_048;
+
+/** From the spawn to the answer to `initialize`; a profile may allow more. */
+export const AGENT_START_MS_MAX = 10_000;
+
+/** Control calls; a restore replays a history and gets more. A prompt takes as long as it takes. */
+export const AGENT_CALL_MS_MAX = 10_000;
+export const AGENT_RESTORE_MS_MAX = 60_000;
+
+/** How long an agent has to end by itself after its input ended, and after it was asked to. */
+export const AGENT_END_MS_MAX = 1_500;
+export const AGENT_TERMINATE_MS_MAX = 1_500;
+
+/** Calls to one agent that have no answer yet, and its own calls that have none from us. */
+export const AGENT_CALLS_OPEN_MAX = 1_024;
+export const AGENT_REQUESTS_OPEN_MAX = 256;
+
+/** Bytes that wait for an agent to read them. */
+export const AGENT_OUTBOX_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/**
+ * What an agent said of one session and its listener has not been told yet. Beyond it nothing more
+ * is read from the process, so it is large enough that a slow store stops no neighbour at once.
+ */
+export const AGENT_QUEUE_CHARS_MAX = 4 * 1_024 * 1_024;
+
+/** Sessions that are still being made and of which the agent speaks before it gave their ids. */
+export const AGENT_SESSIONS_HELD_MAX = 64;
+
+/** Tool calls whose fields are remembered for an ask that names its call and says no more. */
+export const AGENT_TOOL_CALLS_KNOWN_MAX = 256;
+export const AGENT_TOOL_CALLS_KNOWN_CHARS_MAX = 4 * 1_024 * 1_024;
+
+/** How much of a bad line is shown to whoever looks for the reason. */
+export const AGENT_FAULT_SAMPLE_CHARS_MAX = 256;
+
+/** How much of an earlier conversation a fresh agent is told: most models have room for it. */
+export const AGENT_SEED_CHARS_MAX = 60_000;
+export const AGENT_SEED_MESSAGES_MAX = 200;
+
+/** Agent profiles of one configuration, and the arguments and variables of each. */
+export const AGENT_PROFILES_MAX = 256;
+export const AGENT_ARGS_MAX = 256;
+export const AGENT_VARIABLES_MAX = 256;
+
+/** One text of a profile: a path, an argument, a value. */
+export const AGENT_PROFILE_TEXT_CHARS_MAX = 4_096;
+
+/** The longest wait that a profile may ask for, and the most sessions in one process. */
+export const AGENT_PROFILE_MS_MAX = 24 * 60 * 60 * 1_000;
+export const AGENT_SESSIONS_PER_PROCESS_MAX = 1_024;
+
+/** A command line given in place of a profile. */
+export const AGENT_COMMAND_LINE_CHARS_MAX = 16_384;
+
+/** A mark is a few hundred bytes; what is larger is none. */
+export const AGENT_MARK_BYTES_MAX = 4_096;
+
+/** How long killed processes have to disappear, and how long we wait between two looks. */
+export const AGENT_SWEEP_MS_MAX = 5_000;
+export const AGENT_SWEEP_PAUSE_MS = 20;
+
+/** Processes looked at in one go: others have their turn in between. */
+export const AGENT_SWEEP_BATCH_MAX = 64;
+
+/** How long a process may need to become the agent, when its server died while starting it. */
+export const AGENT_SPAWN_MS_MAX = 1_000;
+
+/** How long the last words of an agent that has exited may take to come through its pipe. */
+export const AGENT_LAST_WORDS_MS_MAX = 250;
+
+/** Failed starts of one agent in a row before nobody waits for the next one any more. */
+export const AGENT_FAILURES_MAX = 4;
+export const AGENT_BACKOFF_MS_MIN = 250;
+export const AGENT_BACKOFF_MS_MAX = 60_000;
+
+/** Agents and places whose failures are remembered; the oldest are forgiven first. */
+export const AGENT_BREAKERS_MAX = 1_024;
+
+/** An agent that dies sooner than this after its start has failed to start, so to speak. */
+export const AGENT_STEADY_MS_MIN = 5_000;
+
+/** Agent processes of one server, however small; 0.1 to 0.5 GiB each is what they take. */
+export const AGENT_PROCESSES_MAX = 64;
+
+/** How often the memory of agents is looked at. */
+export const AGENT_MEMORY_LOOK_MS = 5_000;
+
+/** A file that an agent reads through us; the wire's figure. */
+export const FILE_READ_BYTES_MAX = 100 * 1_024 * 1_024;
+
+/** What of it is answered at once, as JSON: one line of ACP, less a mebibyte for the envelope. */
+export const FILE_ANSWER_BYTES_MAX = AGENT_LINE_BYTES_MAX - 1_024 * 1_024;
+
+/** A file that an agent writes through us: more cannot arrive in one line of its. */
+export const FILE_WRITE_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Files are read in pieces of this size, so that the first lines of a long one cost little. */
+export const FILE_CHUNK_BYTES = 256 * 1_024;
+
+/** Linux's PATH_MAX, less its final NUL; the systems we know take no longer path. */
+export const FILE_PATH_BYTES_MAX = 4_095;
+
+/** Links that one path may lead through; Linux's own figure. */
+export const FILE_LINKS_MAX = 40;
+
+/** Terminals of one session that were not released, the ended ones included. */
+export const TERMINALS_OPEN_MAX = 32;
+
+/** The end of a terminal's output that is kept; an agent may ask for less. */
+export const TERMINAL_OUTPUT_BYTES_MAX = 1_024 * 1_024;
+
+/** A command, its arguments and its variables together: Linux's figure for one argument. */
+export const TERMINAL_COMMAND_BYTES_MAX = 128 * 1_024;
+
+/** How long a command has after SIGTERM, and how long we wait for the system after SIGKILL. */
+export const TERMINAL_TERMINATE_MS_MAX = 1_500;
+export const TERMINAL_KILL_MS_MAX = 1_500;
+
+/** How often a process group is asked whether it is gone: the system does not tell by itself. */
+export const TERMINAL_POLL_MS = 10;
+
+/** How long the output of an ended command is waited for, if a child of it keeps it open. */
+export const TERMINAL_DRAIN_MS_MAX = 250;

@@ -1,0 +1,84 @@
+/** Every maximum of the network side, with its unit last and the reason beside it. */
+
+/** Open sockets, unless the operator says otherwise; the wire's figure. */
+export const CONNECTIONS_MAX = 256;
+
+/** The head of one request: Node's own figure, and room for any token that we know of. */
+export const HEAD_BYTES_MAX = 16 * 1_024;
+
+/** From the first byte of a request to the end of its head, and to the end of its body. */
+export const HEAD_MS_MAX = 15_000;
+export const REQUEST_MS_MAX = 120_000;
+
+/** A little longer than the proxies that we know keep theirs, so that they close first. */
+export const IDLE_CONNECTION_MS = 65_000;
+
+/** How often connections are held to these times. */
+export const CONNECTION_LOOK_MS = 5_000;
+
+/** How long a TLS handshake may take. */
+export const HANDSHAKE_MS_MAX = 10_000;
+
+/** A quiet socket is asked by TCP whether its other end is there still. */
+export const SOCKET_PROBE_MS = 30_000;
+
+/** How long open requests and streams have to end when the server closes. */
+export const CLOSE_MS_MAX = 5_000;
+
+/** One JSON body, and one raw body; the wire's figures. */
+export const JSON_BODY_BYTES_MAX = 10 * 1_024 * 1_024;
+export const RAW_BODY_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** All bodies that are being received or handled: few large ones, or very many usual ones. */
+export const BODIES_HELD_BYTES_MAX = 256 * 1_024 * 1_024;
+
+/** How deep a body may be nested: some of it goes on to an agent, inside a message of ours. */
+export const BODY_NESTING_MAX = 256;
+
+/**
+ * How much of a refused body is read and dropped, and for how long. Most clients read the answer
+ * only when they have sent everything; whoever does not stop then is cut off.
+ */
+export const BODY_DROPPED_BYTES_MAX = 64 * 1_024 * 1_024;
+export const BODY_DROPPED_MS_MAX = 10_000;
+
+/** When to come again, if a refusal does not know it better; the wire's figure. */
+export const RETRY_AFTER_MS = 5_000;
+
+/** What a stream tells browsers about reconnecting, and how often it shows that it is alive. */
+export const STREAM_RETRY_MS = 3_000;
+export const STREAM_HEARTBEAT_MS = 15_000;
+
+/** A stream that has ended still has this long to get rid of each write that is left. */
+export const STREAM_ENDING_MS_MAX = 5_000;
+
+/** The frames that a client may let wait; the wire's figures. */
+export const STREAM_QUEUED_MIN = 16;
+export const STREAM_QUEUED_MAX = 2_048;
+
+/** An answer of which nothing is taken for this long is given up. */
+export const ANSWER_STALL_MS_MAX = 60_000;
+
+/** Requests of one caller within the window, if rates are limited; the wire's figures. */
+export const RATE_WINDOW_MS = 60_000;
+export const RATE_PROMPTS_MAX = 10;
+export const RATE_MUTATIONS_MAX = 30;
+export const RATE_READS_MAX = 120;
+
+/** Callers whose rates are known; beyond this nobody is limited, as the wire has it. */
+export const RATE_KEYS_MAX = 10_000;
+
+/** How often the full list of callers is searched for those that may be forgotten. */
+export const RATE_SWEEP_MS = 1_000;
+
+/** The longest wait that a timer takes. */
+export const OPTION_MS_MAX = 2_147_483_647;
+
+/** What a person may configure: a token, an address, a path, and how many of the latter two. */
+export const TOKEN_CHARS_MAX = 4_096;
+export const OPTION_TEXT_CHARS_MAX = 4_096;
+export const ORIGINS_MAX = 64;
+export const WORKSPACES_MAX = 64;
+
+/** How much of an unforeseen error is logged. */
+export const LOGGED_ERROR_CHARS_MAX = 4_096;

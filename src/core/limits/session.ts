@@ -1,0 +1,121 @@
+/** Events of one session that go into one commit, and all that wait for the store. */
+export const ACTOR_BATCH_BYTES_MAX = 1_024 * 1_024;
+export const ACTOR_BYTES_WAITING_MAX = 8 * 1_024 * 1_024;
+
+/** What one turn may say, events and all; beyond it the turn is told to stop. */
+export const TURN_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Events outside of turns that may come together before they get a snapshot of their own. */
+export const HISTORY_OPEN_EVENTS_MAX = 512;
+
+/** Raw events that are kept for exact reconnects: the wire's ring has as many. */
+export const EVENTS_KEPT_MAX = 8_000;
+
+/** How long to wait before a session is opened again whose store has failed. */
+export const STORE_REOPEN_MS_MIN = 50;
+export const STORE_REOPEN_MS_MAX = 5_000;
+
+/** Live sessions of one tenant and workspace: seed 004's cap. Stored ones are not counted. */
+export const SESSIONS_LIVE_MAX = 20;
+
+/** Stale sessions that are recovered at a time. */
+export const RECOVERIES_AT_ONCE_MAX = 5;
+
+/** Refusals of one live session that are audited one by one; of more, only every doubling. */
+export const REFUSALS_AUDITED_MAX = 256;
+
+/** How often an agent is tried for a session that waits for one, and the pauses between. */
+export const ACTIVATIONS_MAX = 6;
+export const ACTIVATION_RETRY_MS_MIN = 100;
+export const ACTIVATION_RETRY_MS_MAX = 10_000;
+
+/** A verdict is kept back for the answer to its prompt for at most this long. */
+export const VERDICT_HELD_MS_MAX = 250;
+
+/** A session that nobody watches or uses for this long is let go; the wire's figure. */
+export const SESSION_IDLE_MS = 30 * 60 * 1_000;
+export const SESSION_REAP_MS = 60 * 1_000;
+
+/** How long running turns have to finish when the server stops. */
+export const SHUTDOWN_DRAIN_MS = 10_000;
+
+/** And how long each session then has to be ended in good order, in so many tries. */
+export const SHUTDOWN_END_MS = 30_000;
+export const SHUTDOWN_TRIES_MAX = 3;
+
+/** How often a command is given again to a session that was just being let go. */
+export const SUBMIT_TRIES_MAX = 8;
+
+/** A client that shows no sign of life for this long is forgotten. */
+export const CLIENT_IDLE_MS_MAX = 24 * 60 * 60 * 1_000;
+
+/** Open streams of one session; the wire's figure. */
+export const SUBSCRIBERS_MAX = 64;
+
+/** What may wait for one subscriber, unless the client asks for more or fewer frames. */
+export const SUBSCRIBER_QUEUE_FRAMES_MAX = 256;
+export const SUBSCRIBER_QUEUE_BYTES_MAX = 2 * 1_024 * 1_024;
+
+/** A reader for whom too much waits, and who takes nothing for this long, has stopped reading. */
+export const SUBSCRIBER_STALL_MS = 5_000;
+
+/** Events that one subscriber reads from the store at a time; a write to a socket has room. */
+export const SUBSCRIBER_PAGE_FRAMES_MAX = 512;
+
+/** Words to one subscriber alone that wait for it: there are hardly ever two. */
+export const SUBSCRIBER_NOTICES_MAX = 16;
+
+/** What a session's subscribers may hold of it together before they are sent to the store. */
+export const TAIL_HELD_FRAMES_MAX = 8_192;
+export const TAIL_HELD_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** Open streams of one tenant's sessions, as its consoles have them. */
+export const TENANT_SUBSCRIBERS_MAX = 256;
+
+/** Changed sessions that wait for a slow tenant stream; beyond it the list begins again. */
+export const TENANT_UPDATES_WAITING_MAX = 10_000;
+
+/** How long a client's shell command may run; the wire's figure. */
+export const SHELL_MS_MAX = 120_000;
+
+/** How much of one command's output is told to a session's streams, and in what pieces. */
+export const SHELL_OUTPUT_CHARS_MAX = 1_024 * 1_024;
+export const SHELL_OUTPUT_CHUNK_CHARS_MAX = 64 * 1_024;
+
+/** The pause between two such pieces: nobody reads faster, and each is an event for ever. */
+export const SHELL_OUTPUT_PAUSE_MS = 50;
+
+/** From the wish for a recap or an answer to the answer, its agent's start included. */
+export const ASIDE_MS_MAX = 60_000;
+
+/** Throw-away agent sessions that stand beside one session at a time. */
+export const ASIDES_OPEN_MAX = 1;
+
+/** A recap or an answer; the wire's figure for the text of a result. */
+export const ASIDE_ANSWER_CHARS_MAX = 32_768;
+
+/** A question beside the conversation; the wire's figure. */
+export const BTW_QUESTION_CHARS_MAX = 4_096;
+
+/** Sessions whose names are looked at, so that a fork's name is its own. */
+export const FORK_NAMES_MAX = 100;
+
+/** A name, id or code in an audit entry, and how many things an entry lists by their names. */
+export const AUDIT_NAME_CHARS_MAX = 256;
+export const AUDIT_LISTED_MAX = 16;
+
+/** An earlier conversation is read so many messages at a time, and told with so many tool calls. */
+export const PAST_PAGE_ROWS_MAX = 64;
+export const PAST_TOOL_LINES_MAX = 20;
+export const PAST_TOOL_TITLE_CHARS_MAX = 200;
+
+/** An export leaves in pieces of about this many characters: fewer, and each costs too much. */
+export const EXPORT_CHUNK_CHARS = 64 * 1_024;
+
+/** What HTML shows of one text of a tool, and how deep it sets lists; the JSON export has all. */
+export const EXPORT_TOOL_TEXT_CHARS_MAX = 32 * 1_024;
+export const EXPORT_NESTING_MAX = 8;
+
+/** Tools whose calls one session counts apart, later ones as `other`; agents name them. */
+export const TOOLS_COUNTED_MAX = 64;
+export const TOOL_NAME_CHARS_MAX = 64;

@@ -1,0 +1,61 @@
+/** One commit of a store: a turn's events, messages and slots together. */
+export const COMMIT_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** One slot; an extension with more to say keeps it in a blob. */
+export const SLOT_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** Slots of one session, those of absent owners included, and all of them together. */
+export const SLOTS_MAX = 1_024;
+export const SLOTS_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** One attachment, skill or persona body. */
+export const BLOB_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** A tenant document is small by definition. */
+export const DOCUMENT_BYTES_MAX = 1_024 * 1_024;
+
+/** Rows of one page of anything; a reader comes back for more. */
+export const PAGE_ROWS_MAX = 1_000;
+
+/** Bytes of one page; a page that passes this by its first row has that row only. */
+export const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** What a row weighs beside its text: without this, a million empty events weigh nothing. */
+export const STORE_ROW_BYTES = 64;
+
+/** Texts of a session's record; a path may be this long on the systems we know. */
+export const RECORD_TEXT_CHARS_MAX = 4_096;
+
+/** Names of slots, documents and journal entries: they are keys, not texts. */
+export const STORE_NAME_CHARS_MAX = 512;
+
+/** Databases that one thread keeps open; more tenants than that take turns. */
+export const TENANT_DATABASES_OPEN_MAX = 128;
+
+/** Statements that a database keeps prepared: all of ours, and the filters of some lists. */
+export const STATEMENTS_PREPARED_MAX = 256;
+
+/** Session rows that the writing thread knows by heart, for each tenant. */
+export const SESSION_ROWS_CACHED_MAX = 4_096;
+
+/** Calls that may wait for the store's thread; beyond this the store says that it is busy. */
+export const STORE_CALLS_WAITING_MAX = 100_000;
+
+/** And what they may weigh together; it is also what one transaction can come to. */
+export const STORE_BYTES_WAITING_MAX = 256 * 1_024 * 1_024;
+
+/** Events of one session that were appended together share a row, up to this size. */
+export const EVENT_RUN_CHARS_MAX = 64 * 1_024;
+
+/** Shorter values than this are words and not keys; hiding them would make texts unreadable. */
+export const SECRET_CHARS_MIN = 8;
+
+/** A chain of certificates with its key fits; what is larger is a file and no secret. */
+export const SECRET_CHARS_MAX = 64 * 1_024;
+
+/** Secrets known at a time: a text is compared with all of them. */
+export const SECRETS_KNOWN_MAX = 1_024;
+
+/** Places that a refusal for a secret names: whoever mends these looks again anyway. */
+export const LEAK_PATHS_MAX = 16;
+export const LEAK_PATH_CHARS_MAX = 256;
