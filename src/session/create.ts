@@ -55,7 +55,7 @@ export async function createSession(
   if (!made.ok) return made;
   const history = new OpenHistory(
     { manifest, revision: 0, snapshotEventId: 0, tally: EMPTY_TALLY },
-    world.redact,
+    world,
   );
   history.add(written);
   const { term } = made.value;

@@ -38,7 +38,7 @@ async function readSession(
   const { term, record, manifest } = opened;
   const { lastEventId, revision, snapshotEventId, epoch } = record;
   const at = { manifest, revision, snapshotEventId, tally: tallyOf(opened) };
-  const history = new OpenHistory(at, world.redact);
+  const history = new OpenHistory(at, world);
   const start = startOf(opened, world.settings.defaultAgent);
   let { session } = start;
   for (let after = start.after; after < lastEventId; ) {

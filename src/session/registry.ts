@@ -1,6 +1,6 @@
 import { type Refusal, refusal } from "../core/error.ts";
 import type { TenantId } from "../core/id.ts";
-import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
+import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
 import type { Creation } from "../core/session/state.ts";
@@ -264,9 +264,9 @@ export class SessionRegistry {
    */
   async #makeRoom(tenantId: TenantId, workspaceCwd: string): Promise<Result<() => void>> {
     const place = JSON.stringify([tenantId, workspaceCwd]);
-    const limit = SESSIONS_LIVE_MAX;
+    const limit = this.#world.settings.sessionsLiveMax ?? Number.POSITIVE_INFINITY;
     this.#arriving.set(place, (this.#arriving.get(place) ?? 0) + 1);
-    for (let tries = 0; tries < limit; tries += 1) {
+    for (let tries = 0; tries < EVICTIONS_TRIED_MAX; tries += 1) {
       const staying = this.all.filter(
         (live) =>
           live.key.tenantId === tenantId &&

@@ -1,4 +1,4 @@
-import { PAGE_ROWS_MAX, REPLAY_COMPACTED_BYTES_MAX } from "../core/limits.ts";
+import { PAGE_ROWS_MAX } from "../core/limits.ts";
 import type { LogEvent } from "../core/replay/join.ts";
 import {
   compactedReplay,
@@ -8,6 +8,7 @@ import {
 } from "../core/replay/window.ts";
 import { ok, type Result } from "../core/result.ts";
 import type { SessionKey, SessionStore } from "../store/store.ts";
+import type { ReplayBounds } from "./settings.ts";
 
 /** What a client is shown that loads a session, and where its stream goes on from there. */
 export interface SessionReplay {
@@ -15,6 +16,13 @@ export interface SessionReplay {
   readonly liveJournal: readonly ReplayEvent[];
   readonly lastEventId: number;
   readonly eventEpoch: string;
+}
+
+interface ReplayOrder {
+  /** The last event that streams may have. */
+  readonly through: number;
+  readonly mode: LiveReplayMode;
+  readonly bounds: ReplayBounds;
 }
 
 /**
@@ -25,21 +33,25 @@ export interface SessionReplay {
 export async function replayOf(
   store: SessionStore,
   key: SessionKey,
-  publishedThrough: number,
-  mode: LiveReplayMode = "full",
+  { through: publishedThrough, mode, bounds }: ReplayOrder,
 ): Promise<Result<SessionReplay>> {
   const record = await store.readRecord(key);
   if (!record.ok) return record;
   const { snapshotEventId, epoch } = record.value;
   const through = Math.min(publishedThrough, record.value.lastEventId);
-  const past = await newestTurns(store, key, Math.min(snapshotEventId, through));
+  const { compactedBytesMax: maxBytes } = bounds;
+  const last = Math.min(snapshotEventId, through);
+  const past = await newestTurns(store, key, last, maxBytes);
   if (!past.ok) return past;
   const { turns, lastId } = past.value;
   const open = await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
   return ok({
-    compactedReplay: compactedReplay(turns),
-    liveJournal: liveJournal(open.value, mode),
+    compactedReplay: compactedReplay(turns, maxBytes),
+    liveJournal: liveJournal(open.value, mode, {
+      maxEvents: bounds.journalEventsMax,
+      maxBytes: bounds.journalBytesMax,
+    }),
     lastEventId: through,
     eventEpoch: epoch,
   });
@@ -53,6 +65,7 @@ async function newestTurns(
   store: SessionStore,
   key: SessionKey,
   through: number,
+  maxBytes: number,
 ): Promise<Result<{ turns: readonly (readonly LogEvent[])[]; lastId: number }>> {
   const newestFirst: (readonly LogEvent[])[] = [];
   let before = through + 1;
@@ -69,7 +82,7 @@ async function newestTurns(
       before = firstId;
       last ??= lastId;
     }
-    if (page.value.more && bytes <= REPLAY_COMPACTED_BYTES_MAX) continue;
+    if (page.value.more && bytes <= maxBytes) continue;
     return ok({ turns: newestFirst.reverse(), lastId: last ?? 0 });
   }
 }

@@ -1,11 +1,6 @@
 import type { Refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
-import {
-  CLIENT_IDLE_MS_MAX,
-  SESSION_IDLE_MS,
-  SESSION_REAP_MS,
-  SUBMIT_TRIES_MAX,
-} from "../core/limits.ts";
+import { CLIENT_IDLE_MS_MAX, SUBMIT_TRIES_MAX } from "../core/limits.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
@@ -227,7 +222,9 @@ export class SessionRuntime {
   async replay(key: SessionKey, mode: LiveReplayMode): Promise<Result<SessionReplay>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    return replayOf(this.#world.store, key, this.#streams.publishedThrough(found.value), mode);
+    const { store, settings } = this.#world;
+    const through = this.#streams.publishedThrough(found.value);
+    return replayOf(store, key, { through, mode, bounds: settings.replay });
   }
 
   /** The session as a file, in pieces, with what kind of file that is. */
@@ -252,9 +249,10 @@ export class SessionRuntime {
   /** Lets go of what nobody has used for a while; the wire's idle reaper. */
   async reapIdle(): Promise<void> {
     const nowMs = this.#world.clock.nowMs();
+    const idleMs = this.#world.settings.idleMs ?? Number.POSITIVE_INFINITY;
     const idle = this.#registry.all.filter((live) => {
       const isUsed = live.isBusy || this.#streams.isWatched(live);
-      return !isUsed && nowMs - live.attendance.activeMs >= SESSION_IDLE_MS;
+      return !isUsed && nowMs - live.attendance.activeMs >= idleMs;
     });
     for (const live of idle) await this.#registry.evict(live, "idle_timeout");
     for (const live of this.#registry.all) await this.#forgetClients(live, nowMs);
@@ -276,7 +274,7 @@ export class SessionRuntime {
   }
 
   #reapLater() {
-    this.#callOffReaper = this.#world.clock.after(SESSION_REAP_MS, () => {
+    this.#callOffReaper = this.#world.clock.after(this.#world.settings.reapMs, () => {
       void this.reapIdle().finally(() => {
         if (!this.#isStopping) this.#reapLater();
       });

@@ -17,9 +17,10 @@ import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
+import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
 import { CREATION, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
-import type { SessionSettings, SessionWorld } from "./world.ts";
+import type { SessionWorld } from "./world.ts";
 
 /** A real store, real agents and a real clock, in a folder of its own. */
 export class Stage {

@@ -7,8 +7,9 @@ import {
   parseTurnId,
 } from "../core/id.ts";
 import type { Creation } from "../core/session/state.ts";
+import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
-import type { Clock, SessionSettings, SessionWorld } from "./world.ts";
+import type { Clock, SessionWorld } from "./world.ts";
 
 /** The parts of a world that tests, their servers and benchmarks share. */
 
@@ -45,9 +46,7 @@ export const NO_SHELL: ShellRunner = {
 };
 
 export const SETTINGS: SessionSettings = {
-  defaultAgent: "echo",
-  policy: "first-responder",
-  quorum: null,
+  ...DEFAULT_SESSION_SETTINGS,
   askMs: null,
   settleMs: 2_000,
 };

@@ -1,7 +1,7 @@
 import type { Agents } from "../agent/agent.ts";
 import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
-import type { MediationPolicy } from "../core/policy/mediation.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
+import type { SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
 
 /** Everything that live sessions reach the world through; a simulation gives them another one. */
@@ -36,17 +36,6 @@ interface FreshIds {
   ask(): AskId;
   shell(): ShellId;
   epoch(): string;
-}
-
-export interface SessionSettings {
-  /** The agent of a session of which nothing but its manifest can be read (P6). */
-  readonly defaultAgent: string;
-  readonly policy: MediationPolicy;
-  readonly quorum: number | null;
-  /** How long people have for an ask; null is as long as they like. */
-  readonly askMs: number | null;
-  /** How long an agent has to stop when it was told to, before it is ended. */
-  readonly settleMs: number;
 }
 
 export interface SessionPlace {

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../core/json.ts";
 import { RPC_NESTING_MAX } from "../core/limits.ts";
+import { isNestedDeeper } from "./nesting.ts";
 
 /** JSON-RPC 2.0, one message a line, as ACP speaks it. */
 
@@ -37,7 +38,7 @@ export const RPC_ERRORS = {
 
 /** The one parse of a line. What is inside `params` and `result` stays as it came. */
 export function readRpc(line: string): RpcMessage {
-  if (isDeeper(line, RPC_NESTING_MAX)) return malformed("it is nested too deeply");
+  if (isNestedDeeper(line, RPC_NESTING_MAX)) return malformed("it is nested too deeply");
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -62,44 +63,6 @@ export function readRpc(line: string): RpcMessage {
     ? { kind: "result", id, result: value.result }
     : malformed("it has neither a method nor a result");
 }
-
-/**
- * Whether values are nested deeper than this. What can be parsed at any depth cannot be written
- * again at any depth, so it is asked before. A line that is too short for it is not looked at,
- * and most lines are.
- */
-function isDeeper(line: string, depthMax: number): boolean {
-  if (line.length <= 2 * depthMax) return false;
-  let depth = 0;
-  for (let at = 0; at < line.length; at += 1) {
-    const char = line.charCodeAt(at);
-    if (char === QUOTE) at = endOfString(line, at);
-    else if (char === BRACKET || char === BRACE) depth += 1;
-    else if (char === END_BRACKET || char === END_BRACE) depth -= 1;
-    if (depth > depthMax) return true;
-  }
-  return false;
-}
-
-/** Where the string that begins here ends: at the next quote that no backslash takes away. */
-function endOfString(line: string, start: number): number {
-  let end = line.indexOf('"', start + 1);
-  while (end >= 0 && isEscaped(line, end)) end = line.indexOf('"', end + 1);
-  return end < 0 ? line.length : end;
-}
-
-function isEscaped(line: string, at: number): boolean {
-  let backslashes = 0;
-  while (line.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const BRACKET = 0x5b;
-const END_BRACKET = 0x5d;
-const BRACE = 0x7b;
-const END_BRACE = 0x7d;
 
 function malformed(why: string): RpcMessage {
   return { kind: "malformed", why };

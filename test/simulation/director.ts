@@ -3,8 +3,8 @@ import { parseTenantId } from "../../src/core/id.ts";
 import { SESSION_IDLE_MS, SESSION_REAP_MS } from "../../src/core/limits.ts";
 import type { Creation } from "../../src/core/session/state.ts";
 import type { LiveSession } from "../../src/session/live.ts";
+import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../src/session/settings.ts";
 import { CREATION as SAMPLE } from "../../src/session/world.fixture.ts";
-import type { SessionSettings } from "../../src/session/world.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import type { Some } from "./chance.ts";
 import { Client } from "./client.ts";
@@ -216,6 +216,7 @@ const TENANT: TenantId = made(parseTenantId, "tenant");
 
 function settingsOf({ chance }: Scene): SessionSettings {
   return {
+    ...DEFAULT_SESSION_SETTINGS,
     defaultAgent: "simulated",
     policy: chance.pick(["first-responder", "first-responder", "designated", "consensus"]),
     quorum: null,

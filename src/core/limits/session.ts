@@ -18,6 +18,9 @@ export const STORE_REOPEN_MS_MAX = 5_000;
 /** Live sessions of one tenant and workspace: seed 004's cap. Stored ones are not counted. */
 export const SESSIONS_LIVE_MAX = 20;
 
+/** How many idle sessions are asked to make room for another, one after the other. */
+export const EVICTIONS_TRIED_MAX = 32;
+
 /** Stale sessions that are recovered at a time. */
 export const RECOVERIES_AT_ONCE_MAX = 5;
 

@@ -119,6 +119,8 @@ export interface NewPrompt {
   readonly lastEventId: number;
   /** What else goes into the agent's prompt request, such as `_meta`. */
   readonly params: JsonObject | null;
+  /** How many may be without a verdict, this one included, where somebody chose that. */
+  readonly pendingMax?: number | null;
   /** False for retries and continuations, which other clients have seen already. */
   readonly echo: boolean;
 }

@@ -1,4 +1,4 @@
-import { EVENTS_KEPT_MAX, HISTORY_OPEN_EVENTS_MAX, TURN_BYTES_MAX } from "../../core/limits.ts";
+import { HISTORY_OPEN_EVENTS_MAX, TURN_BYTES_MAX } from "../../core/limits.ts";
 import { compact, compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
@@ -6,6 +6,7 @@ import type { Session } from "../../core/session/state.ts";
 import type { Manifest, Snapshot } from "../../store/index.ts";
 import { messageText, type TurnPrompt, turnMessages } from "../conversation/index.ts";
 import { TALLY_SLOT, type Tally, tallyText, withEvents } from "../stats/index.ts";
+import type { SessionWorld } from "../world.ts";
 import type { Written } from "./written.ts";
 
 /**
@@ -15,6 +16,7 @@ import type { Written } from "./written.ts";
  */
 export class OpenHistory {
   readonly #redact: (text: string) => string;
+  readonly #eventsKeptMax: number;
   #manifest: Manifest;
   #revision: number;
   #snapshotEventId: number;
@@ -33,12 +35,13 @@ export class OpenHistory {
       readonly snapshotEventId: number;
       readonly tally: Tally;
     },
-    redact: (text: string) => string,
+    { redact, settings }: Pick<SessionWorld, "redact" | "settings">,
   ) {
     this.#manifest = at.manifest;
     this.#revision = at.revision;
     this.#snapshotEventId = at.snapshotEventId;
     this.#redact = redact;
+    this.#eventsKeptMax = settings.eventsKeptMax;
     this.#tally = at.tally;
   }
 
@@ -92,7 +95,7 @@ export class OpenHistory {
       removedSlots: [],
       ...(events.length > 0 && { turn }),
       // Whoever comes back within this many events continues exactly where it was.
-      trimThrough: Math.max(0, lastId - EVENTS_KEPT_MAX),
+      trimThrough: Math.max(0, lastId - this.#eventsKeptMax),
     };
   }
 

@@ -1,4 +1,4 @@
-import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_MAX } from "../../core/limits.ts";
+import { ACTOR_BATCH_BYTES_MAX } from "../../core/limits.ts";
 import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
@@ -137,7 +137,7 @@ export class ForkDraft {
       messages: [],
       slots: [],
       removedSlots: [],
-      trimThrough: Math.max(0, this.#log.lastEventId - EVENTS_KEPT_MAX),
+      trimThrough: Math.max(0, this.#log.lastEventId - this.#world.settings.eventsKeptMax),
       ...content,
     };
   }

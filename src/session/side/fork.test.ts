@@ -7,6 +7,7 @@ import type { BackwardRange, Range, SessionKey, SessionStore } from "../../store
 import { reconcileStaleSessions } from "../recovery.ts";
 import { replayOf } from "../replay.ts";
 import { ANYBODY, echo, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
+import { SETTINGS } from "../world.fixture.ts";
 import { deleteUnfinishedForks, type Forked, type ForkOrder, forkSession } from "./fork.ts";
 import { UNFINISHED_FORK } from "./fork-draft.ts";
 import { bound } from "./side.fixture.ts";
@@ -68,7 +69,8 @@ describe("a fork", () => {
     const log = events.map(({ text }) => JSON.parse(text));
     expect(log.map(({ id }) => id)).toEqual(log.map((_, index) => index + 1));
     expect(new Set(log.map(({ data }) => data.sessionId))).toEqual(new Set([key.sessionId]));
-    const replay = value(await replayOf(store, key, record.lastEventId));
+    const order = { through: record.lastEventId, mode: "full", bounds: SETTINGS.replay } as const;
+    const replay = value(await replayOf(store, key, order));
     const shown = replay.compactedReplay.flatMap(({ type, data }) => {
       if (type !== "session_update") return [type];
       const { sessionUpdate, content } = data.update;

@@ -90,8 +90,9 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
     return refusal("prompt_id_conflict", { sessionId, promptId });
   }
   const pendingCount = pending.length;
-  if (pendingCount >= PROMPTS_PENDING_MAX) {
-    return refusal("prompt_queue_full", { sessionId, limit: PROMPTS_PENDING_MAX, pendingCount });
+  const { pendingMax = PROMPTS_PENDING_MAX } = prompt;
+  if (pendingMax !== null && pendingCount >= pendingMax) {
+    return refusal("prompt_queue_full", { sessionId, limit: pendingMax, pendingCount });
   }
   const limit = PROMPTS_PENDING_BYTES_MAX;
   const bytes = [prompt, ...pending].reduce((sum, one) => sum + promptBytes(one), 0);

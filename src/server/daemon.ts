@@ -1,0 +1,14 @@
+import type { SessionRuntime } from "../session/runtime.ts";
+import type { SessionWorld } from "../session/world.ts";
+import type { ServerSettings } from "./settings.ts";
+import type { Workspaces } from "./workspaces.ts";
+
+/** What routes work with: the sessions, the world that they are in, and how the server is set. */
+export interface Daemon {
+  readonly runtime: SessionRuntime;
+  readonly world: SessionWorld;
+  readonly settings: ServerSettings;
+  readonly workspaces: Workspaces;
+  /** The names of the agents that sessions can be made with. */
+  readonly agents: ReadonlySet<string>;
+}

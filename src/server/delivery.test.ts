@@ -1,0 +1,156 @@
+import { once } from "node:events";
+import { afterEach, describe, expect, it } from "vitest";
+import { ANSWER_STALL_MS_MAX } from "../core/limits.ts";
+import { type Answer, empty, file, json } from "./answer.ts";
+import { route } from "./route.ts";
+import { answering, closeServers, serve } from "./server.fixture.ts";
+import { ManualClock } from "./stream/manual-clock.fixture.ts";
+
+afterEach(closeServers);
+
+async function* piecesOf(...pieces: readonly string[]) {
+  yield* pieces;
+}
+
+describe("an answer", () => {
+  it("of JSON is kept by nobody and guessed at by nobody", async () => {
+    const answer = json(201, { ü: "€" }, { "X-Own": "yes" });
+    const world = await serve([answering("/a", async () => answer)]);
+    const { status, headers, text } = await world.ask("/a");
+    expect({ status, text }).toEqual({ status: 201, text: '{"ü":"€"}' });
+    expect(headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "content-length": "12",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "x-own": "yes",
+    });
+  });
+
+  it("of nothing has no body", async () => {
+    const world = await serve([answering("/a", async () => empty())]);
+    expect(await world.ask("/a")).toMatchObject({ status: 204, text: "" });
+  });
+
+  it("of a file comes in pieces, with its type", async () => {
+    const disposition = { "Content-Disposition": 'attachment; filename="x.md"' };
+    const answer = () => file("text/markdown", piecesOf("# A\n", "b"), disposition);
+    const world = await serve([answering("/a", async () => answer())]);
+    const { text, headers } = await world.ask("/a");
+    expect(text).toBe("# A\nb");
+    expect(headers).toMatchObject({
+      "content-type": "text/markdown",
+      "content-disposition": 'attachment; filename="x.md"',
+    });
+  });
+});
+
+describe("a file", () => {
+  it("that fails in the middle is cut off, so that nobody takes it for whole", async () => {
+    async function* broken() {
+      yield "the beginning";
+      throw new Error("disk gone");
+    }
+    const world = await serve([answering("/a", async () => file("text/plain", broken()))]);
+    await expect(world.ask("/a")).rejects.toThrow(/aborted|hang up/);
+    expect(world.logged.join()).toContain("disk gone");
+    expect(await world.ask("/health")).toMatchObject({ status: 200 });
+  });
+
+  it("P10: is read no faster than it is taken, and let go when its reader leaves", async () => {
+    let yielded = 0;
+    const { promise: over, resolve: isOver } = Promise.withResolvers<void>();
+    async function* endless() {
+      try {
+        for (;;) {
+          yielded += 1;
+          yield "x".repeat(1_024 * 1_024);
+        }
+      } finally {
+        isOver();
+      }
+    }
+    const world = await serve([answering("/a", async () => file("text/plain", endless()))]);
+    const socket = world.socket();
+    socket.write(`GET /a HTTP/1.1\r\nHost: 127.0.0.1:${world.port}\r\n\r\n`);
+    await once(socket, "readable");
+    const { promise: still, resolve: isStill } = Promise.withResolvers<void>();
+    let before = -1;
+    const look = setInterval(() => {
+      if (yielded === before) isStill();
+      before = yielded;
+    }, 50);
+    await still;
+    clearInterval(look);
+    expect(yielded).toBeLessThan(64);
+    socket.destroy();
+    await over;
+  });
+});
+
+describe("P10: an answer that nobody takes", () => {
+  const large = "x".repeat(64 * 1_024 * 1_024);
+  async function* endless() {
+    for (;;) yield "x".repeat(1_024 * 1_024);
+  }
+
+  it.each<[string, () => Answer]>([
+    ["of JSON", () => json(200, { large })],
+    ["of a file", () => file("text/plain", endless())],
+  ])("%s is given up after a while", async (_what, answer) => {
+    const clock = new ManualClock();
+    const world = await serve([answering("/a", async () => answer())], {}, { clock });
+    const socket = world.socket();
+    socket.write(`GET /a HTTP/1.1\r\nHost: 127.0.0.1:${world.port}\r\n\r\n`);
+    await expect.poll(() => clock.running(ANSWER_STALL_MS_MAX)).toBe(1);
+    clock.advance(ANSWER_STALL_MS_MAX);
+    socket.resume();
+    await once(socket, "close");
+    expect(clock.runningCount).toBe(0);
+  });
+});
+
+describe("what becomes of an answer", () => {
+  const told = (answer: Answer) => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    return { fate: promise, answer: { ...answer, afterwards: resolve } };
+  };
+
+  it("is told when it has left", async () => {
+    const { fate, answer } = told(json(202, {}));
+    const world = await serve([answering("/a", async () => answer)]);
+    await world.ask("/a");
+    expect(await fate).toBe("delivered");
+  });
+
+  it("harms nobody, if whoever hears of it fails", async () => {
+    const afterwards = () => {
+      throw new Error("did not want to know");
+    };
+    const world = await serve([answering("/a", async () => ({ ...json(200, {}), afterwards }))]);
+    expect(await world.ask("/a")).toMatchObject({ status: 200 });
+    await expect.poll(() => world.logged.join()).toContain("did not want to know");
+  });
+
+  it("is told when it cannot be delivered any more", async () => {
+    const { fate, answer } = told(json(200, {}));
+    const { promise: asked, resolve: wasAsked } = Promise.withResolvers<void>();
+    const late = route({
+      ...answering("/a", async () => answer),
+      method: "GET",
+      path: "/a",
+      gate: "caller",
+      async handle({ signal }) {
+        wasAsked();
+        await once(signal, "abort");
+        return answer;
+      },
+    });
+    const world = await serve([late]);
+    const socket = world.socket();
+    socket.write(`GET /a HTTP/1.1\r\nHost: 127.0.0.1:${world.port}\r\n\r\n`);
+    await asked;
+    socket.destroy();
+    expect(await fate).toBe("lost");
+  });
+});

@@ -1,0 +1,169 @@
+import type { IncomingMessage } from "node:http";
+import { refusal } from "../core/error.ts";
+import { parseClientId } from "../core/id.ts";
+import type { Result } from "../core/result.ts";
+import type { Clock } from "../session/world.ts";
+import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
+import type { Authenticator } from "./gate/authenticator.ts";
+import { type Body, BodyDesk } from "./gate/body.ts";
+import { readClientId } from "./gate/client-id.ts";
+import { CorsGate } from "./gate/cors.ts";
+import { isLoopbackAddress, type OwnNames } from "./gate/own-names.ts";
+import type { RateLimiter, RateTier } from "./gate/rate-limiter.ts";
+import type { Caller, OpenRequest, Route } from "./route.ts";
+import type { Match, RouteTable } from "./route-table.ts";
+import { readTarget, type Target } from "./target.ts";
+
+export interface ReceptionParts {
+  readonly table: RouteTable;
+  readonly authenticator: Authenticator;
+  readonly limiter: RateLimiter | null;
+  readonly clock: Clock;
+  readonly allowOrigins: readonly string[];
+  /** Whether even `open` routes want a token. */
+  readonly requireAuth: boolean;
+  /** Known once the server listens. */
+  names(): OwnNames;
+}
+
+/** A request on its way through the gates. */
+interface Visit {
+  readonly incoming: IncomingMessage;
+  readonly method: string;
+  readonly target: Target;
+  readonly match: Match;
+  readonly signal: AbortSignal;
+}
+
+/** A path whose encoding is broken is no path, but that is said in its turn. */
+const UNMATCHED: Match = { kind: "unknown" };
+
+/**
+ * Leads requests through the gates, in the order of the wire's section 1.2, to their routes. The
+ * first gate that refuses is the one that answers.
+ */
+export class Reception {
+  readonly #parts: ReceptionParts;
+  readonly #cors: CorsGate;
+  readonly #bodies: BodyDesk;
+
+  constructor(parts: ReceptionParts) {
+    this.#parts = parts;
+    this.#cors = new CorsGate(parts.allowOrigins);
+    this.#bodies = new BodyDesk(parts.clock);
+  }
+
+  /** The headers that browsers want on whatever is answered, and how to get the answer. */
+  greet(incoming: IncomingMessage, signal: AbortSignal) {
+    const { method, headers } = incoming;
+    const { origin, host } = headers;
+    const isPreflight = Object.keys(headers).some((name) => {
+      return name.startsWith("access-control-request-");
+    });
+    const judged = this.#cors.judge({ method, origin, host, isPreflight }, this.#parts.names());
+    const answer = async () => judged.answer ?? this.#answer(incoming, signal);
+    return { headers: judged.headers, answer };
+  }
+
+  async #answer(incoming: IncomingMessage, signal: AbortSignal): Promise<Answer> {
+    const { table, requireAuth } = this.#parts;
+    const names = this.#parts.names();
+    if (!names.hasHost(incoming.headers.host)) return refused(refusal("invalid_host"));
+    const method = incoming.method ?? "GET";
+    const target = readTarget(incoming.url ?? "/");
+    const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
+    const visit = { incoming, method, target, match, signal };
+    const isOpen = match.kind === "found" && match.route.gate === "open";
+    if (isOpen && names.isLoopback && !requireAuth) return this.#readBody(visit, null);
+    return this.#identify(visit);
+  }
+
+  async #identify(visit: Visit): Promise<Answer> {
+    const { authenticator } = this.#parts;
+    const caller = await authenticator.authenticate(visit.incoming.headers.authorization);
+    if (caller === null) return UNAUTHORIZED;
+    return this.#limited(visit) ?? this.#readBody(visit, caller);
+  }
+
+  #limited(visit: Visit): Answer | null {
+    const { limiter, clock } = this.#parts;
+    const tier = rateTierOf(visit);
+    const excess = tier === null ? null : limiter?.take(tier, rateKeyOf(visit.incoming));
+    if (!tier || !excess) return null;
+    const { limit, retryAfterMs } = excess;
+    return refused(refusal("rate_limit_exceeded", { tier, retryAfterMs }), {
+      "X-RateLimit-Limit": `${limit}`,
+      "X-RateLimit-Remaining": "0",
+      "X-RateLimit-Reset": `${Math.ceil((clock.nowMs() + retryAfterMs) / 1_000)}`,
+    });
+  }
+
+  async #readBody(visit: Visit, caller: Caller | null): Promise<Answer> {
+    const { incoming, match } = visit;
+    const kind = match.kind === "found" ? match.route.body : "json";
+    const answer = await this.#bodies.with(incoming, kind, (body) => {
+      return this.#enter(visit, caller, body);
+    });
+    // The client left in the middle of its body, so this one reaches nobody.
+    return answer ?? empty();
+  }
+
+  async #enter(visit: Visit, caller: Caller | null, body: Result<Body>): Promise<Answer> {
+    if (!body.ok) return refused(body.refusal);
+    const { method, target, match } = visit;
+    if (target.segments === null) return malformedUrl();
+    if (match.kind === "unknown") return refused(refusal("route_not_found"));
+    if (match.kind === "other_method") {
+      const headers = { Allow: match.allow };
+      if (method === "OPTIONS") return empty(headers);
+      return refused(refusal("method_not_allowed", { method, allow: match.allow }), headers);
+    }
+    const { route, params } = match;
+    if (route.gate === "strict" && !this.#parts.authenticator.needsToken) {
+      return refused(refusal("token_required"));
+    }
+    return this.#ask(visit, route, params, caller, body.value);
+  }
+
+  async #ask(
+    { incoming, target, signal }: Visit,
+    route: Route,
+    params: Readonly<Record<string, string>>,
+    caller: Caller | null,
+    { object, bytes }: Body,
+  ): Promise<Answer> {
+    const header = (name: string) => headerOf(incoming, name);
+    const named = readClientId(header("x-qwen-client-id"), route.clientId);
+    if (named.kind === "refused") return named.answer;
+    const { clientId } = named;
+    const isLoopbackPeer = isLoopbackAddress(incoming.socket.remoteAddress);
+    const asked = { params, query: target.query, body: object, bytes, clientId, header, signal };
+    const request: OpenRequest = { ...asked, isLoopbackPeer };
+    if (route.gate === "open") return route.handle(request);
+    return caller === null ? UNAUTHORIZED : route.handle({ ...request, caller });
+  }
+}
+
+function headerOf({ headers }: IncomingMessage, name: string): string | null {
+  const value = headers[name];
+  return (Array.isArray(value) ? value[0] : value) ?? null;
+}
+
+function malformedUrl(): Answer {
+  return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
+}
+
+/** Null is not counted (wire, 1.7). */
+function rateTierOf({ method, match }: Visit): RateTier | null {
+  const route = match.kind === "found" ? match.route : null;
+  if (method === "OPTIONS" || route?.gate === "open" || route?.rate === "exempt") return null;
+  if (route?.rate === "prompt") return "prompt";
+  return method === "GET" || method === "HEAD" ? "read" : "mutation";
+}
+
+/** Callers on this machine share an address; what they call themselves tells them apart. */
+function rateKeyOf(incoming: IncomingMessage): string {
+  const { remoteAddress } = incoming.socket;
+  const clientId = parseClientId(headerOf(incoming, "x-qwen-client-id") ?? "") ?? "";
+  return isLoopbackAddress(remoteAddress) ? clientId : `${remoteAddress} ${clientId}`;
+}

@@ -1,0 +1,51 @@
+import { type Answer, json } from "../answer.ts";
+import type { RateTier } from "../gate/rate-limiter.ts";
+import { type Route, route } from "../route.ts";
+
+/** What a server is busy with (wire, 2.1). */
+export interface ServerActivity {
+  readonly workspaceCount: number;
+  readonly sessions: number;
+  readonly pendingPermissions: number;
+  readonly activePrompts: number;
+  readonly activeWork: boolean;
+  readonly activeWorkReporting: "full" | "partial" | "none";
+  readonly activeWorkStaleMs: number | null;
+  /** Open event streams. */
+  readonly connectedClients: number;
+  /** Whether any agent runs. */
+  readonly channelAlive: boolean;
+  readonly lastActivityAt: string | null;
+  readonly idleSinceMs: number | null;
+  readonly rateLimitHits?: Readonly<Record<RateTier, number>>;
+}
+
+/** A server that is up and not well, with the wire's word for why. */
+interface Degradation {
+  readonly degraded: "aggregation_failed" | "bootstrap" | "workspace_runtime_blocked";
+}
+
+export type ActivityReport = () => Promise<ServerActivity | Degradation>;
+
+/** Whether the server answers, and on request what it is doing. */
+export function healthRoute(report: ActivityReport): Route {
+  return route({
+    method: "GET",
+    path: "/health",
+    gate: "open",
+    clientId: "ignored",
+    body: "json",
+    async handle({ query }) {
+      const deep = query.get("deep");
+      const isDeep = deep === "" || deep === "1" || deep === "true";
+      return isDeep ? deepHealth(report) : json(200, { status: "ok" });
+    },
+  });
+}
+
+/** That the figures cannot be had is itself a finding, and no error of this request. */
+async function deepHealth(report: ActivityReport): Promise<Answer> {
+  const found = await report().catch((): Degradation => ({ degraded: "aggregation_failed" }));
+  if ("degraded" in found) return json(503, { status: "degraded", reason: found.degraded });
+  return json(200, { status: "ok", ...found });
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../core/limits.ts";
+import { ok, type Result } from "../core/result.ts";
+import { cutText } from "../core/text.ts";
+import { streamError } from "../session/bus/notice.ts";
+import type { Clock, SessionWorld } from "../session/world.ts";
+import { type Answer, INTERNAL_ERROR } from "./answer.ts";
+import { Delivery } from "./delivery.ts";
+import { type Authenticator, sharedToken, withoutToken } from "./gate/authenticator.ts";
+import { OwnNames } from "./gate/own-names.ts";
+import { RateLimiter } from "./gate/rate-limiter.ts";
+import { type ListenAddress, Listener } from "./listener.ts";
+import { Reception } from "./reception.ts";
+import type { RouteTable } from "./route-table.ts";
+import type { ServerSettings } from "./settings.ts";
+import { EventStreams } from "./stream/event-streams.ts";
+
+export interface ServerParts {
+  readonly settings: ServerSettings;
+  readonly table: RouteTable;
+  readonly clock: Clock;
+  readonly log: SessionWorld["log"];
+  /** By default as the settings say: one token, or none. */
+  readonly authenticator?: Authenticator;
+  /** How long open requests have when it closes. */
+  readonly closeMs?: number;
+}
+
+/** The daemon's outside: listens, lets in, has the routes answer, and closes in order. */
+export class HttpServer {
+  readonly #parts: ServerParts;
+  readonly #listener: Listener;
+  readonly #reception: Reception;
+  readonly #delivery: Delivery;
+  readonly #streams: EventStreams;
+  readonly #limiter: RateLimiter | null;
+  readonly #open = new Set<ServerResponse>();
+  #names: OwnNames;
+  #isStopping = false;
+  #emptied: () => void = () => {};
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    const { settings, table, clock } = parts;
+    const { hostname, port, token, rateLimit, allowOrigins, requireAuth } = settings;
+    this.#names = new OwnNames(hostname, port);
+    const failed = (error: unknown) => this.#logFailure("answer broken off", error);
+    this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
+    const { writerIdleTimeoutMs } = settings;
+    this.#streams = new EventStreams({ clock, writerIdleTimeoutMs, failed }, randomUUID);
+    this.#delivery = new Delivery({ streams: this.#streams, clock, failed });
+    this.#reception = new Reception({
+      table,
+      clock,
+      allowOrigins,
+      requireAuth,
+      authenticator: parts.authenticator ?? (token === null ? withoutToken() : sharedToken(token)),
+      limiter: this.#limiter,
+      names: () => this.#names,
+    });
+    this.#listener = new Listener(settings, (incoming, response) => {
+      void this.#serve(incoming, response);
+    });
+  }
+
+  get openStreamCount(): number {
+    return this.#streams.openCount;
+  }
+
+  /** How often each kind of request came too often; null if that is not counted. */
+  get rateLimitHits(): RateLimiter["hits"] | null {
+    return this.#limiter?.hits ?? null;
+  }
+
+  async listen(): Promise<Result<ListenAddress>> {
+    const address = await this.#listener.listen();
+    if (!address.ok) return address;
+    this.#names = new OwnNames(this.#parts.settings.hostname, address.value.port);
+    return ok(address.value);
+  }
+
+  /** Nothing new is let in, while what is open may go on: the first step of a shutdown. */
+  stopAccepting() {
+    this.#isStopping = true;
+    this.#listener.stopAccepting();
+  }
+
+  /** Ends streams with a last word, waits a little for what is open, and closes all sockets. */
+  async close(): Promise<void> {
+    this.stopAccepting();
+    this.#streams.endAll(streamError("The server is shutting down.", "daemon_shutdown"));
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    this.#emptied = resolve;
+    const callOff = this.#parts.clock.after(this.#parts.closeMs ?? CLOSE_MS_MAX, resolve);
+    if (this.#open.size > 0) await late;
+    callOff();
+    await this.#listener.close();
+  }
+
+  async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    this.#open.add(response);
+    response.once("close", () => {
+      this.#open.delete(response);
+      if (!response.writableFinished) gone.abort();
+      if (this.#open.size === 0) this.#emptied();
+    });
+    // A client that leaves is no error of ours; whoever writes to it looks before.
+    incoming.on("error", () => {});
+    response.on("error", () => {});
+    try {
+      const { headers, answer } = this.#reception.greet(incoming, gone.signal);
+      const found = await this.#guarded(answer);
+      if (this.#isStopping) response.shouldKeepAlive = false;
+      await this.#delivery.deliver(found, response, incoming.method === "HEAD", headers);
+    } catch (error) {
+      this.#logFailure("answer failed", error);
+      response.destroy();
+    }
+  }
+
+  async #guarded(answer: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await answer();
+    } catch (error) {
+      this.#logFailure("request failed", error);
+      return INTERNAL_ERROR;
+    }
+  }
+
+  /** Only the error itself: paths, headers and bodies may have secrets in them. */
+  #logFailure(what: string, error: unknown) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#parts.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
+  }
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { readServerSettings, type ServerOptions } from "./settings.ts";
+
+const read = (options: Partial<ServerOptions> | Record<string, unknown> = {}) =>
+  readServerSettings({ workspaces: ["/w"], ...options });
+
+describe("the settings of a server", () => {
+  it("have the wire's defaults, and seed 004's for sessions", () => {
+    expect(read()).toEqual({
+      ok: true,
+      value: {
+        hostname: "127.0.0.1",
+        port: 4_170,
+        token: null,
+        requireAuth: false,
+        allowOrigins: [],
+        tls: null,
+        maxConnections: 256,
+        maxSessions: 20,
+        maxPendingPrompts: 5,
+        promptDeadlineMs: null,
+        writerIdleTimeoutMs: null,
+        sessionRestoreTimeoutMs: 60_000,
+        enableShell: false,
+        rateLimit: null,
+        permissionPolicy: "first-responder",
+        consensusQuorum: null,
+        workspaces: ["/w"],
+      },
+    });
+  });
+
+  it("limit rates as the wire does, if they do at all", () => {
+    expect(read({ rateLimit: {} })).toMatchObject({
+      value: {
+        rateLimit: { max: { prompt: 10, mutation: 30, read: 120 }, windowMs: 60_000 },
+      },
+    });
+  });
+
+  it("take a token without the blanks around it", () => {
+    expect(read({ token: " secret\n" })).toMatchObject({ value: { token: "secret" } });
+  });
+
+  it.each(["*", "https://a.example", "http://localhost:3000", "vscode-webview://abc"])(
+    "take the origin %s",
+    (origin) => {
+      expect(read({ token: "t", allowOrigins: [origin] })).toMatchObject({ ok: true });
+    },
+  );
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ["an unknown option", { prot: 1 }, "options"],
+    ["a port that is none", { port: 65_536 }, "port"],
+    ["half a port", { port: 1.5 }, "port"],
+    ["an empty token", { token: "  " }, "token"],
+    ["a token that no header can carry", { token: "a b" }, "token"],
+    ["an origin with a path", { allowOrigins: ["https://a.example/x"] }, "allowOrigins.0"],
+    [
+      "an origin with its usual port",
+      { allowOrigins: ["https://a.example:443"] },
+      "allowOrigins.0",
+    ],
+    ["a relative workspace", { workspaces: ["w"] }, "workspaces.0"],
+    ["no workspace", { workspaces: [] }, "workspaces"],
+    ["an unknown policy", { permissionPolicy: "lottery" }, "permissionPolicy"],
+    ["a wait that no timer takes", { promptDeadlineMs: 2_147_483_648 }, "promptDeadlineMs"],
+    ["a negative count", { maxSessions: -1 }, "maxSessions"],
+    ["half a key", { tls: { cert: "x" } }, "tls.key"],
+  ])("refuse %s, and say where", (_what, options, path) => {
+    expect(read(options)).toMatchObject({
+      ok: false,
+      refusal: { code: "invalid_server_config", details: { path } },
+    });
+  });
+
+  it("name an option that does not exist", () => {
+    expect(read({ prot: 1 })).toMatchObject({
+      refusal: { details: { reason: expect.stringContaining("prot") } },
+    });
+  });
+
+  it("never repeat a token", () => {
+    const refused = read({ token: "very secret" });
+    expect(JSON.stringify(refused)).not.toContain("very");
+  });
+});
+
+describe("a server without a token", () => {
+  it.each(["127.0.0.1", "127.9.9.9", "localhost", "LocalHost", "::1", "[::1]"])(
+    "may be bound to %s",
+    (hostname) => {
+      expect(read({ hostname })).toMatchObject({ ok: true });
+    },
+  );
+
+  it.each(["0.0.0.0", "::", "192.168.0.1", "example.com", "127.evil.example", "127.0.0.1.nip.io"])(
+    "does not start on %s, and does with one",
+    (hostname) => {
+      expect(read({ hostname })).toMatchObject({
+        refusal: { details: { path: "hostname", reason: expect.stringContaining("token") } },
+      });
+      expect(read({ hostname, token: "t" })).toMatchObject({ ok: true });
+    },
+  );
+
+  it.each<[string, Partial<ServerOptions>]>([
+    ["allowOrigins", { allowOrigins: ["*"] }],
+    ["requireAuth", { requireAuth: true }],
+    ["enableShell", { enableShell: true }],
+  ])("does not start with %s, which needs one", (path, options) => {
+    expect(read(options)).toMatchObject({ refusal: { details: { path } } });
+    expect(read({ ...options, token: "t" })).toMatchObject({ ok: true });
+  });
+});

@@ -1,0 +1,132 @@
+import { isAbsolute } from "node:path";
+import { z } from "zod";
+import {
+  AGENT_RESTORE_MS_MAX,
+  CONNECTIONS_MAX,
+  OPTION_MS_MAX,
+  OPTION_TEXT_CHARS_MAX,
+  ORIGINS_MAX,
+  PROMPTS_PENDING_MAX,
+  RATE_MUTATIONS_MAX,
+  RATE_PROMPTS_MAX,
+  RATE_READS_MAX,
+  RATE_WINDOW_MS,
+  SESSIONS_LIVE_MAX,
+  TOKEN_CHARS_MAX,
+  WORKSPACES_MAX,
+} from "../core/limits.ts";
+import { MEDIATION_POLICIES } from "../core/policy/mediation.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import { isLoopbackName } from "./gate/own-names.ts";
+import { firstProblem } from "./request-schema.ts";
+
+const PORT = 4_170;
+
+const text = z.string().min(1).max(OPTION_TEXT_CHARS_MAX);
+const count = z.int().min(0);
+const ms = z.int().min(1).max(OPTION_MS_MAX);
+const rate = z.int().min(1);
+
+/** What a header can carry, so that it can be sent at all. */
+const token = z
+  .string()
+  .trim()
+  .min(1, "it is empty; leave it out, or give one")
+  .max(TOKEN_CHARS_MAX)
+  .regex(/^[\x21-\x7e]+$/, "it has blanks or characters in it that no header can carry");
+
+const origin = text.refine((value) => value === "*" || isCanonicalOrigin(value), {
+  error: 'an origin is "*" or scheme://host[:port], as browsers send it',
+});
+
+const path = text.refine(isAbsolute, { error: "a workspace is an absolute path" });
+
+const rates = z
+  .strictObject({
+    prompt: rate.default(RATE_PROMPTS_MAX),
+    mutation: rate.default(RATE_MUTATIONS_MAX),
+    read: rate.default(RATE_READS_MAX),
+    windowMs: ms.default(RATE_WINDOW_MS),
+  })
+  .transform(({ windowMs, ...max }) => ({ windowMs, max }));
+
+const settings = z.strictObject({
+  hostname: text.default("127.0.0.1"),
+  /** 0 takes any that is free. */
+  port: z.int().min(0).max(65_535).default(PORT),
+  token: token.nullable().default(null),
+  /** Whether `/health` wants the token on a loopback bind too. */
+  requireAuth: z.boolean().default(false),
+  allowOrigins: z.array(origin).max(ORIGINS_MAX).default([]),
+  tls: z
+    .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
+    .nullable()
+    .default(null),
+  /** Of these three, 0 is as many as there are. */
+  maxConnections: count.default(CONNECTIONS_MAX),
+  maxSessions: count.default(SESSIONS_LIVE_MAX),
+  maxPendingPrompts: count.default(PROMPTS_PENDING_MAX),
+  promptDeadlineMs: ms.nullable().default(null),
+  writerIdleTimeoutMs: ms.nullable().default(null),
+  sessionRestoreTimeoutMs: ms.default(AGENT_RESTORE_MS_MAX),
+  enableShell: z.boolean().default(false),
+  rateLimit: rates.nullable().default(null),
+  permissionPolicy: z.enum(MEDIATION_POLICIES).default("first-responder"),
+  consensusQuorum: rate.nullable().default(null),
+  /** The first is the one that is meant when none is named. */
+  workspaces: z.array(path).min(1).max(WORKSPACES_MAX),
+});
+
+/** What may be left out is left at its default. */
+export type ServerOptions = z.input<typeof settings>;
+
+export type ServerSettings = z.output<typeof settings>;
+
+/** Reads what a person configured. What would be unsafe together is refused before it starts. */
+export function readServerSettings(options: unknown): Result<ServerSettings> {
+  const read = settings.safeParse(options);
+  if (!read.success) {
+    const { path, text: reason } = firstProblem(read.error);
+    return fail("invalid_server_config", { path: path === "" ? "options" : path, reason });
+  }
+  const unsafe = UNSAFE.find(({ isUnsafe }) => isUnsafe(read.data));
+  if (unsafe === undefined) return ok(read.data);
+  return fail("invalid_server_config", { path: unsafe.path, reason: unsafe.reason });
+}
+
+interface UnsafeCombination {
+  readonly path: keyof ServerSettings;
+  readonly reason: string;
+  isUnsafe(settings: ServerSettings): boolean;
+}
+
+/** Everything here would open a door that only a token should open. */
+const UNSAFE: readonly UnsafeCombination[] = [
+  {
+    path: "hostname",
+    reason: "others can reach this address, so a token is needed; give one, or bind to 127.0.0.1",
+    isUnsafe: ({ token, hostname }) => token === null && !isLoopbackName(hostname),
+  },
+  {
+    path: "allowOrigins",
+    reason: "with * every web page may come in, so a token is needed",
+    isUnsafe: ({ token, allowOrigins }) => token === null && allowOrigins.includes("*"),
+  },
+  {
+    path: "requireAuth",
+    reason: "there is no token that could be required; give one",
+    isUnsafe: ({ token, requireAuth }) => token === null && requireAuth,
+  },
+  {
+    path: "enableShell",
+    reason: "a shell for everybody on this machine is too much; give a token",
+    isUnsafe: ({ token, enableShell }) => token === null && enableShell,
+  },
+];
+
+/** As browsers send it: without a path, and without the port that its scheme has anyway. */
+function isCanonicalOrigin(value: string): boolean {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i.test(value) || !URL.canParse(value)) return false;
+  // Pages of editors and desktop programs have schemes that the standard gives no origin.
+  return !/^https?:/i.test(value) || new URL(value).origin === value.toLowerCase();
+}

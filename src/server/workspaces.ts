@@ -1,0 +1,43 @@
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { TenantId } from "../core/id.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+
+/** A directory that sessions of a tenant may be made in. */
+export interface Workspace {
+  /** Opaque and stable: clients may name it by this. */
+  readonly id: string;
+  /** The real path, however it was spelled. */
+  readonly cwd: string;
+  readonly isPrimary: boolean;
+}
+
+/** The directories that the server was started with, and those that a tenant has added. */
+export interface Workspaces {
+  /** The first is meant where none is named. */
+  of(tenantId: TenantId): Promise<Result<readonly Workspace[]>>;
+  /** Adds one; the same one again is no news. */
+  add(tenantId: TenantId, cwd: string): Promise<Result<Workspace>>;
+}
+
+/** A path as the system has it; one that is not there is at least without its detours. */
+export async function canonical(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
+}
+
+/** The one that is meant by a path, an id, or nothing at all. */
+export async function workspaceOf(
+  workspaces: Workspaces,
+  tenantId: TenantId,
+  wanted: string | null,
+): Promise<Result<Workspace>> {
+  const known = await workspaces.of(tenantId);
+  if (!known.ok) return known;
+  const [primary] = known.value;
+  const cwd = wanted === null ? null : await canonical(wanted);
+  const found =
+    wanted === null ? primary : known.value.find((one) => one.id === wanted || one.cwd === cwd);
+  if (found !== undefined) return ok(found);
+  const details = { boundWorkspace: primary?.cwd ?? "", requestedWorkspace: cwd ?? "" };
+  return fail("workspace_mismatch", details);
+}

@@ -1,0 +1,130 @@
+import { expect } from "vitest";
+import type {
+  AgentListener,
+  AgentOffer,
+  AgentOrder,
+  AgentSession,
+  Agents,
+  AgentTurn,
+} from "../agent/agent.ts";
+import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
+import type { Refusal } from "../core/error.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { ada } from "./runtime.fixture.ts";
+import { SessionRuntime } from "./runtime.ts";
+import { type Stage, TENANT, value } from "./stage.fixture.ts";
+import { CREATION } from "./world.fixture.ts";
+import type { SessionWorld } from "./world.ts";
+
+/** Agents that a test plays itself: they say what it tells them to, when it tells them. */
+export class PlayedAgents implements Agents {
+  /** Whoever came and went, in order. */
+  readonly acts: string[] = [];
+  readonly #all: PlayedAgent[] = [];
+  /** What an agent does with a turn; by itself it only listens. */
+  play: (agent: PlayedAgent, turn: AgentTurn) => void = () => {};
+  /** Why nobody can be had, if nobody can. */
+  refusal: Refusal | null = null;
+  /** One that is closed is gone when this is kept. */
+  closing: Promise<void> = Promise.resolve();
+  canSteer = false;
+
+  async connect(_order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
+    this.acts.push("asked for");
+    if (this.refusal !== null) return { ok: false, refusal: this.refusal };
+    const agent = new PlayedAgent(this, listener);
+    this.#all.push(agent);
+    listener.connected(agent);
+    return ok(agent);
+  }
+
+  async preheat() {}
+
+  async shutdown() {}
+
+  /** The one that came last. */
+  get last(): PlayedAgent {
+    return this.#all.at(-1) ?? expect.fail("no agent was asked for");
+  }
+}
+
+class PlayedAgent implements AgentSession {
+  readonly agentSessionId = "played";
+  readonly context = "new";
+  readonly offer: AgentOffer;
+  readonly steered: (readonly ContentBlock[])[] = [];
+  readonly #agents: PlayedAgents;
+  readonly #listener: AgentListener;
+  #turn: AgentTurn | null = null;
+
+  constructor(agents: PlayedAgents, listener: AgentListener) {
+    this.#agents = agents;
+    this.#listener = listener;
+    this.offer = {
+      agentName: null,
+      agentVersion: null,
+      capabilities: {},
+      modes: null,
+      configOptions: [],
+      canSteer: agents.canSteer,
+      skipped: [],
+    };
+  }
+
+  /** Resolves when it may say more. */
+  async update(update: AgentUpdate): Promise<void> {
+    await this.#listener.update(update);
+  }
+
+  say(text: string): Promise<void> {
+    return this.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+  }
+
+  /** Ends the turn that it has. */
+  finish() {
+    const { turnId } = this.#turn ?? expect.fail("the agent has no turn");
+    this.#turn = null;
+    this.#listener.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
+  }
+
+  prompt(turn: AgentTurn): Result<void> {
+    this.#turn = turn;
+    setImmediate(() => this.#agents.play(this, turn));
+    return DONE;
+  }
+
+  steer(content: readonly ContentBlock[]): Result<void> {
+    if (this.#turn === null) return fail("no_turn_running");
+    this.steered.push(content);
+    return DONE;
+  }
+
+  cancel() {}
+
+  async close(): Promise<void> {
+    this.#listener.status({ status: "terminating" });
+    await this.#agents.closing;
+    this.#agents.acts.push("gone");
+    this.#listener.status({ status: "terminated" });
+  }
+
+  async kill() {}
+  setModel = async () => DONE;
+  setMode = async () => DONE;
+  setConfigOption = async () => DONE;
+  listSessions = async () => ok([]);
+  fork = async () => fail("agent_gone");
+}
+
+/** A runtime whose agents a test plays, and a session in it that a client has made. */
+export async function playedSession(
+  stage: Stage,
+  agents: PlayedAgents,
+  world: Partial<SessionWorld> = {},
+) {
+  const runtime = new SessionRuntime({ ...stage.world, agents, ...world });
+  const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
+  const creation = { ...CREATION, workspaceCwd: stage.folder };
+  const { live } = value(await runtime.create({ key, creation, actor: ada }));
+  return { runtime, key, live };
+}
