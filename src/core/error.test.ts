@@ -92,6 +92,32 @@ const EXPECTED = `
   invalid_amount             400 never  Validation/AmountInvalid
   ledger_conflict            409 never  Session/LedgerConflict
   reservation_not_open       409 never  Session/ReservationNotOpen
+  invalid_session_id         400 never  Validation/SessionIdInvalid
+  invalid_session_scope      400 never  Validation/SessionScopeInvalid
+  invalid_session_source     400 never  Validation/SessionSourceInvalid
+  invalid_approval_mode      400 never  Validation/ApprovalModeInvalid
+  invalid_persist_flag       400 never  Validation/PersistFlagInvalid
+  invalid_session_attachment_reference 400 never  Validation/AttachmentReferenceInvalid
+  invalid_archive_state      400 never  Validation/ArchiveStateInvalid
+  invalid_session_view       400 never  Validation/SessionViewInvalid
+  invalid_session_group_filter 400 never  Validation/SessionGroupFilterInvalid
+  group_not_found            404 never  Session/GroupNotFound
+  invalid_parent_session_id  400 never  Validation/ParentSessionIdInvalid
+  invalid_parent_session_filter 400 never  Validation/ParentSessionFilterInvalid
+  invalid_transcript_limit   400 never  Validation/TranscriptLimitInvalid
+  invalid_live_replay_mode   400 never  Validation/LiveReplayModeInvalid
+  session_restore_timeout    504 later  Session/RestoreTimeout
+  session_setting_conflict   409 never  Session/SettingConflict
+  invalid_workspace          400 never  Validation/WorkspaceInvalid
+  workspace_limit_exceeded   429 never  Session/WorkspaceLimit
+  role_required              403 never  Server/RoleRequired
+  session_shell_disabled     403 never  Session/ShellDisabled
+  invalid_transcript_cursor  400 never  Validation/TranscriptCursorInvalid
+  transcript_snapshot_unavailable 409 reread Session/TranscriptChanged
+  transcript_page_too_large  413 never  Session/TranscriptPageTooLarge
+  invalid_export_format      400 never  Validation/ExportFormatInvalid
+  branch_while_prompt_active 409 later  Session/BranchWhilePromptActive
+  branch_point_invalid       409 never  Session/BranchPointInvalid
   unauthorized               401 never  Server/Unauthorized
   token_required             401 never  Server/TokenRequired
   cors_denied                403 never  Server/CorsDenied

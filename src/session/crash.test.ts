@@ -20,7 +20,7 @@ const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.
 const SCRIPTS = [
   ["say one", "chunks 5 50", "tool t1 kind=read", "say two", "say more"],
   ["say three", "usage 10 100 input=1", "say four", "say five"],
-].map((words) => words.join(";sleep 5;"));
+].map((words) => words.join(";sleep 20;"));
 
 /** What clients saw of a server until it was killed. */
 interface Seen {

@@ -28,6 +28,8 @@ export class PlayedAgents implements Agents {
   /** One that is closed is gone when this is kept. */
   closing: Promise<void> = Promise.resolve();
   canSteer = false;
+  /** They could take a word in between, and do not. */
+  isDeaf = false;
 
   async connect(_order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
     this.acts.push("asked for");
@@ -89,12 +91,13 @@ class PlayedAgent implements AgentSession {
 
   prompt(turn: AgentTurn): Result<void> {
     this.#turn = turn;
-    setImmediate(() => this.#agents.play(this, turn));
+    const { play } = this.#agents;
+    setImmediate(() => play(this, turn));
     return DONE;
   }
 
   steer(content: readonly ContentBlock[]): Result<void> {
-    if (this.#turn === null) return fail("no_turn_running");
+    if (this.#turn === null || this.#agents.isDeaf) return fail("no_turn_running");
     this.steered.push(content);
     return DONE;
   }

@@ -34,7 +34,7 @@ export class SessionRegistry {
   readonly #live = new Map<string, LiveSession>();
   readonly #opening = new Map<string, Promise<Result<LiveSession>>>();
   /** On their way out: whoever wants one of these waits, and opens it anew. */
-  readonly #leaving = new Map<string, Promise<void>>();
+  readonly #leaving = new Map<string, PromiseWithResolvers<void>>();
   readonly #making = new Set<Promise<unknown>>();
   /** How many are being made or opened, by tenant and workspace. */
   readonly #arriving = new Map<string, number>();
@@ -63,6 +63,12 @@ export class SessionRegistry {
   /** The live one, if there is one: nothing is opened for a look. */
   peek(key: SessionKey): LiveSession | null {
     return this.#live.get(nameOf(key)) ?? null;
+  }
+
+  /** The same, also if it is just being opened or made: that is waited for. */
+  async arrived(key: SessionKey): Promise<LiveSession | null> {
+    await this.#opening.get(nameOf(key));
+    return this.peek(key);
   }
 
   /**
@@ -111,14 +117,14 @@ export class SessionRegistry {
     const name = nameOf(live.key);
     // Somebody else lets it go already, and there is no second end of it to do something after.
     if (this.#live.get(name) !== live) return then === NOTHING;
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const leaving = Promise.withResolvers<void>();
     this.#live.delete(name);
-    this.#leaving.set(name, promise);
+    this.#leaving.set(name, leaving);
     const isGone = await live.letGo();
     if (isGone) await then();
     this.#leaving.delete(name);
     if (!isGone) this.#keep(live);
-    resolve();
+    leaving.resolve();
     if (isGone) this.#forget(live);
     return isGone;
   }
@@ -129,7 +135,11 @@ export class SessionRegistry {
   }
 
   async abandon(live: LiveSession): Promise<void> {
-    this.#live.delete(nameOf(live.key));
+    const name = nameOf(live.key);
+    this.#live.delete(name);
+    // If it was on its way out, nobody waits for that any more.
+    this.#leaving.get(name)?.resolve();
+    this.#leaving.delete(name);
     await live.abandon();
     this.#forget(live);
   }
@@ -137,8 +147,12 @@ export class SessionRegistry {
   /** Resolves when nothing is being opened, made or let go any more. */
   async quiet(): Promise<void> {
     while (this.#opening.size + this.#making.size + this.#leaving.size > 0) {
-      await Promise.all([...this.#opening.values(), ...this.#making, ...this.#leaving.values()]);
+      await Promise.all([...this.#opening.values(), ...this.#making, ...this.#partings()]);
     }
+  }
+
+  #partings(): readonly Promise<void>[] {
+    return [...this.#leaving.values()].map(({ promise }) => promise);
   }
 
   #forget(live: LiveSession) {
@@ -158,7 +172,7 @@ export class SessionRegistry {
     cap: "capped" | "uncapped",
   ): Promise<Result<LiveSession>> {
     try {
-      await this.#leaving.get(name);
+      await this.#leaving.get(name)?.promise;
       const back = this.#live.get(name);
       if (back !== undefined) return ok(back);
       const opened = await LiveSession.open(this.#world, key, this.#ears);
@@ -219,9 +233,8 @@ export class SessionRegistry {
   async #make(order: NewSessionOrder): Promise<Result<Joined>> {
     const { sessionId } = order.key;
     const name = nameOf(order.key);
-    if (this.#live.has(name) || this.#opening.has(name)) {
-      return fail("session_id_conflict", { sessionId });
-    }
+    const conflict = this.#live.has(name) ? "live" : this.#opening.has(name) ? "pending" : null;
+    if (conflict !== null) return fail("session_id_conflict", { sessionId, conflict });
     const making = this.#made(order).finally(() => this.#opening.delete(name));
     this.#opening.set(name, making);
     const made = await making;

@@ -16,6 +16,8 @@ export interface SessionReplay {
   readonly liveJournal: readonly ReplayEvent[];
   readonly lastEventId: number;
   readonly eventEpoch: string;
+  /** Whether there are finished turns before those that are shown. */
+  readonly hasOlder: boolean;
 }
 
 interface ReplayOrder {
@@ -23,6 +25,8 @@ interface ReplayOrder {
   readonly through: number;
   readonly mode: LiveReplayMode;
   readonly bounds: ReplayBounds;
+  /** How many finished turns are wanted at most; null is as many as fit. */
+  readonly turnsMax?: number | null;
 }
 
 /**
@@ -33,7 +37,7 @@ interface ReplayOrder {
 export async function replayOf(
   store: SessionStore,
   key: SessionKey,
-  { through: publishedThrough, mode, bounds }: ReplayOrder,
+  { through: publishedThrough, mode, bounds, turnsMax = null }: ReplayOrder,
 ): Promise<Result<SessionReplay>> {
   const record = await store.readRecord(key);
   if (!record.ok) return record;
@@ -41,19 +45,21 @@ export async function replayOf(
   const through = Math.min(publishedThrough, record.value.lastEventId);
   const { compactedBytesMax: maxBytes } = bounds;
   const last = Math.min(snapshotEventId, through);
-  const past = await newestTurns(store, key, last, maxBytes);
+  const past = await newestTurns(store, key, last, { maxBytes, turnsMax });
   if (!past.ok) return past;
-  const { turns, lastId } = past.value;
+  const { turns, lastId, hasMore } = past.value;
   const open = await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
+  const shown = compactedReplay(turns, maxBytes);
   return ok({
-    compactedReplay: compactedReplay(turns, maxBytes),
+    compactedReplay: shown,
     liveJournal: liveJournal(open.value, mode, {
       maxEvents: bounds.journalEventsMax,
       maxBytes: bounds.journalBytesMax,
     }),
     lastEventId: through,
     eventEpoch: epoch,
+    hasOlder: hasMore || shown[0]?.type === "history_truncated",
   });
 }
 
@@ -65,14 +71,16 @@ async function newestTurns(
   store: SessionStore,
   key: SessionKey,
   through: number,
-  maxBytes: number,
-): Promise<Result<{ turns: readonly (readonly LogEvent[])[]; lastId: number }>> {
+  { maxBytes, turnsMax }: { readonly maxBytes: number; readonly turnsMax: number | null },
+): Promise<Result<PastTurns>> {
   const newestFirst: (readonly LogEvent[])[] = [];
   let before = through + 1;
   let bytes = 0;
   let last: number | null = null;
   for (;;) {
-    const page = await store.readTurns(key, { before, limit: TURNS_AT_ONCE });
+    const missing = (turnsMax ?? Number.POSITIVE_INFINITY) - newestFirst.length;
+    const limit = Math.min(missing, TURNS_AT_ONCE);
+    const page = await store.readTurns(key, { before, limit });
     if (!page.ok) return page;
     for (const { text, firstId, lastId } of page.value.rows) {
       // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
@@ -82,9 +90,18 @@ async function newestTurns(
       before = firstId;
       last ??= lastId;
     }
-    if (page.value.more && bytes <= maxBytes) continue;
-    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0 });
+    const isEnough = bytes > maxBytes || newestFirst.length === turnsMax;
+    if (page.value.more && !isEnough) continue;
+    const hasMore = page.value.more;
+    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0, hasMore });
   }
+}
+
+interface PastTurns {
+  readonly turns: readonly (readonly LogEvent[])[];
+  readonly lastId: number;
+  /** Whether there are older ones than these. */
+  readonly hasMore: boolean;
 }
 
 const TURNS_AT_ONCE = 100;

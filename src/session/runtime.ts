@@ -8,6 +8,7 @@ import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
+import { deleteSession } from "./deletion.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
 import { ModelChanges } from "./model-change.ts";
@@ -193,6 +194,23 @@ export class SessionRuntime {
     return DONE;
   }
 
+  /** Ends a session for everybody, and answers when it has ended. What is stored stays. */
+  async close(key: SessionKey, actor: Actor): Promise<Result<void>> {
+    const found = await this.find(key);
+    if (!found.ok) return found;
+    const closing = await this.submit(key, { ...this.#by(actor), type: "close" });
+    if (!closing.ok) return closing;
+    const closed = await found.value.until((session) => session.closed);
+    return closed.ok ? DONE : closed;
+  }
+
+  /** Closes it if it is live, and removes what is stored of it. */
+  delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
+    const close = (closed: SessionKey, by: Actor) => this.close(closed, by);
+    const parts = { world: this.#world, registry: this.#registry, close };
+    return deleteSession(parts, key, actor);
+  }
+
   /**
    * The answer to whoever made this session could not be delivered. If nobody has joined, it is
    * removed as if it had not been made; else when the last one who joined has left.
@@ -213,18 +231,30 @@ export class SessionRuntime {
     return this.#streams.subscribe(live, request);
   }
 
+  /** Where a stream of this session goes on that is opened now, without a replay. */
+  cursorOf(live: LiveSession): Pick<SessionReplay, "lastEventId" | "eventEpoch"> {
+    return { lastEventId: this.#streams.publishedThrough(live), eventEpoch: live.epoch };
+  }
+
   /** All sessions of a tenant as they are, and then each that changes. */
   watchTenant(tenantId: TenantId): Result<TenantSubscription> {
     return this.#streams.watchTenant(tenantId);
   }
 
-  /** What a client that loads a session is shown; it subscribes from where that ends. */
-  async replay(key: SessionKey, mode: LiveReplayMode): Promise<Result<SessionReplay>> {
+  /**
+   * What a client that loads a session is shown; it subscribes from where that ends. It may want
+   * no more than so many turns.
+   */
+  async replay(
+    key: SessionKey,
+    mode: LiveReplayMode,
+    turnsMax: number | null = null,
+  ): Promise<Result<SessionReplay>> {
     const found = await this.find(key);
     if (!found.ok) return found;
     const { store, settings } = this.#world;
     const through = this.#streams.publishedThrough(found.value);
-    return replayOf(store, key, { through, mode, bounds: settings.replay });
+    return replayOf(store, key, { through, mode, bounds: settings.replay, turnsMax });
   }
 
   /** The session as a file, in pieces, with what kind of file that is. */
@@ -266,6 +296,11 @@ export class SessionRuntime {
       await live.submit({ ...this.#by({ kind: "server" }), type: "client_expiry", clientId });
       live.attendance.forget(clientId);
     }
+  }
+
+  /** The session if it is live, as its clients may have it; nothing is opened for a look. */
+  peek(key: SessionKey): LiveSession | null {
+    return this.#registry.peek(key);
   }
 
   /** The sessions of a tenant that are live at the moment. */
@@ -310,10 +345,12 @@ export class SessionRuntime {
     live.attendance.saw(clientId, this.#world.clock.nowMs());
   }
 
-  /** Unless somebody has come and put it to work. */
+  /** Unless somebody has come and put it to work; whoever has joined meanwhile keeps it. */
   async #remove(live: LiveSession): Promise<void> {
     const { store, holder } = this.#world;
-    await this.#registry.evict(live, "killed", () => store.delete(live.key, holder, []));
+    await this.#registry.evict(live, "killed", async () => {
+      if (live.attendance.attachCount === 0) await store.delete(live.key, holder, []);
+    });
   }
 
   #by(actor: Actor) {

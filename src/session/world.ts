@@ -19,6 +19,8 @@ export interface SessionWorld {
   readonly settings: SessionSettings;
   /** Something that a person who runs this server may want to know. */
   log(what: string, about: Readonly<Record<string, string | number>>): void;
+  /** What happens all the time; left out where nobody wants to know it. */
+  trace?(what: string, about: Readonly<Record<string, string | number>>): void;
 }
 
 export interface Clock {

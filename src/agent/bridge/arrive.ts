@@ -1,6 +1,5 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { AGENT_CALL_MS_MAX, AGENT_RESTORE_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
@@ -63,7 +62,7 @@ async function restore(
   const { skipped, ...params } = sessionParams(way);
   const all = { ...params, sessionId: agentSessionId };
   const begun = (answer: JsonObject) => void way.begun(agentSessionId, answer);
-  const restored = await authenticated(way, method, all, AGENT_RESTORE_MS_MAX, begun);
+  const restored = await authenticated(way, method, all, way.profile.limits.restoreMs, begun);
   if (restored.ok) return ok({ agentSessionId, context, skipped, preface: [] });
   way.notBegun();
   return restored.refusal.code === "agent_gone" ? restored : null;
@@ -78,7 +77,7 @@ async function begin(way: Way): Promise<Result<Arrival>> {
   const { skipped, ...params } = sessionParams(way);
   const method = AGENT_METHODS.newSession;
   let fault: string | null = "it gave no id";
-  const made = await authenticated(way, method, params, AGENT_CALL_MS_MAX, (answer) => {
+  const made = await authenticated(way, method, params, way.profile.limits.callMs, (answer) => {
     const id = stringAt(answer, "sessionId");
     if (id !== null) fault = way.begun(id, answer) ? null : "it gave the id of another session";
   });

@@ -1,6 +1,6 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import { AGENT_CALL_MS_MAX, AGENT_LAST_WORDS_MS_MAX } from "../../core/limits.ts";
+import { AGENT_LAST_WORDS_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { AGENT_METHODS, CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
@@ -44,6 +44,7 @@ export class AgentHost implements SessionHost {
   readonly terminals: SessionHost["terminals"];
   readonly faults: FaultLog;
   readonly usageScope: UsageScope;
+  readonly callMs: number;
   readonly redacted: (text: string) => string;
   /** Resolves when the process is gone and all of its sessions have been told. Never rejects. */
   readonly gone: Promise<void>;
@@ -67,6 +68,7 @@ export class AgentHost implements SessionHost {
     this.terminals = started.terminals;
     this.faults = started.faults;
     this.usageScope = started.profile.usage;
+    this.callMs = started.profile.limits.callMs;
     this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();
   }
@@ -182,7 +184,7 @@ export class AgentHost implements SessionHost {
     const { close } = this.abilities;
     const params = { sessionId: agentSessionId };
     const method = AGENT_METHODS.closeSession;
-    const isClosed = close && (await request(this, method, params, AGENT_CALL_MS_MAX)).ok;
+    const isClosed = close && (await request(this, method, params, this.callMs)).ok;
     if (!isClosed) this.retire();
   }
 

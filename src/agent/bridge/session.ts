@@ -1,6 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { AGENT_CALL_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
@@ -24,6 +23,8 @@ import { Turns } from "./turns.ts";
 export interface SessionHost extends Callee {
   readonly abilities: AgentAbilities;
   readonly usageScope: UsageScope;
+  /** How long a call about a session may take. */
+  readonly callMs: number;
   readonly faults: FaultLog;
   /** What its commands run under. */
   readonly terminals: Omit<TerminalSetting, "workspace" | "cwd" | "audit">;
@@ -232,7 +233,7 @@ export class BridgeSession implements AgentSession {
   ): Promise<Result<JsonObject>> {
     if (this.#isLeaving) return sessionOver();
     const all = { sessionId: this.agentSessionId, ...params };
-    return request(this.#host, method, all, AGENT_CALL_MS_MAX, settled);
+    return request(this.#host, method, all, this.#host.callMs, settled);
   }
 
   close(): Promise<void> {

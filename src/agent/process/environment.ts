@@ -60,6 +60,16 @@ export function environmentOf(
   return { env: Object.fromEntries(env), secrets: worthHiding, missing };
 }
 
+/** What a command that a person runs gets of it: the same as every agent. */
+export function inheritedEnvironment(
+  serverEnv: NodeJS.ProcessEnv,
+): Readonly<Record<string, string>> {
+  const passedOn = Object.entries(serverEnv).flatMap(([name, value]) =>
+    value !== undefined && isPassedOn(name) ? [[name, value] as const] : [],
+  );
+  return Object.fromEntries(passedOn);
+}
+
 function isPassedOn(name: string): boolean {
   return PASSED_ON.has(name) || PASSED_ON_BY_PREFIX.test(name);
 }

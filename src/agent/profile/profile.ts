@@ -1,4 +1,4 @@
-import { AGENT_START_MS_MAX } from "../../core/limits.ts";
+import { AGENT_CALL_MS_MAX, AGENT_RESTORE_MS_MAX, AGENT_START_MS_MAX } from "../../core/limits.ts";
 
 /** How to start an agent, and what it may use. Data only: values of secrets are never in it. */
 export interface AgentProfile {
@@ -29,6 +29,9 @@ export type EnvironmentValue = string | { readonly from: string };
 export interface AgentLimits {
   /** From the spawn to the answer to `initialize`. */
   readonly startMs: number;
+  /** Calls about a session; bringing one back takes longer. */
+  readonly callMs: number;
+  readonly restoreMs: number;
   readonly sessionsPerProcess: number;
   /** What its processes may use together before no further session is given to them. */
   readonly memoryBytes: number;
@@ -52,6 +55,8 @@ export const USAGE_SCOPES: readonly UsageScope[] = ["turn", "session"];
  */
 export const DEFAULT_LIMITS: AgentLimits = {
   startMs: AGENT_START_MS_MAX,
+  callMs: AGENT_CALL_MS_MAX,
+  restoreMs: AGENT_RESTORE_MS_MAX,
   sessionsPerProcess: 8,
   memoryBytes: 2 * 1_024 * 1_024 * 1_024,
   idleMs: 5 * 60 * 1_000,

@@ -26,6 +26,8 @@ describe("own profiles", () => {
           gid: null,
           limits: {
             startMs: AGENT_START_MS_MAX,
+            callMs: 10_000,
+            restoreMs: 60_000,
             sessionsPerProcess: 8,
             memoryBytes: 2_147_483_648,
             idleMs: 300_000,
@@ -49,7 +51,10 @@ describe("own profiles", () => {
       cwd: "/srv",
       uid: 1000,
       gid: 0,
-      limits: { startMs: 1, sessionsPerProcess: 1, memoryBytes: 1, idleMs: 0 },
+      limits: {
+        ...{ startMs: 1, callMs: 2, restoreMs: 3 },
+        ...{ sessionsPerProcess: 1, memoryBytes: 1, idleMs: 0 },
+      },
       auth: "api-key",
       resume: "seed",
       usage: "session",

@@ -61,7 +61,14 @@ const PROFILE_KEYS = [
   "usage",
   "install",
 ];
-const LIMIT_KEYS = ["startMs", "sessionsPerProcess", "memoryBytes", "idleMs"];
+const LIMIT_KEYS = [
+  "startMs",
+  "callMs",
+  "restoreMs",
+  "sessionsPerProcess",
+  "memoryBytes",
+  "idleMs",
+];
 const ID_MAX = 2 ** 32 - 2; // The last one means "nobody in particular" to the system.
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
@@ -99,13 +106,17 @@ function profileFrom(name: string, section: Section): AgentProfile {
 function limitsFrom(profile: Section): AgentLimits {
   const section = profile.section("limits", LIMIT_KEYS);
   if (section === null) return DEFAULT_LIMITS;
-  const { startMs, sessionsPerProcess, memoryBytes, idleMs } = DEFAULT_LIMITS;
+  const usual = DEFAULT_LIMITS;
+  const msMax = limits.AGENT_PROFILE_MS_MAX;
   const sessionsMax = limits.AGENT_SESSIONS_PER_PROCESS_MAX;
   const read: AgentLimits = {
-    startMs: section.whole("startMs", 1, limits.AGENT_PROFILE_MS_MAX) ?? startMs,
-    sessionsPerProcess: section.whole("sessionsPerProcess", 1, sessionsMax) ?? sessionsPerProcess,
-    memoryBytes: section.whole("memoryBytes", 1, Number.MAX_SAFE_INTEGER) ?? memoryBytes,
-    idleMs: section.whole("idleMs", 0, limits.AGENT_PROFILE_MS_MAX) ?? idleMs,
+    startMs: section.whole("startMs", 1, msMax) ?? usual.startMs,
+    callMs: section.whole("callMs", 1, msMax) ?? usual.callMs,
+    restoreMs: section.whole("restoreMs", 1, msMax) ?? usual.restoreMs,
+    sessionsPerProcess:
+      section.whole("sessionsPerProcess", 1, sessionsMax) ?? usual.sessionsPerProcess,
+    memoryBytes: section.whole("memoryBytes", 1, Number.MAX_SAFE_INTEGER) ?? usual.memoryBytes,
+    idleMs: section.whole("idleMs", 0, msMax) ?? usual.idleMs,
   };
   profile.adopt(section);
   return read;

@@ -82,3 +82,58 @@ export const WORKSPACES_MAX = 64;
 
 /** How much of an unforeseen error is logged. */
 export const LOGGED_ERROR_CHARS_MAX = 4_096;
+
+/** A path in a request; the wire's figure. */
+export const PATH_CHARS_MAX = 4_096;
+
+/** Sessions that one request may delete; the wire's figure. */
+export const BATCH_SESSIONS_MAX = 100;
+
+/** Rows of one page of a list, unless fewer are asked for, and at most; the wire's figures. */
+export const LIST_ROWS_DEFAULT_MAX = 20;
+export const LIST_ROWS_MAX = 100;
+
+/** What made a session: the wire's figures. */
+export const SOURCE_TYPE_CHARS_MAX = 64;
+export const SOURCE_ID_CHARS_MAX = 256;
+
+/** Turns that a client may have a replay end with; the wire's figures. */
+export const HISTORY_TURNS_MIN = 1;
+export const HISTORY_TURNS_MAX = 500;
+
+/** Blocks of one prompt that are not text; the wire's figure. */
+export const PROMPT_MEDIA_BLOCKS_MAX = 256;
+
+/** How long a prompt's verdict stays behind its answer: two sockets know no order (wire, 16.1). */
+export const PROMPT_ANSWER_LEAD_MS = 5;
+
+/** A message into a running turn, and a caller's name for it; the wire's figures. */
+export const MID_TURN_MESSAGE_CHARS_MAX = 16_384;
+export const MID_TURN_MESSAGE_ID_CHARS_MAX = 128;
+
+/** What one vote may answer to the questions of an ask. */
+export const VOTE_ANSWERS_MAX = 64;
+export const VOTE_ANSWER_CHARS_MAX = 32_768;
+
+/** Turns of one page of a transcript, unless a client asks for fewer or more; the wire's figure. */
+export const TRANSCRIPT_TURNS_DEFAULT_MAX = 100;
+
+/** What the turns of one page weigh at most; upstream's figure. */
+export const TRANSCRIPT_PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** How many turns are passed over, newest first, in search of the one that a client names. */
+export const TRANSCRIPT_SEARCH_TURNS_MAX = 10_000;
+
+/** Entries of one page of a session's audit, unless fewer or more are asked for, and at most. */
+export const AUDIT_ROWS_DEFAULT_MAX = 100;
+export const AUDIT_ROWS_MAX = 500;
+
+/** A restore that took too long is tried again after as long as it may take, within these. */
+export const RESTORE_RETRY_MS_MIN = 5_000;
+export const RESTORE_RETRY_MS_MAX = 120_000;
+
+/** Sessions that are looked at to count those of a workspace; beyond it the count says so. */
+export const SESSIONS_COUNTED_MAX = 10_000;
+
+/** Pages that are searched for a session to show, where a store cannot tell which those are. */
+export const LIST_PAGES_SEARCHED_MAX = 10;

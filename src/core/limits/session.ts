@@ -7,6 +7,7 @@ export const TURN_BYTES_MAX = 32 * 1_024 * 1_024;
 
 /** Events outside of turns that may come together before they get a snapshot of their own. */
 export const HISTORY_OPEN_EVENTS_MAX = 512;
+export const HISTORY_OPEN_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Raw events that are kept for exact reconnects: the wire's ring has as many. */
 export const EVENTS_KEPT_MAX = 8_000;
@@ -122,3 +123,16 @@ export const EXPORT_NESTING_MAX = 8;
 /** Tools whose calls one session counts apart, later ones as `other`; agents name them. */
 export const TOOLS_COUNTED_MAX = 64;
 export const TOOL_NAME_CHARS_MAX = 64;
+
+/** How far back a prompt's verdict is looked for, and how much is read for it at most. */
+export const TURN_STATUS_TURNS_MAX = 64;
+export const TURN_STATUS_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** A prompt's or a result's text in its state; the wire's figure. */
+export const TURN_STATUS_TEXT_CHARS_MAX = 32_768;
+
+/** Turns that are passed over in search of what an agent last said of its commands or modes. */
+export const UPDATE_SEARCH_TURNS_MAX = 1_000;
+
+/** How many turns a message into a turn is remembered for, so that nobody sends it twice. */
+export const MID_TURN_REMEMBERED_TURNS_MAX = 8;

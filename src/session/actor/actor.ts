@@ -2,7 +2,6 @@ import type { AgentPast } from "../../agent/agent.ts";
 import { type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor, Command, Deadline } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
@@ -10,13 +9,13 @@ import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import type { FirstAnswer, Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
-import { auditEntries, checkpointEntry } from "../audit/index.ts";
+import { auditEntries, checkpointEntry, isRefusalAudited } from "../audit/index.ts";
 import type { Tally } from "../stats/index.ts";
 import type { SessionWorld } from "../world.ts";
 import type { AgentLink } from "./agent-link.ts";
 import { AgentSide, type AgentSideOwner } from "./agent-side.ts";
 import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
-import type { OpenHistory } from "./history.ts";
+import { type OpenHistory, weightOf } from "./history.ts";
 import { CommitPipeline, type PipelineOwner } from "./pipeline.ts";
 import { isSameRecord, recordOf } from "./record.ts";
 import { type Written, writeEvents } from "./written.ts";
@@ -140,6 +139,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
 
   /** Begins to act on what was found: a queue that waits, deadlines that run. */
   start() {
+    this.#watchSize(this.#world.clock.nowMs());
     this.#follow();
   }
 
@@ -174,6 +174,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     }
     this.#session = decision.session ?? this.#session;
     this.#lastEventId += written.length;
+    this.#world.trace?.("decided", this.#traceOf(command, decision));
     this.#history.add(written);
     if (snapshot !== null) this.#close(snapshot);
     const why = decision.kind === "refused" ? decision.refusal : null;
@@ -191,6 +192,13 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
       },
     });
     this.#watchSize(command.atMs);
+  }
+
+  /** Which events a command led to, and on whose behalf: the log of requests goes on here. */
+  #traceOf({ type }: Command, { kind, events }: Decision) {
+    const { sessionId } = this.key;
+    const last = this.#lastEventId;
+    return { sessionId, command: type, verdict: kind, events: events.length, lastEventId: last };
   }
 
   /**
@@ -300,7 +308,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   ): readonly JournalEntry[] {
     if (decision.kind === "refused") {
       this.#refusals += 1;
-      if (!isAudited(this.#refusals)) return [];
+      if (!isRefusalAudited(this.#refusals)) return [];
     }
     return auditEntries({
       sessionId: this.key.sessionId,
@@ -380,19 +388,4 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   #server() {
     return { atMs: this.#world.clock.nowMs(), actor: SERVER };
   }
-}
-
-/**
- * Of a flood of refusals the audit has the beginning, and then how it grows: their numbers tell how
- * many are left out. One who does wrong a million times must not fill the disk with it (P10).
- */
-function isAudited(number: number): boolean {
-  return number <= REFUSALS_AUDITED_MAX || (number & (number - 1)) === 0;
-}
-
-/** About what the store will find it to weigh. */
-function weightOf({ messages, slots, turn }: Snapshot): number {
-  const texts = messages.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  const bytes = slots.reduce((sum, { payload }) => sum + payload.byteLength, texts);
-  return bytes + Buffer.byteLength(turn?.text ?? "");
 }

@@ -1,4 +1,8 @@
-import { HISTORY_OPEN_EVENTS_MAX, TURN_BYTES_MAX } from "../../core/limits.ts";
+import {
+  HISTORY_OPEN_BYTES_MAX,
+  HISTORY_OPEN_EVENTS_MAX,
+  TURN_BYTES_MAX,
+} from "../../core/limits.ts";
 import { compact, compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
@@ -65,7 +69,7 @@ export class OpenHistory {
 
   /** Between turns: what has come together is worth a snapshot of its own. */
   get isLong(): boolean {
-    return this.#events.length > HISTORY_OPEN_EVENTS_MAX || this.#bytes > TURN_BYTES_MAX;
+    return this.#events.length > HISTORY_OPEN_EVENTS_MAX || this.#bytes > HISTORY_OPEN_BYTES_MAX;
   }
 
   /**
@@ -86,7 +90,7 @@ export class OpenHistory {
     // A name that has become a secret since must not keep the session from being remembered.
     const core = { ...CORE_SLOT, payload: encode(this.#redact(writeSlot(session))) };
     const stats = { ...TALLY_SLOT, payload: encode(tallyText(withEvents(this.#tally, events))) };
-    const messages = prompt === null ? [] : turnMessages(events, prompt);
+    const messages = prompt === null || !isWhole ? [] : turnMessages(events, prompt);
     return {
       expectedRevision: this.#revision,
       manifest: { ...this.#manifest, updatedAt: atMs },
@@ -144,4 +148,11 @@ function folded(events: readonly LogEvent[]): readonly LogEvent[] {
 
 function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
+}
+
+/** About what the store will find it to weigh. */
+export function weightOf({ messages, slots, turn }: Snapshot): number {
+  const texts = messages.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const bytes = slots.reduce((sum, { payload }) => sum + payload.byteLength, texts);
+  return bytes + Buffer.byteLength(turn?.text ?? "");
 }

@@ -1,4 +1,5 @@
 import type { Refusal } from "../../core/error.ts";
+import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Command, CommandType } from "../../core/session/command.ts";
 import { type Details, details } from "./details.ts";
 
@@ -66,4 +67,12 @@ export function refusedDetails(command: Command, refusal: Refusal): Details | nu
   const requestId = "requestId" in command ? command.requestId : undefined;
   const told = Object.fromEntries(TELLING.map((name) => [name, refusal.details[name]]));
   return details({ requestId, ...told });
+}
+
+/**
+ * Of a flood of refusals the audit has the beginning, and then how it grows: their numbers tell how
+ * many are left out. One who does wrong a million times must not fill the disk with it (P10).
+ */
+export function isRefusalAudited(number: number): boolean {
+  return number <= REFUSALS_AUDITED_MAX || (number & (number - 1)) === 0;
 }

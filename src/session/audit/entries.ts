@@ -82,6 +82,16 @@ export function checkpointEntry(
   return entry(sessionId, key, { atMs }, JSON.stringify(text));
 }
 
+/** The session is gone with all its events, so this is the last that is known of it. */
+export function deletionEntry(
+  at: Pick<Audited, "sessionId" | "epoch"> & { readonly actor: Actor; readonly atMs: number },
+): JournalEntry {
+  const { sessionId, epoch, atMs } = at;
+  const actor = actorOf(at.actor);
+  const text = { v: 1, act: "session_deleted", actor, accepted: true, details: {} };
+  return entry(sessionId, `${sessionId} ${epoch} deleted`, { atMs }, JSON.stringify(text));
+}
+
 function entry(
   sessionId: SessionId,
   key: string,

@@ -1,1 +1,2 @@
+export { isRefusalAudited } from "./audited-refusals.ts";
 export * from "./entries.ts";

@@ -72,6 +72,11 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     if (isUpToDate) this.#begin({ replayedCount: 0, lastEventId: at.id });
   }
 
+  /** Of the log that it tells. */
+  get epoch(): string {
+    return this.#owner.epoch;
+  }
+
   /** Resolves when nothing new will come; what still waits can be taken, if the client can. */
   get ending(): Promise<void> {
     return this.#ending.promise;

@@ -94,6 +94,31 @@ describe("the queue", () => {
     expect(verdictOn(life.prompt("p6"))).toBe("accepted");
   });
 
+  it("P10: takes what weighs 12 MiB in all, with the running one, and refuses the rest", () => {
+    const weighing = (bytes: number) => {
+      // Brackets, quotes and names around the text, and no parameters.
+      const text = "\u4e2d".repeat((bytes - '[[{"type":"text","text":""}],null]'.length) / 3);
+      return { content: [{ type: "text", text }] };
+    };
+    const life = new Life().ready();
+    const first = { ...newPrompt("p1", weighing(6_291_457)), start: noCredit("t1") };
+    expect(verdictOn(life.give("prompt", first))).toBe("accepted");
+    expect(life.prompt("p2", weighing(6_291_457))).toMatchObject({
+      kind: "refused",
+      refusal: { code: "prompts_too_large", details: { limit: 12_582_912, bytes: 12_582_914 } },
+    });
+    expect(verdictOn(life.prompt("p2", weighing(6_291_454)))).toBe("accepted");
+    life.complete("t1");
+    expect(verdictOn(life.prompt("p3", weighing(6_291_457)))).toBe("accepted");
+  });
+
+  it("P10: refuses a prompt that is too large even alone, whatever makes it so", () => {
+    const params = { _meta: { much: "x".repeat(12_582_912) } };
+    const life = new Life().ready();
+    expect(verdictOn(life.prompt("p1", { params }))).toBe("prompts_too_large");
+    expect(verdictOn(life.prompt("p1"))).toBe("accepted");
+  });
+
   it("does not overtake: a prompt with credits in hand waits behind those before it", () => {
     const life = new Life().ready();
     life.prompt("p1");

@@ -1,0 +1,61 @@
+import { PAGE_ROWS_MAX, TURN_STATUS_BYTES_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
+import type { SessionKey, SessionStore } from "../../store/store.ts";
+
+/** What a look at the past is for, and how far back it goes at most. */
+interface Search {
+  readonly text: string;
+  readonly turnsMax: number;
+}
+
+/**
+ * Goes back through the finished turns, newest first, and shows those in which the text stands,
+ * until whoever looks has seen enough. Neither far nor much: it is for what was a while ago.
+ */
+export async function lookBack(
+  store: SessionStore,
+  key: SessionKey,
+  { text, turnsMax }: Search,
+  look: (turn: readonly LogEvent[]) => boolean,
+): Promise<Result<void>> {
+  let before = Number.MAX_SAFE_INTEGER;
+  let turnsLeft = turnsMax;
+  let charsLeft = TURN_STATUS_BYTES_MAX;
+  while (turnsLeft > 0 && charsLeft > 0) {
+    const page = await store.readTurns(key, { before, limit: Math.min(turnsLeft, TURNS_AT_ONCE) });
+    if (!page.ok) return page;
+    for (const turn of page.value.rows) {
+      before = turn.firstId;
+      turnsLeft -= 1;
+      charsLeft -= turn.text.length;
+      // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
+      if (turn.text.includes(text) && look(JSON.parse(turn.text))) return DONE;
+    }
+    if (!page.value.more) return DONE;
+  }
+  return DONE;
+}
+
+const TURNS_AT_ONCE = 8;
+
+/** What has happened since the last finished turn, as far as this text stands in it. */
+export async function sinceLastTurn(
+  store: SessionStore,
+  key: SessionKey,
+  text: string,
+): Promise<Result<readonly LogEvent[]>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
+  const found: LogEvent[] = [];
+  const { snapshotEventId, lastEventId } = record.value;
+  for (let after = snapshotEventId; after < lastEventId; ) {
+    const page = await store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    for (const event of page.value.events) {
+      if (event.text.includes(text)) found.push(JSON.parse(event.text));
+    }
+    after = page.value.events.at(-1)?.id ?? lastEventId;
+  }
+  return ok(found);
+}

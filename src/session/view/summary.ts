@@ -1,0 +1,106 @@
+import type { ClientId, SessionId } from "../../core/id.ts";
+import { pendingCount, type Session } from "../../core/session/state.ts";
+import type { SessionState } from "../../core/status.ts";
+import type { StoredRecord } from "../../store/store.ts";
+import type { LiveSession } from "../live.ts";
+import { type PendingInteraction, pendingInteractions } from "./pending-interaction.ts";
+
+/** A session as lists show it (wire, 4.2), with its status, which is ours. */
+export interface SessionSummary {
+  readonly sessionId: SessionId;
+  readonly workspaceCwd: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly displayName?: string;
+  readonly parentSessionId?: SessionId;
+  readonly sourceType?: string;
+  readonly sourceId?: string;
+  readonly clientCount: number;
+  readonly hasActivePrompt: boolean;
+  readonly status: SessionState;
+  /** Closed by a client, and to be loaded before it can be used. */
+  readonly closed?: true;
+}
+
+/** What is known only of a session that is in memory. */
+export interface LiveSummary extends SessionSummary {
+  readonly isWaitingForPermission: boolean;
+  readonly isWaitingForUserQuestion: boolean;
+  readonly pendingInteractionCount: number;
+  readonly pendingInteractions: readonly PendingInteraction[];
+  readonly hasTurnError: boolean;
+  readonly turnError?: NonNullable<Session["lastTurnError"]>;
+}
+
+/** Whoever is registered and has been seen since the server started (seed 004's heartbeats). */
+export interface SeenClient {
+  readonly clientId: ClientId;
+  readonly lastSeenAt: number;
+}
+
+/** A list knows when the session was last written, which may be later than its last turn. */
+export function summaryOfLive(live: LiveSession, writtenAtMs = 0): LiveSummary {
+  const { session } = live;
+  const { fixed, chosen, closed, lastTurnError } = session;
+  const pending = pendingInteractions(session);
+  const source = { sourceType: fixed.source?.type ?? null, sourceId: fixed.source?.id ?? null };
+  return {
+    sessionId: session.sessionId,
+    workspaceCwd: fixed.workspaceCwd,
+    createdAt: isoTime(fixed.createdAtMs),
+    updatedAt: isoTime(Math.max(writtenAtMs, session.lastVerdictAtMs ?? fixed.createdAtMs)),
+    ...named({ displayName: chosen.displayName, parentSessionId: fixed.parentSessionId }),
+    ...named(source),
+    clientCount: live.present().length,
+    hasActivePrompt: pendingCount(session) > 0,
+    status: session.connection.sessionState,
+    ...(closed && { closed }),
+    isWaitingForPermission: pending.some(({ kind }) => kind === "permission"),
+    isWaitingForUserQuestion: pending.some(({ kind }) => kind === "user_question"),
+    pendingInteractionCount: pending.length,
+    pendingInteractions: pending,
+    hasTurnError: lastTurnError !== null,
+    ...(lastTurnError && { turnError: lastTurnError }),
+  };
+}
+
+/**
+ * A session that is only stored. What its record calls running was interrupted, and waits for
+ * somebody to open it: so it does not claim to run (P5).
+ */
+export function summaryOfStored(record: StoredRecord): SessionSummary {
+  const { sessionId, workspaceCwd, status, closed } = record;
+  const { displayName, parentSessionId, sourceType, sourceId } = record;
+  return {
+    sessionId,
+    workspaceCwd,
+    createdAt: isoTime(record.createdAtMs),
+    updatedAt: isoTime(record.updatedAtMs),
+    ...named({ displayName, parentSessionId }),
+    ...named({ sourceType, sourceId }),
+    clientCount: 0,
+    hasActivePrompt: false,
+    status: status === "error" ? "error" : "inactive",
+    ...(closed && { closed }),
+  };
+}
+
+export function seenClients(live: LiveSession): readonly SeenClient[] {
+  return live.present().map((clientId) => {
+    return { clientId, lastSeenAt: live.attendance.seenMs(clientId) ?? live.attendance.openedMs };
+  });
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Without what it has no value for: absent is the wire's word for none. */
+function named<Value extends string>(
+  fields: Readonly<Record<string, Value | null>>,
+): Readonly<Record<string, Value>> {
+  const given = Object.entries(fields).flatMap(([name, value]) =>
+    value === null ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries(given);
+}

@@ -1,0 +1,165 @@
+import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
+import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
+import {
+  readTranscriptCursor,
+  type TranscriptPlace,
+  writeTranscriptCursor,
+} from "./transcript-cursor.ts";
+import { type TurnPage, turnsAfter, turnsBefore } from "./turn-pages.ts";
+
+/** Where a reader begins, or goes on. */
+export type TranscriptStart =
+  | { readonly from: "first" }
+  | { readonly from: "last" }
+  /** Back from the turn of this prompt, or from the turn of this id, without it. */
+  | { readonly from: "before"; readonly recordId: PromptId | TurnId }
+  | { readonly from: "cursor"; readonly cursor: string };
+
+/** The wire's `GET …/transcript`. */
+export interface TranscriptPage {
+  readonly v: 1;
+  readonly sessionId: SessionId;
+  /** In the order in which they happened, whichever way the pages go. */
+  readonly events: readonly object[];
+  readonly nextCursor?: string;
+  readonly hasMore: boolean;
+  readonly startTime: string;
+  readonly lastUpdated: string;
+}
+
+/**
+ * A page of a session's finished turns, folded, from the store alone: nobody is attached by it and
+ * nothing is opened. What is not finished yet is in what `load` shows, and in the stream.
+ */
+export async function transcriptPage(
+  store: SessionStore,
+  key: SessionKey,
+  { start, limit }: { readonly start: TranscriptStart; readonly limit: number },
+): Promise<Result<TranscriptPage>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
+  if (record.value.closed) return fail("session_not_found", { sessionId: key.sessionId });
+  const place = await placeOf(store, key, record.value, start);
+  if (!place.ok) return place;
+  const page = await turnsAt(store, key, place.value, limit);
+  if (!page.ok) return page;
+  return answerOf(record.value, place.value, page.value);
+}
+
+function turnsAt(store: SessionStore, key: SessionKey, place: TranscriptPlace, limit: number) {
+  return place.direction === "forward"
+    ? turnsAfter(store, key, place, limit)
+    : turnsBefore(store, key, place.before, limit);
+}
+
+async function placeOf(
+  store: SessionStore,
+  key: SessionKey,
+  { epoch, lastEventId }: StoredRecord,
+  start: TranscriptStart,
+): Promise<Result<TranscriptPlace>> {
+  const { sessionId } = key;
+  if (start.from === "last") return ok({ direction: "backward", before: lastEventId + 1 });
+  if (start.from === "before") return placeBefore(store, key, lastEventId + 1, start.recordId);
+  if (start.from === "cursor") {
+    const cursor = readTranscriptCursor(start.cursor, sessionId);
+    if (cursor === null) return fail("invalid_transcript_cursor", { sessionId });
+    if (cursor.epoch !== epoch) return fail("transcript_snapshot_unavailable", { sessionId });
+    return ok(cursor.place);
+  }
+  const newest = await store.readTurns(key, { before: lastEventId + 1, limit: 1 });
+  if (!newest.ok) return newest;
+  const through = newest.value.rows[0]?.lastId ?? 0;
+  return ok({ direction: "forward", after: 0, through });
+}
+
+/** Whoever names a record has most likely just seen it, so the newest turns are looked at first. */
+async function placeBefore(
+  store: SessionStore,
+  { tenantId, sessionId }: SessionKey,
+  end: number,
+  recordId: string,
+): Promise<Result<TranscriptPlace>> {
+  let before = end;
+  for (let left = TRANSCRIPT_SEARCH_TURNS_MAX; left > 0; ) {
+    const range = { before, limit: Math.min(left, TURNS_AT_ONCE) };
+    const page = await store.readTurns({ tenantId, sessionId }, range);
+    if (!page.ok) return page;
+    const { rows, more } = page.value;
+    const named = rows.find((turn) => hasRecord(turn, recordId));
+    if (named !== undefined) return ok({ direction: "backward", before: named.firstId });
+    if (!more) return fail("invalid_transcript_cursor", { sessionId });
+    left -= rows.length;
+    before = rows.at(-1)?.firstId ?? 0;
+  }
+  return fail("transcript_snapshot_unavailable", { sessionId });
+}
+
+const TURNS_AT_ONCE = 100;
+
+function hasRecord(turn: FoldedTurn, recordId: string): boolean {
+  if (!turn.text.includes(recordId)) return false;
+  return eventsOf(turn).some(({ promptId, data }) => {
+    return promptId === recordId || ("turnId" in data && data.turnId === recordId);
+  });
+}
+
+function answerOf(
+  { sessionId, epoch, createdAtMs, updatedAtMs }: StoredRecord,
+  place: TranscriptPlace,
+  { turns, tooLarge, more }: TurnPage,
+): Result<TranscriptPage> {
+  const last = tooLarge ?? (place.direction === "forward" ? turns.at(-1) : turns[0]);
+  const next = last === undefined ? null : nextPlace(place, last);
+  const nextCursor = next && writeTranscriptCursor({ sessionId, epoch, place: next });
+  if (tooLarge !== null) {
+    const sizes = {
+      pageBytes: Buffer.byteLength(tooLarge.text),
+      maxBytes: TRANSCRIPT_PAGE_BYTES_MAX,
+    };
+    const further = nextCursor === null ? {} : { nextCursor };
+    return fail("transcript_page_too_large", { sessionId, ...sizes, ...further });
+  }
+  return ok({
+    v: 1,
+    sessionId,
+    events: turns.flatMap(eventsOf).map(told),
+    ...(more && nextCursor !== null && { nextCursor }),
+    hasMore: more && nextCursor !== null,
+    startTime: new Date(createdAtMs).toISOString(),
+    lastUpdated: new Date(updatedAtMs).toISOString(),
+  });
+}
+
+/** Null where nothing can be left in this direction. */
+function nextPlace(
+  place: TranscriptPlace,
+  { firstId, lastId }: FoldedTurn,
+): TranscriptPlace | null {
+  if (place.direction === "forward") {
+    return lastId < place.through ? { ...place, after: lastId } : null;
+  }
+  return firstId > 1 ? { direction: "backward", before: firstId } : null;
+}
+
+/** What we stored is what we wrote: a list of numbered events of ours, under a checksum. */
+function eventsOf({ text }: FoldedTurn): readonly LogEvent[] {
+  return JSON.parse(text);
+}
+
+/** Without its number, since no stream goes on from it; and an update as the agent said it. */
+function told({ id: _, ...event }: LogEvent): object {
+  if (event.type !== "session_update") return event;
+  const { update } = event.data;
+  if (update.sessionUpdate !== "user_message_chunk" || event.promptId === undefined) {
+    return { ...event, data: update };
+  }
+  // Clients of the wire take the name of a record from here, to read on before it.
+  const meta = { ...Object(update._meta), [RECORD_ID]: event.promptId };
+  return { ...event, data: { ...update, _meta: meta } };
+}
+
+const RECORD_ID = "qwen.session.recordId";

@@ -1,0 +1,203 @@
+import { chunkText, parentToolCallId, promptText } from "../../core/agent-update.ts";
+import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
+import { isObject } from "../../core/json.ts";
+import { TURN_STATUS_TEXT_CHARS_MAX, TURN_STATUS_TURNS_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { ok, type Result } from "../../core/result.ts";
+import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
+import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import { cutText } from "../../core/text.ts";
+import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { lookBack, sinceLastTurn } from "./recent-log.ts";
+
+/** How a prompt stands, or what has become of it (wire, 4.13). */
+export interface TurnStatus {
+  readonly sessionId: SessionId;
+  readonly state: "idle" | "queued" | "running" | "completed" | "cancelled" | "error";
+  readonly promptId?: PromptId;
+  readonly promptText?: string;
+  readonly promptTextTruncated?: true;
+  readonly queuedAt?: number;
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly stopReason?: string;
+  readonly error?: { readonly message: string; readonly code: string; readonly errorKind?: string };
+  readonly resultText?: string;
+  readonly resultTruncated?: true;
+  readonly resultCode?: "RESULT_TEXT_TRUNCATED";
+  readonly originatorClientId?: ClientId;
+}
+
+/** What turns are read from: the session as it is, and the log behind it. */
+export interface TurnSource {
+  readonly key: SessionKey;
+  readonly session: Session;
+  readonly store: SessionStore;
+}
+
+/** The one at work, or else the next in line, or else the last that ended, if any has. */
+export async function currentTurn(source: TurnSource): Promise<Result<TurnStatus>> {
+  const { session, key } = source;
+  const pending = session.running ?? session.queue[0];
+  if (pending !== undefined) return ok(pendingStatus(session, pending));
+  const last = await lastEnded(source);
+  if (!last.ok) return last;
+  const ended = last.value === null ? ok(null) : await endedStatus(source, last.value);
+  if (!ended.ok) return ended;
+  return ok(ended.value ?? { sessionId: key.sessionId, state: "idle" });
+}
+
+/** Null if there is no such prompt, or it is too long ago. */
+export async function turnOf(
+  source: TurnSource,
+  promptId: PromptId,
+): Promise<Result<TurnStatus | null>> {
+  const { running, queue } = source.session;
+  const pending = [...(running === null ? [] : [running]), ...queue];
+  const found = pending.find((prompt) => prompt.promptId === promptId);
+  if (found !== undefined) return ok(pendingStatus(source.session, found));
+  return endedStatus(source, promptId);
+}
+
+function pendingStatus({ sessionId, running }: Session, prompt: WaitingPrompt): TurnStatus {
+  const { promptId, content, admittedAtMs: queuedAt, clientId } = prompt;
+  const isRunning = running?.promptId === promptId;
+  return {
+    sessionId,
+    state: isRunning ? "running" : "queued",
+    promptId,
+    ...shownPrompt(promptText(content)),
+    queuedAt,
+    ...(isRunning && { startedAt: running.startedAtMs }),
+    ...(clientId !== null && { originatorClientId: clientId }),
+  };
+}
+
+type Verdict = Numbered<SessionEvent<"turn_complete" | "turn_error">>;
+
+/** The prompt whose verdict was the last one. */
+async function lastEnded({ store, key }: TurnSource): Promise<Result<PromptId | null>> {
+  const since = await sinceLastTurn(store, key, VERDICT_MARK);
+  if (!since.ok) return since;
+  let last = since.value.findLast(isNumberedVerdict);
+  if (last === undefined) {
+    const looked = await lookBack(store, key, search(VERDICT_MARK), (turn) => {
+      last = turn.findLast(isNumberedVerdict);
+      return last !== undefined;
+    });
+    if (!looked.ok) return looked;
+  }
+  return ok(last?.data.promptId ?? null);
+}
+
+const search = (text: string) => ({ text, turnsMax: TURN_STATUS_TURNS_MAX });
+
+/** In the text of both kinds of verdict. */
+const VERDICT_MARK = '"type":"turn_';
+
+/**
+ * The turns before come first, although what has happened since is newer: while another turn is at
+ * work there may be very much of it, and hardly ever a verdict among that.
+ */
+async function endedStatus(
+  { store, key }: TurnSource,
+  promptId: PromptId,
+): Promise<Result<TurnStatus | null>> {
+  const own: LogEvent[] = [];
+  const ofPrompt = (events: readonly LogEvent[]) =>
+    events.filter((event) => event.promptId === promptId);
+  const looked = await lookBack(store, key, search(promptId), (turn) => {
+    own.unshift(...ofPrompt(turn));
+    return isTold(own);
+  });
+  if (!looked.ok) return looked;
+  if (!own.some(isNumberedVerdict)) {
+    const since = await sinceLastTurn(store, key, promptId);
+    if (!since.ok) return since;
+    own.push(...ofPrompt(since.value));
+  }
+  const verdict = own.find(isNumberedVerdict);
+  return ok(verdict === undefined ? null : statusOf(key.sessionId, verdict, own));
+}
+
+/** Whether its end is among these, and its beginning, if it had to wait for that. */
+function isTold(own: readonly LogEvent[]): boolean {
+  const has = (type: string) => own.some((event) => event.type === type);
+  const hasBegun = !has("pending_prompt_completed") || has("pending_prompt_added");
+  return hasBegun && own.some(isNumberedVerdict);
+}
+
+function isNumberedVerdict(event: LogEvent): event is Verdict {
+  return isVerdict(event);
+}
+
+function statusOf(sessionId: SessionId, verdict: Verdict, own: readonly LogEvent[]): TurnStatus {
+  const { promptId, originatorClientId } = verdict;
+  return {
+    sessionId,
+    ...outcomeOf(verdict),
+    ...(promptId && { promptId }),
+    ...begun(own),
+    endedAt: verdict._meta.serverTimestamp,
+    ...result(own),
+    ...(originatorClientId && { originatorClientId }),
+  };
+}
+
+function outcomeOf(verdict: Verdict): Pick<TurnStatus, "state" | "stopReason" | "error"> {
+  if (verdict.type === "turn_complete") {
+    const { stopReason } = verdict.data;
+    return { state: stopReason === "cancelled" ? "cancelled" : "completed", stopReason };
+  }
+  const { message, code, errorKind } = verdict.data;
+  return { state: "error", error: { message, code, ...(errorKind && { errorKind }) } };
+}
+
+/** A folded turn has forgotten its admission, but not what was shown to others. */
+function begun(own: readonly LogEvent[]): Partial<TurnStatus> {
+  const admitted = own.find((event) => event.type === "prompt_admitted");
+  const waited = own.find((event) => event.type === "pending_prompt_added");
+  const started = own.find((event) => event.type === "pending_prompt_started");
+  const echoed = own.filter(isEcho);
+  const startedAt = (started ?? echoed[0])?._meta.serverTimestamp;
+  const queuedAt = admitted?.data.admittedAtMs ?? waited?.data.queuedAt;
+  const texts = echoed.map(({ data }) => chunkText(data.update)).filter((text) => text !== null);
+  const told = admitted?.data.text ?? waited?.data.text;
+  const text = texts.length > 0 ? texts.join("\n") : told;
+  return {
+    ...(text !== undefined && shownPrompt(text)),
+    ...(queuedAt !== undefined && { queuedAt }),
+    ...(startedAt !== undefined && { startedAt }),
+  };
+}
+
+type Update = Numbered<SessionEvent<"session_update">>;
+
+function isEcho(event: LogEvent): event is Update {
+  if (event.type !== "session_update") return false;
+  const { sessionUpdate, _meta } = event.data.update;
+  const isOurs = isObject(_meta) && _meta.source === "bridge-echo";
+  return sessionUpdate === "user_message_chunk" && isOurs;
+}
+
+function shownPrompt(text: string): Partial<TurnStatus> {
+  const shown = cutText(text, TURN_STATUS_TEXT_CHARS_MAX);
+  const isCut = shown.length < text.length;
+  return { promptText: shown, ...(isCut && { promptTextTruncated: true }) };
+}
+
+/** What the agent said in the end, without what its helpers said among themselves. */
+function result(own: readonly LogEvent[]): Partial<TurnStatus> {
+  const text = own.map(spokenText).join("");
+  if (text === "") return {};
+  const resultText = cutText(text, TURN_STATUS_TEXT_CHARS_MAX);
+  if (resultText.length === text.length) return { resultText };
+  return { resultText, resultTruncated: true, resultCode: "RESULT_TEXT_TRUNCATED" };
+}
+
+function spokenText(event: LogEvent): string {
+  if (event.type !== "session_update") return "";
+  const { update } = event.data;
+  const isSpoken = update.sessionUpdate === "agent_message_chunk";
+  return isSpoken && parentToolCallId(update) === null ? (chunkText(update) ?? "") : "";
+}
