@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { buildIsFresh } from "../scripts/freshness.js";
+import { OPTION_NAMES } from "../src/cli/serve/options.ts";
 import { ROOT, readText } from "./house/files.ts";
 import { runNode } from "./house/run.ts";
 
@@ -33,24 +34,20 @@ describe("the fermata command", () => {
     expect(stdout).toMatch(/^ {2}agents /m);
   });
 
-  it("prints what it contains when called alone", async () => {
-    const { exitCode, stdout, stderr } = await fermata();
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
-    expect(stdout).toContain(`Fermata ${VERSION}\n`);
-    expect(stdout).toMatch(/^ {2}inactive\s+->\s+activating$/m);
+  it.each([
+    ["nonsense", /^fermata: there is no command "nonsense"; run "fermata --help" .*\.\n$/],
+    ["-x", /^fermata: there is no command "-x"/],
+    ["--nonsense", /^fermata: The server cannot start with this command line: .*--nonsense/],
+    ["--help=yes", /^fermata: The server cannot start with this command line: .*--help/],
+    ["--port=no", /^fermata: The server cannot start with this --port: .*\n.*serve --help/],
+  ])("refuses %s and says what to do", async (argument, sentence) => {
+    const { exitCode, stdout, stderr } = await fermata(argument);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+    expect(stderr).toMatch(sentence);
   });
 
-  it.each(["--nonsense", "-x", "serve", "--help=yes"])(
-    "refuses the unknown argument %s in one sentence that says what to do",
-    async (argument) => {
-      const { exitCode, stdout, stderr } = await fermata(argument);
-      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
-      expect(stderr).toMatch(/^fermata: unknown argument ".*"; run "fermata --help" .*\.\n$/);
-    },
-  );
-
   it("ends quietly when its reader leaves early", async () => {
-    const command = `"${process.execPath}" bin/fermata.js | true; echo "\${PIPESTATUS[0]}"`;
+    const command = `"${process.execPath}" bin/fermata.js --help | true; echo "\${PIPESTATUS[0]}"`;
     const run = await promisify(execFile)("bash", ["-c", command], { cwd: ROOT });
     expect(run).toEqual({ stdout: "0\n", stderr: "" });
   });
@@ -123,6 +120,32 @@ describe("fermata agents", () => {
     } finally {
       rmSync(home, { recursive: true });
     }
+  });
+});
+
+describe("fermata serve", () => {
+  it("explains every option, within 100 columns", async () => {
+    const { exitCode, stdout } = await fermata("serve", "--help");
+    expect(exitCode).toBe(0);
+    for (const name of OPTION_NAMES) expect(stdout).toContain(`  --${name}`);
+    expect(stdout.split("\n").filter((line) => line.length > 100)).toEqual([]);
+  });
+
+  it.each([
+    [["--hostname", "0.0.0.0"], /a token is needed; give one, or bind to 127\.0\.0\.1/],
+    [["--allow-origin", "*"], /a token is needed/],
+    [["--enable-session-shell"], /give a token/],
+    [["--agent", "nobody"], /There is no agent "nobody"; known are/],
+    [["--agent", "echo", "--agent-command", "x"], /by name or by command/],
+    [["--tls-cert", "x"], /a certificate and its key are given together/],
+    [["--data", "/dev/null/x"], /cannot start with this \/dev\/null\/x/],
+  ])("does not start with %j, and says why", async (args, sentence) => {
+    const home = mkdtempSync(join(tmpdir(), "fermata-home-"));
+    const command = ["bin/fermata.js", "serve", "--port", "0", ...args];
+    const { exitCode, stdout, stderr } = await runNode(command, { FERMATA_HOME: home });
+    rmSync(home, { recursive: true });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toMatch(sentence);
   });
 });
 

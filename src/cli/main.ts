@@ -1,13 +1,15 @@
-import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { agents } from "./commands/agents.ts";
-import { overview } from "./overview.ts";
+import { serve } from "./commands/serve.ts";
+import { version } from "./version.ts";
 
 const USAGE = `Usage: fermata [command] [options]
 
-Without a command it prints what this version of Fermata contains.
+An agent session server, tmux for AI agents: sessions with any agent that speaks
+ACP outlive disconnects, crashes and restarts, and many clients can share one.
 
 Commands:
+  serve          Serve sessions over HTTP; this is also what happens without a
+                 command. "fermata serve --help" lists its options.
   agents         List the agents that can be hosted, or try one out.
 
 Options:
@@ -15,41 +17,25 @@ Options:
   -V, --version  Print the version.
 `;
 
-const OPTIONS = {
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean", short: "V" },
-} as const;
-
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   agents,
+  serve,
 };
 
 /** Runs the command line and returns its exit code. */
-export async function main(args: string[]): Promise<number> {
+export async function main(args: readonly string[]): Promise<number> {
   process.stdout.on("error", endQuietlyWhenReaderLeft);
   const [name = "", ...rest] = args;
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  return command === undefined ? withoutCommand(args) : command(rest);
+  if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name]?.(rest) ?? 1;
+  if (name === "--help" || name === "-h") return said(USAGE);
+  if (name === "--version" || name === "-V") return said(`${version()}\n`);
+  if (name === "" || name.startsWith("--")) return serve(args);
+  console.error(`fermata: there is no command "${name}"; run "fermata --help" to see them all.`);
+  return 2;
 }
 
-function withoutCommand(args: string[]): number {
-  const { values, tokens } = parseArgs({
-    args,
-    options: OPTIONS,
-    allowPositionals: true,
-    strict: false, // Its own errors name no next step, so unknown arguments are looked for here.
-    tokens: true,
-  });
-  for (const token of tokens) {
-    if (token.kind === "option" && token.name in OPTIONS && token.value === undefined) continue;
-    if (token.kind === "option-terminator") continue;
-    const unknown = token.kind === "option" ? token.rawName : token.value;
-    console.error(`fermata: unknown argument "${unknown}"; run "fermata --help" to see them all.`);
-    return 2;
-  }
-  if (values.help) process.stdout.write(USAGE);
-  else if (values.version) process.stdout.write(`${version()}\n`);
-  else process.stdout.write(overview(version()));
+function said(text: string): number {
+  process.stdout.write(text);
   return 0;
 }
 
@@ -57,9 +43,4 @@ function withoutCommand(args: string[]): number {
 function endQuietlyWhenReaderLeft(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(0);
-}
-
-function version(): string {
-  const manifest = new URL("../../package.json", import.meta.url);
-  return JSON.parse(readFileSync(manifest, "utf8")).version;
 }

@@ -16,9 +16,18 @@ function isHighSurrogate(unit: string | undefined): boolean {
   return unit !== undefined && unit >= "\ud800" && unit <= "\udbff";
 }
 
-/** How long a text is where bytes are counted. */
+/** How long a text is where bytes are counted; a half of a character counts as its stand-in. */
 export function utf8Bytes(text: string): number {
-  return ENCODER.encode(text).length;
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0x80) bytes += unit >= 0x800 ? 2 : 1;
+    // A pair is four bytes: two for its length, and two for its first half.
+    if (isHighSurrogate(text[at]) && isLowSurrogate(text[at + 1])) at += 1;
+  }
+  return bytes;
 }
 
-const ENCODER = new TextEncoder();
+function isLowSurrogate(unit: string | undefined): boolean {
+  return unit !== undefined && unit >= "\udc00" && unit <= "\udfff";
+}

@@ -10,6 +10,7 @@ import { readClientId } from "./gate/client-id.ts";
 import { CorsGate } from "./gate/cors.ts";
 import { isLoopbackAddress, type OwnNames } from "./gate/own-names.ts";
 import type { RateLimiter, RateTier } from "./gate/rate-limiter.ts";
+import { requestScope } from "./request-scope.ts";
 import type { Caller, OpenRequest, Route } from "./route.ts";
 import type { Match, RouteTable } from "./route-table.ts";
 import { readTarget, type Target } from "./target.ts";
@@ -73,6 +74,8 @@ export class Reception {
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
     const visit = { incoming, method, target, match, signal };
+    const scope = requestScope.getStore();
+    if (scope !== undefined && match.kind === "found") scope.route = match.route.path;
     const isOpen = match.kind === "found" && match.route.gate === "open";
     if (isOpen && names.isLoopback && !requireAuth) return this.#readBody(visit, null);
     return this.#identify(visit);

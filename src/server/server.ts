@@ -12,6 +12,7 @@ import { OwnNames } from "./gate/own-names.ts";
 import { RateLimiter } from "./gate/rate-limiter.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { Reception } from "./reception.ts";
+import { requestIdOf, requestScope } from "./request-scope.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { ServerSettings } from "./settings.ts";
 import { EventStreams } from "./stream/event-streams.ts";
@@ -60,7 +61,10 @@ export class HttpServer {
       names: () => this.#names,
     });
     this.#listener = new Listener(settings, (incoming, response) => {
-      void this.#serve(incoming, response);
+      const given = incoming.headers["x-request-id"];
+      const requestId = requestIdOf(given?.toString(), randomUUID);
+      response.setHeader("X-Request-Id", requestId);
+      requestScope.run({ requestId, route: "" }, () => void this.#serve(incoming, response));
     });
   }
 
@@ -100,8 +104,17 @@ export class HttpServer {
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
+    const startedMs = performance.now();
     this.#open.add(response);
     response.once("close", () => {
+      const ms = Math.round(performance.now() - startedMs);
+      const { statusCode: status, writableFinished: isWhole } = response;
+      this.#parts.log("request", {
+        method: incoming.method ?? "",
+        status,
+        ms,
+        whole: `${isWhole}`,
+      });
       this.#open.delete(response);
       if (!response.writableFinished) gone.abort();
       if (this.#open.size === 0) this.#emptied();

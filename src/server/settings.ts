@@ -69,6 +69,8 @@ const settings = z.strictObject({
   promptDeadlineMs: ms.nullable().default(null),
   writerIdleTimeoutMs: ms.nullable().default(null),
   sessionRestoreTimeoutMs: ms.default(AGENT_RESTORE_MS_MAX),
+  /** What a session is for whoever asks for none in particular: everybody, or one. */
+  sessionScope: z.enum(["single", "thread"]).default("single"),
   enableShell: z.boolean().default(false),
   rateLimit: rates.nullable().default(null),
   permissionPolicy: z.enum(MEDIATION_POLICIES).default("first-responder"),

@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import type { TenantId } from "../core/id.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 
@@ -34,10 +34,17 @@ export async function workspaceOf(
   const known = await workspaces.of(tenantId);
   if (!known.ok) return known;
   const [primary] = known.value;
-  const cwd = wanted === null ? null : await canonical(wanted);
+  const cwd = wanted !== null && isAbsolute(wanted) ? await canonical(wanted) : null;
   const found =
     wanted === null ? primary : known.value.find((one) => one.id === wanted || one.cwd === cwd);
   if (found !== undefined) return ok(found);
-  const details = { boundWorkspace: primary?.cwd ?? "", requestedWorkspace: cwd ?? "" };
-  return fail("workspace_mismatch", details);
+  if (wanted !== null && cwd === null) {
+    return fail("invalid_request", { reason: "A workspace is an absolute path, or an id." });
+  }
+  // As it was asked for: where a link leads to is nobody's business who may not go there.
+  const requestedWorkspace = resolve(wanted ?? "/");
+  const workspaceCount = known.value.length;
+  const several = workspaceCount > 1 ? { workspaceCount } : {};
+  const boundWorkspace = primary?.cwd ?? "";
+  return fail("workspace_mismatch", { boundWorkspace, requestedWorkspace, ...several });
 }

@@ -79,14 +79,16 @@ export class SessionRuntime {
   }
 
   /** Makes a session or joins the shared one, and registers the client that asked. */
-  async create(order: NewSessionOrder): Promise<Result<Joined>> {
-    const joined = await this.#registry.create(order);
-    if (!joined.ok) return joined;
-    const { live, attached } = joined.value;
-    const why = await this.#register(live, order.actor);
-    if (why === null) return joined;
-    if (attached) live.attendance.left();
-    return { ok: false, refusal: why };
+  create(order: NewSessionOrder): Promise<Result<Joined>> {
+    return unlessLetGo(async () => {
+      const joined = await this.#registry.create(order);
+      if (!joined.ok) return joined;
+      const { live, attached } = joined.value;
+      const why = await this.#register(live, order.actor);
+      if (why === null) return joined;
+      if (attached) live.attendance.left();
+      return { ok: false, refusal: why };
+    });
   }
 
   /**
@@ -105,7 +107,11 @@ export class SessionRuntime {
    * it is there all the same, and says why it has none (P6). However many bring it back at once,
    * it is done once, and for one of them it was not there before.
    */
-  async resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+  resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+    return unlessLetGo(() => this.#resume(key, actor));
+  }
+
+  async #resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
     const name = JSON.stringify([key.tenantId, key.sessionId]);
     const known = this.#resuming.get(name);
     const isThere = known !== undefined || this.#registry.peek(key)?.session.closed === false;
@@ -121,17 +127,23 @@ export class SessionRuntime {
     const found = await this.#registry.get(key);
     if (!found.ok) return found;
     const live = found.value;
+    // Whatever takes its agent down just now may end; unless a client closes it, it comes back.
+    await live.until(({ connection, ending }) => {
+      return connection.sessionState !== "deactivating" || ending?.reason === "client_close";
+    });
     const { skipped } = live;
     const resumed = await live.submit({ ...this.#by(actor), type: "resume", skipped });
     if (resumed.refusal !== null) return { ok: false, refusal: resumed.refusal };
     return ok({ live, agentFailure: await live.activated() });
   }
 
-  async attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    const why = await this.#join(found.value, actor);
-    return why === null ? found : { ok: false, refusal: why };
+  attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    return unlessLetGo(async () => {
+      const found = await this.find(key);
+      if (!found.ok) return found;
+      const why = await this.#join(found.value, actor);
+      return why === null ? found : { ok: false, refusal: why };
+    });
   }
 
   /** Gives a command to a session; whoever does so has shown a sign of life. */
@@ -303,6 +315,11 @@ export class SessionRuntime {
     return this.#registry.peek(key);
   }
 
+  /** All that are live at the moment, of whatever tenant: for those who run the server. */
+  get live(): readonly LiveSession[] {
+    return this.#registry.all;
+  }
+
   /** The sessions of a tenant that are live at the moment. */
   liveOf(tenantId: TenantId): readonly LiveSession[] {
     return this.#registry.all.filter(({ key }) => key.tenantId === tenantId);
@@ -355,5 +372,14 @@ export class SessionRuntime {
 
   #by(actor: Actor) {
     return { atMs: this.#world.clock.nowMs(), actor };
+  }
+}
+
+/** What was let go between two steps is done once more: then it is opened anew. */
+async function unlessLetGo<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await act();
+    const isLetGo = !result.ok && result.refusal === LET_GO;
+    if (!isLetGo || tries === SUBMIT_TRIES_MAX) return result;
   }
 }

@@ -6,7 +6,7 @@ import { pageOf } from "../../store/page.ts";
 import type { JournalQuery, JournalRow } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { auditPage } from "./audit.ts";
+import { type AuditPage, auditPage } from "./audit.ts";
 
 const KEY = { tenantId: given(parseTenantId("t")), sessionId: given(parseSessionId("s")) };
 
@@ -33,7 +33,7 @@ async function allOf(places: readonly number[], limit: number) {
   const { store } = storeOf(places);
   const read: number[] = [];
   for (let before: number | null = null; ; ) {
-    const page = value(await auditPage(store, KEY, { before, limit }));
+    const page: AuditPage = value(await auditPage(store, KEY, { before, limit }));
     expect(page.rows.length).toBeLessThanOrEqual(limit);
     read.push(...page.rows.map(({ seq }) => seq));
     before = page.rows.at(-1)?.seq ?? null;

@@ -79,7 +79,7 @@ describe("pages of turns", () => {
     expect(reads()).toBeLessThan(30);
   });
 
-  it("P10: end before they weigh too much, and name a turn that is too large by itself", async () => {
+  it("P10: end before they weigh too much, and name a turn that does so alone", async () => {
     const half = "x".repeat(TRANSCRIPT_PAGE_BYTES_MAX / 2);
     const { store } = storeOf(turnsOf([3, 3, 3], half));
     const first = value(await turnsAfter(store, KEY, { after: 0, through: 9 }, 10));

@@ -1,0 +1,77 @@
+import { detect } from "../../agent/profile/detect.ts";
+import { errorBody, type Refusal } from "../../core/error.ts";
+import { agentProfiles, homeOf } from "../home.ts";
+import { chooseOptions } from "../serve/choose.ts";
+import { OPTION_NAMES, OPTIONS, variableOf } from "../serve/options.ts";
+import { type RunningServer, startServer } from "../serve/server.ts";
+import { version } from "../version.ts";
+
+const USAGE = `Usage: fermata serve [options]
+
+Serves sessions over HTTP and Server-Sent Events until it is told to stop
+(Ctrl-C, or SIGTERM): then turns may finish; told again, it stops at once.
+
+Each option can also be set by a variable (${variableOf("max-sessions")} for
+--max-sessions) or under its name in config.json in ~/.fermata. A flag counts
+before the variable, and that before the file.
+
+Options (in parentheses what is usual):
+`;
+
+export async function serve(args: readonly string[]): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(USAGE + optionLines());
+    return 0;
+  }
+  const chosen = await chooseOptions(args, process.env);
+  if (!chosen.ok) return told(chosen.refusal, 2);
+  const started = await startServer(chosen.value, process.env, version());
+  if (!started.ok) return told(started.refusal, 1);
+  const { url, defaultAgent } = started.value;
+  process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
+  if (defaultAgent === "echo" && chosen.value.agent === null) await tellOfOthers();
+  await untilTold(started.value);
+  return 0;
+}
+
+/** The first signal ends it in order, the second in a hurry, and the third at once. */
+async function untilTold(server: RunningServer): Promise<void> {
+  const hurry = new AbortController();
+  let times = 0;
+  await new Promise<void>((resolve) => {
+    const told = () => {
+      times += 1;
+      if (times === 1) void server.stop(hurry.signal).then(resolve);
+      else if (times === 2) hurry.abort();
+      else process.exit(130);
+    };
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, told);
+  });
+}
+
+/** `echo` is for a first try; whoever has a real agent is told how to get at it. */
+async function tellOfOthers(): Promise<void> {
+  const profiles = await agentProfiles(homeOf(process.env));
+  const all = profiles.ok ? await detect(profiles.value.values(), process.env) : [];
+  const others = all.filter(({ profile, path }) => path !== null && profile.name !== "echo");
+  const names = others.map(({ profile }) => profile.name);
+  const more = names.length === 0 ? "see: fermata agents" : `installed: ${names.join(", ")}`;
+  process.stdout.write(
+    `echo says back what it is told; for another agent, --agent NAME (${more})\n`,
+  );
+}
+
+function optionLines(): string {
+  const lines = OPTION_NAMES.map((name) => {
+    const { placeholder, help } = OPTIONS[name];
+    const flag = placeholder === null ? `--${name}` : `--${name} ${placeholder}`;
+    return `  ${flag}\n        ${help}\n`;
+  });
+  return lines.join("");
+}
+
+function told(refusal: Refusal, exitCode: number): number {
+  console.error(`fermata: ${errorBody(refusal).error}`);
+  if (exitCode === 2) console.error('fermata: run "fermata serve --help" to see all options.');
+  return exitCode;
+}

@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Agents } from "../../agent/agent.ts";
+import { openAgents } from "../../agent/open.ts";
+import { inheritedEnvironment } from "../../agent/process/environment.ts";
+import { adHocProfile } from "../../agent/profile/command-line.ts";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
+import {
+  parseAskId,
+  parsePromptId,
+  parseSessionId,
+  parseShellId,
+  parseTurnId,
+} from "../../core/id.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { LocalShell } from "../../session/side/local-shell.ts";
+import type { ShellRunner } from "../../session/side/shell-runner.ts";
+import type { Clock, SessionWorld } from "../../session/world.ts";
+import { guardSecrets, type SecretGuard, type SessionStore } from "../../store/index.ts";
+import { withLocator } from "../../store/located.ts";
+import { SessionLocator } from "../../store/locator.ts";
+import { memoryStore } from "../../store/memory/store.ts";
+import { activateStore } from "../../store/roster.ts";
+import { sqliteStore } from "../../store/sqlite/store.ts";
+import { agentProfiles, homeOf } from "../home.ts";
+import type { ServerLog } from "./log.ts";
+import type { Chosen } from "./options.ts";
+
+/** The machine's own clock. */
+export const SYSTEM_CLOCK: Clock = {
+  nowMs: () => Date.now(),
+  after(ms, act) {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+export const RANDOM_IDS: SessionWorld["ids"] = {
+  session: fresh(parseSessionId),
+  prompt: fresh(parsePromptId),
+  turn: fresh(parseTurnId),
+  ask: fresh(parseAskId),
+  shell: fresh(parseShellId),
+  epoch: () => randomUUID(),
+};
+
+function fresh<Id>(parse: (text: string) => Id | null): () => Id {
+  return () => {
+    const id = parse(randomUUID());
+    if (id === null) throw new Error("a UUID is no id any more");
+    return id;
+  };
+}
+
+/** Where this server keeps what it has to remember. */
+export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {
+  return data ?? homeOf(env);
+}
+
+/** The chosen store, behind the guard that keeps secrets out of it. */
+export async function openStore(
+  chosen: Chosen,
+  folder: string,
+  guard: SecretGuard,
+  { log }: ServerLog,
+): Promise<Result<SessionStore>> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return fail("invalid_server_config", { path: folder, reason });
+  }
+  const isSqlite = chosen.store === "sqlite";
+  const place = { path: join(folder, "sessions"), durability: chosen.durability };
+  const candidate = isSqlite
+    ? { store: sqliteStore(), config: { active: true, ...place } }
+    : { store: memoryStore(), config: { active: true } };
+  const host = {
+    persistenceSurface: { announce: () => {} },
+    env: { get: () => undefined },
+    audit: ({ act }: { readonly act: string }) => log("store", { act }),
+  };
+  const opened = await activateStore([candidate], host, (storeId, why) => {
+    log("store not loaded", { storeId, because: why.code });
+  });
+  if (!opened.ok) return opened;
+  const located = withLocator(opened.value, new SessionLocator(join(folder, "located")));
+  return ok(guardSecrets(located, guard));
+}
+
+export interface OpenedHands {
+  readonly agents: Agents;
+  readonly shell: ShellRunner;
+  readonly profiles: ReadonlyMap<string, AgentProfile>;
+  readonly defaultAgent: string;
+}
+
+/** Agents and shell, with whatever an earlier server left of them ended first (P5). */
+export async function openHands(
+  chosen: Chosen,
+  folder: string,
+  guard: SecretGuard,
+  { log }: ServerLog,
+): Promise<Result<OpenedHands>> {
+  const known = await agentProfiles(homeOf(process.env));
+  if (!known.ok) return known;
+  const picked = pickAgent(chosen, known.value);
+  if (!picked.ok) return picked;
+  const profiles = new Map(
+    [...known.value, ...picked.value.own].map(([name, one]) => [name, withTimes(one, chosen)]),
+  );
+  const { agents, orphans, commandMarks } = await openAgents({
+    folder,
+    profiles,
+    env: process.env,
+    memoryBytesMax: null,
+    watch: {
+      fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
+      secret: (value) => guard.know(value),
+    },
+  });
+  if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });
+  const shell = new LocalShell(inheritedEnvironment(process.env), commandMarks);
+  return ok({ agents, shell, profiles, defaultAgent: picked.value.name });
+}
+
+/** The one that was named, or was given as a command, or else the one that is always there. */
+function pickAgent(
+  { agent, "agent-command": command }: Chosen,
+  known: ReadonlyMap<string, AgentProfile>,
+): Result<{ readonly name: string; readonly own: readonly [string, AgentProfile][] }> {
+  if (agent !== null && command !== null) {
+    const reason = "an agent is given by name or by command, and not by both";
+    return fail("invalid_server_config", { path: "--agent-command", reason });
+  }
+  if (command !== null) {
+    const profile = adHocProfile(command);
+    if (!profile.ok) return profile;
+    return ok({ name: profile.value.name, own: [[profile.value.name, profile.value]] });
+  }
+  const name = agent ?? "echo";
+  if (known.has(name)) return ok({ name, own: [] });
+  return fail("agent_unknown", { profile: name, known: [...known.keys()].join(", ") });
+}
+
+/** Times that were chosen for all agents count for each. */
+function withTimes(profile: AgentProfile, chosen: Chosen): AgentProfile {
+  const callMs = chosen["initialize-timeout-ms"];
+  const restoreMs = chosen["session-restore-timeout-ms"];
+  const idleMs = chosen["channel-idle-timeout-ms"];
+  const limits = {
+    ...profile.limits,
+    ...(callMs !== null && { callMs, startMs: callMs }),
+    ...(restoreMs !== null && { restoreMs }),
+    ...(idleMs !== null && { idleMs }),
+  };
+  return { ...profile, limits };
+}

@@ -1,0 +1,105 @@
+import { OPTION_MS_MAX } from "../../core/limits.ts";
+import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
+import { choice, type Option, text, texts, toggle, whole } from "./option.ts";
+
+const count = (help: string, most = 1_000_000) => whole(0, most, { help });
+const ms = (help: string, variables: readonly string[] = []) =>
+  whole(0, OPTION_MS_MAX, { help, placeholder: "MS", variables });
+const bytes = (help: string, most: number) => whole(1, most, { help, placeholder: "BYTES" });
+
+/**
+ * Everything that can be chosen about a server. The name is the flag, and in capitals behind
+ * FERMATA_ the variable, and as it is the key in the file.
+ */
+export const OPTIONS = {
+  // Where it listens, and to whom
+  hostname: text({ help: "Address to listen on (127.0.0.1)", placeholder: "HOST" }),
+  port: whole(0, 65_535, { help: "Port; 0 takes any that is free (4170)", placeholder: "PORT" }),
+  token: text({
+    help: "Token that every caller must send; needed to listen beyond this machine",
+    variables: ["QWEN_SERVER_TOKEN"],
+  }),
+  "require-auth": toggle({ help: "Want the token for /health on this machine too" }),
+  "allow-origin": texts({ help: "Web origin that may call; may be repeated", placeholder: "URL" }),
+  "max-connections": count("Connections at a time; 0 is no limit (256)", 65_536),
+  "tls-cert": text({ help: "Certificate, to serve https", placeholder: "FILE" }),
+  "tls-key": text({ help: "Its key", placeholder: "FILE" }),
+  "rate-limit": toggle({ help: "Limit how often callers may ask" }),
+  "rate-limit-prompt": whole(1, 1_000_000, { help: "Prompts in a window (10)" }),
+  "rate-limit-mutation": whole(1, 1_000_000, { help: "Other changes in a window (30)" }),
+  "rate-limit-read": whole(1, 1_000_000, { help: "Reads in a window (120)" }),
+  "rate-limit-window-ms": ms("Length of that window (60000)"),
+
+  // Sessions
+  workspace: texts({
+    help: "Directory that sessions work in; may be repeated, the first is the usual one (.)",
+    placeholder: "DIR",
+  }),
+  "session-scope": choice(["single", "thread"], "single", {
+    help: "One shared session for each workspace, or a new one each time (single)",
+  }),
+  "max-sessions": count("Live sessions of a workspace; 0 is no limit (20)"),
+  "max-pending-prompts-per-session": count("Prompts without a verdict; 0 is no limit (5)", 1_000),
+  "prompt-deadline-ms": ms("Longest time that a prompt may take (none)", [
+    "QWEN_SERVE_PROMPT_DEADLINE_MS",
+  ]),
+  "session-idle-timeout-ms": ms("Let a session go that is unused for so long; 0 never (1800000)"),
+  "session-reap-interval-ms": ms("How often that is looked at (60000)"),
+  "session-restore-timeout-ms": ms("Longest time to bring a session back (60000)"),
+  "permission-policy": choice(MEDIATION_POLICIES, "first-responder", {
+    help: "Who decides what agents ask for (first-responder)",
+  }),
+  "consensus-quorum": whole(1, 256, { help: "Votes that decide under `consensus` (a majority)" }),
+  "permission-response-timeout-ms": ms("Time to decide; 0 is as long as you like (300000)"),
+  "enable-session-shell": toggle({ help: "Let clients run commands; needs a token" }),
+
+  // What is kept, and shown
+  "event-ring-size": whole(1, 1_000_000, { help: "Events kept for exact reconnects (8000)" }),
+  "compacted-replay-max-bytes": bytes("Finished turns shown on load (4194304)", 268_435_456),
+  "max-journal-events": whole(1, 1_000_000, { help: "Events of an open turn on load (10000)" }),
+  "max-journal-bytes": bytes("And their size (8388608)", 268_435_456),
+  "writer-idle-timeout-ms": ms("Cut a stream that takes nothing for so long (never)", [
+    "QWEN_SERVE_WRITER_IDLE_TIMEOUT_MS",
+  ]),
+
+  // Agents
+  agent: text({ help: 'Agent of new sessions; see "fermata agents"', placeholder: "NAME" }),
+  "agent-command": text({
+    help: "Command line of an agent that speaks ACP, in place of a name",
+    placeholder: "COMMAND",
+  }),
+  "initialize-timeout-ms": ms("Longest time for an agent's answers to calls (10000)"),
+  "channel-idle-timeout-ms": ms("How long an unused agent process is kept (300000)"),
+
+  // Where it remembers
+  store: choice(["sqlite", "memory"], "sqlite", { help: "Where sessions are kept (sqlite)" }),
+  data: text({ help: "Directory of sessions and marks (~/.fermata)", placeholder: "DIR" }),
+  durability: choice(["full", "relaxed"], "full", {
+    help: "`relaxed` is faster and may lose the last moments in a power cut (full)",
+  }),
+  config: text({
+    help: "Read options from this file (~/.fermata/config.json)",
+    placeholder: "FILE",
+  }),
+  "log-level": choice(["debug", "info", "warn", "error", "silent"], "info", {
+    help: "How much is logged, as JSON lines on the error output (info)",
+  }),
+} as const;
+
+export type OptionName = keyof typeof OPTIONS;
+
+/** What was chosen, with its usual value where nothing was. */
+export type Chosen = {
+  readonly [Name in OptionName]: (typeof OPTIONS)[Name] extends Option<infer Value> ? Value : never;
+};
+
+export const OPTION_NAMES: readonly OptionName[] = Object.keys(OPTIONS).filter(isOptionName);
+
+export function isOptionName(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name);
+}
+
+/** The variable of this name: `max-sessions` is FERMATA_MAX_SESSIONS. */
+export function variableOf(name: OptionName): string {
+  return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
+}

@@ -1,0 +1,95 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
+import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
+import type { Chosen } from "./options.ts";
+
+/** What was chosen, as the server wants to know it. */
+export async function serverSettings(chosen: Chosen): Promise<Result<ServerSettings>> {
+  const tls = await tlsOf(chosen);
+  if (!tls.ok) return tls;
+  const workspaces = chosen.workspace.length === 0 ? ["."] : chosen.workspace;
+  return readServerSettings({
+    ...given({
+      hostname: chosen.hostname,
+      port: chosen.port,
+      maxConnections: chosen["max-connections"],
+      maxSessions: chosen["max-sessions"],
+      maxPendingPrompts: chosen["max-pending-prompts-per-session"],
+      sessionRestoreTimeoutMs: chosen["session-restore-timeout-ms"],
+    }),
+    token: chosen.token?.trim() ?? null,
+    requireAuth: chosen["require-auth"],
+    allowOrigins: chosen["allow-origin"],
+    tls: tls.value,
+    promptDeadlineMs: orNull(chosen["prompt-deadline-ms"]),
+    writerIdleTimeoutMs: orNull(chosen["writer-idle-timeout-ms"]),
+    enableShell: chosen["enable-session-shell"],
+    rateLimit: rateLimitOf(chosen),
+    permissionPolicy: chosen["permission-policy"],
+    consensusQuorum: chosen["consensus-quorum"],
+    sessionScope: chosen["session-scope"],
+    workspaces: workspaces.map((path) => resolve(path)),
+  });
+}
+
+/** The same, as sessions want to know it. */
+export function sessionSettings(chosen: Chosen, defaultAgent: string): SessionSettings {
+  const usual = DEFAULT_SESSION_SETTINGS;
+  const askMs = chosen["permission-response-timeout-ms"] ?? usual.askMs;
+  const { replay } = usual;
+  return {
+    ...usual,
+    defaultAgent,
+    policy: chosen["permission-policy"],
+    quorum: chosen["consensus-quorum"],
+    askMs: orNull(askMs),
+    promptMs: orNull(chosen["prompt-deadline-ms"]),
+    pendingPromptsMax: orNull(chosen["max-pending-prompts-per-session"] ?? usual.pendingPromptsMax),
+    sessionsLiveMax: orNull(chosen["max-sessions"] ?? usual.sessionsLiveMax),
+    idleMs: orNull(chosen["session-idle-timeout-ms"] ?? usual.idleMs),
+    reapMs: chosen["session-reap-interval-ms"] || usual.reapMs,
+    eventsKeptMax: chosen["event-ring-size"] ?? usual.eventsKeptMax,
+    replay: {
+      compactedBytesMax: chosen["compacted-replay-max-bytes"] ?? replay.compactedBytesMax,
+      journalEventsMax: chosen["max-journal-events"] ?? replay.journalEventsMax,
+      journalBytesMax: chosen["max-journal-bytes"] ?? replay.journalBytesMax,
+    },
+  };
+}
+
+function rateLimitOf(chosen: Chosen) {
+  if (!chosen["rate-limit"]) return null;
+  return given({
+    prompt: chosen["rate-limit-prompt"],
+    mutation: chosen["rate-limit-mutation"],
+    read: chosen["rate-limit-read"],
+    windowMs: chosen["rate-limit-window-ms"],
+  });
+}
+
+async function tlsOf(chosen: Chosen): Promise<Result<{ cert: string; key: string } | null>> {
+  const { "tls-cert": cert, "tls-key": key } = chosen;
+  if (cert === null && key === null) return ok(null);
+  if (cert === null || key === null) {
+    const reason = "a certificate and its key are given together";
+    return fail("invalid_server_config", { path: "--tls-cert and --tls-key", reason });
+  }
+  try {
+    return ok({ cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") });
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return fail("invalid_server_config", { path: "--tls-cert or --tls-key", reason });
+  }
+}
+
+/** Zero is no limit, wherever there can be none. */
+function orNull(value: number | null): number | null {
+  return value === 0 ? null : value;
+}
+
+/** Without what was not chosen, so that it is as usual. */
+function given(values: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,34 @@
+import { pendingCount } from "../core/session/state.ts";
+import { hasTurn } from "../core/status.ts";
+import type { Daemon } from "./daemon.ts";
+import type { ServerActivity } from "./route/health.ts";
+import type { HttpServer } from "./server.ts";
+
+/** What all tenants' sessions together are busy with: figures, and nothing of what is in them. */
+export function activityOf(
+  { runtime, settings, world }: Daemon,
+  server: HttpServer,
+): ServerActivity {
+  const all = runtime.live;
+  const states = all.map(({ session }) => session.connection.sessionState);
+  const asks = all.map(
+    ({ session }) => session.connection.turn.deferredInteractiveMessage?.size ?? 0,
+  );
+  const activePrompts = all.filter(({ session }) => pendingCount(session) > 0).length;
+  const activeMs = all.reduce((last, { attendance }) => Math.max(last, attendance.activeMs), 0);
+  const hits = server.rateLimitHits;
+  return {
+    workspaceCount: settings.workspaces.length,
+    sessions: all.length,
+    pendingPermissions: asks.reduce((sum, one) => sum + one, 0),
+    activePrompts,
+    activeWork: activePrompts > 0,
+    activeWorkReporting: "full",
+    activeWorkStaleMs: null,
+    connectedClients: server.openStreamCount,
+    channelAlive: states.some((state) => state === "ready" || hasTurn(state)),
+    lastActivityAt: activeMs === 0 ? null : new Date(activeMs).toISOString(),
+    idleSinceMs: activeMs === 0 || activePrompts > 0 ? null : world.clock.nowMs() - activeMs,
+    ...(hits !== null && { rateLimitHits: hits }),
+  };
+}

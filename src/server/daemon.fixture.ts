@@ -1,0 +1,147 @@
+import { request } from "node:http";
+import { onTestFinished } from "vitest";
+import { parseTenantId } from "../core/id.ts";
+import type { JsonObject } from "../core/json.ts";
+import { SessionRuntime } from "../session/runtime.ts";
+import { Stage } from "../session/stage.fixture.ts";
+import { given, REAL_CLOCK } from "../session/world.fixture.ts";
+import type { SessionWorld } from "../session/world.ts";
+import type { Daemon } from "./daemon.ts";
+import type { Authenticator } from "./gate/authenticator.ts";
+import type { Caller, Route } from "./route.ts";
+import { RouteTable } from "./route-table.ts";
+import { granted, type Reply, ServerWorld } from "./server.fixture.ts";
+import { HttpServer } from "./server.ts";
+import { readServerSettings, type ServerOptions } from "./settings.ts";
+import { StoredWorkspaces } from "./stored-workspaces.ts";
+
+export interface DaemonOptions {
+  readonly routes: (daemon: Daemon) => readonly Route[];
+  /** Of the server; its one workspace is the folder, unless they name others. */
+  readonly settings?: Partial<ServerOptions>;
+  /** Of the sessions, their store and their agents; a folder goes on where another has ended. */
+  readonly stage?: Parameters<typeof Stage.open>[0];
+  /** What of the sessions' world is another than the stage's. */
+  readonly world?: Partial<SessionWorld>;
+  /** False is a server that wants no token: its strict routes are refused. */
+  readonly needsToken?: boolean;
+}
+
+export interface Call {
+  /** Sent as JSON; bytes as they are. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly clientId?: string;
+  /** Who asks, where it is not the owner of the local tenant. */
+  readonly as?: Caller;
+  /** Leaves before the answer when it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Called extends Omit<Reply, "text"> {
+  /** An empty object for an answer without a body. */
+  readonly body: JsonObject;
+  readonly text: string;
+}
+
+/** A whole daemon on a free port: real store, real agents, and the routes under test. */
+export class DaemonWorld extends ServerWorld {
+  readonly daemon: Daemon;
+  readonly stage: Stage;
+  #hasEnded = false;
+
+  private constructor(http: ServerWorld, daemon: Daemon, stage: Stage) {
+    super(http.server, http.url, http.port, http.logged);
+    this.daemon = daemon;
+    this.stage = stage;
+  }
+
+  static async open(options: DaemonOptions): Promise<DaemonWorld> {
+    const stage = await Stage.open(options.stage);
+    const { folder } = stage;
+    const world = { ...stage.world, ...options.world };
+    const wanted = { port: 0, workspaces: [folder], ...options.settings };
+    const settings = granted(readServerSettings(wanted));
+    const daemon: Daemon = {
+      runtime: new SessionRuntime(world),
+      world,
+      settings,
+      workspaces: await StoredWorkspaces.open(world.store, settings.workspaces),
+      agents: new Set(options.stage?.profiles?.keys() ?? ["echo"]),
+    };
+    const logged: string[] = [];
+    const server = new HttpServer({
+      settings,
+      table: new RouteTable(options.routes(daemon)),
+      clock: REAL_CLOCK,
+      log: (what, about) => logged.push(`${what} ${JSON.stringify(about)}`),
+      closeMs: 200,
+      authenticator: byName(options.needsToken ?? true),
+    });
+    const { url, port } = granted(await server.listen());
+    const http = new ServerWorld(server, url, port, logged);
+    const opened = new DaemonWorld(http, daemon, stage);
+    onTestFinished(() => opened.end());
+    return opened;
+  }
+
+  /** Stops it in good order and at once; another may then go on with its folder. */
+  async end(): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    await this.daemon.runtime.shutDown(AbortSignal.abort());
+    await this.server.close();
+  }
+
+  call(method: string, path: string, call: Call = {}): Promise<Called> {
+    const { body, clientId, as, signal } = call;
+    const isRaw = body instanceof Uint8Array;
+    const headers = {
+      ...(body === undefined || isRaw ? {} : { "content-type": "application/json" }),
+      ...(clientId === undefined ? {} : { "x-qwen-client-id": clientId }),
+      ...(as === undefined ? {} : { authorization: `Bearer ${tokenOf(as)}` }),
+      ...call.headers,
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<Called>();
+    const { port } = this;
+    const options = { port, host: "127.0.0.1", path, method, headers, agent: false, signal };
+    const asked = request(options, async (response) => {
+      let text = "";
+      for await (const chunk of response.setEncoding("utf8")) text += chunk;
+      const { statusCode: status = 0, headers } = response;
+      const isJson = headers["content-type"]?.startsWith("application/json");
+      resolve({ status, headers, text, body: isJson ? JSON.parse(text) : {} });
+    });
+    asked.on("error", reject).end(isRaw ? body : body === undefined ? "" : JSON.stringify(body));
+    return promise;
+  }
+}
+
+/** Somebody of another tenant, to whom nothing here exists (P8). */
+export const STRANGER: Caller = {
+  tenantId: given(parseTenantId("elsewhere")),
+  userId: null,
+  role: "owner",
+};
+
+/** The tenant of whoever calls without saying who they are. */
+export const LOCAL: Caller = {
+  tenantId: given(parseTenantId("local")),
+  userId: null,
+  role: "owner",
+};
+
+/** Everybody is who they say. */
+function byName(needsToken: boolean): Authenticator {
+  return {
+    needsToken,
+    authenticate(authorization) {
+      if (authorization === undefined) return LOCAL;
+      return JSON.parse(Buffer.from(authorization.slice("Bearer ".length), "base64").toString());
+    },
+  };
+}
+
+function tokenOf(caller: Caller): string {
+  return Buffer.from(JSON.stringify(caller)).toString("base64");
+}

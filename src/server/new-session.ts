@@ -1,0 +1,136 @@
+import { z } from "zod";
+import { parseSessionId, type SessionId } from "../core/id.ts";
+import type { JsonObject } from "../core/json.ts";
+import {
+  AGENT_NAME_CHARS_MAX,
+  PATH_CHARS_MAX,
+  SOURCE_ID_CHARS_MAX,
+  SOURCE_TYPE_CHARS_MAX,
+} from "../core/limits.ts";
+import { APPROVAL_MODES, type ApprovalMode } from "../core/policy/risk.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { Creation, ModelConfig } from "../core/session/state.ts";
+import type { Daemon } from "./daemon.ts";
+import { readBody } from "./request-schema.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
+
+export const sourceType = z
+  .string()
+  .max(SOURCE_TYPE_CHARS_MAX)
+  .regex(/^[a-z][a-z0-9_-]*$/);
+
+export const sourceId = z
+  .string()
+  .min(1)
+  .max(SOURCE_ID_CHARS_MAX)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  .regex(/^[^\u0000-\u001f\u007f]*$/, "it has control characters in it");
+
+export const approvalMode = z.enum(APPROVAL_MODES);
+
+export const cwd = z.string().max(PATH_CHARS_MAX);
+
+const modelConfig = z
+  .strictObject({
+    modelId: name.nullable().default(null),
+    temperature: z.number().optional(),
+    reasoning: name.optional(),
+    verbosity: name.optional(),
+  })
+  .transform(({ temperature, reasoning, verbosity, ...model }): ModelConfig => {
+    const rest = { ...(reasoning && { reasoning }), ...(verbosity && { verbosity }) };
+    return { ...model, ...(temperature !== undefined && { temperature }), ...rest };
+  });
+
+/** The wire's fields and our own (design, section 12); nothing of it has to be there. */
+const newSessionBody = z
+  .object({
+    cwd: cwd.optional(),
+    sessionScope: z.enum(["single", "thread"]).optional(),
+    // Anything else than a name is passed over, as the wire has it.
+    modelServiceId: name.optional().catch(undefined),
+    approvalMode: approvalMode.optional(),
+    sessionId: z.string().regex(UUID, "it is not a UUID").toLowerCase().nullish(),
+    sourceType: sourceType.optional(),
+    sourceId: sourceId.optional(),
+    agent: name.optional(),
+    mode: z.enum(["ask", "allowlist", "yolo"]).optional(),
+    allowlist: z.array(z.string()).default([]),
+    autonomy: z.enum(["manual", "supervised", "balanced", "autonomous"]).optional(),
+    model_config: modelConfig.optional(),
+    budget: z.number().nullish(),
+  })
+  .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
+    path: ["sourceId"],
+    error: "there is no type with it",
+  });
+
+const CODES = {
+  sessionScope: "invalid_session_scope",
+  approvalMode: "invalid_approval_mode",
+  sessionId: "invalid_session_id",
+  sourceType: "invalid_session_source",
+  sourceId: "invalid_session_source",
+} as const;
+
+/** What somebody wants a session to be. */
+export interface SessionWish {
+  /** Null is the workspace that is meant where none is named. */
+  readonly cwd: string | null;
+  readonly sessionId: SessionId | null;
+  /** To be tried once the session is there; that an agent has no such model hinders nobody. */
+  readonly modelId: string | null;
+  /** Those that a session which is there already has to have, or is then set to. */
+  readonly agent: string | null;
+  readonly securityMode: Creation["securityMode"] | null;
+  readonly approvalMode: ApprovalMode | null;
+  readonly creation: Omit<Creation, "workspaceCwd">;
+}
+
+export function readSessionWish(daemon: Daemon, body: JsonObject): Result<SessionWish> {
+  const read = readBody(newSessionBody, body, CODES);
+  if (!read.ok) return read;
+  const { agent = null, mode = null, modelServiceId } = read.value;
+  if (agent !== null && !daemon.agents.has(agent)) {
+    return fail("agent_unknown", { profile: agent, known: [...daemon.agents].join(", ") });
+  }
+  return ok({
+    cwd: read.value.cwd ?? null,
+    sessionId: parseSessionId(read.value.sessionId ?? ""),
+    modelId: modelServiceId ?? null,
+    agent,
+    securityMode: mode,
+    approvalMode: read.value.approvalMode ?? null,
+    creation: creationOf(daemon, read.value),
+  });
+}
+
+function creationOf(
+  { world, settings }: Daemon,
+  body: z.output<typeof newSessionBody>,
+): SessionWish["creation"] {
+  const { sourceType: type, sourceId: id = null, sessionId } = body;
+  const isOneOfItsOwn = (sessionId ?? null) !== null;
+  return {
+    scope: isOneOfItsOwn ? "thread" : (body.sessionScope ?? settings.sessionScope),
+    securityMode: body.mode ?? "ask",
+    allowlist: body.allowlist,
+    storeId: world.store.contract.storeId,
+    source: type === undefined ? null : { type, id },
+    parentSessionId: null,
+    activeAgent: body.agent ?? world.settings.defaultAgent,
+    modelConfig: body.model_config ?? { modelId: null },
+    skills: NOTHING_YET,
+    persona: NOTHING_YET,
+    approvalMode: body.approvalMode ?? "default",
+    displayName: null,
+    autonomyProfile: body.autonomy ?? null,
+    budgetMicro: body.budget ?? null,
+  };
+}
+
+/** The first version of skills and persona, until a session has some. */
+const NOTHING_YET = { version: 1, hash: "none" };

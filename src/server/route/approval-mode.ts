@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { errorBody, type Refusal } from "../../core/error.ts";
+import { APPROVAL_MODES } from "../../core/policy/risk.ts";
+import { type Answer, answerTo, json, refused } from "../answer.ts";
+import type { Daemon } from "../daemon.ts";
+import { withLive } from "../live-session.ts";
+import { readBody } from "../request-schema.ts";
+import { type Route, route } from "../route.ts";
+
+const modeBody = z.object({ mode: z.enum(APPROVAL_MODES), persist: z.boolean().optional() });
+
+const CODES = { mode: "invalid_approval_mode", persist: "invalid_persist_flag" } as const;
+
+/** Chooses how much may happen unasked in this session (wire, 5; design, 8). */
+export function approvalModeRoute(daemon: Daemon): Route {
+  const { runtime, world } = daemon;
+  return route({
+    method: "POST",
+    path: "/session/:id/approval-mode",
+    gate: "caller",
+    clientId: "registered",
+    body: "json",
+    handle: (request) =>
+      withLive(daemon, request, async (live, actor) => {
+        const body = readBody(modeBody, request.body, CODES);
+        if (!body.ok) return refusedMode(body.refusal);
+        const { mode } = body.value;
+        const { approvalMode: previous } = live.session.chosen;
+        const { sessionId } = live.key;
+        // The session keeps it for ever; there are no settings of a workspace to keep it in.
+        const persisted = false;
+        const change = { atMs: world.clock.nowMs(), actor, mode, persisted };
+        const changed = await runtime.submit(live.key, { type: "approval_mode", ...change });
+        return answerTo(changed, () => json(200, { sessionId, mode, previous, persisted }));
+      }),
+  });
+}
+
+/** Whoever names a mode that does not exist is told those that do. */
+function refusedMode(why: Refusal): Answer {
+  if (why.code !== "invalid_approval_mode") return refused(why);
+  return json(400, { ...errorBody(why), allowed: APPROVAL_MODES });
+}

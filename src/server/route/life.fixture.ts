@@ -1,0 +1,108 @@
+import { expect } from "vitest";
+import { parseSessionId } from "../../core/id.ts";
+import { altered } from "../../session/altered-store.fixture.ts";
+import type { LiveSession } from "../../session/live.ts";
+import { promptOf, value } from "../../session/stage.fixture.ts";
+import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { type Call, DaemonWorld, LOCAL } from "../daemon.fixture.ts";
+import { batchDeleteRoutes } from "./batch-delete.ts";
+import { closeRoute } from "./close.ts";
+import { createRoute } from "./create.ts";
+import { detachRoute } from "./detach.ts";
+import { heartbeatRoute } from "./heartbeat.ts";
+import { listRoutes } from "./list.ts";
+import { metadataRoute } from "./metadata.ts";
+import { loadRoute, resumeRoute } from "./restore.ts";
+import { sessionStatusRoute } from "./session-status.ts";
+import { workspacesRoutes } from "./workspaces.ts";
+
+/** A daemon with the routes of a session's life. */
+export function openLife(
+  options: Omit<Parameters<typeof DaemonWorld.open>[0], "routes"> = {},
+): Promise<DaemonWorld> {
+  return DaemonWorld.open({
+    ...options,
+    routes: (daemon) => [
+      createRoute(daemon),
+      loadRoute(daemon),
+      resumeRoute(daemon),
+      closeRoute(daemon),
+      detachRoute(daemon),
+      heartbeatRoute(daemon),
+      metadataRoute(daemon),
+      sessionStatusRoute(daemon),
+      ...listRoutes(daemon),
+      ...batchDeleteRoutes(daemon),
+      ...workspacesRoutes(daemon),
+    ],
+  });
+}
+
+/** A session of its own, by default, and the name that its client was given. */
+export async function made(world: DaemonWorld, body: object = {}, call: Omit<Call, "body"> = {}) {
+  const whole = { sessionScope: "thread", ...body };
+  const answer = await world.call("POST", "/session", { ...call, body: whole });
+  expect(answer.status, answer.text).toBe(200);
+  const sessionId = String(answer.body.sessionId);
+  return { sessionId, clientId: String(answer.body.clientId), path: `/session/${sessionId}` };
+}
+
+export function keyOf(sessionId: string) {
+  return { tenantId: LOCAL.tenantId, sessionId: parseSessionId(sessionId) ?? expect.fail() };
+}
+
+export async function liveOf(world: DaemonWorld, sessionId: string): Promise<LiveSession> {
+  return value(await world.daemon.runtime.find(keyOf(sessionId)));
+}
+
+/** Has the agent do something, to its end. */
+export async function turnOf(world: DaemonWorld, sessionId: string, ...script: readonly string[]) {
+  const live = await liveOf(world, sessionId);
+  expect((await live.submit(promptOf(live, ...script))).refusal).toBeNull();
+  await live.until(({ running, queue }) => running === null && queue.length === 0);
+}
+
+export async function statusOf(world: DaemonWorld, sessionId: string) {
+  return world.call("GET", `/session/${sessionId}/status`);
+}
+
+/** The types of all that has happened in a session. */
+export async function eventsOf(world: DaemonWorld, key: SessionKey): Promise<readonly string[]> {
+  const page = value(await world.daemon.world.store.readEvents(key, { after: 0, limit: 1_000 }));
+  return page.events.map(({ text }) => JSON.parse(text).type);
+}
+
+/** Looks until it is so; a test that never sees it runs into its own time limit. */
+export async function until<Value>(
+  look: () => Promise<Value>,
+  isSo: (value: Value) => boolean,
+): Promise<void> {
+  while (!isSo(await look())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Keeps commits back while it is closed, so that a test can act in the middle of one. */
+export class CommitGate {
+  #opened: Promise<void> = Promise.resolve();
+  #held: () => void = () => {};
+  open: () => void = () => {};
+
+  around(store: SessionStore): SessionStore {
+    return altered(store, {
+      commit: async (key, term, commit) => {
+        this.#held();
+        await this.#opened;
+        return store.commit(key, term, commit);
+      },
+    });
+  }
+
+  /** Closes it; resolves when a commit stands before it. */
+  close(): Promise<void> {
+    const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    this.#opened = opened;
+    this.#held = hold;
+    this.open = open;
+    return held;
+  }
+}

@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { STEERED_MESSAGES_MAX } from "../../core/limits.ts";
+import { echo } from "../../session/stage.fixture.ts";
+import { STRANGER } from "../daemon.fixture.ts";
+import { heard, openWork, Work } from "./work.fixture.ts";
+
+/** A turn that waits for an answer, at an agent that takes words in between, or does not. */
+async function atWork(...flags: readonly string[]) {
+  const world = await openWork({ stage: { profiles: new Map([echo(...flags)]) } });
+  const work = await Work.made(world, "ada");
+  const stream = await work.stream();
+  const promptId = await work.admitted("ask\nsay first");
+  const { requestId } = (await heard(stream, "permission_request")).data.data;
+  const goOn = () => {
+    const body = { outcome: { outcome: "selected", optionId: "allow_once" } };
+    return work.call("POST", `/permission/${requestId}`, { body });
+  };
+  const send = (body: object) => work.call("POST", "/mid-turn-message", { body, clientId: "ada" });
+  const list = async () => (await work.call("GET", "/mid-turn-messages")).body;
+  return { work, stream, promptId, goOn, send, list };
+}
+
+describe("a message to an agent that takes words in between", () => {
+  it("reaches the turn at work, and is known as settled then and later", async () => {
+    const { work, stream, promptId, goOn, send, list } = await atWork("--steer");
+    const answer = await send({ message: "say between", messageId: "m1" });
+    expect([answer.status, answer.body]).toEqual([200, { accepted: true, messageId: "m1" }]);
+    const injected = await heard(stream, "mid_turn_message_injected");
+    expect(injected.data.data).toMatchObject({
+      messages: ["say between"],
+      messageIds: ["m1"],
+      items: [{ messageId: "m1" }],
+    });
+    const settled = { messages: [], settledMessageIds: ["m1"], promotedMessageIds: [] };
+    expect(await list()).toEqual(settled);
+    expect((await send({ message: "say between", messageId: "m1" })).body.accepted).toBe(true);
+    await goOn();
+    await heard(stream, "turn_complete", promptId);
+    expect(await list()).toEqual(settled);
+    // What the agent has been given cannot be taken back, and is not to be sent again.
+    const removed = await work.call("DELETE", "/mid-turn-messages/m1");
+    expect(removed.body).toEqual({ removed: false });
+    const repeat = await send({ message: "say between", messageId: "m1" });
+    expect(repeat.body).toEqual({ accepted: true, messageId: "m1" });
+    const said = stream.frames.map(({ data }) => JSON.stringify(data.data));
+    expect(said.filter((text) => text.includes('"text":"between"'))).toHaveLength(1);
+  });
+
+  it("P10: is one of so many in a turn", async () => {
+    const { send } = await atWork("--steer");
+    for (let sent = 0; sent < STEERED_MESSAGES_MAX; sent += 1) {
+      expect((await send({ message: `say ${sent}` })).body.accepted).toBe(true);
+    }
+    expect((await send({ message: "say one more" })).body).toEqual({ accepted: false });
+  });
+});
+
+describe("a message to an agent that does not", () => {
+  it("P2: becomes a prompt of its own at once, and once", async () => {
+    const { stream, promptId, goOn, send, list } = await atWork();
+    const answer = await send({ message: "say between", messageId: "m1" });
+    expect(answer.body).toEqual({ accepted: true, messageId: "m1" });
+    expect((await send({ message: "say between", messageId: "m1" })).body.accepted).toBe(true);
+    const added = await heard(stream, "pending_prompt_added");
+    const promoted = { messages: [], settledMessageIds: [], promotedMessageIds: ["m1"] };
+    expect(await list()).toEqual(promoted);
+    await goOn();
+    await heard(stream, "turn_complete", promptId);
+    await heard(stream, "turn_complete", String(added.data.data.promptId));
+    expect((await send({ message: "say between", messageId: "m1" })).body.accepted).toBe(true);
+    expect(await list()).toEqual(promoted);
+    const said = stream.frames.map(({ data }) => JSON.stringify(data.data));
+    expect(said.filter((text) => text.includes('"text":"between"'))).toHaveLength(1);
+  });
+
+  it("can be taken back as long as it waits", async () => {
+    const { work, stream, send } = await atWork();
+    await send({ message: "say between", messageId: "m 1" });
+    const added = await heard(stream, "pending_prompt_added");
+    const remove = () => work.call("DELETE", "/mid-turn-messages/m%201");
+    expect((await remove()).body).toEqual({ removed: true });
+    const verdict = await heard(stream, "turn_complete", String(added.data.data.promptId));
+    expect(verdict.data.data.stopReason).toBe("cancelled");
+    expect((await remove()).body).toEqual({ removed: false });
+  });
+
+  it("P10: is refused where too many prompts wait", async () => {
+    const { work, send } = await atWork();
+    for (const _ of [2, 3, 4, 5]) await work.admitted("say hello");
+    expect((await send({ message: "say more" })).body).toEqual({ accepted: false });
+  });
+});
+
+describe("POST /session/:id/mid-turn-message", () => {
+  it("takes nothing where nothing runs, and says so", async () => {
+    const work = await Work.made(await openWork());
+    const answer = await work.call("POST", "/mid-turn-message", { body: { message: "hello" } });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ accepted: false, reason: "session_idle" });
+    expect((await work.call("GET", "/mid-turn-messages")).body).toEqual({
+      messages: [],
+      settledMessageIds: [],
+      promotedMessageIds: [],
+    });
+  });
+
+  it("takes a picture without a word", async () => {
+    const { stream, send } = await atWork("--steer");
+    const image = { type: "image", mimeType: "image/png", data: "AAAA" };
+    expect((await send({ message: "", content: [image] })).body.accepted).toBe(true);
+    const { data } = (await heard(stream, "mid_turn_message_injected")).data;
+    expect(data.items).toMatchObject([{ content: [image] }]);
+  });
+
+  it("refuses what is no message, who is no client, and where there is no session", async () => {
+    const work = await Work.made(await openWork());
+    const malformed = [
+      {},
+      { message: "  " },
+      { message: 1 },
+      { message: "x".repeat(16_385) },
+      { message: "x", messageId: "" },
+      { message: "x", messageId: "i".repeat(129) },
+      { message: "x", content: [] },
+      { message: "x", content: [{ type: "text", text: "y" }] },
+    ];
+    for (const body of malformed) {
+      const answer = await work.call("POST", "/mid-turn-message", { body });
+      expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"]);
+    }
+    const body = { message: "hello" };
+    const foreign = await work.call("POST", "/mid-turn-message", { body, as: STRANGER });
+    expect([foreign.status, foreign.body.code]).toEqual([404, "session_not_found"]);
+    for (const [method, path] of [
+      ["GET", "/mid-turn-messages"],
+      ["DELETE", "/mid-turn-messages/m1"],
+    ] as const) {
+      const eve = await work.call(method, path, { clientId: "eve" });
+      expect([eve.status, eve.body.code]).toEqual([400, "invalid_client_id"]);
+    }
+  });
+});

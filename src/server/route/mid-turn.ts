@@ -1,0 +1,151 @@
+import { z } from "zod";
+import type { ContentBlock } from "../../core/agent-update.ts";
+import type { ErrorCode } from "../../core/error.ts";
+import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
+import type { Actor, Command } from "../../core/session/command.ts";
+import type { LiveSession } from "../../session/live.ts";
+import { promotedMessages, settledMessageIds } from "../../session/view/mid-turn-messages.ts";
+import { type Answer, answerTo, json, refused } from "../answer.ts";
+import type { Daemon } from "../daemon.ts";
+import { withLive, withReader } from "../live-session.ts";
+import { attachmentRefusal, mediaContent } from "../prompt-content.ts";
+import { readBody } from "../request-schema.ts";
+import { type Route, route } from "../route.ts";
+
+const messageBody = z
+  .object({
+    message: z.string().trim().max(MID_TURN_MESSAGE_CHARS_MAX).default(""),
+    messageId: z.string().min(1).max(MID_TURN_MESSAGE_ID_CHARS_MAX).optional(),
+    content: mediaContent.default([]),
+  })
+  .refine(({ message, content }) => message !== "" || content.length > 0, {
+    error: "it needs a message, or blocks beside it",
+    path: ["message"],
+  });
+
+/**
+ * Words to an agent at work (wire, 5). An agent that can take them is given them at once; for any
+ * other they wait at once as a prompt of their own. So nothing ever waits in between, and what was
+ * accepted is never lost.
+ */
+export function midTurnRoutes(daemon: Daemon): readonly Route[] {
+  return [sendRoute(daemon), listRoute(daemon), removeRoute(daemon)];
+}
+
+function sendRoute(daemon: Daemon): Route {
+  return route({
+    method: "POST",
+    path: "/session/:id/mid-turn-message",
+    gate: "caller",
+    clientId: "registered",
+    body: "json",
+    handle: (request) =>
+      withLive(daemon, request, async (live, actor) => {
+        const body = readBody(messageBody, request.body);
+        if (!body.ok) return refused(body.refusal);
+        const { message, messageId, content } = body.value;
+        const missing = attachmentRefusal(content);
+        if (missing !== null) return refused(missing);
+        const text = message === "" ? [] : [{ type: "text", text: message }];
+        const id = messageId ?? daemon.world.ids.prompt();
+        return send(daemon, live, steering(daemon, live, actor, id, [...text, ...content]));
+      }),
+  });
+}
+
+function steering(
+  { world }: Daemon,
+  live: LiveSession,
+  actor: Actor,
+  messageId: string,
+  content: readonly ContentBlock[],
+): Command<"steer"> {
+  const { clock, ids, settings } = world;
+  const atMs = clock.nowMs();
+  const prompt = {
+    promptId: ids.prompt(),
+    content,
+    deadlineAtMs: settings.promptMs === null ? null : atMs + settings.promptMs,
+    idempotency: null,
+    lastEventId: live.lastEventId,
+    params: null,
+    pendingMax: settings.pendingPromptsMax,
+    echo: true,
+  };
+  return { type: "steer", atMs, actor, messageId, prompt, agentCanSteer: live.canSteer };
+}
+
+/** Not now, and said so: the caller still has the message. */
+const NOT_NOW: ReadonlySet<ErrorCode> = new Set([
+  "no_turn_running",
+  "steer_limit_exceeded",
+  "prompt_queue_full",
+  "prompts_too_large",
+]);
+
+async function send(daemon: Daemon, live: LiveSession, command: Command<"steer">): Promise<Answer> {
+  const { messageId } = command;
+  const sent = await daemon.runtime.submit(live.key, command);
+  if (sent.ok) return json(200, { accepted: true, messageId });
+  const { code } = sent.refusal;
+  if (!NOT_NOW.has(code)) return refused(sent.refusal);
+  const known = await knownIds(daemon, live);
+  return answerTo(known, ({ settled, promoted }) => {
+    // A repeat that comes after the turn is of something that has been said already.
+    const isRepeat = settled.includes(messageId) || promoted.includes(messageId);
+    if (isRepeat) return json(200, { accepted: true, messageId });
+    const isIdle = code === "no_turn_running";
+    return json(200, { accepted: false, ...(isIdle && { reason: "session_idle" }) });
+  });
+}
+
+async function knownIds({ world }: Daemon, { key, session }: LiveSession) {
+  const settled = await settledMessageIds({ key, session, store: world.store });
+  if (!settled.ok) return settled;
+  const promoted = promotedMessages(session).map(({ messageId }) => messageId);
+  return { ok: true, value: { settled: settled.value, promoted } } as const;
+}
+
+function listRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/mid-turn-messages",
+    gate: "caller",
+    clientId: "registered",
+    body: "json",
+    handle: (request) =>
+      withReader(daemon, request, async (live) => {
+        return answerTo(await knownIds(daemon, live), ({ settled, promoted }) => {
+          const ids = { settledMessageIds: settled, promotedMessageIds: promoted };
+          return json(200, { messages: [], ...ids });
+        });
+      }),
+  });
+}
+
+/** What the agent has been given cannot be taken back; what waits as a prompt can. */
+function removeRoute(daemon: Daemon): Route {
+  const { runtime, world } = daemon;
+  return route({
+    method: "DELETE",
+    path: "/session/:id/mid-turn-messages/:messageId",
+    gate: "caller",
+    clientId: "registered",
+    body: "json",
+    handle: (request) =>
+      withReader(daemon, request, async ({ key, session }, actor) => {
+        const { messageId } = request.params;
+        const waiting = promotedMessages(session).find((message) => {
+          const isWaiting = session.queue.some(({ promptId }) => promptId === message.promptId);
+          return message.messageId === messageId && isWaiting;
+        });
+        if (waiting === undefined) return json(200, { removed: false });
+        const command = { atMs: world.clock.nowMs(), actor, promptId: waiting.promptId };
+        const removed = await runtime.submit(key, { type: "remove_prompt", ...command });
+        const isLate = !removed.ok && removed.refusal.code === "prompt_not_found";
+        return isLate ? json(200, { removed: false }) : answerTo(removed, () => REMOVED);
+      }),
+  });
+}
+
+const REMOVED = json(200, { removed: true });

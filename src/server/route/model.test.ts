@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { heard, openWork, Work, withoutError } from "./work.fixture.ts";
+
+describe("POST /session/:id/model", () => {
+  it("P7: changes the model, and tells everybody", async () => {
+    const work = await Work.made(await openWork(), "ada");
+    const stream = await work.stream();
+    const body = { modelId: "echo-large" };
+    const answer = await work.call("POST", "/model", { body, clientId: "ada" });
+    expect([answer.status, answer.text]).toEqual([200, "{}"]);
+    const switched = await heard(stream, "model_switched");
+    expect(switched.data).toMatchObject({
+      originatorClientId: "ada",
+      data: { sessionId: work.id, modelId: "echo-large" },
+    });
+  });
+
+  it("P7: leaves it as it is where the agent has no such model, and says why", async () => {
+    const work = await Work.made(await openWork());
+    const stream = await work.stream();
+    const answer = await work.call("POST", "/model", { body: { modelId: "no-such" } });
+    expect(answer.status).toBe(500);
+    expect(withoutError(answer.body)).toMatchObject({
+      code: "model_switch_failed",
+      requestedModelId: "no-such",
+    });
+    const failed = await heard(stream, "model_switch_failed");
+    expect(failed.data.data).toMatchObject({
+      requestedModelId: "no-such",
+      error: expect.any(String),
+    });
+    expect(work.live.session.chosen.modelConfig.modelId).toBeNull();
+  });
+
+  it("does several changes one after the other, and the last one stays", async () => {
+    const work = await Work.made(await openWork());
+    const models = ["echo-large", "echo-small", "echo-large"];
+    const changes = models.map((modelId) => work.call("POST", "/model", { body: { modelId } }));
+    for (const { status } of await Promise.all(changes)) expect(status).toBe(200);
+    expect(work.live.session.chosen.modelConfig.modelId).toBe("echo-large");
+  });
+
+  it("refuses what names no model, and clients that the session does not know", async () => {
+    const work = await Work.made(await openWork());
+    for (const body of [{}, { modelId: "" }, { modelId: 7 }]) {
+      const answer = await work.call("POST", "/model", { body });
+      expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"]);
+    }
+    const body = { modelId: "echo-large" };
+    const eve = await work.call("POST", "/model", { body, clientId: "eve" });
+    expect([eve.status, eve.body.code]).toEqual([400, "invalid_client_id"]);
+    const unknown = await work.world.call("POST", "/session/nobody/model", { body });
+    expect([unknown.status, unknown.body.code]).toEqual([404, "session_not_found"]);
+  });
+});

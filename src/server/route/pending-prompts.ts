@@ -1,0 +1,59 @@
+import { parsePromptId } from "../../core/id.ts";
+import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
+import { json, refused } from "../answer.ts";
+import type { Daemon } from "../daemon.ts";
+import { withReader } from "../live-session.ts";
+import { type Route, route } from "../route.ts";
+
+/** Prompts without a verdict: to be seen, and to be taken back (wire, 4.13). */
+export function pendingPromptsRoutes(daemon: Daemon): readonly Route[] {
+  return [listRoute(daemon), removeRoute(daemon)];
+}
+
+function listRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/pending-prompts",
+    gate: "caller",
+    clientId: "registered",
+    body: "json",
+    handle: (request) =>
+      withReader(daemon, request, async ({ session }) => {
+        return json(200, { pendingPrompts: pendingPrompts(session) });
+      }),
+  });
+}
+
+/** The one at work, and then those that wait, in order. */
+function pendingPrompts({ running, queue }: Session) {
+  const atWork = running === null ? [] : [summaryOf(running, "running")];
+  return [...atWork, ...queue.map((prompt) => summaryOf(prompt, "queued"))];
+}
+
+function summaryOf(prompt: WaitingPrompt | RunningPrompt, state: "queued" | "running") {
+  const { promptId, text, content, admittedAtMs: queuedAt, clientId } = prompt;
+  const originator = clientId === null ? {} : { originatorClientId: clientId };
+  return { promptId, text, content, queuedAt, state, ...originator };
+}
+
+/** One that waits has never been; the one at work is cancelled. */
+function removeRoute(daemon: Daemon): Route {
+  const { runtime, world } = daemon;
+  return route({
+    method: "DELETE",
+    path: "/session/:id/pending-prompts/:promptId",
+    gate: "caller",
+    clientId: "registered",
+    body: "json",
+    handle: (request) =>
+      withReader(daemon, request, async ({ key }, actor) => {
+        const promptId = parsePromptId(request.params.promptId);
+        if (promptId === null) return json(200, { removed: false });
+        const command = { atMs: world.clock.nowMs(), actor, promptId };
+        const removed = await runtime.submit(key, { type: "remove_prompt", ...command });
+        const isUnknown = !removed.ok && removed.refusal.code === "prompt_not_found";
+        if (removed.ok || isUnknown) return json(200, { removed: removed.ok });
+        return refused(removed.refusal);
+      }),
+  });
+}

@@ -1,0 +1,253 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { echo, promptOf } from "../../session/stage.fixture.ts";
+import { STRANGER } from "../daemon.fixture.ts";
+import {
+  CommitGate,
+  eventsOf,
+  liveOf,
+  made,
+  openLife,
+  statusOf,
+  turnOf,
+  until,
+} from "./life.fixture.ts";
+
+const typesOf = (events: unknown) =>
+  Array.isArray(events) ? events.map(({ type }) => String(type)) : [];
+
+describe("loading a session", () => {
+  it("P3: shows its finished turns and the open one, and where the stream goes on", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "chunks 30 20", "say end");
+    const live = await liveOf(world, sessionId);
+    await live.submit(promptOf(live, "say begun", "hang"));
+    await live.until(({ connection }) => connection.turn.fullContent.includes("begun"));
+    const { status, body } = await world.call("POST", `${path}/load`, { body: {} });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      sessionId,
+      workspaceCwd: world.stage.folder,
+      attached: true,
+      clientId: expect.stringMatching(/^client_/),
+      createdAt: expect.any(String),
+      hasActivePrompt: true,
+      lastEventId: live.lastEventId,
+      eventEpoch: live.epoch,
+      status: "running",
+    });
+    expect(typesOf(body.compactedReplay).filter((type) => type === "turn_complete")).toHaveLength(
+      1,
+    );
+    expect(JSON.stringify(body.liveJournal)).toContain("begun");
+    expect(body.state).toMatchObject({ modes: { currentModeId: expect.any(String) } });
+    expect(body).not.toHaveProperty("historyHasMore");
+  });
+
+  it("always has both parts of the history, and says how prompts ended", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    const empty = await world.call("POST", `${path}/load`);
+    expect(empty.body).toMatchObject({ compactedReplay: [], liveJournal: expect.any(Array) });
+    expect(empty.body).not.toHaveProperty("promptTerminals");
+    await turnOf(world, sessionId, "say one");
+    await turnOf(world, sessionId, "fail -32000 broken");
+    const { body } = await world.call("POST", `${path}/load`);
+    const at = expect.stringMatching(/^\d{4}-.*Z$/);
+    const promptId = expect.any(String);
+    expect(body.promptTerminals).toEqual([
+      { v: 1, promptId, terminal: "completed", stopReason: "end_turn", at },
+      { v: 1, promptId, terminal: "error", code: "-32000", at },
+    ]);
+  });
+
+  it("brings back one that was closed, and one that its server left", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "say remembered");
+    await world.call("DELETE", path);
+    expect((await statusOf(world, sessionId)).status).toBe(404);
+    const { body } = await world.call("POST", `${path}/load`, { clientId: "ada" });
+    expect(body).toMatchObject({ attached: false, clientId: "ada", status: "ready" });
+    expect(JSON.stringify(body.compactedReplay)).toContain("remembered");
+    await world.end();
+    const next = await openLife({ stage: { folder: world.stage.folder } });
+    const all = await Promise.all([1, 2, 3].map(() => next.call("POST", `${path}/load`)));
+    expect(all.filter(({ body }) => body.attached === false)).toHaveLength(1);
+    expect(all.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it("P6: shows the history also if there is no agent, and says why there is none", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "say remembered");
+    await world.end();
+    const profiles = new Map([echo("--exit-at-start", "3")]);
+    const next = await openLife({ stage: { folder: world.stage.folder, profiles } });
+    const { status, body } = await next.call("POST", `${path}/load`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      status: "error",
+      hasActivePrompt: false,
+      agentFailure: { code: "agent_exited_early", error: expect.any(String) },
+      state: {},
+    });
+    expect(JSON.stringify(body.compactedReplay)).toContain("remembered");
+    const resumed = await next.call("POST", `${path}/resume`);
+    expect([resumed.status, resumed.body.status]).toEqual([200, "error"]);
+  });
+
+  it("P10: shows no more turns than are wanted, and how to get at the others", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    for (const text of ["one", "two", "three"]) await turnOf(world, sessionId, `say ${text}`);
+    const load = (body: object) => world.call("POST", `${path}/load`, { body });
+    const page = await load({ historyPageSize: 2 });
+    expect(page.body.historyHasMore).toBe(true);
+    const text = JSON.stringify(page.body.compactedReplay);
+    expect([text.includes("one"), text.includes("two"), text.includes("three")]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    const events: unknown = page.body.compactedReplay;
+    const [first] = Array.isArray(events) ? events.filter(({ promptId }) => promptId) : [];
+    expect(page.body.historyAnchorRecordId).toBe(first.promptId);
+    const all = await load({ historyPageSize: 3 });
+    expect(all.body).not.toHaveProperty("historyHasMore");
+  });
+
+  it.each([
+    [{ historyPageSize: 0 }, "invalid_transcript_limit"],
+    [{ historyPageSize: 501 }, "invalid_transcript_limit"],
+    [{ historyPageSize: "all" }, "invalid_transcript_limit"],
+    [{ liveReplayMode: "brief" }, "invalid_live_replay_mode"],
+    [{ approvalMode: "never" }, "invalid_approval_mode"],
+    [{ cwd: "relative" }, "invalid_request"],
+    [{ cwd: "/elsewhere" }, "workspace_mismatch"],
+  ])("with %j is %s, and nobody has joined", async (body, code) => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    const answer = await world.call("POST", `${path}/load`, { body });
+    expect([answer.status, answer.body.code]).toEqual([400, code]);
+    expect((await statusOf(world, sessionId)).body.clientCount).toBe(1);
+  });
+
+  it("means the workspace that it names, and names both if that is another", async () => {
+    const world = await openLife();
+    const { path } = await made(world);
+    const other = join(world.stage.folder, "other");
+    mkdirSync(other);
+    await world.call("POST", "/workspaces", { body: { cwd: other } });
+    const answer = await world.call("POST", `${path}/load`, { body: { cwd: other } });
+    expect(answer.body).toMatchObject({
+      code: "workspace_mismatch",
+      boundWorkspace: world.stage.folder,
+      requestedWorkspace: other,
+    });
+    const right = await world.call("POST", `${path}/load`, { body: { cwd: world.stage.folder } });
+    expect(right.status).toBe(200);
+  });
+
+  it("sets the approval mode; one that is not allowed takes the visit back", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    const body = { approvalMode: "auto" };
+    expect((await world.call("POST", `${path}/load`, { body })).status).toBe(200);
+    const live = await liveOf(world, sessionId);
+    expect(live.session.chosen.approvalMode).toBe("auto");
+    const free = await world.call("POST", `${path}/resume`, { body: { approvalMode: "yolo" } });
+    expect([free.status, free.body.code]).toEqual([403, "trust_gate"]);
+    expect((await statusOf(world, sessionId)).body.clientCount).toBe(2);
+  });
+
+  it("P8: of another tenant's session is like loading one that does not exist", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    for (const action of ["load", "resume"]) {
+      const foreign = await world.call("POST", `${path}/${action}`, { as: STRANGER });
+      const unknown = "6b1f3c9e-0000-4000-8000-000000000000";
+      const missing = await world.call("POST", `/session/${unknown}/${action}`);
+      expect(foreign.status).toBe(404);
+      expect(foreign.text.replaceAll(sessionId, unknown)).toBe(missing.text);
+      const malformed = await world.call("POST", `/session/no%20id/${action}`);
+      expect(malformed.text.replaceAll("no id", unknown)).toBe(missing.text);
+    }
+  });
+});
+
+describe("resuming a session", () => {
+  it("registers its client, cheaply, and has no history in its answer", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "say one");
+    const live = await liveOf(world, sessionId);
+    const { status, body } = await world.call("POST", `${path}/resume`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      attached: true,
+      hasActivePrompt: false,
+      lastEventId: live.lastEventId,
+      eventEpoch: live.epoch,
+      state: expect.any(Object),
+    });
+    expect(body).not.toHaveProperty("compactedReplay");
+    const clientId = String(body.clientId);
+    const beat = await world.call("POST", `${path}/heartbeat`, { clientId });
+    expect(beat.status).toBe(200);
+  });
+});
+
+describe("a restore that takes too long", () => {
+  it("P10: is answered, goes on by itself, and does not register its caller", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await world.end();
+    const profiles = new Map([echo("--slow-start", "400")]);
+    const settings = { sessionRestoreTimeoutMs: 50 };
+    const stage = { folder: world.stage.folder, profiles };
+    const next = await openLife({ stage, settings });
+    const { status, headers, body } = await next.call("POST", `${path}/load`, { clientId: "ada" });
+    expect(status).toBe(504);
+    expect(body).toMatchObject({
+      code: "session_restore_timeout",
+      errorKind: "restore_timeout",
+      retryable: true,
+      sessionId,
+      action: "load",
+      timeoutMs: 50,
+    });
+    expect(headers["retry-after"]).toBe("5");
+    const live = await liveOf(next, sessionId);
+    await live.until(({ connection }) => connection.sessionState === "ready");
+    await until(
+      () => eventsOf(next, live.key),
+      (events) => events.includes("client_detached"),
+    );
+    expect(live.present()).toEqual([]);
+    const again = await next.call("POST", `${path}/load`, { clientId: "ada" });
+    expect(again.body).toMatchObject({ clientId: "ada", status: "ready" });
+  });
+});
+
+describe("a restore whose answer is lost", () => {
+  it("leaves the session as it was, without its caller", async () => {
+    const gate = new CommitGate();
+    const world = await openLife({ stage: { wrap: (store) => gate.around(store) } });
+    const { sessionId, clientId, path } = await made(world);
+    const leave = new AbortController();
+    const held = gate.close();
+    const call = { clientId: "bob", signal: leave.signal };
+    const asked = world.call("POST", `${path}/resume`, call).catch(() => "gone");
+    await held;
+    leave.abort();
+    expect(await asked).toBe("gone");
+    gate.open();
+    const live = await liveOf(world, sessionId);
+    await live.until(({ clients }) => clients.size === 2);
+    await live.until(({ clients }) => clients.size === 1);
+    expect((await statusOf(world, sessionId)).body.clients).toMatchObject([{ clientId }]);
+  });
+});

@@ -1,0 +1,134 @@
+import { z } from "zod";
+import { type Refusal, refusal } from "../../core/error.ts";
+import { type AskId, parseAskId } from "../../core/id.ts";
+import { VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
+import type { Actor, CommandData } from "../../core/session/command.ts";
+import type { LiveSession } from "../../session/live.ts";
+import { type Answer, json, refused } from "../answer.ts";
+import type { Daemon } from "../daemon.ts";
+import { readClientId } from "../gate/client-id.ts";
+import { readBody } from "../request-schema.ts";
+import { type Route, route, type ServerRequest } from "../route.ts";
+import { actorOf, withSession } from "../session-request.ts";
+
+const answers = z
+  .record(z.string(), z.string().max(VOTE_ANSWER_CHARS_MAX))
+  .refine((all) => Object.keys(all).length <= VOTE_ANSWERS_MAX, {
+    error: `at most ${VOTE_ANSWERS_MAX} answers`,
+  });
+
+const ballot = z.object({
+  outcome: z.discriminatedUnion("outcome", [
+    z.object({ outcome: z.literal("cancelled") }),
+    z.object({ outcome: z.literal("selected"), optionId: z.string().min(1) }),
+  ]),
+  answers: answers.optional(),
+});
+
+type Ballot = Omit<CommandData["vote"], "requestId">;
+
+/** Votes on what the agent asks, by the session's path and by the request's own (wire, 4.11). */
+export function voteRoutes(daemon: Daemon): readonly Route[] {
+  return [sessionVoteRoute(daemon), requestVoteRoute(daemon)];
+}
+
+function sessionVoteRoute(daemon: Daemon): Route {
+  return route({
+    method: "POST",
+    path: "/session/:id/permission/:requestId",
+    gate: "caller",
+    clientId: "ignored",
+    body: "json",
+    honours: ["permission_mediation"],
+    handle: (request) =>
+      withVoter(request, (vote, actor) =>
+        withSession(request, async (key) => {
+          const found = await daemon.runtime.find(key);
+          if (!found.ok) return refused(found.refusal);
+          const { requestId } = request.params;
+          const asked = parseAskId(requestId);
+          const { sessionId } = key;
+          if (asked === null) return refused(refusal("ask_not_found", { sessionId, requestId }));
+          const why = await cast(daemon, found.value, asked, vote, actor);
+          return why === null ? json(200, {}) : refused(why);
+        }),
+      ),
+  });
+}
+
+/** Answers with the request's id alone: whose session it might have been is not said. */
+function requestVoteRoute(daemon: Daemon): Route {
+  return route({
+    method: "POST",
+    path: "/permission/:requestId",
+    gate: "caller",
+    clientId: "ignored",
+    body: "json",
+    handle: (request) =>
+      withVoter(request, async (vote, actor) => {
+        const { requestId } = request.params;
+        const asked = parseAskId(requestId);
+        const live = asked && sessionAsking(daemon, request, asked);
+        if (asked === null || !live) return notPending(requestId);
+        const why = await cast(daemon, live, asked, vote, actor);
+        if (why === null) return json(200, {});
+        return UNKNOWN.has(why.code) ? notPending(requestId) : refused(why);
+      }),
+  });
+}
+
+/**
+ * Reads who votes for what, and then lets it be done. The checks and their order are the wire's
+ * (8.3): the body comes before the client's name, so that is read here and not at the gate.
+ */
+async function withVoter(
+  request: ServerRequest<unknown>,
+  act: (vote: Ballot, actor: Actor) => Promise<Answer>,
+): Promise<Answer> {
+  const body = readBody(ballot, request.body);
+  if (!body.ok) return refused(body.refusal);
+  const named = readClientId(request.header("x-qwen-client-id"), "registered");
+  if (named.kind === "refused") return named.answer;
+  const { outcome, answers } = body.value;
+  return act(
+    { outcome, ...(answers === undefined ? {} : { answers }) },
+    actorOf(request, named.clientId),
+  );
+}
+
+async function cast(
+  { runtime, world }: Daemon,
+  live: LiveSession,
+  requestId: AskId,
+  vote: Ballot,
+  actor: Actor,
+): Promise<Refusal | null> {
+  const by = { atMs: world.clock.nowMs(), actor };
+  const counted = await runtime.submit(live.key, { type: "vote", ...by, requestId, ...vote });
+  return counted.ok ? null : counted.refusal;
+}
+
+/** The caller's live session in which this is open, or was a while ago. */
+function sessionAsking(
+  { runtime }: Daemon,
+  { caller }: ServerRequest<unknown>,
+  requestId: AskId,
+): LiveSession | undefined {
+  return runtime.liveOf(caller.tenantId).find(({ session }) => {
+    const open = session.connection.turn.deferredInteractiveMessage;
+    return open?.has(requestId) || session.resolvedAsks.has(requestId);
+  });
+}
+
+/** Refusals that say no more than that nothing waits for this vote. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  "ask_not_found",
+  "ask_already_resolved",
+  "session_not_found",
+  "session_closing",
+]);
+
+function notPending(requestId: string): Answer {
+  const error = "No pending permission request";
+  return json(404, { error, code: "ask_not_found", requestId });
+}
