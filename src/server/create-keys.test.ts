@@ -45,7 +45,7 @@ describe("the keys of creates", () => {
     expect(await isNew("k2")).toBe(true);
   });
 
-  it("are forgotten when they came to nothing, and corrected when they came to another", async () => {
+  it("are forgotten if they came to nothing, and corrected if to something else", async () => {
     const keys = new CreateKeys(await openMemoryStore(), REAL_CLOCK);
     const first = granted(await keys.claim(TENANT, wanted("k")));
     const { isNew: _, ...kept } = first;

@@ -33,7 +33,7 @@ import { tenantEventsRoute } from "./route/tenant-events.ts";
 import { transcriptRoute } from "./route/transcript.ts";
 import { turnRoutes } from "./route/turns.ts";
 import { voteRoutes } from "./route/vote.ts";
-import { workspacesRoutes } from "./route/workspaces.ts";
+import { workspaceEntry, workspacesRoutes } from "./route/workspaces.ts";
 import type { Caller, Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 
@@ -112,11 +112,7 @@ async function workspaceEntries(
   { tenantId }: Caller,
 ): Promise<readonly WorkspaceEntry[]> {
   const known = await workspaces.of(tenantId);
-  if (known.ok) {
-    return known.value.map(({ id, cwd, isPrimary }) => {
-      return { id, cwd, primary: isPrimary, trusted: true };
-    });
-  }
+  if (known.ok) return known.value.map(workspaceEntry);
   const [cwd = "/"] = settings.workspaces;
   return [{ id: cwd, cwd, primary: true, trusted: true }];
 }

@@ -1,6 +1,6 @@
 import type { Refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
-import { CLIENT_IDLE_MS_MAX, SUBMIT_TRIES_MAX } from "../core/limits.ts";
+import { SUBMIT_TRIES_MAX } from "../core/limits.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
@@ -8,8 +8,10 @@ import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
+import { readied, unlessLetGo } from "./comeback.ts";
 import { deleteSession } from "./deletion.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
+import { reapIdle } from "./idle.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
 import { ModelChanges } from "./model-change.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
@@ -48,7 +50,7 @@ export class SessionRuntime {
   readonly side: SideWork;
   readonly #models: ModelChanges;
   readonly #streams: SessionStreams;
-  readonly #resuming = new Map<string, Promise<Result<Omit<Resumed, "attached">>>>();
+  readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -78,16 +80,20 @@ export class SessionRuntime {
     return reconcileStaleSessions(this.#world, this.#registry, tell);
   }
 
-  /** Makes a session or joins the shared one, and registers the client that asked. */
-  create(order: NewSessionOrder): Promise<Result<Joined>> {
+  /**
+   * Makes a session or joins the shared one, and registers the client that asked. It answers when
+   * there is an agent; one that was there before is joined without an agent, too (P6).
+   */
+  create(order: NewSessionOrder): Promise<Result<Resumed>> {
+    const register = this.#registrar(order.actor);
     return unlessLetGo(async () => {
       const joined = await this.#registry.create(order);
       if (!joined.ok) return joined;
-      const { live, attached } = joined.value;
-      const why = await this.#register(live, order.actor);
-      if (why === null) return joined;
-      if (attached) live.attendance.left();
-      return { ok: false, refusal: why };
+      if (joined.value.attached) return this.#joined(joined.value, register);
+      const why = await register(joined.value.live);
+      return why === null
+        ? ok({ ...joined.value, agentFailure: null })
+        : { ok: false, refusal: why };
     });
   }
 
@@ -108,41 +114,67 @@ export class SessionRuntime {
    * it is done once, and for one of them it was not there before.
    */
   resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
-    return unlessLetGo(() => this.#resume(key, actor));
+    const register = this.#registrar(actor);
+    return unlessLetGo(async () => {
+      const back = await this.#broughtBack(key, actor);
+      if (!back.ok) return back;
+      back.value.live.attendance.attachCount += 1;
+      return this.#joined(back.value, register);
+    });
   }
 
-  async #resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+  async #broughtBack(key: SessionKey, actor: Actor): Promise<Result<Joined>> {
     const name = JSON.stringify([key.tenantId, key.sessionId]);
     const known = this.#resuming.get(name);
-    const isThere = known !== undefined || this.#registry.peek(key)?.session.closed === false;
+    const attached = known !== undefined || this.#registry.peek(key)?.session.closed === false;
     const resuming = known ?? this.#resumed(key, actor).finally(() => this.#resuming.delete(name));
     this.#resuming.set(name, resuming);
     const resumed = await resuming;
-    if (!resumed.ok) return resumed;
-    const why = await this.#join(resumed.value.live, actor);
-    return why === null ? ok({ ...resumed.value, attached: isThere }) : { ok: false, refusal: why };
+    return resumed.ok ? ok({ live: resumed.value, attached }) : resumed;
   }
 
-  async #resumed(key: SessionKey, actor: Actor): Promise<Result<Omit<Resumed, "attached">>> {
+  async #resumed(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     const found = await this.#registry.get(key);
     if (!found.ok) return found;
-    const live = found.value;
-    // Whatever takes its agent down just now may end; unless a client closes it, it comes back.
-    await live.until(({ connection, ending }) => {
-      return connection.sessionState !== "deactivating" || ending?.reason === "client_close";
-    });
-    const { skipped } = live;
-    const resumed = await live.submit({ ...this.#by(actor), type: "resume", skipped });
-    if (resumed.refusal !== null) return { ok: false, refusal: resumed.refusal };
-    return ok({ live, agentFailure: await live.activated() });
+    const { skipped } = found.value;
+    const resumed = await found.value.submit({ ...this.#by(actor), type: "resume", skipped });
+    return resumed.refusal === null ? found : { ok: false, refusal: resumed.refusal };
+  }
+
+  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
+  async #joined(joined: Joined, register: Register): Promise<Result<Resumed>> {
+    const { live } = joined;
+    const why = await register(live);
+    if (why !== null) {
+      live.attendance.left();
+      return { ok: false, refusal: why };
+    }
+    const agentFailure = await readied(live);
+    if (agentFailure === LET_GO) return { ok: false, refusal: LET_GO };
+    return ok({ ...joined, agentFailure });
+  }
+
+  /** Registers a client once, however often the session has to be opened anew meanwhile. */
+  #registrar(actor: Actor): Register {
+    let isRegistered = false;
+    return async (live) => {
+      const why = isRegistered ? null : await this.#register(live, actor);
+      isRegistered ||= why === null;
+      if (isRegistered) this.#saw(live, actor);
+      return why;
+    };
   }
 
   attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     return unlessLetGo(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
-      const why = await this.#join(found.value, actor);
-      return why === null ? found : { ok: false, refusal: why };
+      const { attendance } = found.value;
+      attendance.attachCount += 1;
+      const why = await this.#register(found.value, actor);
+      if (why === null) return found;
+      attendance.left();
+      return { ok: false, refusal: why };
     });
   }
 
@@ -289,25 +321,8 @@ export class SessionRuntime {
   }
 
   /** Lets go of what nobody has used for a while; the wire's idle reaper. */
-  async reapIdle(): Promise<void> {
-    const nowMs = this.#world.clock.nowMs();
-    const idleMs = this.#world.settings.idleMs ?? Number.POSITIVE_INFINITY;
-    const idle = this.#registry.all.filter((live) => {
-      const isUsed = live.isBusy || this.#streams.isWatched(live);
-      return !isUsed && nowMs - live.attendance.activeMs >= idleMs;
-    });
-    for (const live of idle) await this.#registry.evict(live, "idle_timeout");
-    for (const live of this.#registry.all) await this.#forgetClients(live, nowMs);
-  }
-
-  /** Registrations are kept over restarts, and so would be for ever. */
-  async #forgetClients(live: LiveSession, nowMs: number): Promise<void> {
-    for (const clientId of live.session.clients.keys()) {
-      const seenMs = live.attendance.seenMs(clientId) ?? live.attendance.openedMs;
-      if (nowMs - seenMs < CLIENT_IDLE_MS_MAX) continue;
-      await live.submit({ ...this.#by({ kind: "server" }), type: "client_expiry", clientId });
-      live.attendance.forget(clientId);
-    }
+  reapIdle(): Promise<void> {
+    return reapIdle(this.#world, this.#registry, (live) => this.#streams.isWatched(live));
   }
 
   /** The session if it is live, as its clients may have it; nothing is opened for a look. */
@@ -336,14 +351,6 @@ export class SessionRuntime {
   /** Nobody who is registered has been seen here, nobody watches, and nothing waits or runs. */
   #isLeft(live: LiveSession): boolean {
     return live.present().length === 0 && !live.isBusy && !this.#streams.isWatched(live);
-  }
-
-  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
-  async #join(live: LiveSession, actor: Actor): Promise<Refusal | null> {
-    live.attendance.attachCount += 1;
-    const why = await this.#register(live, actor);
-    if (why !== null) live.attendance.left();
-    return why;
   }
 
   async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
@@ -375,11 +382,5 @@ export class SessionRuntime {
   }
 }
 
-/** What was let go between two steps is done once more: then it is opened anew. */
-async function unlessLetGo<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
-  for (let tries = 1; ; tries += 1) {
-    const result = await act();
-    const isLetGo = !result.ok && result.refusal === LET_GO;
-    if (!isLetGo || tries === SUBMIT_TRIES_MAX) return result;
-  }
-}
+/** Registers a client at a session; answers why it does not. */
+type Register = (live: LiveSession) => Promise<Refusal | null>;

@@ -28,7 +28,7 @@ describe("a store that notes where its sessions are", () => {
     });
   });
 
-  it("notes what it makes, forgets what it deletes, and is otherwise the store it was", async () => {
+  it("notes what it makes, forgets what it deletes, and is as it was beside", async () => {
     const { locator, store } = await located();
     const key = keyOf("s1");
     expect(await store.create(key, newSession("s1"))).toMatchObject({ ok: true });

@@ -126,7 +126,7 @@ export const TOOL_NAME_CHARS_MAX = 64;
 
 /** How far back a prompt's verdict is looked for, and how much is read for it at most. */
 export const TURN_STATUS_TURNS_MAX = 64;
-export const TURN_STATUS_BYTES_MAX = 64 * 1_024 * 1_024;
+export const TURN_STATUS_READ_CHARS_MAX = 64 * 1_024 * 1_024;
 
 /** A prompt's or a result's text in its state; the wire's figure. */
 export const TURN_STATUS_TEXT_CHARS_MAX = 32_768;

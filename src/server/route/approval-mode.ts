@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { errorBody, type Refusal } from "../../core/error.ts";
 import { APPROVAL_MODES } from "../../core/policy/risk.ts";
-import { type Answer, answerTo, json, refused } from "../answer.ts";
+import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
+import { refusedMode } from "../refused-mode.ts";
 import { readBody } from "../request-schema.ts";
 import { type Route, route } from "../route.ts";
 
@@ -34,10 +34,4 @@ export function approvalModeRoute(daemon: Daemon): Route {
         return answerTo(changed, () => json(200, { sessionId, mode, previous, persisted }));
       }),
   });
-}
-
-/** Whoever names a mode that does not exist is told those that do. */
-function refusedMode(why: Refusal): Answer {
-  if (why.code !== "invalid_approval_mode") return refused(why);
-  return json(400, { ...errorBody(why), allowed: APPROVAL_MODES });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { STRANGER } from "../daemon.fixture.ts";
-import { keyOf, liveOf, made, openLife, statusOf, until } from "./life.fixture.ts";
+import { keyOf, liveOf, made, openLife, statusOf, turnOf, until } from "./life.fixture.ts";
 
 describe("a heartbeat", () => {
   it("tells when the session was last used, and is seen per client in its status", async () => {
@@ -19,7 +19,7 @@ describe("a heartbeat", () => {
     expect(anonymous.body).toEqual({ sessionId, lastSeenAt: expect.any(Number) });
   });
 
-  it("is not for a name that the session does not know, nor for a session that is not", async () => {
+  it("is not for a name that is not known here, nor for a session that is not", async () => {
     const world = await openLife();
     const { sessionId, path } = await made(world);
     const eve = await world.call("POST", `${path}/heartbeat`, { clientId: "eve" });
@@ -28,9 +28,8 @@ describe("a heartbeat", () => {
       expect.objectContaining({ code: "invalid_client_id", sessionId, clientId: "eve" }),
     ]);
     const none = await world.call("POST", "/session/nothing/heartbeat");
-    expect(none.text).toBe(
-      '{"error":"No session with id \\"nothing\\"","code":"session_not_found","sessionId":"nothing"}',
-    );
+    const why = { code: "session_not_found", sessionId: "nothing" };
+    expect(none.text).toBe(JSON.stringify({ error: 'No session with id "nothing"', ...why }));
     const foreign = await world.call("POST", `${path}/heartbeat`, { as: STRANGER });
     expect(foreign.text).toBe(none.text.replaceAll("nothing", sessionId));
   });
@@ -70,6 +69,21 @@ describe("detaching", () => {
       clientCount: 0,
       clients: [],
     });
+  });
+
+  it("does not take the session from a page that is only reloaded", async () => {
+    const world = await openLife();
+    const { sessionId, clientId, path } = await made(world);
+    for (let times = 0; times < 5; times += 1) {
+      const [left, back] = await Promise.all([
+        world.call("POST", `${path}/detach`, { clientId }),
+        world.call("POST", `${path}/load`, { clientId }),
+      ]);
+      expect([left.status, back.status]).toEqual([204, 200]);
+      expect(back.body).toMatchObject({ status: "ready", clientId });
+      expect(back.body).not.toHaveProperty("agentFailure");
+    }
+    await turnOf(world, sessionId, "say still here");
   });
 
   it("is always 204: whoever is not there has left", async () => {

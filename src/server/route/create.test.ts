@@ -277,7 +277,7 @@ describe("an answer that nobody gets", () => {
     const world = await openLife({ stage: { wrap: (store) => gate.around(store) } });
     const { body } = await world.call("POST", "/session", { body: {}, clientId: "ada" });
     const leave = new AbortController();
-    const held = gate.close();
+    const held = gate.close("bob");
     const call = { body: {}, clientId: "bob", signal: leave.signal };
     const second = world.call("POST", "/session", call).catch(() => "gone");
     await held;
@@ -343,16 +343,16 @@ describe("a create with an idempotency key", () => {
     const leave = new AbortController();
     const call = { ...once("k", { sourceType: "tool" }), signal: leave.signal };
     const asked = world.call("POST", "/session", call).catch(() => "gone");
-    const { runtime, world: session } = world.daemon;
+    const { world: session } = world.daemon;
     const stored = () => session.store.list(LOCAL.tenantId, {}, { limit: 9, cursor: null });
     await until(stored, (page) => page.ok && page.value.sessions.length === 1);
     leave.abort();
     expect(await asked).toBe("gone");
     const retried = await world.call("POST", "/session", once("k", { sourceType: "tool" }));
-    expect(retried.body).toMatchObject({ attached: false, status: "ready" });
+    expect(retried.body).toMatchObject({ attached: false, sourceType: "tool" });
+    const resumed = await world.call("POST", `/session/${retried.body.sessionId}/resume`);
+    expect(resumed.body).toMatchObject({ status: "ready" });
     await until(stored, (page) => page.ok && page.value.sessions.length === 1);
-    expect(runtime.liveOf(LOCAL.tenantId)).toHaveLength(1);
-    expect((await statusOf(world, String(retried.body.sessionId))).status).toBe(200);
   });
 
   it("is answered with the shared session that it joined", async () => {

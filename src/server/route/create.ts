@@ -1,9 +1,9 @@
-import { type Refusal, refusal } from "../../core/error.ts";
+import { errorBody, type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId, SessionId } from "../../core/id.ts";
 import { IDEMPOTENCY_KEY_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { LiveSession } from "../../session/live.ts";
-import type { Joined } from "../../session/registry.ts";
+import type { Resumed } from "../../session/runtime.ts";
 import { isoTime } from "../../session/view/summary.ts";
 import { type Answer, json, refused } from "../answer.ts";
 import { CreateKeys, hashOf, type KeptCreate, nameOfKey } from "../create-keys.ts";
@@ -127,7 +127,7 @@ async function madeBefore(
 }
 
 /** The session that is wanted, with its client registered; or neither. */
-async function join(daemon: Daemon, order: Order): Promise<Result<Joined>> {
+async function join(daemon: Daemon, order: Order): Promise<Result<Resumed>> {
   const { request, wish, workspaceCwd, sessionId, clientId } = order;
   const key = { tenantId: request.caller.tenantId, sessionId };
   const actor = actorOf(request, clientId);
@@ -177,12 +177,13 @@ function withConflict(why: Refusal): Refusal {
 async function answerTo(
   daemon: Daemon,
   { request, wish, clientId }: Order,
-  { live, attached }: Joined,
+  { live, attached, agentFailure }: Resumed,
 ): Promise<Answer> {
   const actor = actorOf(request, clientId);
   const { modelId } = wish;
   const model = modelId && (await daemon.runtime.changeModel(live.key, modelId, actor));
   const body = sessionBody(live, { attached, clientId });
-  const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }) });
+  const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
+  const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }), ...failure });
   return reapIfLost(daemon, answer, { live, isMade: !attached, clientId, actor });
 }

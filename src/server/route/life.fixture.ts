@@ -80,8 +80,9 @@ export async function until<Value>(
   while (!isSo(await look())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Keeps commits back while it is closed, so that a test can act in the middle of one. */
+/** Keeps commits of one kind back, so that a test can act in the middle of one. */
 export class CommitGate {
+  #word: string | null = null;
   #opened: Promise<void> = Promise.resolve();
   #held: () => void = () => {};
   open: () => void = () => {};
@@ -89,17 +90,21 @@ export class CommitGate {
   around(store: SessionStore): SessionStore {
     return altered(store, {
       commit: async (key, term, commit) => {
-        this.#held();
-        await this.#opened;
+        const word = this.#word;
+        if (word !== null && commit.events.some((text) => text.includes(word))) {
+          this.#held();
+          await this.#opened;
+        }
         return store.commit(key, term, commit);
       },
     });
   }
 
-  /** Closes it; resolves when a commit stands before it. */
-  close(): Promise<void> {
+  /** Closes it for commits with this word in their events; resolves when one stands before it. */
+  close(word: string): Promise<void> {
     const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    this.#word = word;
     this.#opened = opened;
     this.#held = hold;
     this.open = open;

@@ -2,13 +2,16 @@ import { describe, expect, it } from "vitest";
 import { STRANGER } from "../daemon.fixture.ts";
 import { heard, openWork, Work } from "./work.fixture.ts";
 
+const IMAGE = { type: "image", mimeType: "image/png", data: "AAAA" };
+
 /** One prompt at work, and two that wait. */
 async function busy() {
   const work = await Work.made(await openWork(), "ada", "bob");
   const stream = await work.stream();
   const running = await work.admitted("hang", { clientId: "ada" });
   const second = await work.admitted("say second", { clientId: "bob" });
-  const third = await work.admitted("say third");
+  const body = { prompt: [{ type: "text", text: "say third" }, IMAGE] };
+  const third = await work.admitted("", { body });
   return { work, stream, running, second, third };
 }
 
@@ -18,24 +21,23 @@ describe("GET /session/:id/pending-prompts", () => {
     const { status, body } = await work.call("GET", "/pending-prompts", { clientId: "ada" });
     expect(status).toBe(200);
     const queuedAt = expect.any(Number);
-    const text = (said: string) => ({ text: said, content: [{ type: "text", text: said }] });
     expect(body).toEqual({
       pendingPrompts: [
         {
           promptId: running,
-          ...text("hang"),
+          text: "hang",
           queuedAt,
           state: "running",
           originatorClientId: "ada",
         },
         {
           promptId: second,
-          ...text("say second"),
+          text: "say second",
           queuedAt,
           state: "queued",
           originatorClientId: "bob",
         },
-        { promptId: third, ...text("say third"), queuedAt, state: "queued" },
+        { promptId: third, text: "say third", content: [IMAGE], queuedAt, state: "queued" },
       ],
     });
   });

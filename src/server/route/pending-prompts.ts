@@ -30,10 +30,13 @@ function pendingPrompts({ running, queue }: Session) {
   return [...atWork, ...queue.map((prompt) => summaryOf(prompt, "queued"))];
 }
 
+/** Beside the text there is what is no text, so that a client can show the whole again. */
 function summaryOf(prompt: WaitingPrompt | RunningPrompt, state: "queued" | "running") {
-  const { promptId, text, content, admittedAtMs: queuedAt, clientId } = prompt;
+  const { promptId, text, admittedAtMs: queuedAt, clientId } = prompt;
+  const content = prompt.content.filter(({ type }) => type !== "text");
+  const media = content.length === 0 ? {} : { content };
   const originator = clientId === null ? {} : { originatorClientId: clientId };
-  return { promptId, text, content, queuedAt, state, ...originator };
+  return { promptId, text, ...media, queuedAt, state, ...originator };
 }
 
 /** One that waits has never been; the one at work is cancelled. */

@@ -238,7 +238,7 @@ describe("a restore whose answer is lost", () => {
     const world = await openLife({ stage: { wrap: (store) => gate.around(store) } });
     const { sessionId, clientId, path } = await made(world);
     const leave = new AbortController();
-    const held = gate.close();
+    const held = gate.close("bob");
     const call = { clientId: "bob", signal: leave.signal };
     const asked = world.call("POST", `${path}/resume`, call).catch(() => "gone");
     await held;

@@ -7,7 +7,7 @@ import { lookBack, sinceLastTurn } from "./recent-log.ts";
 import type { TurnSource } from "./turn-status.ts";
 
 /** A message into a turn that could not be taken there, and waits or waited as a prompt. */
-export interface PromotedMessage {
+interface PromotedMessage {
   readonly messageId: string;
   readonly promptId: PromptId;
 }

@@ -1,4 +1,4 @@
-import { PAGE_ROWS_MAX, TURN_STATUS_BYTES_MAX } from "../../core/limits.ts";
+import { PAGE_ROWS_MAX, TURN_STATUS_READ_CHARS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
@@ -21,7 +21,7 @@ export async function lookBack(
 ): Promise<Result<void>> {
   let before = Number.MAX_SAFE_INTEGER;
   let turnsLeft = turnsMax;
-  let charsLeft = TURN_STATUS_BYTES_MAX;
+  let charsLeft = TURN_STATUS_READ_CHARS_MAX;
   while (turnsLeft > 0 && charsLeft > 0) {
     const page = await store.readTurns(key, { before, limit: Math.min(turnsLeft, TURNS_AT_ONCE) });
     if (!page.ok) return page;
@@ -39,7 +39,10 @@ export async function lookBack(
 
 const TURNS_AT_ONCE = 8;
 
-/** What has happened since the last finished turn, as far as this text stands in it. */
+/**
+ * What has happened since the last finished turn, as far as this text stands in it. That is one
+ * turn at most, and turns have a limit of their own.
+ */
 export async function sinceLastTurn(
   store: SessionStore,
   key: SessionKey,

@@ -11,7 +11,7 @@ import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
 
 /** How a prompt stands, or what has become of it (wire, 4.13). */
-export interface TurnStatus {
+interface TurnStatus {
   readonly sessionId: SessionId;
   readonly state: "idle" | "queued" | "running" | "completed" | "cancelled" | "error";
   readonly promptId?: PromptId;
