@@ -11,9 +11,13 @@ const GRACE_MS = 3_000;
 let running: ChildProcess | undefined;
 let interruptedBy: NodeJS.Signals | undefined;
 
-/** Runs a script of an installed package with this Node; both output streams arrive as one text. */
+/**
+ * Runs a script of an installed package with this Node; both output streams arrive as one text.
+ * Node's baseline compiler now and then takes a process with many threads down with it
+ * (nodejs/node#62393), and tests have many; without it nothing else changes.
+ */
 export async function runTool(script: string, args: readonly string[]): Promise<ToolResult> {
-  const child = spawn(process.execPath, [`node_modules/${script}`, ...args], {
+  const child = spawn(process.execPath, ["--no-sparkplug", `node_modules/${script}`, ...args], {
     cwd: ROOT,
     env: { ...colorSetting(), ...process.env },
     stdio: ["ignore", "pipe", "pipe"],
