@@ -132,19 +132,22 @@ describe("fermata serve", () => {
   });
 
   it.each([
-    [["--hostname", "0.0.0.0"], /a token is needed; give one, or bind to 127\.0\.0\.1/],
-    [["--allow-origin", "*"], /a token is needed/],
-    [["--enable-session-shell"], /give a token/],
-    [["--agent", "nobody"], /There is no agent "nobody"; known are/],
-    [["--agent", "echo", "--agent-command", "x"], /by name or by command/],
-    [["--tls-cert", "x"], /a certificate and its key are given together/],
-    [["--data", "/dev/null/x"], /cannot start with this \/dev\/null\/x/],
-  ])("does not start with %j, and says why", async (args, sentence) => {
+    [["--hostname", "0.0.0.0"], 2, /--hostname: .* give one, or bind to 127\.0\.0\.1/],
+    [["--allow-origin", "*"], 2, /--allow-origin: .*a token is needed/],
+    [["--enable-session-shell"], 2, /--enable-session-shell: .*give a token/],
+    [["--require-auth"], 2, /--require-auth: .*give one/],
+    [["--workspace", "/nowhere"], 2, /--workspace: there is no directory "\/nowhere"/],
+    [["--agent", "nobody"], 1, /There is no agent "nobody"; known are/],
+    [["--agent", "echo", "--agent-command", "x"], 2, /by name or by command/],
+    [["--tls-cert", "x"], 2, /a certificate and its key are given together/],
+    [["--initialize-timeout-ms", "0"], 2, /--initialize-timeout-ms: .*from 1/],
+    [["--data", "/dev/null/x"], 2, /cannot start with this \/dev\/null\/x/],
+  ])("does not start with %j, and says why", async (args, expected, sentence) => {
     const home = mkdtempSync(join(tmpdir(), "fermata-home-"));
     const command = ["bin/fermata.js", "serve", "--port", "0", ...args];
     const { exitCode, stdout, stderr } = await runNode(command, { FERMATA_HOME: home });
     rmSync(home, { recursive: true });
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: "" });
     expect(stderr).toMatch(sentence);
   });
 });

@@ -216,7 +216,7 @@ describe("the body of an error", () => {
 
   it("shows a gap in the sentence as a question mark, never as undefined", () => {
     expect(errorBody(refusal("prompt_not_found"))).toEqual({
-      error: 'No waiting or running prompt "?".',
+      error: 'No prompt "?" is known here any more, waiting, running or ended.',
       code: "prompt_not_found",
     });
   });

@@ -46,8 +46,12 @@ export class Delivery {
         else await this.#sendPieces(response, answer);
         break;
       case "events":
-        if (isHead) response.writeHead(200, headers).end();
-        else await this.#parts.streams.serve(response, answer.source, answer.epoch, headers);
+        if (isHead) {
+          answer.source.cancel();
+          this.#parts.streams.greet(response, answer.epoch, headers).end();
+        } else {
+          await this.#parts.streams.serve(response, answer.source, answer.epoch, headers);
+        }
     }
     if (response.writableLength > 0) await this.#waitFor("finish", response);
   }

@@ -65,6 +65,7 @@ export class LiveSession implements ActorOwner {
   #firstTry: Promise<void> = Promise.resolve();
   #endPause: CallOff = () => {};
   #failures = 0;
+  #writtenAtMs: number;
   #watchers: (() => void)[] = [];
   #isOver = false;
   #isResting = false;
@@ -74,6 +75,7 @@ export class LiveSession implements ActorOwner {
     this.#owner = owner;
     this.attendance = new Attendance(world.clock.nowMs(), opened.record.updatedAtMs);
     this.key = opened.key;
+    this.#writtenAtMs = opened.record.updatedAtMs;
     this.#term = opened.term;
     this.#hadMessages = opened.hasMessages;
     this.hasSnapshot = opened.hasSnapshot;
@@ -224,8 +226,15 @@ export class LiveSession implements ActorOwner {
     this.#wake();
   }
 
+  /** When something was last written of it. */
+  get writtenAtMs(): number {
+    return this.#writtenAtMs;
+  }
+
   publish(written: readonly Written[]) {
     this.#failures = 0;
+    const last = written.at(-1)?.event._meta.serverTimestamp ?? 0;
+    this.#writtenAtMs = Math.max(this.#writtenAtMs, last);
     // Work that has just ended is the last thing that happened here, whoever wanted it.
     if (written.some(({ event }) => isVerdict(event))) {
       this.attendance.saw(null, this.#world.clock.nowMs());

@@ -249,10 +249,12 @@ export class SessionRuntime {
   }
 
   /** Closes it if it is live, and removes what is stored of it. */
-  delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
+  async delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
     const close = (closed: SessionKey, by: Actor) => this.close(closed, by);
     const parts = { world: this.#world, registry: this.#registry, close };
-    return deleteSession(parts, key, actor);
+    const deleted = await deleteSession(parts, key, actor);
+    if (deleted.ok) this.#streams.deleted(key);
+    return deleted;
   }
 
   /**
@@ -282,7 +284,9 @@ export class SessionRuntime {
 
   /** All sessions of a tenant as they are, and then each that changes. */
   watchTenant(tenantId: TenantId): Result<TenantSubscription> {
-    return this.#streams.watchTenant(tenantId);
+    return this.#streams.watchTenant(tenantId, (sessionId) => {
+      return this.#registry.peek({ tenantId, sessionId }) !== null;
+    });
   }
 
   /**
@@ -373,7 +377,9 @@ export class SessionRuntime {
   async #remove(live: LiveSession): Promise<void> {
     const { store, holder } = this.#world;
     await this.#registry.evict(live, "killed", async () => {
-      if (live.attendance.attachCount === 0) await store.delete(live.key, holder, []);
+      if (live.attendance.attachCount > 0) return;
+      const deleted = await store.delete(live.key, holder, []);
+      if (deleted.ok) this.#streams.deleted(live.key);
     });
   }
 

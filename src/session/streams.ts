@@ -1,7 +1,8 @@
 import type { Refusal } from "../core/error.ts";
 import type { PromptId, SessionId, TenantId } from "../core/id.ts";
 import { ok, type Result } from "../core/result.ts";
-import type { SessionRecord } from "../store/store.ts";
+import type { SessionState } from "../core/status.ts";
+import type { SessionKey, SessionRecord } from "../store/store.ts";
 import { recordOf } from "./actor/record.ts";
 import type { Written } from "./actor/written.ts";
 import { frameOf, type Notice } from "./bus/frame.ts";
@@ -43,6 +44,11 @@ function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): Sess
   return { sessionId, state };
 }
 
+/** What the last server left at work does not work any more, whatever its record says (P5). */
+function atRest(status: SessionState): SessionState {
+  return status === "error" ? "error" : "inactive";
+}
+
 /** What ends the streams that are open when it is told. */
 const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
 
@@ -67,7 +73,10 @@ export class SessionStreams implements LiveOwner {
   }
 
   /** All sessions of a tenant as they are, and then each that changes. */
-  watchTenant(tenantId: TenantId): Result<TenantSubscription> {
+  watchTenant(
+    tenantId: TenantId,
+    isLive: (sessionId: SessionId) => boolean,
+  ): Result<TenantSubscription> {
     const stream = this.#tenants.get(tenantId) ?? new TenantStream();
     this.#tenants.set(tenantId, stream);
     return stream.subscribe(async (cursor) => {
@@ -75,10 +84,17 @@ export class SessionStreams implements LiveOwner {
       if (!page.ok) return page;
       const { sessions, nextCursor } = page.value;
       const told = sessions.map((row) => {
-        return { sessionId: row.sessionId, updated: sessionUpdated(summaryOf(row)) };
+        const { sessionId } = row;
+        const shown = isLive(sessionId) ? row : { ...row, status: atRest(row.status) };
+        return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
       });
       return ok({ sessions: told, nextCursor });
     });
+  }
+
+  /** Nobody will hear of this session again. */
+  deleted({ tenantId, sessionId }: SessionKey) {
+    this.#tenants.get(tenantId)?.remove(sessionId);
   }
 
   /** Keeps a prompt's verdict back until what is returned is called, or too much time passes. */

@@ -26,7 +26,9 @@ export async function serve(args: readonly string[]): Promise<number> {
   const chosen = await chooseOptions(args, process.env);
   if (!chosen.ok) return told(chosen.refusal, 2);
   const started = await startServer(chosen.value, process.env, version());
-  if (!started.ok) return told(started.refusal, 1);
+  if (!started.ok) {
+    return told(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
+  }
   const { url, defaultAgent } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
   if (defaultAgent === "echo" && chosen.value.agent === null) await tellOfOthers();

@@ -5,6 +5,7 @@ import { choice, type Option, text, texts, toggle, whole } from "./option.ts";
 const count = (help: string, most = 1_000_000) => whole(0, most, { help });
 const ms = (help: string, variables: readonly string[] = []) =>
   whole(0, OPTION_MS_MAX, { help, placeholder: "MS", variables });
+const some = (help: string) => whole(1, OPTION_MS_MAX, { help, placeholder: "MS" });
 const bytes = (help: string, most: number) => whole(1, most, { help, placeholder: "BYTES" });
 
 /**
@@ -28,7 +29,7 @@ export const OPTIONS = {
   "rate-limit-prompt": whole(1, 1_000_000, { help: "Prompts in a window (10)" }),
   "rate-limit-mutation": whole(1, 1_000_000, { help: "Other changes in a window (30)" }),
   "rate-limit-read": whole(1, 1_000_000, { help: "Reads in a window (120)" }),
-  "rate-limit-window-ms": ms("Length of that window (60000)"),
+  "rate-limit-window-ms": some("Length of that window (60000)"),
 
   // Sessions
   workspace: texts({
@@ -45,7 +46,7 @@ export const OPTIONS = {
   ]),
   "session-idle-timeout-ms": ms("Let a session go that is unused for so long; 0 never (1800000)"),
   "session-reap-interval-ms": ms("How often that is looked at (60000)"),
-  "session-restore-timeout-ms": ms("Longest time to bring a session back (60000)"),
+  "session-restore-timeout-ms": some("Longest time to bring a session back (60000)"),
   "permission-policy": choice(MEDIATION_POLICIES, "first-responder", {
     help: "Who decides what agents ask for (first-responder)",
   }),
@@ -68,7 +69,7 @@ export const OPTIONS = {
     help: "Command line of an agent that speaks ACP, in place of a name",
     placeholder: "COMMAND",
   }),
-  "initialize-timeout-ms": ms("Longest time for an agent's answers to calls (10000)"),
+  "initialize-timeout-ms": some("Longest time for an agent's answers to calls (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process is kept (300000)"),
 
   // Where it remembers

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
@@ -10,7 +10,21 @@ export async function serverSettings(chosen: Chosen): Promise<Result<ServerSetti
   const tls = await tlsOf(chosen);
   if (!tls.ok) return tls;
   const workspaces = chosen.workspace.length === 0 ? ["."] : chosen.workspace;
-  return readServerSettings({
+  const missing = await missingFolder(workspaces);
+  if (missing !== null) {
+    const reason = `there is no directory "${missing}"`;
+    return fail("invalid_server_config", { path: "--workspace", reason });
+  }
+  return byOption(chosen, workspaces, tls.value);
+}
+
+/** What is wrong is told by the name of the option, which is all that a person knows of it. */
+function byOption(
+  chosen: Chosen,
+  workspaces: readonly string[],
+  tls: { cert: string; key: string } | null,
+): Result<ServerSettings> {
+  const read = readServerSettings({
     ...given({
       hostname: chosen.hostname,
       port: chosen.port,
@@ -22,7 +36,7 @@ export async function serverSettings(chosen: Chosen): Promise<Result<ServerSetti
     token: chosen.token?.trim() ?? null,
     requireAuth: chosen["require-auth"],
     allowOrigins: chosen["allow-origin"],
-    tls: tls.value,
+    tls,
     promptDeadlineMs: orNull(chosen["prompt-deadline-ms"]),
     writerIdleTimeoutMs: orNull(chosen["writer-idle-timeout-ms"]),
     enableShell: chosen["enable-session-shell"],
@@ -32,6 +46,30 @@ export async function serverSettings(chosen: Chosen): Promise<Result<ServerSetti
     sessionScope: chosen["session-scope"],
     workspaces: workspaces.map((path) => resolve(path)),
   });
+  if (read.ok) return read;
+  const { path, ...details } = read.refusal.details;
+  const field = String(path).split(".")[0] ?? "";
+  return fail("invalid_server_config", { path: OPTION_OF[field] ?? field, ...details });
+}
+
+const OPTION_OF: Readonly<Record<string, string>> = {
+  hostname: "--hostname",
+  port: "--port",
+  token: "--token",
+  requireAuth: "--require-auth",
+  allowOrigins: "--allow-origin",
+  maxConnections: "--max-connections",
+  enableShell: "--enable-session-shell",
+  rateLimit: "--rate-limit",
+  workspaces: "--workspace",
+};
+
+async function missingFolder(paths: readonly string[]): Promise<string | null> {
+  for (const path of paths) {
+    const found = await stat(path).catch(() => null);
+    if (!found?.isDirectory()) return path;
+  }
+  return null;
 }
 
 /** The same, as sessions want to know it. */
@@ -39,6 +77,7 @@ export function sessionSettings(chosen: Chosen, defaultAgent: string): SessionSe
   const usual = DEFAULT_SESSION_SETTINGS;
   const askMs = chosen["permission-response-timeout-ms"] ?? usual.askMs;
   const { replay } = usual;
+  const isReaped = chosen["session-reap-interval-ms"] !== 0;
   return {
     ...usual,
     defaultAgent,
@@ -48,7 +87,7 @@ export function sessionSettings(chosen: Chosen, defaultAgent: string): SessionSe
     promptMs: orNull(chosen["prompt-deadline-ms"]),
     pendingPromptsMax: orNull(chosen["max-pending-prompts-per-session"] ?? usual.pendingPromptsMax),
     sessionsLiveMax: orNull(chosen["max-sessions"] ?? usual.sessionsLiveMax),
-    idleMs: orNull(chosen["session-idle-timeout-ms"] ?? usual.idleMs),
+    idleMs: isReaped ? orNull(chosen["session-idle-timeout-ms"] ?? usual.idleMs) : null,
     reapMs: chosen["session-reap-interval-ms"] || usual.reapMs,
     eventsKeptMax: chosen["event-ring-size"] ?? usual.eventsKeptMax,
     replay: {

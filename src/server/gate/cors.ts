@@ -25,9 +25,10 @@ const ALLOWED = {
   "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE, OPTIONS",
   "Access-Control-Allow-Headers":
     "Authorization, Content-Type, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch, " +
-    "Idempotency-Key",
+    "Idempotency-Key, X-Request-Id",
   "Access-Control-Max-Age": "86400",
-  "Access-Control-Expose-Headers": "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id",
+  "Access-Control-Expose-Headers":
+    "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id, X-Request-Id",
 };
 
 /** Keeps web pages out that the operator has not let in: their users' browsers send them here. */

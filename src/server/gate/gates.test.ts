@@ -57,9 +57,10 @@ describe("the CORS gate", () => {
       "access-control-allow-methods": "GET, POST, PATCH, DELETE, OPTIONS",
       "access-control-allow-headers":
         "Authorization, Content-Type, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch, " +
-        "Idempotency-Key",
+        "Idempotency-Key, X-Request-Id",
       "access-control-max-age": "86400",
-      "access-control-expose-headers": "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id",
+      "access-control-expose-headers":
+        "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id, X-Request-Id",
     });
     expect(headers["access-control-allow-credentials"]).toBeUndefined();
   });

@@ -78,7 +78,7 @@ async function listed({ daemon, caller, query, workspace }: Visit): Promise<Answ
 
 function summaryOf({ runtime }: Daemon, { tenantId }: Caller, record: StoredRecord) {
   const live = runtime.peek({ tenantId, sessionId: record.sessionId });
-  const summary = live ? summaryOfLive(live, record.updatedAtMs) : summaryOfStored(record);
+  const summary = live ? summaryOfLive(live) : summaryOfStored(record);
   return { ...summary, isArchived: false };
 }
 

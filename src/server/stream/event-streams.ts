@@ -26,7 +26,7 @@ export class EventStreams {
     epoch: string | null,
     headers: AnswerHeaders,
   ): Promise<void> {
-    response.writeHead(200, { ...headers, ...this.#head(epoch) });
+    this.greet(response, epoch, headers);
     const stream = new EventStream(response, source, this.#options);
     this.#open.add(stream);
     try {
@@ -34,6 +34,11 @@ export class EventStreams {
     } finally {
       this.#open.delete(stream);
     }
+  }
+
+  /** The head alone, as for whoever asks for no more. */
+  greet(response: ServerResponse, epoch: string | null, headers: AnswerHeaders): ServerResponse {
+    return response.writeHead(200, { ...headers, ...this.#head(epoch) });
   }
 
   endAll(last: Notice) {

@@ -37,6 +37,12 @@ export class TenantStream {
     for (const one of this.#subscriptions) one.changed(summary.sessionId, updated);
   }
 
+  /** A session is there no more. */
+  remove(sessionId: SessionId) {
+    const removed = notice("session_deleted", { sessionId });
+    for (const one of this.#subscriptions) one.changed(sessionId, removed);
+  }
+
   subscribe(list: ListSessions): Result<TenantSubscription> {
     const limit = TENANT_SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });

@@ -38,9 +38,8 @@ export interface SeenClient {
   readonly lastSeenAt: number;
 }
 
-/** A list knows when the session was last written, which may be later than its last turn. */
-export function summaryOfLive(live: LiveSession, writtenAtMs = 0): LiveSummary {
-  const { session } = live;
+export function summaryOfLive(live: LiveSession): LiveSummary {
+  const { session, writtenAtMs } = live;
   const { fixed, chosen, closed, lastTurnError } = session;
   const pending = pendingInteractions(session);
   const source = { sourceType: fixed.source?.type ?? null, sourceId: fixed.source?.id ?? null };
@@ -51,7 +50,7 @@ export function summaryOfLive(live: LiveSession, writtenAtMs = 0): LiveSummary {
     updatedAt: isoTime(Math.max(writtenAtMs, session.lastVerdictAtMs ?? fixed.createdAtMs)),
     ...named({ displayName: chosen.displayName, parentSessionId: fixed.parentSessionId }),
     ...named(source),
-    clientCount: live.present().length,
+    clientCount: closed ? 0 : live.present().length,
     hasActivePrompt: pendingCount(session) > 0,
     status: session.connection.sessionState,
     ...(closed && { closed }),
