@@ -68,6 +68,11 @@ export class HttpServer {
     });
   }
 
+  /** Requests that have no whole answer yet, streams among them. */
+  get openRequestCount(): number {
+    return this.#open.size;
+  }
+
   get openStreamCount(): number {
     return this.#streams.openCount;
   }

@@ -15,6 +15,7 @@ import {
   openLife,
   statusOf,
   until,
+  untilUnanswered,
 } from "./life.fixture.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -283,6 +284,7 @@ describe("an answer that nobody gets", () => {
     await held;
     leave.abort();
     expect(await second).toBe("gone");
+    await untilUnanswered(world);
     gate.open();
     const live = await liveOf(world, String(body.sessionId));
     await until(

@@ -80,6 +80,14 @@ export async function until<Value>(
   while (!isSo(await look())) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** The server has noticed that whoever asked is gone: before that, an answer counts as given. */
+export function untilUnanswered({ server }: DaemonWorld): Promise<void> {
+  return until(
+    async () => server.openRequestCount,
+    (count) => count === 0,
+  );
+}
+
 /** Keeps commits of one kind back, so that a test can act in the middle of one. */
 export class CommitGate {
   #word: string | null = null;

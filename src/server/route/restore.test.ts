@@ -12,6 +12,7 @@ import {
   statusOf,
   turnOf,
   until,
+  untilUnanswered,
 } from "./life.fixture.ts";
 
 const typesOf = (events: unknown) =>
@@ -244,6 +245,7 @@ describe("a restore whose answer is lost", () => {
     await held;
     leave.abort();
     expect(await asked).toBe("gone");
+    await untilUnanswered(world);
     gate.open();
     const live = await liveOf(world, sessionId);
     await live.until(({ clients }) => clients.size === 2);
