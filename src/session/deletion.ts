@@ -55,5 +55,5 @@ async function closedFor(
   if (live.session.closed) return DONE;
   const closed = await close(live.key, actor);
   const isClosing = !closed.ok && closed.refusal.code === "session_closing";
-  return isClosing ? live.until((session) => session.closed) : closed;
+  return isClosing ? live.until((session) => session.closed || session.ending === null) : closed;
 }

@@ -69,6 +69,9 @@ export class LiveSession implements ActorOwner {
   #watchers: (() => void)[] = [];
   #isOver = false;
   #isResting = false;
+  #isAbandoned = false;
+  /** While it is being let go. */
+  #leaving: Promise<boolean> | null = null;
 
   constructor(world: SessionWorld, opened: OpenSession, owner: LiveOwner) {
     this.#world = world;
@@ -163,6 +166,12 @@ export class LiveSession implements ActorOwner {
     return this.#actor.submit(command);
   }
 
+  /** The same for what cannot be said later: if it is being let go, that may yet come to nothing. */
+  async insist(command: Command): Promise<Outcome> {
+    while (this.#leaving !== null) await this.#leaving;
+    return this.submit(command);
+  }
+
   #refuse(refusal: Refusal): Outcome {
     return { refusal, answer: null, isNews: false, lastEventId: this.lastEventId };
   }
@@ -197,10 +206,20 @@ export class LiveSession implements ActorOwner {
    * Gives it back to the store, when everything decided is there. If it is at work by then, or its
    * store failed, it stays; then the answer is no.
    */
-  async letGo(): Promise<boolean> {
+  letGo(): Promise<boolean> {
+    const leaving = this.#letGo();
+    this.#leaving = leaving;
+    return leaving.finally(() => {
+      this.#leaving = null;
+    });
+  }
+
+  async #letGo(): Promise<boolean> {
     this.#isOver = true;
     await this.#reopening;
     await this.#actor.drained();
+    // It was abandoned meanwhile, and must not come back from that.
+    if (this.#isAbandoned) return true;
     if (this.#actor.isOver || !this.#isAtRest(this.#actor.decided)) {
       this.#isOver = false;
       if (this.#actor.isOver) this.failed(refusal("store_unavailable"));
@@ -221,6 +240,7 @@ export class LiveSession implements ActorOwner {
   /** Drops it as it is; the next server closes what it leaves open. */
   async abandon(): Promise<void> {
     this.#isOver = true;
+    this.#isAbandoned = true;
     this.#endPause();
     await Promise.all([this.#actor.end(), this.#reopening]);
     this.#wake();
@@ -293,7 +313,7 @@ export class LiveSession implements ActorOwner {
         this.#actor = new SessionActor(this.#world, opened.value, this);
         if (this.#isResting) this.#actor.rest();
         const failure = await this.#recover("store_failure");
-        if (failure === null) return this.#actor.start();
+        if (failure === null) return this.#goOn();
         if (failure.code !== "store_unavailable") return this.#giveUp();
       } else if (opened.refusal.code !== "store_unavailable") {
         return this.#giveUp();
@@ -302,6 +322,12 @@ export class LiveSession implements ActorOwner {
       hasTried();
       await pause;
     }
+  }
+
+  /** The log may say more than anybody was told, so whoever shows only the state is told that. */
+  #goOn() {
+    this.#owner.published(this, []);
+    this.#actor.start();
   }
 
   /** It is gone, taken or damaged, or what it says is refused, and waiting mends none of these. */
@@ -329,7 +355,7 @@ export class LiveSession implements ActorOwner {
   }
 
   #isAtRest(session: Session): boolean {
-    const isInactive = session.connection.sessionState === "inactive";
+    const isInactive = session.connection.sessionState === "inactive" && session.shells.size === 0;
     return isInactive && (this.#isResting || pendingCount(session) === 0);
   }
 

@@ -1,4 +1,4 @@
-import type { Refusal } from "../core/error.ts";
+import { type Refusal, refusal } from "../core/error.ts";
 import { ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import { sentenceOf } from "./actor/agent-link.ts";
@@ -31,12 +31,19 @@ export class ModelChanges {
     const why = live.refusalOf(command(null)) ?? (await live.activated());
     if (why !== null) return { ok: false, refusal: why };
     const failure = await refusalBy(live, modelId);
-    const outcome = await live.submit(command(failure === null ? null : sentenceOf(failure)));
+    const told = command(failure === null ? null : sentenceOf(failure));
+    // Whoever wanted it may have left since; the agent has it, so the session says so (P7).
+    const hasLeft = failure === null && live.refusalOf(told) !== null;
+    const outcome = await live.submit(hasLeft ? { ...told, actor: { kind: "server" } } : told);
     return outcome.refusal === null ? ok(undefined) : { ok: false, refusal: outcome.refusal };
   }
 }
 
-async function refusalBy({ agent }: LiveSession, modelId: string): Promise<Refusal | null> {
+async function refusalBy(live: LiveSession, modelId: string): Promise<Refusal | null> {
+  const { agent } = live;
   const set = await agent?.setModel(modelId);
-  return set?.ok === false ? set.refusal : null;
+  if (set?.ok === false) return set.refusal;
+  // Whoever has taken its place meanwhile has agreed to nothing.
+  const isThere = agent !== null && live.agent === agent;
+  return isThere ? null : refusal("agent_gone", { exit: "while it changed its model" });
 }

@@ -115,8 +115,7 @@ export class SessionRegistry {
    */
   async letGo(live: LiveSession, then: () => Promise<unknown> = NOTHING): Promise<boolean> {
     const name = nameOf(live.key);
-    // Somebody else lets it go already, and there is no second end of it to do something after.
-    if (this.#live.get(name) !== live) return then === NOTHING;
+    if (this.#live.get(name) !== live) return then === NOTHING || this.#afterOthers(name, then);
     const leaving = Promise.withResolvers<void>();
     this.#live.delete(name);
     this.#leaving.set(name, leaving);
@@ -127,6 +126,14 @@ export class SessionRegistry {
     leaving.resolve();
     if (isGone) this.#forget(live);
     return isGone;
+  }
+
+  /** Somebody else lets it go already: then this comes after, unless it is wanted again. */
+  async #afterOthers(name: string, then: () => Promise<unknown>): Promise<boolean> {
+    await this.#leaving.get(name)?.promise;
+    if (this.#live.has(name) || this.#opening.has(name)) return false;
+    await then();
+    return true;
   }
 
   #keep(live: LiveSession) {
@@ -246,7 +253,8 @@ export class SessionRegistry {
     if (!room.ok) return room;
     try {
       const made = await createSession(this.#world, key, creation, actor);
-      if (made.ok) return this.#readied(new LiveSession(this.#world, made.value, this.#ears));
+      // Its place is kept until it is there: only then is it counted among the others.
+      if (made.ok) return await this.#readied(new LiveSession(this.#world, made.value, this.#ears));
       // Nobody knows whether it was made. It was not asked for twice, so it may go.
       if (made.refusal.code === "store_unavailable") await this.#delete(key);
       return made;
@@ -318,7 +326,10 @@ export class SessionRegistry {
     const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
     const outcome: Outcome = await live.submit({ ...by, type: "stop", reason });
     if (outcome.refusal !== null) return outcome.refusal;
-    await live.until(({ connection }) => connection.sessionState === "inactive");
+    // If somebody brings it back meanwhile, it may be at work before anybody has seen it rest.
+    await live.until(({ connection, ending }) => {
+      return connection.sessionState === "inactive" || ending === null;
+    });
     if (await this.letGo(live, then)) return null;
     return refusal("session_busy", { sessionId: live.key.sessionId });
   }

@@ -6,7 +6,7 @@ import {
   liveJournal,
   type ReplayEvent,
 } from "../core/replay/window.ts";
-import { ok, type Result } from "../core/result.ts";
+import { fail, ok, type Result } from "../core/result.ts";
 import type { SessionKey, SessionStore } from "../store/store.ts";
 import type { ReplayBounds } from "./settings.ts";
 
@@ -106,6 +106,8 @@ interface PastTurns {
 
 const TURNS_AT_ONCE = 100;
 
+const MOVED = "the log moved on while it was read";
+
 async function eventsBetween(
   store: SessionStore,
   key: SessionKey,
@@ -116,6 +118,8 @@ async function eventsBetween(
   for (let after = from; after < through; ) {
     const page = await store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
+    // Trimmed since the turns were read: those have it by now, and whoever comes again gets it.
+    if (page.value.earliestEventId > after + 1) return fail("store_unavailable", { reason: MOVED });
     for (const { id, text } of page.value.events) if (id <= through) events.push(JSON.parse(text));
     after = page.value.events.at(-1)?.id ?? through;
   }

@@ -244,7 +244,8 @@ export class SessionRuntime {
     if (!found.ok) return found;
     const closing = await this.submit(key, { ...this.#by(actor), type: "close" });
     if (!closing.ok) return closing;
-    const closed = await found.value.until((session) => session.closed);
+    // Somebody may load it again in the same moment: then nobody sees it closed.
+    const closed = await found.value.until(({ closed, ending }) => closed || ending === null);
     return closed.ok ? DONE : closed;
   }
 

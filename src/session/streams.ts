@@ -133,10 +133,11 @@ export class SessionStreams implements LiveOwner {
     this.#buses.delete(live);
   }
 
-  /** Lists change with few events, and with none of an agent's chunks. */
+  /** Lists change with few events; without any, the session has been opened again. */
   #tellTenant(live: LiveSession, written: readonly Written[]) {
     const stream = this.#tenants.get(live.key.tenantId);
-    if (stream === undefined || !written.some(({ event }) => LISTED.has(event.type))) return;
+    const isNews = written.length === 0 || written.some(({ event }) => LISTED.has(event.type));
+    if (stream === undefined || !isNews) return;
     const { sessionId } = live.key;
     stream.update(summaryOf({ sessionId, ...recordOf(live.session, this.#world.clock.nowMs()) }));
   }

@@ -58,6 +58,11 @@ export class ServeProcess {
     return this.#port;
   }
 
+  /** Of the process that runs now. */
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   /** Everything that its processes have written so far, log and all. */
   get said(): string {
     return this.#said;

@@ -1,11 +1,13 @@
-import { type ClientId, type PromptId, parseClientId } from "../../src/core/id.ts";
+import { type ClientId, type PromptId, parseClientId, type TenantId } from "../../src/core/id.ts";
 import { CANCELLED, selected } from "../../src/core/policy/ask.ts";
+import { APPROVAL_MODES } from "../../src/core/policy/risk.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Actor, Command, NewPrompt } from "../../src/core/session/command.ts";
 import type { Outcome } from "../../src/session/actor/actor.ts";
 import type { LiveSession } from "../../src/session/live.ts";
-import type { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionKey } from "../../src/store/index.ts";
+import { Desk } from "./desk.ts";
+import { Errands } from "./errands.ts";
 import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import type { SimulatedServer } from "./simulated-server.ts";
@@ -23,42 +25,48 @@ interface Sent {
 export class Client {
   readonly clientId: ClientId;
   readonly actor: Actor;
+  readonly tenantId: TenantId;
+  readonly errands: Errands;
   readonly #scene: Scene;
   readonly #witness: Witness;
+  readonly #desk: Desk;
   readonly #server: () => SimulatedServer;
   readonly #sent: Sent[] = [];
 
-  constructor(scene: Scene, witness: Witness, server: () => SimulatedServer) {
+  constructor(witness: Witness, server: () => SimulatedServer, tenantId: TenantId) {
+    const { scene } = witness;
     this.#scene = scene;
     this.#witness = witness;
     this.#server = server;
+    this.tenantId = tenantId;
     this.clientId = made(parseClientId, scene.ids.text("client"));
     const clientId = scene.chance.happens(0.2) ? null : this.clientId;
     this.actor = { kind: "client", clientId, userId: null, loopback: true };
+    this.#desk = new Desk(scene, this.clientId, server);
+    this.errands = new Errands(witness, this.#desk, this);
   }
 
-  attach(key: SessionKey) {
-    return this.#ask(key, "attaches to", (runtime) => runtime.attach(key, this.actor));
+  async attach(key: SessionKey) {
+    const what = `attaches to ${key.sessionId}`;
+    await this.#desk.ask(what, ({ runtime }) => runtime.attach(key, this.actor), key);
   }
 
-  detach(key: SessionKey) {
+  async detach(key: SessionKey) {
     const { clientId, actor } = this;
-    return this.#ask(key, "detaches from", (runtime) => runtime.detach(key, clientId, actor));
+    const what = `detaches from ${key.sessionId}`;
+    await this.#desk.ask(what, ({ runtime }) => runtime.detach(key, clientId, actor), key);
   }
 
-  resume(key: SessionKey) {
-    return this.#ask(key, "resumes", (runtime) => runtime.resume(key, this.actor));
-  }
-
-  replay(key: SessionKey) {
-    return this.#ask(key, "loads", (runtime) => runtime.replay(key, "full"));
+  async resume(key: SessionKey) {
+    const what = `resumes ${key.sessionId}`;
+    await this.#desk.ask(what, ({ runtime }) => runtime.resume(key, this.actor), key);
   }
 
   async prompt(key: SessionKey) {
-    const { chance, ids } = this.#scene;
-    const text = ids.text("text");
+    const { chance, words } = this.#scene;
+    const text = words.text("text", key.tenantId);
     const isKeyed = chance.happens(0.6);
-    const sent = { key, idempotencyKey: `key of ${text}`, text, promptId: null };
+    const sent = { key, idempotencyKey: words.redact(`key of ${text}`), text, promptId: null };
     if (isKeyed) this.#sent.push(sent);
     await this.#sendPrompt(sent, isKeyed);
   }
@@ -70,13 +78,15 @@ export class Client {
   }
 
   async #sendPrompt(sent: Sent, isKeyed: boolean) {
-    const { chance, ids, judge } = this.#scene;
+    const { chance, ids, judge, words } = this.#scene;
     const start = { turnId: ids.turn(), reservedMicro: chance.under(1_000), price: null };
     const isStarted = chance.happens(0.8);
-    const what = `prompts "${sent.text}"`;
-    const outcome = await this.#send(sent.key, what, `"${sent.text}"`, (live) => {
+    const evidence = words.redact(sent.text);
+    const give = chance.happens(0.5) ? this.#giveHeld : this.#give;
+    const outcome = await this.#send(sent.key, `prompts "${evidence}"`, `"${evidence}"`, (live) => {
       const prompt = this.#newPrompt(sent, live, isKeyed);
-      return { ...this.#by(), type: "prompt", ...prompt, ...(isStarted && { start }) };
+      const started = isStarted ? { start } : {};
+      return give(live, { ...this.#by(), type: "prompt", ...prompt, ...started });
     });
     const answer = outcome?.answer ?? null;
     if (answer === null || !("promptId" in answer)) return;
@@ -85,6 +95,32 @@ export class Client {
     sent.promptId = answer.promptId;
   }
 
+  #give = (live: LiveSession, command: Command) => this.#server().submit(live, command);
+
+  /** Its verdict is kept back until the answer is here, which may be late, or never. */
+  #giveHeld = async (
+    { key }: LiveSession,
+    command: Command<"prompt">,
+  ): Promise<Result<Outcome>> => {
+    const { chance, schedule } = this.#scene;
+    const { held } = this.#witness;
+    const { promptId } = command;
+    const givenMs = schedule.nowMs;
+    held.hold(key, promptId, givenMs);
+    const admitted = await this.#server().runtime.prompt(key, command);
+    if (!admitted.ok) {
+      held.answered(promptId);
+      return admitted;
+    }
+    const inMs = chance.pick([0, 5, 100, 1_000, null]);
+    const arrive = () => {
+      held.answered(promptId);
+      admitted.value.answered();
+    };
+    if (inMs !== null) schedule.add(this.clientId, `hears of ${promptId}`, arrive, { inMs });
+    return admitted;
+  };
+
   #newPrompt({ text, idempotencyKey }: Sent, live: LiveSession, isKeyed: boolean): NewPrompt {
     const { chance, ids, schedule } = this.#scene;
     const afterMs = chance.pick([null, null, null, 0, 1, 30, 500, 5_000]);
@@ -92,7 +128,7 @@ export class Client {
       promptId: ids.prompt(),
       content: [{ type: "text", text }],
       deadlineAtMs: afterMs === null ? null : schedule.nowMs + afterMs,
-      idempotency: isKeyed ? { key: idempotencyKey, hash: text } : null,
+      idempotency: isKeyed ? { key: idempotencyKey, hash: idempotencyKey } : null,
       lastEventId: live.lastEventId,
       params: null,
       echo: chance.happens(0.5),
@@ -100,11 +136,12 @@ export class Client {
   }
 
   steer(key: SessionKey) {
-    const { ids } = this.#scene;
-    const text = ids.text("text");
+    const { ids, words } = this.#scene;
+    const text = words.text("text", key.tenantId);
     const messageId = ids.text("message");
     const sent = { key, idempotencyKey: "", text, promptId: null };
-    return this.#send(key, `steers "${text}"`, text, (live) => {
+    const evidence = words.redact(text);
+    return this.#command(key, `steers "${evidence}"`, evidence, (live) => {
       const prompt = this.#newPrompt(sent, live, false);
       return { ...this.#by(), type: "steer", messageId, prompt, agentCanSteer: live.canSteer };
     });
@@ -112,31 +149,42 @@ export class Client {
 
   cancel(key: SessionKey) {
     const evidence = `"prompt_cancelled"`;
-    return this.#send(key, "cancels", evidence, () => ({ ...this.#by(), type: "cancel" }));
+    return this.#command(key, "cancels", evidence, () => ({ ...this.#by(), type: "cancel" }));
   }
 
   remove(key: SessionKey) {
-    return this.#send(key, "takes a prompt back", null, ({ session }) => {
+    return this.#command(key, "takes a prompt back", null, ({ session }) => {
       const promptId = session.queue[0]?.promptId ?? this.#scene.ids.prompt();
       return { ...this.#by(), type: "remove_prompt", promptId };
     });
   }
 
   rename(key: SessionKey) {
-    const displayName = this.#scene.ids.text("name");
-    return this.#send(key, `names it ${displayName}`, displayName, () => {
+    const { words } = this.#scene;
+    const displayName = words.text("name", key.tenantId);
+    const evidence = words.redact(displayName);
+    return this.#command(key, `names it ${evidence}`, evidence, () => {
       return { ...this.#by(), type: "metadata", displayName };
     });
   }
 
+  approve(key: SessionKey) {
+    const mode = this.#scene.chance.pick(APPROVAL_MODES);
+    return this.#command(key, `wants mode ${mode}`, null, () => {
+      return { ...this.#by(), type: "approval_mode", mode, persisted: false };
+    });
+  }
+
   close(key: SessionKey) {
-    return this.#send(key, "closes", null, () => ({ ...this.#by(), type: "close" }));
+    return this.#command(key, "closes", null, () => ({ ...this.#by(), type: "close" }));
   }
 
   /** Any ask that was ever made, open or not; or one that nobody made. */
   vote(key: SessionKey) {
     const { chance, disk, ids } = this.#scene;
-    const logs = [...disk.logs.values()].filter(({ asks }) => asks.length > 0);
+    const logs = [...disk.logs.values()].filter(
+      (log) => log.asks.length > 0 && log.key.tenantId === this.tenantId,
+    );
     const open = logs.filter(({ openAsks }) => openAsks.size > 0);
     const log = chance.among(open.length > 0 && chance.happens(0.8) ? open : logs);
     const ask = chance.happens(0.8) ? log?.asks.at(-1) : chance.among(log?.asks ?? []);
@@ -145,9 +193,18 @@ export class Client {
     const isYes = chance.happens(0.7);
     const outcome = isYes ? selected(optionId) : CANCELLED;
     const there = log?.key ?? key;
-    return this.#send(there, `votes on ${requestId}`, `"${requestId}"`, () => {
+    return this.#command(there, `votes on ${requestId}`, `"${requestId}"`, () => {
       return { ...this.#by(), type: "vote", requestId, outcome };
     });
+  }
+
+  #command(
+    key: SessionKey,
+    what: string,
+    evidence: string | null,
+    make: (live: LiveSession) => Command,
+  ) {
+    return this.#send(key, what, evidence, (live) => this.#give(live, make(live)));
   }
 
   /** Null if there is no such session, or the server went away. */
@@ -155,32 +212,20 @@ export class Client {
     key: SessionKey,
     what: string,
     evidence: string | null,
-    make: (live: LiveSession) => Command,
+    give: (live: LiveSession) => Promise<Result<Outcome>>,
   ): Promise<Outcome | null> {
-    const server = this.#server();
-    if (!server.isUp) return null;
-    const sentence = `${this.clientId} ${what} in ${key.sessionId}`;
-    const answer = async (): Promise<Result<Outcome>> => {
-      const live = await server.runtime.find(key);
-      return live.ok ? server.submit(live.value, make(live.value)) : live;
-    };
-    const answered = await server.asked(sentence, answer());
+    const sentence = `${what} in ${key.sessionId}`;
+    const answered = await this.#desk.ask(
+      sentence,
+      async ({ runtime }) => {
+        const live = await runtime.find(key);
+        return live.ok ? give(live.value) : live;
+      },
+      key,
+    );
+    if (answered === null) return null;
     this.#witness.answered(key, sentence, answered, evidence);
     return answered.ok ? answered.value : null;
-  }
-
-  /** Some acts are more than one command. */
-  async #ask(
-    key: SessionKey,
-    what: string,
-    act: (runtime: SessionRuntime) => Promise<Result<unknown>>,
-  ) {
-    const server = this.#server();
-    if (!server.isUp) return;
-    const sentence = `${this.clientId} ${what} ${key.sessionId}`;
-    const answered = await server.asked(sentence, act(server.runtime));
-    const answer = answered.ok ? "yes" : answered.refusal.code;
-    this.#scene.schedule.say("answer", `${sentence}: ${answer}`);
   }
 
   #by() {

@@ -1,44 +1,52 @@
-import type { TenantId } from "../../src/core/id.ts";
-import { parseTenantId } from "../../src/core/id.ts";
-import { SESSION_IDLE_MS, SESSION_REAP_MS } from "../../src/core/limits.ts";
+import { parseSessionId, type SessionId } from "../../src/core/id.ts";
+import { EVENTS_KEPT_MAX, SESSIONS_LIVE_MAX } from "../../src/core/limits.ts";
 import type { Creation } from "../../src/core/session/state.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../src/session/settings.ts";
 import { CREATION as SAMPLE } from "../../src/session/world.fixture.ts";
 import type { SessionKey } from "../../src/store/index.ts";
-import type { Some } from "./chance.ts";
+import { ACTS, type Act, type ErrandAct } from "./acts.ts";
 import { Client } from "./client.ts";
+import { nameOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
 import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
+import { REAP_MS } from "./schedule.ts";
 import { SimulatedServer } from "./simulated-server.ts";
 import { Subscriber } from "./subscriber.ts";
+import { TenantReader } from "./tenant-reader.ts";
 import { Witness } from "./witness.ts";
+import { TENANTS } from "./words.ts";
 
 /** Makes things happen: clients' acts, and what befalls the server. */
 export class Director {
   readonly scene: Scene;
   readonly witness: Witness;
   readonly subscribers: Subscriber[] = [];
+  readonly consoles: TenantReader[] = [];
   readonly #clients: readonly Client[];
   readonly #flaw: Flaw;
-  readonly #settings: SessionSettings;
+  readonly settings: SessionSettings;
   #server: SimulatedServer;
   #servers = 1;
 
   constructor(scene: Scene, flaw: Flaw) {
     this.scene = scene;
     this.#flaw = flaw;
-    this.#settings = settingsOf(scene);
+    this.settings = settingsOf(scene);
     this.witness = new Witness(scene);
     this.#server = this.#newServer();
-    const count = scene.chance.between(1, 3);
+    const { chance } = scene;
+    const tenants = chance.happens(0.3) ? TENANTS : TENANTS.slice(0, 1);
     const current = () => this.#server;
-    this.#clients = Array.from({ length: count }, () => new Client(scene, this.witness, current));
+    this.#clients = tenants.flatMap((tenantId) => {
+      const length = chance.between(1, 3);
+      return Array.from({ length }, () => new Client(this.witness, current, tenantId));
+    });
   }
 
   get live(): readonly LiveSession[] {
-    return this.#server.runtime.liveOf(TENANT);
+    return TENANTS.flatMap((tenantId) => this.#server.runtime.liveOf(tenantId));
   }
 
   get server(): SimulatedServer {
@@ -104,13 +112,15 @@ export class Director {
     judge.holds(left.length === 0, "P5", () => `after its end a server has left ${left}`);
     const agents = [...server.agents.open].map(({ name }) => name);
     judge.holds(agents.length === 0, "P5", () => `after its server's end there are ${agents}`);
+    const lines = [...server.shell.open];
+    judge.holds(lines.length === 0, "P5", () => `after its server's end, still at work: ${lines}`);
     const { asking } = this.witness;
     judge.holds(asking === 0, "P5", () => `${asking} asks of agents were never answered`);
     schedule.forget(server.number);
   }
 
   #newServer(): SimulatedServer {
-    const part = { number: this.#servers, settings: this.#settings, flaw: this.#flaw };
+    const part = { number: this.#servers, settings: this.settings, flaw: this.#flaw };
     this.#servers += 1;
     return new SimulatedServer(this.scene, this.witness, part);
   }
@@ -118,49 +128,98 @@ export class Director {
   async #act(act: Act): Promise<void> {
     const { chance } = this.scene;
     const client = chance.among(this.#clients);
-    const key = this.#someKey();
-    this.scene.schedule.say("director", `${act} in ${key.sessionId}`);
     if (client === undefined) return;
+    const key = this.#someKey(client);
+    this.scene.schedule.say("director", `${act} in ${nameOf(key)}`);
     if (act === "create") await this.#create(client);
+    else if (act === "crowd") this.#crowd(client);
+    else if (act === "storm") this.#storm(key);
     else if (act === "wait") await this.#wait();
     else if (act === "recover") await this.#recover();
-    else if (act === "subscribe") this.#subscribe(key);
+    else if (act === "subscribe") this.#subscribe(key, 0);
+    else if (act === "replay") await this.#replay(client, key);
+    else if (act === "watch") this.#watch(client);
     else if (act === "unsubscribe") chance.among(this.subscribers)?.leave();
     else if (act === "retry") await client.retry();
+    else if (isErrand(act)) await client.errands[act](key);
     else await client[act](key);
   }
 
-  #someKey(): SessionKey {
+  /** One of the client's tenant, most of the time: the others are not there for it. */
+  #someKey({ tenantId }: Client): SessionKey {
     const { chance, disk, ids } = this.scene;
-    const log = chance.happens(0.98) ? chance.among([...disk.logs.values()]) : undefined;
-    return log?.key ?? { tenantId: TENANT, sessionId: ids.session() };
+    const all = [...disk.logs.values()].filter((log) => disk.isAnnounced(log));
+    const own = all.filter(({ key }) => key.tenantId === tenantId);
+    const log = chance.among(chance.happens(0.96) ? own : all);
+    const sessionId = chance.happens(0.98) ? log?.key.sessionId : undefined;
+    return { tenantId, sessionId: sessionId ?? ids.session() };
   }
 
-  async #create({ actor }: Client): Promise<void> {
-    const { chance, ids, schedule } = this.scene;
+  /** Tenants know nothing of each other, so two of them may choose the same id. */
+  #freshKey({ tenantId }: Client): SessionKey {
+    const { chance, disk, ids, wanted } = this.scene;
+    const taken = chance.happens(0.3) ? chance.among([...disk.known]) : undefined;
+    const sessionId = taken === undefined ? ids.session() : idIn(taken);
+    const key = { tenantId, sessionId };
+    const isTaken = wanted.has(nameOf(key)) || disk.known.has(nameOf(key));
+    return isTaken ? { tenantId, sessionId: ids.session() } : key;
+  }
+
+  async #create(client: Client, workspaceCwd?: string): Promise<void> {
+    const { chance, schedule, refused, wanted } = this.scene;
     const server = this.#server;
+    const key = this.#freshKey(client);
     if (!server.isUp) return;
-    const key = { tenantId: TENANT, sessionId: ids.session() };
-    const isShared = chance.happens(0.5);
+    const isShared = workspaceCwd === undefined && chance.happens(0.5);
     const creation: Creation = {
       ...CREATION,
-      workspaceCwd: isShared ? "/shared" : `/own/${key.sessionId}`,
+      workspaceCwd: workspaceCwd ?? (isShared ? "/shared" : `/own/${key.sessionId}`),
       scope: isShared ? "single" : "thread",
-      approvalMode: chance.pick(["default", "default", "auto-edit"]),
+      approvalMode: chance.pick(["default", "default", "auto-edit", "plan"]),
+      modelConfig: { modelId: chance.pick([null, null, "model-a"]) },
     };
-    const what = `creation of ${key.sessionId}`;
+    wanted.set(nameOf(key), creation.workspaceCwd);
+    const what = `creation of ${nameOf(key)}`;
+    const { actor } = client;
     const made = await server.asked(what, server.runtime.create({ key, creation, actor }));
-    const answer = made.ok ? made.value.live.key.sessionId : made.refusal.code;
+    const answer = made.ok ? nameOf(made.value.live.key) : made.refusal.code;
     schedule.say("answer", `${what}: ${answer}`);
-    if (!made.ok) this.scene.refused.set(key.sessionId, made.refusal.code);
-    if (!made.ok || !chance.happens(0.1)) return;
-    const vanished = server.runtime.ownerVanished(made.value.live);
-    await server.asked(`end of ${key.sessionId}, whose owner has vanished`, vanished);
+    if (!made.ok) refused.set(nameOf(key), made.refusal.code);
+    else if (chance.happens(0.1)) await this.#vanish(server, made.value.live);
+  }
+
+  /** Whoever made it never hears of it. If nobody else has come either, it has never been. */
+  async #vanish(server: SimulatedServer, live: LiveSession): Promise<void> {
+    const { disk, judge, isUndisturbed, known } = this.scene;
+    const name = nameOf(live.key);
+    const end = server.runtime.ownerVanished(live);
+    await server.asked(`end of ${name}, whose owner has vanished`, end);
+    const isThere = disk.log(live.key) !== undefined;
+    const isKept = isUndisturbed && isThere && !known.has(name) && !isShared(live);
+    judge.holds(!isKept, "P5", () => `${name} is kept, and nobody knows of it`);
+  }
+
+  /** More sessions than may be live in one workspace. */
+  #crowd(client: Client) {
+    const { sessionsLiveMax } = this.settings;
+    const count = (sessionsLiveMax ?? 0) + this.scene.chance.between(1, 3);
+    for (let index = 0; index < count; index += 1) void this.#create(client, "/crowd");
+  }
+
+  /** Many come and go at once. */
+  #storm(key: SessionKey) {
+    const { chance } = this.scene;
+    const clients = this.#clients.filter(({ tenantId }) => tenantId === key.tenantId);
+    for (let count = chance.between(3, 8); count > 0; count -= 1) {
+      const act = chance.pick(STORM);
+      void chance.among(clients)?.[act](key);
+    }
   }
 
   /** Long enough that whatever nobody uses is let go. */
   async #wait(): Promise<void> {
-    const inMs = SESSION_IDLE_MS + 2 * SESSION_REAP_MS;
+    const { idleMs, reapMs } = this.settings;
+    const inMs = (idleMs ?? 0) + 2 * reapMs;
     await this.scene.schedule.beat("director", "has waited", { inMs });
   }
 
@@ -169,50 +228,53 @@ export class Director {
     if (server.isUp && !server.isStopping) await server.asked("recovery", server.recover());
   }
 
-  #subscribe(key: SessionKey) {
+  #subscribe(key: SessionKey, after: number) {
     if (this.subscribers.length >= 6) return;
-    const subscriber = new Subscriber(this.scene, key, () => this.#server);
+    const subscriber = new Subscriber(this.witness, key, () => this.#server, after);
     this.subscribers.push(subscriber);
     void subscriber.follow();
   }
+
+  /** Whoever loads a session reads on where the replay ends. */
+  async #replay({ errands }: Client, key: SessionKey): Promise<void> {
+    const lastEventId = await errands.replay(key);
+    if (lastEventId !== null) this.#subscribe(key, lastEventId);
+  }
+
+  #watch({ tenantId }: Client) {
+    const server = this.#server;
+    if (!server.isUp || server.isStopping || this.consoles.length >= 4) return;
+    const console = new TenantReader(this.scene, server, tenantId);
+    this.consoles.push(console);
+    void console.follow();
+  }
 }
 
-type Act = ClientAct | "create" | "wait" | "recover" | "subscribe" | "unsubscribe" | "retry";
+function isErrand(act: Act): act is ErrandAct {
+  return ERRANDS.has(act);
+}
 
-type ClientAct =
-  | "attach"
-  | "detach"
-  | "prompt"
-  | "steer"
-  | "cancel"
-  | "remove"
-  | "rename"
-  | "close"
-  | "resume"
-  | "replay"
-  | "vote";
+const ERRANDS: ReadonlySet<Act> = new Set<ErrandAct>([
+  "shell",
+  "cancelTask",
+  "model",
+  "fork",
+  "export",
+  "delete",
+  "btw",
+  "recap",
+]);
 
-const ACTS: Some<readonly [Act, number]> = [
-  ["prompt", 14],
-  ["retry", 4],
-  ["vote", 8],
-  ["cancel", 4],
-  ["steer", 3],
-  ["attach", 7],
-  ["detach", 2],
-  ["rename", 2],
-  ["remove", 1],
-  ["close", 1],
-  ["resume", 1],
-  ["replay", 1],
-  ["create", 2],
-  ["wait", 1],
-  ["recover", 1],
-  ["subscribe", 3],
-  ["unsubscribe", 1],
-];
+const STORM = ["attach", "attach", "detach", "detach", "resume"] as const;
 
-const TENANT: TenantId = made(parseTenantId, "tenant");
+/** Somebody may have joined it by making it once more. */
+function isShared({ session }: LiveSession): boolean {
+  return session.fixed.scope === "single";
+}
+
+function idIn(name: string): SessionId {
+  return made(parseSessionId, name.slice(name.indexOf("/") + 1));
+}
 
 function settingsOf({ chance }: Scene): SessionSettings {
   return {
@@ -222,7 +284,15 @@ function settingsOf({ chance }: Scene): SessionSettings {
     quorum: null,
     askMs: chance.pick([null, 50, 2_000]),
     settleMs: chance.pick([20, 1_000]),
+    sessionsLiveMax: chance.pick([SESSIONS_LIVE_MAX, 2, 3]),
+    idleMs: IDLE_MS,
+    reapMs: REAP_MS,
+    // Few lives are long enough for the usual figure.
+    eventsKeptMax: chance.pick([EVENTS_KEPT_MAX, EVENTS_KEPT_MAX, 25]),
   };
 }
+
+/** Long for everybody in a life, and short for whoever has to look at its clock. */
+const IDLE_MS = 5 * 60 * 1_000;
 
 const CREATION = { ...SAMPLE, storeId: "memory", activeAgent: "simulated" };

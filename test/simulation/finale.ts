@@ -1,6 +1,7 @@
 import { hasTurn } from "../../src/core/status.ts";
 import type { Director } from "./director.ts";
-import { holderOf } from "./disk.ts";
+import { holderOf, nameOf } from "./disk.ts";
+import { judgeForks } from "./fork-judge.ts";
 import type { Scene } from "./scene.ts";
 
 /** Runs everything that can still happen. */
@@ -15,11 +16,14 @@ export async function finale(director: Director, runOut: RunOut): Promise<void> 
   scene.heal();
   const acts: readonly (() => Promise<void> | void)[] = [
     runOut,
+    () => openShelled(director, runOut),
     () => atRest(director),
     () => stopTurns(director, runOut),
     () => atRest(director),
     () => noneWaits(scene),
     () => readersHaveAll(director),
+    () => consolesAreRight(director),
+    () => letIdle(director, runOut),
     () => recoverTwice(director, runOut),
     () => endLast(director, runOut),
     () => allGone(director),
@@ -42,27 +46,42 @@ async function endLast(director: Director, runOut: RunOut): Promise<void> {
 
 const LAST_SERVERS_MAX = 5;
 
+/**
+ * A command whose server died while its session had no agent has its result when somebody opens
+ * that session: until then nobody can see that it has none.
+ */
+async function openShelled(director: Director, runOut: RunOut): Promise<void> {
+  const { server, scene } = director;
+  for (const { key, openShells } of scene.disk.logs.values()) {
+    if (openShells.size > 0) void server.asked("last look", server.runtime.find(key));
+  }
+  await runOut();
+}
+
 /** Nothing can happen by itself any more: so nobody may be waiting for anything. */
 function atRest({ server, scene, live: all }: Director) {
   const { judge, disk } = scene;
   const open = [...server.open.values()];
   judge.holds(open.length === 0, "Hang", () => `never answered: ${open.join(", ")}`);
-  const live = new Map(all.map((one) => [one.key.sessionId, one]));
-  for (const { key, session } of live.values()) {
+  const live = new Map(all.map((one) => [nameOf(one.key), one]));
+  for (const [name, { session }] of live) {
     const { sessionState } = session.connection;
     const isHalfway = sessionState === "activating" || sessionState === "deactivating";
-    judge.holds(!isHalfway, "P5", () => `${key.sessionId} stays ${sessionState}`);
+    judge.holds(!isHalfway, "P5", () => `${name} stays ${sessionState}`);
     const isStuck = session.running === null && session.queue.length > 0;
-    judge.holds(!isStuck, "P2", () => `${key.sessionId} is ${sessionState} and its queue waits`);
+    judge.holds(!isStuck, "P2", () => `${name} is ${sessionState} and its queue waits`);
   }
-  for (const { key, waiting, status } of disk.logs.values()) {
+  for (const [name, { waiting, status, openShells }] of disk.logs) {
     // One that could not be made may be left over if the store would not delete it.
-    const isNobodys = !live.has(key.sessionId) && !scene.refused.has(key.sessionId);
+    const isNobodys = !live.has(name) && !scene.refused.has(name);
     const isForgotten = isNobodys && status !== "inactive";
-    judge.holds(!isForgotten, "P5", () => `${key.sessionId} is ${status} and in nobody's hands`);
-    const isStranded = !live.has(key.sessionId) && waiting.length > 0;
-    judge.holds(!isStranded, "P2", () => `${key.sessionId} was let go with ${waiting}`);
+    judge.holds(!isForgotten, "P5", () => `${name} is ${status} and in nobody's hands`);
+    const isStranded = !live.has(name) && waiting.length > 0;
+    judge.holds(!isStranded, "P2", () => `${name} was let go with ${waiting}`);
+    judge.holds(openShells.size === 0, "P5", () => `${name}: no result of ${[...openShells]}`);
   }
+  const lines = [...server.shell.open];
+  judge.holds(lines.length === 0, "P5", () => `still at work: ${lines}`);
   const wanted = new Set<string | null>();
   for (const { session } of live.values()) {
     const { sessionState } = session.connection;
@@ -107,6 +126,42 @@ function readersHaveAll({ scene, subscribers }: Director) {
   }
 }
 
+/**
+ * What a console was told last of each session is what is stored. A session that was closed by a
+ * write whose answer was lost tells that when it is opened again, and not before.
+ */
+function consolesAreRight({ scene, server, consoles, live }: Director) {
+  const told = new Set(live.map(({ key }) => nameOf(key)));
+  const open = consoles.filter((one) => one.isOpen && one.server === server && server.isUp);
+  for (const { statuses, tenantId } of open) {
+    for (const [name, { key, status, record }] of scene.disk.logs) {
+      // A fork that nobody has opened yet was never live, and so has told nobody of itself.
+      const isFork = record?.sourceType === "branch" && !statuses.has(name);
+      const isNews = !isFork && (told.has(name) || scene.isReliable);
+      if (key.tenantId !== tenantId || !isNews || scene.refused.has(name)) continue;
+      const shown = statuses.get(name);
+      const sentence = `a console of ${tenantId} shows ${name} as ${shown}, it is ${status}`;
+      scene.judge.holds(shown === status, "P1", () => sentence);
+    }
+  }
+}
+
+/** What nobody uses or watches is let go after a while. */
+async function letIdle(director: Director, runOut: RunOut): Promise<void> {
+  const { scene, server } = director;
+  if (scene.chance.happens(0.8)) return;
+  const { idleMs, reapMs } = server.settings;
+  const watched = new Set(
+    director.subscribers.filter(({ hasLeft }) => !hasLeft).map(({ key }) => nameOf(key)),
+  );
+  void scene.schedule.beat("director", "has waited", { inMs: (idleMs ?? 0) + 3 * reapMs });
+  await runOut();
+  for (const { key, isBusy } of director.live) {
+    const isUsed = isBusy || watched.has(nameOf(key)) || !server.isUp;
+    scene.judge.holds(isUsed, "P10", () => `${nameOf(key)} is kept, and nobody uses it`);
+  }
+}
+
 /** A second crash right after a recovery finds nothing to do. */
 async function recoverTwice(director: Director, runOut: RunOut): Promise<void> {
   const { disk, judge, chance } = director.scene;
@@ -114,12 +169,12 @@ async function recoverTwice(director: Director, runOut: RunOut): Promise<void> {
   for (const subscriber of director.subscribers) subscriber.leave();
   void director.crash();
   await runOut();
-  const once = [...disk.logs.values()].map(({ texts }) => [...texts]);
+  judgeForks(director.scene);
+  const lengths = () => [...disk.logs].map(([name, { lastId }]) => `${name} ${lastId}`).join();
+  const once = lengths();
   void director.crash();
   await runOut();
-  const twice = [...disk.logs.values()].map(({ texts }) => [...texts]);
-  const isSame = JSON.stringify(once) === JSON.stringify(twice);
-  judge.holds(isSame, "P5", () => "a second recovery found something to do");
+  judge.holds(once === lengths(), "P5", () => "a second recovery found something to do");
 }
 
 /** After the last server's end: the disk says what the log says, and everything is at rest. */
@@ -129,7 +184,7 @@ async function allGone({ scene, server }: Director): Promise<void> {
   const { pending } = schedule;
   judge.holds(pending.length === 0, "P5", () => `still to come: ${pending}`);
   for (const { key, texts } of disk.logs.values()) {
-    const why = scene.refused.get(key.sessionId);
+    const why = scene.refused.get(nameOf(key));
     const isLeft = scene.isReliable && why?.startsWith("agent_");
     judge.holds(!isLeft, "P5", () => `${key.sessionId} was refused (${why}), and is there`);
     if (why !== undefined) continue;
@@ -139,13 +194,16 @@ async function allGone({ scene, server }: Director): Promise<void> {
     // One that needed nothing since an earlier server crashed may still carry that one's name.
     const isHeld = holder?.label === holderOf(server.number).label;
     judge.holds(!isHeld || !scene.isReliable, "P5", () => `${key.sessionId} was not given back`);
+    const trimmed = record.ok ? record.value.earliestEventId - 1 : 0;
+    const kept = texts.slice(trimmed);
     const stored: string[] = [];
-    while (stored.length < texts.length) {
-      const page = await disk.store.readEvents(key, { after: stored.length, limit: 1_000 });
+    while (stored.length < kept.length) {
+      const after = trimmed + stored.length;
+      const page = await disk.store.readEvents(key, { after, limit: 1_000 });
       if (!page.ok || page.value.events.length === 0) break;
       stored.push(...page.value.events.map(({ text }) => text));
     }
-    const isSame = stored.length === texts.length && stored.every((text, at) => text === texts[at]);
+    const isSame = stored.length === kept.length && stored.every((text, at) => text === kept[at]);
     judge.holds(isSame, "P1", () => `${key.sessionId}: the store and what it was given differ`);
   }
 }

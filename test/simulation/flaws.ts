@@ -4,14 +4,19 @@ import type { Command } from "../../src/core/session/command.ts";
 import type { Outcome } from "../../src/session/actor/actor.ts";
 import type { Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
+import type { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
-import type { Commit, SessionStore } from "../../src/store/index.ts";
+import type { Commit } from "../../src/store/index.ts";
+import { altered, reworded, withStore } from "./altered.ts";
 import type { Scene } from "./scene.ts";
+import { SIDE_FLAWS } from "./side-flaws.ts";
 
 /** A fault put into a server on purpose, to see that it is found. */
 export interface Flaw {
   /** What the sessions have for a world. */
   world?(world: SessionWorld, scene: Scene): SessionWorld;
+  /** What clients speak to. */
+  runtime?(runtime: SessionRuntime, scene: Scene): SessionRuntime;
   /** What is told to streams in place of what is durable. */
   told?(written: readonly Written[]): readonly Written[];
   /** What a client is answered, if not what the session answers. */
@@ -23,6 +28,7 @@ export const NO_FLAW: Flaw = {};
 
 /** Each breaks one promise, and the lives that show it are counted. */
 export const FLAWS: Readonly<Record<string, Flaw>> = {
+  ...SIDE_FLAWS,
   "P1: publishes before it is durable": {
     world: withStore((store) => ({
       commit: (key, term, commit) => {
@@ -97,22 +103,6 @@ export const FLAWS: Readonly<Record<string, Flaw>> = {
   },
 };
 
-/** The store with some of its methods in another way. */
-function withStore(change: (store: SessionStore, scene: Scene) => Partial<SessionStore>) {
-  return (world: SessionWorld, scene: Scene): SessionWorld => {
-    const changed = change(world.store, scene);
-    const get = (store: SessionStore, name: string) => {
-      const value: unknown = Reflect.get(Object.hasOwn(changed, name) ? changed : store, name);
-      return typeof value === "function" ? value.bind(store) : value;
-    };
-    return { ...world, store: new Proxy(world.store, { get }) };
-  };
-}
-
-function reworded(commit: Commit, what: RegExp, by: string): Commit {
-  return { ...commit, events: commit.events.map((text) => text.replace(what, by)) };
-}
-
 function withSecondVerdict(commit: Commit): Commit {
   const verdict = commit.events.find((text) => text.includes(`"type":"turn_complete"`));
   if (verdict === undefined) return commit;
@@ -123,37 +113,28 @@ function withSecondVerdict(commit: Commit): Commit {
 
 function promptingTwice(agents: Agents): Agents {
   const twice = (session: AgentSession): AgentSession =>
-    new Proxy(session, {
-      get: (one, name) => {
-        const value: unknown = Reflect.get(one, name);
-        if (typeof value !== "function") return value;
-        if (name !== "prompt") return value.bind(one);
-        return (turn: Parameters<AgentSession["prompt"]>[0]) => {
-          one.prompt(turn);
-          return one.prompt(turn);
-        };
+    altered(session, {
+      prompt: (turn) => {
+        session.prompt(turn);
+        return session.prompt(turn);
       },
     });
-  return {
-    preheat: (...order) => agents.preheat(...order),
-    shutdown: () => agents.shutdown(),
+  return altered(agents, {
     connect: (order, listener, signal) => {
       const connected = (session: AgentSession) => listener.connected(twice(session));
-      return agents.connect(order, { ...listener, connected }, signal);
+      return agents.connect(order, altered(listener, { connected }), signal);
     },
-  };
+  });
 }
 
 function neverWaiting(agents: Agents): Agents {
-  return {
-    preheat: (...order) => agents.preheat(...order),
-    shutdown: () => agents.shutdown(),
+  return altered(agents, {
     connect: (order, listener, signal) => {
       const update: typeof listener.update = (word) => {
         void listener.update(word);
         return undefined;
       };
-      return agents.connect(order, { ...listener, update }, signal);
+      return agents.connect(order, altered(listener, { update }), signal);
     },
-  };
+  });
 }

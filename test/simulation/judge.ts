@@ -1,9 +1,11 @@
+import type { Tell } from "./schedule.ts";
+
 /** What a life has broken, as sentences that begin with the promise. */
 export class Judge {
   readonly broken: string[] = [];
-  readonly #tell: (line: string) => void;
+  readonly #tell: Tell;
 
-  constructor(tell: (line: string) => void) {
+  constructor(tell: Tell) {
     this.#tell = tell;
   }
 
@@ -15,6 +17,6 @@ export class Judge {
     if (isSo) return;
     const sentence = `${promise}: ${otherwise()}`;
     this.broken.push(sentence);
-    this.#tell(`BROKEN ${sentence}`);
+    this.#tell?.(`BROKEN ${sentence}`);
   }
 }

@@ -6,8 +6,9 @@ import { type Flaw, NO_FLAW } from "./flaws.ts";
 import { CountedIds } from "./fresh-ids.ts";
 import { Judge } from "./judge.ts";
 import { Scene } from "./scene.ts";
-import { Schedule, settled } from "./schedule.ts";
+import { Schedule, settled, type Tell } from "./schedule.ts";
 import { temperOf } from "./temper.ts";
+import { Words } from "./words.ts";
 
 export interface Life {
   readonly seed: number;
@@ -17,23 +18,21 @@ export interface Life {
 }
 
 /** Lives one life. Everything in it follows from its seed, and the same seed is the same life. */
-export async function live(
-  seed: number,
-  flaw: Flaw = NO_FLAW,
-  tell: (line: string) => void = () => {},
-): Promise<Life> {
+export async function live(seed: number, flaw: Flaw = NO_FLAW, tell: Tell = null): Promise<Life> {
   const chance = new Chance(seed);
   const schedule = new Schedule(chance, tell);
   const judge = new Judge(tell);
   const temper = temperOf(chance);
-  const disk = await Disk.open(judge);
-  const scene = new Scene({ chance, schedule, judge, disk, ids: new CountedIds(), temper });
+  const ids = new CountedIds();
+  const words = new Words(chance, ids);
+  const disk = await Disk.open(judge, words);
+  const scene = new Scene({ chance, schedule, judge, disk, ids, words, temper });
   const director = new Director(scene, flaw);
   const runOut = async () => {
     await settled();
     while (judge.isContent && stepped(schedule, judge)) {
       await settled();
-      director.witness.look(director.live);
+      director.witness.look(director.live, director.server);
       const { steps } = schedule;
       judge.holds(steps < STEPS_MAX, "Hang", () => `it does not come to rest in ${steps} steps`);
     }

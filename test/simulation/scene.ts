@@ -4,6 +4,9 @@ import type { CountedIds } from "./fresh-ids.ts";
 import type { Judge } from "./judge.ts";
 import type { Schedule } from "./schedule.ts";
 import { CALM, type Temper } from "./temper.ts";
+import type { Words } from "./words.ts";
+
+type Parts = "chance" | "schedule" | "judge" | "disk" | "ids" | "words" | "temper";
 
 /** What everybody in a life shares. */
 export class Scene {
@@ -12,23 +15,37 @@ export class Scene {
   readonly judge: Judge;
   readonly disk: Disk;
   readonly ids: CountedIds;
+  readonly words: Words;
   temper: Temper;
   /** Whether this life's store does all that it says, and its servers live until their end. */
   readonly isReliable: boolean;
-  /** Sessions that somebody was told could not be made, and why. */
+  /** Whether it does all that it says, whatever becomes of the servers. */
+  readonly hasGoodStore: boolean;
+  /** Both, and there is one server only. */
+  readonly isUndisturbed: boolean;
+  /** Sessions that somebody was told could not be made, and why, by their names on the disk. */
   readonly refused = new Map<string, string>();
+  /** Where clients wanted their sessions to be, by their names on the disk. */
+  readonly wanted = new Map<string, string>();
+  /** Sessions that some client has spoken of, by their names on the disk. */
+  readonly known = new Set<string>();
+  /** The mode in which agents left their sessions, which some remember. */
+  readonly modesLeft = new Map<string, string>();
   /** Until then the store answers nobody. */
   outageUntilMs = 0;
 
-  constructor(parts: Pick<Scene, "chance" | "schedule" | "judge" | "disk" | "ids" | "temper">) {
+  constructor(parts: Pick<Scene, Parts>) {
     this.chance = parts.chance;
     this.schedule = parts.schedule;
     this.judge = parts.judge;
     this.disk = parts.disk;
     this.ids = parts.ids;
+    this.words = parts.words;
     this.temper = parts.temper;
-    const { storeRefuses, crash } = parts.temper;
+    const { storeRefuses, crash, restart } = parts.temper;
+    this.hasGoodStore = storeRefuses === 0;
     this.isReliable = storeRefuses + crash === 0;
+    this.isUndisturbed = this.isReliable && restart === 0;
   }
 
   get isOutage(): boolean {

@@ -1,4 +1,3 @@
-import { SESSION_REAP_MS } from "../../src/core/limits.ts";
 import type { CallOff, Clock } from "../../src/session/world.ts";
 import type { Chance } from "./chance.ts";
 
@@ -21,14 +20,19 @@ interface Thing {
  */
 export class Schedule {
   readonly #chance: Chance;
-  readonly #tell: (line: string) => void;
+  readonly #tell: Tell;
   #things: Thing[] = [];
   #nowMs = FIRST_MS;
   #steps = 0;
 
-  constructor(chance: Chance, tell: (line: string) => void) {
+  constructor(chance: Chance, tell: Tell) {
     this.#chance = chance;
     this.#tell = tell;
+  }
+
+  /** Whether somebody reads the trace: what costs much to say is said only then. */
+  get isTold(): boolean {
+    return this.#tell !== null;
   }
 
   get nowMs(): number {
@@ -69,7 +73,7 @@ export class Schedule {
     return {
       nowMs: () => this.#nowMs,
       after: (ms, act) => {
-        const isHousekeeping = ms === SESSION_REAP_MS;
+        const isHousekeeping = ms === REAP_MS;
         return this.add("clock", `rings after ${ms} ms`, act, { inMs: ms, server, isHousekeeping });
       },
     };
@@ -97,15 +101,21 @@ export class Schedule {
 
   /** A line of the trace. */
   say(who: string, what: string) {
-    this.#tell(`${String(this.#nowMs - FIRST_MS).padStart(7)} ms  ${who.padEnd(10)} ${what}`);
+    this.#tell?.(`${String(this.#nowMs - FIRST_MS).padStart(7)} ms  ${who.padEnd(10)} ${what}`);
   }
 }
+
+/** Whoever is told what happens, line by line; null if nobody is. */
+export type Tell = ((line: string) => void) | null;
 
 interface ThingDetails {
   readonly inMs?: number;
   readonly server?: number | null;
   readonly isHousekeeping?: boolean;
 }
+
+/** How often servers look for what is idle. No other timer has this time, so it is known by it. */
+export const REAP_MS = 61_001;
 
 /** Any time will do, as long as it is always the same. */
 const FIRST_MS = 1_750_000_000_000;

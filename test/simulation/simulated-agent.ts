@@ -1,16 +1,18 @@
 import type { AgentListener, AgentOffer, AgentSession, AgentTurn } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
-import { parseTurnId } from "../../src/core/id.ts";
+import { parseTurnId, type TenantId } from "../../src/core/id.ts";
 import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { CallOff } from "../../src/session/world.ts";
+import { AgentSettings } from "./agent-settings.ts";
 import { askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
 import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
+import { ASIDE, isAside } from "./words.ts";
 
 /** Whoever looks on at what agents are told. */
 export interface AgentWatch {
-  prompted(turn: AgentTurn): void;
+  prompted(agent: SimulatedAgent, turn: AgentTurn): void;
   /** An ask was answered with this option. */
   answered(optionId: string): void;
   asking(change: 1 | -1): void;
@@ -21,6 +23,9 @@ interface AgentPart {
   readonly name: string;
   readonly server: number;
   readonly context: AgentContext;
+  readonly tenantId: TenantId;
+  /** The mode that it was left in, if it remembers. */
+  readonly mode: string | null;
 }
 
 /** One agent's side of a session. What it does is up to chance and to the life's temper. */
@@ -29,6 +34,8 @@ export class SimulatedAgent implements AgentSession {
   readonly context: AgentContext;
   readonly offer: AgentOffer;
   readonly name: string;
+  readonly tenantId: TenantId;
+  readonly settings: AgentSettings;
   readonly #server: number;
   readonly #scene: Scene;
   readonly #listener: AgentListener;
@@ -50,17 +57,20 @@ export class SimulatedAgent implements AgentSession {
     this.name = part.name;
     this.agentSessionId = part.name;
     this.context = part.context;
+    this.tenantId = part.tenantId;
+    this.settings = new AgentSettings(scene, part.name, part.mode);
     this.#server = part.server;
     const { chance, temper } = scene;
     this.#isRude = chance.happens(temper.agentIsRude);
-    this.offer = { ...OFFER, canSteer: chance.happens(0.5) };
+    const { modes } = this.settings;
+    this.offer = { ...OFFER, modes, canSteer: chance.happens(0.5) };
     if (chance.happens(temper.agentDies)) this.#dieOneDay();
     if (this.#isRude) void this.#interrupt();
   }
 
   prompt(turn: AgentTurn): Result<void> {
-    this.#watch.prompted(turn);
-    if (this.#isOver || this.#isClosing) return fail("agent_gone", { exit: "over" });
+    this.#watch.prompted(this, turn);
+    if (this.#isOver || this.#isClosing) return GONE;
     if (this.#turn !== null) return fail("session_busy");
     const { chance, temper } = this.#scene;
     if (chance.happens(temper.agentIsBusy)) return fail("agent_busy");
@@ -71,7 +81,7 @@ export class SimulatedAgent implements AgentSession {
   }
 
   steer(): Result<void> {
-    if (this.#isOver) return fail("agent_gone", { exit: "over" });
+    if (this.#isOver) return GONE;
     return this.#turn === null ? fail("no_turn_running") : DONE;
   }
 
@@ -82,11 +92,30 @@ export class SimulatedAgent implements AgentSession {
     this.#stop?.();
   }
 
-  setModel = async () => DONE;
-  setMode = async () => DONE;
+  async setModel(modelId: string): Promise<Result<void>> {
+    if (this.#isOver || this.#isClosing) return GONE;
+    await this.#beat(`is told to take ${modelId}`);
+    return this.#isOver ? GONE : this.settings.set("model", modelId);
+  }
+
+  async setMode(modeId: string): Promise<Result<void>> {
+    if (this.#isOver || this.#isClosing) return GONE;
+    const set = this.settings.set("mode", modeId);
+    await this.#beat(`answers to mode ${modeId}`);
+    return this.#isOver ? GONE : set;
+  }
+
   setConfigOption = async () => DONE;
   listSessions = async () => ok([]);
-  fork = async () => fail("agent_unsupported", { method: "fork" });
+
+  async fork(): Promise<Result<string>> {
+    if (this.#isOver || this.#isClosing) return GONE;
+    await this.#beat("is asked for a copy of itself");
+    if (this.#isOver) return GONE;
+    const { chance, ids } = this.#scene;
+    if (chance.happens(0.5)) return fail("agent_unsupported", { method: "session/fork" });
+    return ok(ids.text("copy"));
+  }
 
   async close(): Promise<void> {
     if (this.#isOver || this.#isClosing) return;
@@ -139,8 +168,8 @@ export class SimulatedAgent implements AgentSession {
   }
 
   async #act(word: Word, turn: AgentTurn): Promise<void> {
-    const { chance, ids } = this.#scene;
-    if (word === "chunk") await this.#listener.update(chunk(ids.text("text")));
+    const { chance } = this.#scene;
+    if (word === "chunk") await this.#say(turn);
     else if (word === "tool") await this.#listener.update(toolCall(turn.turnId, false));
     else if (word === "tool end") await this.#listener.update(toolCall(turn.turnId, true));
     else if (word === "title") await this.#entitle();
@@ -170,8 +199,15 @@ export class SimulatedAgent implements AgentSession {
     this.#listener.status({ status: "turn_error", turnId, failure });
   }
 
+  async #say({ content }: AgentTurn) {
+    const kind = isAside(content) ? ASIDE : "text";
+    for (const text of this.#scene.words.pieces(kind, this.tenantId)) {
+      await this.#listener.update(chunk(text));
+    }
+  }
+
   async #entitle() {
-    const title = this.#scene.ids.text("title");
+    const title = this.#scene.words.text("title", this.tenantId);
     await this.#listener.update({ sessionUpdate: "session_info_update", title });
   }
 
@@ -284,6 +320,8 @@ export class SimulatedAgent implements AgentSession {
     return this.#scene.delayMs(this.#scene.temper.agentIsSlow);
   }
 }
+
+const GONE: Result<never> = fail("agent_gone", { exit: "over" });
 
 const NO_TURN = made(parseTurnId, "no-such-turn");
 const NO_TURN_ENDS = { status: "turn_complete", turnId: NO_TURN, stopReason: "end_turn" } as const;

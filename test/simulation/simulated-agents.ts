@@ -3,6 +3,7 @@ import { fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { Scene } from "./scene.ts";
 import { type AgentWatch, SimulatedAgent } from "./simulated-agent.ts";
+import { foreignWords } from "./words.ts";
 
 /** The agents of one server. */
 export class SimulatedAgents implements Agents {
@@ -28,8 +29,8 @@ export class SimulatedAgents implements Agents {
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
     return new Promise((resolve) => {
-      signal.addEventListener("abort", () => resolve(fail("agent_connect_aborted")));
       const either = AbortSignal.any([signal, this.#shut.signal]);
+      either.addEventListener("abort", () => resolve(fail("agent_connect_aborted")));
       void this.#connect(order, listener, either).then(resolve);
     });
   }
@@ -43,7 +44,7 @@ export class SimulatedAgents implements Agents {
   }
 
   async #connect(
-    { past, cwd }: AgentOrder,
+    { tenantId, past, cwd }: AgentOrder,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
@@ -54,9 +55,13 @@ export class SimulatedAgents implements Agents {
     if (this.#fails()) return this.#refusal();
     listener.status({ status: "created" });
     let context: AgentContext = past === null ? "new" : "resumed";
-    if (past !== null && this.#scene.chance.happens(0.5)) {
+    if (past !== null && (past.agentSessionId === null || this.#scene.chance.happens(0.5))) {
       context = "seeded";
-      for await (const _ of past.messages()) if (signal.aborted) break;
+      for await (const { text } of past.messages()) {
+        if (signal.aborted) break;
+        const foreign = foreignWords(text, tenantId);
+        this.#scene.judge.holds(foreign === null, "P8", () => `an agent is told ${foreign}`);
+      }
     }
     if (signal.aborted) return fail("agent_connect_aborted");
     await this.#beat("have one that is nearly there", signal);
@@ -67,10 +72,16 @@ export class SimulatedAgents implements Agents {
       name: this.#scene.ids.text("agent"),
       server: this.#server,
       context,
+      tenantId,
+      mode: context === "resumed" ? this.#modeLeft(past?.agentSessionId ?? null) : null,
     });
     this.open.add(agent);
     listener.connected(agent);
     return ok(agent);
+  }
+
+  #modeLeft(agentSessionId: string | null): string | null {
+    return agentSessionId === null ? null : (this.#scene.modesLeft.get(agentSessionId) ?? null);
   }
 
   #fails(): boolean {

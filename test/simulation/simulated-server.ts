@@ -1,4 +1,5 @@
 import type { Refusal } from "../../src/core/error.ts";
+import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
 import type { Outcome } from "../../src/session/actor/actor.ts";
@@ -7,20 +8,22 @@ import type { LiveSession } from "../../src/session/live.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionSettings } from "../../src/session/settings.ts";
 import { SessionStreams } from "../../src/session/streams.ts";
-import { NO_SHELL } from "../../src/session/world.fixture.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
 import type { Scene } from "./scene.ts";
 import { SimulatedAgents } from "./simulated-agents.ts";
+import { SimulatedShell } from "./simulated-shell.ts";
 import { SimulatedStore } from "./simulated-store.ts";
 import type { Witness } from "./witness.ts";
 
 /** One server of a life, from its start to its crash or its end. */
 export class SimulatedServer {
   readonly number: number;
+  readonly settings: SessionSettings;
   readonly runtime: SessionRuntime;
   readonly agents: SimulatedAgents;
+  readonly shell: SimulatedShell;
   /** What was asked of it and not answered yet. */
   readonly open = new Map<number, string>();
   /** Whether it left a session as it was when it stopped, its store being silent. */
@@ -34,37 +37,49 @@ export class SimulatedServer {
   readonly #store: SimulatedStore;
   readonly #flaw: Flaw;
   #asked = 0;
+  #recovered = 0;
 
   constructor(scene: Scene, witness: Witness, part: ServerPart) {
     const { number, flaw, settings } = part;
     this.number = number;
+    this.settings = settings;
     this.#scene = scene;
     this.#witness = witness;
     this.#flaw = flaw;
     this.#store = new SimulatedStore(scene, number);
     this.agents = new SimulatedAgents(scene, number, {
-      prompted: (turn) => witness.prompted(turn),
+      prompted: (agent, turn) => {
+        witness.prompted(agent, turn, this.runtime.liveOf(agent.tenantId));
+      },
       answered: (optionId) => witness.agentAnswered(optionId),
       asking: (change) => {
         witness.asking += change;
       },
     });
-    const world: SessionWorld = {
+    this.shell = new SimulatedShell(scene, number, (order) => witness.shellRan(order));
+    const world = this.#world();
+    const given = flaw.world?.(world, scene) ?? world;
+    const runtime = new SessionRuntime(given, new WatchedStreams(given, witness, flaw));
+    this.runtime = flaw.runtime?.(runtime, scene) ?? runtime;
+  }
+
+  #world(): SessionWorld {
+    const { number, settings } = this;
+    const scene = this.#scene;
+    return {
       store: this.#store,
       agents: this.agents,
-      shell: NO_SHELL,
+      shell: this.shell,
       holder: holderOf(number),
       clock: scene.schedule.clock(number),
       ids: scene.ids,
-      redact: (text) => text,
+      redact: scene.words.redact,
       settings,
       log: (what, about) => {
         scene.schedule.say("server", `${what} ${JSON.stringify(about)}`);
         if (what.startsWith("session abandoned")) this.hasAbandoned = true;
       },
     };
-    const given = flaw.world?.(world, scene) ?? world;
-    this.runtime = new SessionRuntime(given, new WatchedStreams(given, witness, flaw));
   }
 
   /** Watches that an answer comes, unless the server crashes before. */
@@ -82,9 +97,15 @@ export class SimulatedServer {
     return this.#flaw.reply?.(live, command) ?? outcome;
   }
 
+  /** How many sessions it has opened because they had been left open, at most. */
+  get recovered(): number {
+    return this.#recovered + this.runtime.recovery.total;
+  }
+
   /** Until nothing is left that only waits for the store. */
   async recover(): Promise<void> {
     while (!this.#flaw.forgetsToRecover && this.isUp && !this.isStopping) {
+      this.#recovered += this.runtime.recovery.total + RECOVERIES_AT_ONCE_MAX;
       const recovery = await this.runtime.recover();
       this.#scene.schedule.say("server", `recovery: ${JSON.stringify(recovery)}`);
       const setAside = recovery.ok ? recovery.value.setAside : [{ reason: "store_unavailable" }];
@@ -99,7 +120,8 @@ export class SimulatedServer {
     this.#scene.schedule.forget(this.number);
     this.#store.crash();
     this.agents.open.clear();
-    this.#witness.asking = 0;
+    this.shell.open.clear();
+    this.#witness.crashed();
     this.open.clear();
     this.gone.resolve();
   }
@@ -138,5 +160,10 @@ class WatchedStreams extends SessionStreams {
   override interrupted(live: LiveSession, why: Refusal) {
     this.#witness.interrupted(live, why);
     super.interrupted(live, why);
+  }
+
+  override released(live: LiveSession) {
+    this.#witness.held.letAllOut(live.key);
+    super.released(live);
   }
 }

@@ -1,9 +1,12 @@
+import type { TurnId } from "../../src/core/id.ts";
 import { PHASE_AFTER, type PhaseBefore } from "../../src/core/lifecycle.ts";
 import type { LogEvent } from "../../src/core/replay/join.ts";
-import type { SessionEvent } from "../../src/core/session/event.ts";
+import type { EventType, SessionEvent } from "../../src/core/session/event.ts";
 import { hasTurn, type SessionState, VALID_TRANSITIONS } from "../../src/core/status.ts";
-import type { SessionKey } from "../../src/store/index.ts";
+import type { SessionKey, SessionRecord } from "../../src/store/index.ts";
 import type { Judge } from "./judge.ts";
+import { StoredSettings } from "./stored-settings.ts";
+import { ASIDE } from "./words.ts";
 
 /** What the log says of one turn's money. */
 interface Money {
@@ -29,9 +32,22 @@ export class StoredLog {
   readonly #turns = new Map<string, Money>();
   readonly openAsks = new Set<string>();
   readonly asks: SessionEvent<"permission_request">["data"][] = [];
+  readonly settings = new StoredSettings();
+  /** Commands that have no result yet, and how those ended that have one, by their lines. */
+  readonly openShells = new Set<string>();
+  readonly shellLines = new Set<string>();
+  readonly shellResults = new Map<string, SessionEvent<"user_shell_result">["data"]>();
+  /** Turns that are whole, and so may be forked from. */
+  readonly wholeTurns: TurnId[] = [];
+  readonly branches = new Set<string>();
+  /** A fork is a copy until it is finished: what it says then has happened elsewhere. */
+  isDraft = false;
+  record: SessionRecord | null = null;
+  readonly epoch: string;
 
-  constructor(key: SessionKey, judge: Judge) {
+  constructor(key: SessionKey, epoch: string, judge: Judge) {
     this.key = key;
+    this.epoch = epoch;
     this.#judge = judge;
   }
 
@@ -72,8 +88,12 @@ export class StoredLog {
       this.events.push(event);
       const { lastId } = this;
       this.#judge.holds(event.id === lastId, "P3", () => `event ${event.id} is at ${lastId}`);
+      this.#holds(!text.includes(`"${ASIDE}-`), "P8", () => `what was said aside is at ${lastId}`);
+      const isOurs = event.data.sessionId === this.key.sessionId;
+      this.#holds(isOurs, "P8", () => `event ${lastId} is of ${event.data.sessionId}`);
       this.#statuses[lastId] = this.statusAt(lastId - 1);
-      this.#hear(event);
+      if (!this.isDraft || OF_DRAFTS.has(event.type)) this.#hear(event);
+      else if (event.type === "turn_complete") this.#complete(event);
     }
     this.#judgeTogether();
   }
@@ -84,12 +104,34 @@ export class StoredLog {
     else if (event.type === "prompt_admitted") this.#admit(event.data);
     else if (event.type === "turn_complete" || event.type === "turn_error") {
       this.#pronounced(event.data.promptId);
+      if (event.type === "turn_complete") this.#complete(event);
     } else if (event.type === "credits_reserved") this.#reserved(event.data);
     else if (event.type === "credits_settled") this.#settled(event.data);
     else if (event.type === "permission_request") {
       this.openAsks.add(event.data.requestId);
       this.asks.push(event.data);
     } else if (event.type === "permission_resolved") this.#answered(event.data.requestId);
+    else if (event.type === "user_shell_command") this.#shellStarted(event.data);
+    else if (event.type === "user_shell_result") this.#shellEnded(event.data);
+    else if (event.type === "session_branched") this.branches.add(event.data.newSessionId);
+    else this.settings.hear(event, (isSo, otherwise) => this.#holds(isSo, "P7", otherwise));
+  }
+
+  #complete({ data: { turnId } }: SessionEvent<"turn_complete">) {
+    if (turnId !== undefined) this.wholeTurns.push(turnId);
+  }
+
+  #shellStarted({ shellId, command }: SessionEvent<"user_shell_command">["data"]) {
+    this.#holds(!this.shellLines.has(command), "P2", () => `"${command}" was started twice`);
+    this.shellLines.add(command);
+    this.openShells.add(shellId);
+  }
+
+  #shellEnded(data: SessionEvent<"user_shell_result">["data"]) {
+    const { shellId, command } = data;
+    const isOpen = this.openShells.delete(shellId);
+    this.#holds(isOpen, "P2", () => `${shellId} has a result and is not at work`);
+    this.shellResults.set(command, data);
   }
 
   #moved({ from, to }: SessionEvent<"session_status">["data"]) {
@@ -171,3 +213,10 @@ export class StoredLog {
     this.#judge.holds(isSo, promise, () => `${this.key.sessionId}: ${otherwise()}`);
   }
 }
+
+/** What is said of a fork itself while it is made; all else is copied. */
+const OF_DRAFTS: ReadonlySet<EventType> = new Set([
+  "session_created",
+  "session_status",
+  "session_lifecycle",
+]);

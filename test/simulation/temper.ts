@@ -20,6 +20,8 @@ export interface Temper {
   readonly agentIsRude: number;
   readonly agentHangs: number;
   readonly agentIsBusy: number;
+  /** It does not take a model or a mode that it is told to take. */
+  readonly agentRefusesSettings: number;
 }
 
 /** The world as it should be. */
@@ -38,6 +40,7 @@ export const CALM: Temper = {
   agentIsRude: 0,
   agentHangs: 0,
   agentIsBusy: 0,
+  agentRefusesSettings: 0.05,
 };
 
 const BAD_STORE: Partial<Temper> = {
@@ -56,6 +59,7 @@ const BAD_AGENTS: Partial<Temper> = {
   agentIsRude: 0.4,
   agentHangs: 0.15,
   agentIsBusy: 0.05,
+  agentRefusesSettings: 0.3,
 };
 
 const BAD_SERVER: Partial<Temper> = { crash: 0.08, restart: 0.04 };

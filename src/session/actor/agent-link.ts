@@ -10,6 +10,7 @@ import { errorBody, type Refusal } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
+import { APPROVAL_MODES, approvalMeaning } from "../../core/policy/risk.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { AgentExit } from "../../core/session/event.ts";
@@ -155,7 +156,8 @@ export class AgentLink {
         this.#session = session;
         const { modes } = session.offer;
         this.#firstMode = modes && stringAt(modes, "currentModeId");
-        if (this.#chosenModel === null && this.#mode === null) this.#ready(session);
+        const hasSettings = this.#chosenModel !== null || this.#mode !== null;
+        if (!hasSettings && !this.#isInOurMode(session)) this.#ready(session);
         else void this.#setUp(session).then(() => this.#ready(session));
       },
       status: (report) => {
@@ -179,7 +181,16 @@ export class AgentLink {
     const modelId = this.#chosenModel;
     const set = modelId === null ? DONE : await session.setModel(modelId);
     if (modelId !== null && !set.ok) this.#refused("model", modelId, set.refusal);
-    if (this.#mode !== null) await this.#changeMode(this.#mode);
+    if (this.#mode !== null) return this.#changeMode(this.#mode);
+    if (!this.#isInOurMode(session)) return;
+    this.#mode = this.#firstMode;
+    await this.#changeMode(null);
+  }
+
+  /** An agent that remembers may come back in a mode that was the session's, and is not now. */
+  #isInOurMode({ context }: AgentSession): boolean {
+    const isRemembered = context === "resumed" || context === "loaded";
+    return isRemembered && this.#mode === null && OUR_MODES.has(this.#firstMode);
   }
 
   #ready({ agentSessionId, context }: AgentSession) {
@@ -204,7 +215,8 @@ export class AgentLink {
   }
 
   async #ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
-    if (this.#isOver) return { outcome: CANCELLED };
+    // One that comes after the farewell finds nobody who would answer it.
+    if (this.#isOver || this.#giveUp.signal.aborted) return { outcome: CANCELLED };
     const requestId = this.#world.ids.ask();
     const ended = new Promise<AskAnswer>((resolve) => this.#asks.set(requestId, resolve));
     signal.addEventListener("abort", () => this.#owner.askWithdrawn(requestId), { once: true });
@@ -215,6 +227,11 @@ export class AgentLink {
     return ended;
   }
 }
+
+/** The modes that agents are in because a session wants it. */
+const OUR_MODES: ReadonlySet<string | null> = new Set(
+  APPROVAL_MODES.flatMap((mode) => approvalMeaning(mode).agentMode ?? []),
+);
 
 /** An agent that remembers may have begun in the very mode that is to be left: then any other. */
 function modeBeside(

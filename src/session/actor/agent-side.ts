@@ -144,7 +144,10 @@ export class AgentSide {
     const link = new AgentLink(this.#world, session.activation, this.#ears(session.activation));
     this.#link = link;
     this.#failure = null;
-    void link.connect(this.#owner.key, session, this.#owner.past(session));
+    // What the last agent agreed to before it went is decided, and may not be durable yet.
+    const { modelConfig } = this.#owner.decided.chosen;
+    const wanted = { ...session, chosen: { ...session.chosen, modelConfig } };
+    void link.connect(this.#owner.key, wanted, this.#owner.past(session));
   }
 
   async #takeDown(): Promise<void> {

@@ -15,6 +15,8 @@ import { ThrowAway } from "./throw-away.ts";
 export class Asides {
   readonly #world: SessionWorld;
   readonly #open = new Map<LiveSession, Beside>();
+  readonly #asked = new Set<Promise<unknown>>();
+  readonly #stop = new AbortController();
 
   constructor(world: SessionWorld) {
     this.#world = world;
@@ -23,16 +25,32 @@ export class Asides {
   /** Where the conversation stands; null if it has not begun, or its agent cannot say. */
   recap(live: LiveSession): Promise<Result<string | null>> {
     const { signal } = new AbortController();
-    return this.#ask(live, { content: [{ type: "text", text: RECAP }], needsPast: true, signal });
+    return this.#begin(live, { content: [{ type: "text", text: RECAP }], needsPast: true, signal });
   }
 
   /** The agent's answer; null if it has none. The signal ends it, as when its caller is gone. */
   btw(live: LiveSession, question: string, signal: AbortSignal): Promise<Result<string | null>> {
     const content = [BTW, question].map((text) => ({ type: "text", text }));
-    return this.#ask(live, { content, needsPast: false, signal });
+    return this.#begin(live, { content, needsPast: false, signal });
   }
 
-  async #ask(live: LiveSession, { content, needsPast, signal: caller }: Question) {
+  /** Whoever still waits has no answer, and nothing is asked any more. */
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#asked);
+  }
+
+  #begin(live: LiveSession, question: Question): Promise<Result<string | null>> {
+    if (this.#stop.signal.aborted) return Promise.resolve(fail("server_stopping"));
+    const asked = this.#ask(live, question).finally(() => this.#asked.delete(asked));
+    this.#asked.add(asked);
+    return asked;
+  }
+
+  async #ask(
+    live: LiveSession,
+    { content, needsPast, signal: caller }: Question,
+  ): Promise<Result<string | null>> {
     const beside = this.#open.get(live) ?? { asking: 0, closed: Promise.resolve() };
     if (beside.asking >= ASIDES_OPEN_MAX) return fail("agent_busy");
     beside.asking += 1;
@@ -45,7 +63,7 @@ export class Asides {
       const { messageCount } = record.value;
       if (needsPast && messageCount === 0) return ok(null);
       const order = this.#order(live, messageCount);
-      const signal = AbortSignal.any([caller, late.signal]);
+      const signal = AbortSignal.any([caller, late.signal, this.#stop.signal]);
       const aside = new ThrowAway(this.#world, signal);
       // The one before has answered, and is closed before the next begins.
       beside.closed = beside.closed.then(() => aside.run(order, content));

@@ -77,8 +77,8 @@ export class ShellCommand {
       shellId,
       output,
     });
-    if (outcome.refusal !== null) this.end();
-    return outcome.refusal === null;
+    if (!outcome.isNews) this.end();
+    return outcome.isNews;
   }
 
   async #finish(exit: ShellExit, aborted: boolean, tail: string): Promise<ShellAnswer> {
@@ -88,9 +88,9 @@ export class ShellCommand {
     const output = lastOfText(tail, SHELL_CONTEXT_CHARS_MAX);
     const result = { exitCode, signal, aborted, output, ...(error !== null && { error }) };
     const ended = { shellId: this.#shellId, command: this.order.command, ...result };
-    const { refusal } = await this.#live.submit({ ...this.#by(), type: "shell_result", ...ended });
-    // What was refused has its result already: the session ended, and aborted it.
-    const isAborted = aborted || refusal !== null;
+    const { isNews } = await this.#live.insist({ ...this.#by(), type: "shell_result", ...ended });
+    // What was not taken has its result already: the session ended, and aborted it.
+    const isAborted = aborted || !isNews;
     return { ...result, aborted: isAborted, output: this.#world.redact(output) };
   }
 

@@ -55,8 +55,9 @@ export class Shells {
     const { answer } = outcome;
     const first = answer !== null && "shellId" in answer ? answer.shellId : shellId;
     if (first !== shellId) return this.#firstAnswer(live, first, signal);
+    // All sessions are at their end by now: the log has its result, or the next server writes it.
+    if (this.#isStopping) return ok(NOT_RUN);
     const running = new ShellCommand(this.#world, live, shellId, order);
-    if (this.#isStopping) running.end();
     this.#running.set(shellId, running);
     const end = running.run(this.#runner, signal).finally(() => {
       this.#running.delete(shellId);
@@ -104,3 +105,5 @@ export class Shells {
     return ok({ exitCode, signal: by, aborted, output, ...(error !== undefined && { error }) });
   }
 }
+
+const NOT_RUN: ShellAnswer = { exitCode: null, signal: null, aborted: true, output: "" };

@@ -66,7 +66,7 @@ export class SideWork {
   }
 
   /** Nothing runs when this answers, and nothing is started any more. */
-  end(): Promise<void> {
-    return this.#shells.endAll();
+  async end(): Promise<void> {
+    await Promise.all([this.#shells.endAll(), this.#asides.end()]);
   }
 }
