@@ -166,7 +166,7 @@ export class LiveSession implements ActorOwner {
     return this.#actor.submit(command);
   }
 
-  /** The same for what cannot be said later: if it is being let go, that may yet come to nothing. */
+  /** The same for what cannot be said later: being let go may yet come to nothing. */
   async insist(command: Command): Promise<Outcome> {
     while (this.#leaving !== null) await this.#leaving;
     return this.submit(command);

@@ -13,6 +13,7 @@ import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import { type SessionSummary, sessionUpdated, TenantStream } from "./bus/tenant-stream.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import type { LiveOwner, LiveSession } from "./live.ts";
+import { isUnfinishedFork } from "./side/fork-draft.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** Events after which a session looks different in a list. */
@@ -83,11 +84,13 @@ export class SessionStreams implements LiveOwner {
       const page = await this.#world.store.list(tenantId, {}, { limit: TENANT_PAGE, cursor });
       if (!page.ok) return page;
       const { sessions, nextCursor } = page.value;
-      const told = sessions.map((row) => {
-        const { sessionId } = row;
-        const shown = isLive(sessionId) ? row : { ...row, status: atRest(row.status) };
-        return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
-      });
+      const told = sessions
+        .filter((row) => !isUnfinishedFork(row))
+        .map((row) => {
+          const { sessionId } = row;
+          const shown = isLive(sessionId) ? row : { ...row, status: atRest(row.status) };
+          return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
+        });
       return ok({ sessions: told, nextCursor });
     });
   }

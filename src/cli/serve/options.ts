@@ -69,6 +69,7 @@ export const OPTIONS = {
     help: "Command line of an agent that speaks ACP, in place of a name",
     placeholder: "COMMAND",
   }),
+  preheat: toggle({ help: "Start the agent before the first session wants it" }),
   "initialize-timeout-ms": some("Longest time for an agent's answers to calls (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process is kept (300000)"),
 

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ok, type Result } from "../../core/result.ts";
 import { activityOf } from "../../server/activity.ts";
+import type { Daemon } from "../../server/daemon.ts";
+import { LOCAL_TENANT } from "../../server/gate/authenticator.ts";
 import { allRoutes } from "../../server/routes.ts";
 import { HttpServer } from "../../server/server.ts";
 import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
@@ -10,6 +12,13 @@ import { dataFolder, openHands, openStore, RANDOM_IDS, SYSTEM_CLOCK } from "./ad
 import { openLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings, sessionSettings } from "./settings.ts";
+
+/** That it fails is no harm: whoever makes a session is told why. */
+async function preheat({ world, workspaces }: Daemon, agent: string): Promise<void> {
+  const known = await workspaces.of(LOCAL_TENANT);
+  const [first] = known.ok ? known.value : [];
+  if (first !== undefined) await world.agents.preheat(LOCAL_TENANT, agent, first.cwd);
+}
 
 export interface RunningServer {
   /** Where it can be reached. */
@@ -78,6 +87,7 @@ export async function startServer(
     await stop(AbortSignal.abort());
     return address;
   }
+  if (chosen.preheat) void preheat(daemon, defaultAgent);
   void runtime.recover().then((recovered) => {
     if (!recovered.ok) return log.log("recovery failed", { because: recovered.refusal.code });
     const { total, setAside } = recovered.value;

@@ -38,7 +38,10 @@ function digestOf(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
 
-const LOCAL_OWNER: Caller = { tenantId: localTenant(), userId: null, role: "owner" };
+/** Whose sessions they are where nobody says who they are. */
+export const LOCAL_TENANT = localTenant();
+
+const LOCAL_OWNER: Caller = { tenantId: LOCAL_TENANT, userId: null, role: "owner" };
 
 function localTenant(): TenantId {
   const tenantId = parseTenantId("local");

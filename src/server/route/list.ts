@@ -1,5 +1,6 @@
 import { PAGE_ROWS_MAX, SESSIONS_COUNTED_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { isUnfinishedFork } from "../../session/side/fork-draft.ts";
 import { summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
 import type { StoredRecord } from "../../store/store.ts";
 import { type Answer, answerTo, json, refused } from "../answer.ts";
@@ -69,7 +70,9 @@ async function listed({ daemon, caller, query, workspace }: Visit): Promise<Answ
   }, wish.value);
   return answerTo(page, ({ sessions, nextCursor, damaged }) => {
     return json(200, {
-      sessions: sessions.map((record) => summaryOf(daemon, caller, record)),
+      sessions: sessions
+        .filter((record) => !isUnfinishedFork(record))
+        .map((record) => summaryOf(daemon, caller, record)),
       ...(nextCursor !== null && { nextCursor }),
       ...(damaged.length > 0 && { damaged }),
     });

@@ -15,6 +15,11 @@ import { ForkLog } from "./fork-log.ts";
 /** What a half-made fork is listed as, so that one whose server died is found and deleted. */
 export const UNFINISHED_FORK = "unfinished-branch";
 
+/** Nobody is shown what is half made: whoever opened it would take it from its maker. */
+export function isUnfinishedFork({ sourceType }: { readonly sourceType: string | null }): boolean {
+  return sourceType === UNFINISHED_FORK;
+}
+
 /**
  * A session that is being made from another, in steps of bounded size. Until the last of them it
  * is closed and marked as unfinished, and nobody takes it for a session; the last one makes it an
