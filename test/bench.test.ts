@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { rateText, tableOf } from "../bench/table.ts";
 import { median, type Outcome, runTrial, type Trial } from "../bench/trial.ts";
+import { wireTrials } from "../bench/wire.ts";
+import { TINY } from "../bench/wire-scale.ts";
 import { runNode } from "./house/run.ts";
 
 /** A trial in a world where time passes only by work: `costMs` for each call. */
@@ -73,6 +75,27 @@ describe("the table", () => {
     expect(rateText(56_789)).toBe("56.8K/s");
     expect(rateText(1_500_000)).toBe("1.50M/s");
   });
+});
+
+describe("the trials of the wire", () => {
+  /** More than the slowest takes, which starts servers, on a machine with much else to do. */
+  const PATIENCE_MS = 60_000;
+
+  it.each(wireTrials(TINY))(
+    "$name: floor and subject do their work",
+    { timeout: PATIENCE_MS },
+    async (trial) => {
+      try {
+        await trial.prepare?.();
+        const done = [await trial.floor.run(), await trial.subject.run()];
+        expect(done[0]).toBeGreaterThan(0);
+        expect(done[1]).toBe(done[0]);
+        expect(JSON.stringify(trial.figures?.() ?? {})).not.toMatch(/NaN|null/);
+      } finally {
+        await trial.clear?.();
+      }
+    },
+  );
 });
 
 describe("npm run bench", () => {

@@ -3,6 +3,7 @@ import { parseSessionId, type SessionId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import {
   AGENT_NAME_CHARS_MAX,
+  ALLOWLIST_PATTERNS_MAX,
   PATH_CHARS_MAX,
   SOURCE_ID_CHARS_MAX,
   SOURCE_TYPE_CHARS_MAX,
@@ -11,7 +12,7 @@ import { APPROVAL_MODES, type ApprovalMode } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Creation, ModelConfig } from "../core/session/state.ts";
 import type { Daemon } from "./daemon.ts";
-import { readBody } from "./request-schema.ts";
+import { listOf, readBody } from "./request-schema.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
@@ -58,7 +59,7 @@ const newSessionBody = z
     sourceId: sourceId.optional(),
     agent: name.optional(),
     mode: z.enum(["ask", "allowlist", "yolo"]).optional(),
-    allowlist: z.array(z.string()).default([]),
+    allowlist: listOf(z.string(), ALLOWLIST_PATTERNS_MAX).default([]),
     autonomy: z.enum(["manual", "supervised", "balanced", "autonomous"]).optional(),
     model_config: modelConfig.optional(),
     budget: z.number().nullish(),

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { ContentBlock } from "../core/agent-update.ts";
 import { type Refusal, refusal } from "../core/error.ts";
 import { type JsonObject, stringAt } from "../core/json.ts";
-import { PROMPT_MEDIA_BLOCKS_MAX } from "../core/limits.ts";
+import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../core/limits.ts";
+import { listOf } from "./request-schema.ts";
 
 /** What is wrong with a block of this type, in words that follow a colon. */
 type Check = (block: JsonObject) => string | null;
@@ -21,12 +22,15 @@ const block = z.looseObject({ type: z.string().min(1) }).check(({ value, issues 
 const tooManyMedia = `at most ${PROMPT_MEDIA_BLOCKS_MAX} blocks may be something else than text`;
 
 /** Blocks that came from outside, as many as there may be and each as its type wants it. */
-const blocks = z
-  .array(block)
-  .refine((all) => mediaCount(all) <= PROMPT_MEDIA_BLOCKS_MAX, { error: tooManyMedia });
+const blocks = listOf(block, PROMPT_BLOCKS_MAX).refine(
+  (all) => mediaCount(all) <= PROMPT_MEDIA_BLOCKS_MAX,
+  { error: tooManyMedia },
+);
 
 /** What a prompt consists of (wire, 4.8). */
-export const promptContent = blocks.min(1, "it needs at least one block");
+export const promptContent = blocks.refine((all) => all.length > 0, {
+  error: "it needs at least one block",
+});
 
 /** What goes with a message into a running turn: pictures, beside its own text. */
 export const mediaContent = promptContent.refine((all) => mediaCount(all) === all.length, {

@@ -23,7 +23,7 @@ export function reapIfLost(
 ): Answer {
   const afterwards = (fate: "delivered" | "lost") => {
     if (fate === "delivered") return;
-    void (isMade ? runtime.ownerVanished(live) : runtime.detach(live.key, clientId, actor));
+    void (isMade ? runtime.ownerVanished(live, actor) : runtime.detach(live.key, clientId, actor));
   };
   return { ...answer, afterwards };
 }

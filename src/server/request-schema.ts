@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { ErrorCode } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import { fail, ok, type Result } from "../core/result.ts";
@@ -13,6 +13,14 @@ export function readBody<Schema extends z.ZodType>(
   codes: FieldCodes = {},
 ): Result<z.output<Schema>> {
   return readWith(schema, body, "The body", codes);
+}
+
+/**
+ * A list of at most so many. They are counted before any of them is looked at: a list of millions
+ * of wrong things would otherwise have as many faults, and all of them are put into words.
+ */
+export function listOf<Schema extends z.ZodType>(element: Schema, most: number) {
+  return z.array(z.unknown()).max(most).pipe(z.array(element));
 }
 
 /** The same for a query; of a parameter that comes twice the first counts. */

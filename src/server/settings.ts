@@ -6,6 +6,7 @@ import {
   OPTION_MS_MAX,
   OPTION_TEXT_CHARS_MAX,
   ORIGINS_MAX,
+  PROMPT_ANSWER_LEAD_MS,
   PROMPTS_PENDING_MAX,
   RATE_MUTATIONS_MAX,
   RATE_PROMPTS_MAX,
@@ -13,6 +14,7 @@ import {
   RATE_WINDOW_MS,
   SESSIONS_LIVE_MAX,
   TOKEN_CHARS_MAX,
+  VERDICT_HELD_MS_MAX,
   WORKSPACES_MAX,
 } from "../core/limits.ts";
 import { MEDIATION_POLICIES } from "../core/policy/mediation.ts";
@@ -69,6 +71,8 @@ const settings = z.strictObject({
   promptDeadlineMs: ms.nullable().default(null),
   writerIdleTimeoutMs: ms.nullable().default(null),
   sessionRestoreTimeoutMs: ms.default(AGENT_RESTORE_MS_MAX),
+  /** How long a verdict follows the answer to its prompt at the earliest (design, section 12). */
+  verdictLeadMs: z.int().min(0).max(VERDICT_HELD_MS_MAX).default(PROMPT_ANSWER_LEAD_MS),
   /** What a session is for whoever asks for none in particular: everybody, or one. */
   sessionScope: z.enum(["single", "thread"]).default("single"),
   enableShell: z.boolean().default(false),

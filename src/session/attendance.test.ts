@@ -91,7 +91,7 @@ describe("who leaves", () => {
     const stage = await Stage.open();
     const { runtime, key, live } = await playedSession(stage, new PlayedAgents());
     value(await runtime.attach(key, bob));
-    await runtime.ownerVanished(live);
+    await runtime.ownerVanished(live, ada);
     value(await runtime.detach(key, carol.clientId, carol));
     expect(value(await runtime.find(key))).toBe(live);
     await runtime.shutDown(NEVER);
@@ -101,7 +101,7 @@ describe("who leaves", () => {
     const stage = await Stage.open();
     const { runtime, key, live } = await playedSession(stage, new PlayedAgents());
     value(await runtime.attach(key, bob));
-    await runtime.ownerVanished(live);
+    await runtime.ownerVanished(live, ada);
     await live.submit({ ...promptOf(live, "work"), actor: bob });
     value(await runtime.detach(key, bob.clientId, bob));
     expect(value(await runtime.find(key))).toBe(live);
@@ -130,7 +130,7 @@ describe("who joins a session that is just being made", () => {
     const keyed = () => ({ tenantId: TENANT, sessionId: stage.world.ids.session() });
     const vanishing = runtime
       .create({ key: keyed(), creation, actor: ANYBODY })
-      .then((made) => runtime.ownerVanished(value(made).live));
+      .then((made) => runtime.ownerVanished(value(made).live, ada));
     const joined = value(await runtime.create({ key: keyed(), creation, actor: bob }));
     await vanishing;
     expect(joined.attached).toBe(true);

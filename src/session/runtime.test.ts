@@ -129,12 +129,12 @@ describe("clients come and go", () => {
     const stage = await Stage.open();
     const { runtime, key, live } = await withSession(stage);
     value(await runtime.attach(key, bob));
-    await runtime.ownerVanished(live);
+    await runtime.ownerVanished(live, ada);
     expect(runtime.liveOf(TENANT)).toHaveLength(1);
     value(await runtime.detach(key, bob.clientId, bob));
     expect(await runtime.find(key)).toMatchObject({ refusal: { code: "session_not_found" } });
     const alone = await withSession(stage);
-    await alone.runtime.ownerVanished(alone.live);
+    await alone.runtime.ownerVanished(alone.live, ada);
     const gone = await stage.world.store.readRecord(alone.key);
     expect(gone).toMatchObject({ refusal: { code: "session_not_found" } });
     await runtime.shutDown(NEVER);

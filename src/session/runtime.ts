@@ -10,6 +10,7 @@ import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import { readied, unlessLetGo } from "./comeback.ts";
 import { deleteSession } from "./deletion.ts";
+import { Departures } from "./departure.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
 import { reapIdle } from "./idle.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
@@ -49,6 +50,7 @@ export class SessionRuntime {
   /** What can be done with sessions beside their turns. */
   readonly side: SideWork;
   readonly #models: ModelChanges;
+  readonly #departures: Departures;
   readonly #streams: SessionStreams;
   readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
@@ -60,6 +62,7 @@ export class SessionRuntime {
     this.#streams = streams;
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.#registry = new SessionRegistry(world, this.#streams, isWatched);
+    this.#departures = new Departures({ world, registry: this.#registry, streams });
     this.side = new SideWork(world, (key) => this.find(key));
     this.#models = new ModelChanges(world.clock);
     this.#reapLater();
@@ -89,7 +92,7 @@ export class SessionRuntime {
     return unlessLetGo(async () => {
       const joined = await this.#registry.create(order);
       if (!joined.ok) return joined;
-      if (joined.value.attached) return this.#joined(joined.value, register);
+      if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
       const why = await register(joined.value.live);
       return why === null
         ? ok({ ...joined.value, agentFailure: null })
@@ -104,7 +107,7 @@ export class SessionRuntime {
   async find(key: SessionKey): Promise<Result<LiveSession>> {
     const found = await this.#registry.get(key);
     if (!found.ok || !found.value.session.closed) return found;
-    if (this.#isLeft(found.value)) await this.#registry.letGo(found.value);
+    if (this.#departures.isLeft(found.value)) await this.#registry.letGo(found.value);
     return fail("session_not_found", { sessionId: key.sessionId });
   }
 
@@ -225,28 +228,20 @@ export class SessionRuntime {
   async detach(key: SessionKey, clientId: ClientId, actor: Actor): Promise<Result<void>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    const live = found.value;
-    const outcome = await live.submit({ ...this.#by(actor), type: "detach", clientId });
-    if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
-    const { attendance } = live;
-    if (!live.session.clients.has(clientId)) attendance.forget(clientId);
-    // Who was not there cannot leave, and takes nothing away from those who are.
-    if (outcome.isNews) attendance.left();
-    const isUnwanted = attendance.attachCount === 0 && attendance.spawnOwnerWantedKill;
-    if (isUnwanted && !live.isBusy) await this.#remove(live);
-    else if (this.#isLeft(live)) await this.#registry.evict(live, "last_client_detached");
-    return DONE;
+    return this.#departures.detach(found.value, clientId, actor);
   }
 
   /** Ends a session for everybody, and answers when it has ended. What is stored stays. */
-  async close(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    const closing = await this.submit(key, { ...this.#by(actor), type: "close" });
-    if (!closing.ok) return closing;
-    // Somebody may load it again in the same moment: then nobody sees it closed.
-    const closed = await found.value.until(({ closed, ending }) => closed || ending === null);
-    return closed.ok ? DONE : closed;
+  close(key: SessionKey, actor: Actor): Promise<Result<void>> {
+    return unlessLetGo(async () => {
+      const found = await this.find(key);
+      if (!found.ok) return found;
+      const closing = await found.value.submit({ ...this.#by(actor), type: "close" });
+      if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
+      // Somebody may load it again in the same moment, and nobody sees it closed; or it is let go.
+      await found.value.until(({ closed, ending }) => closed || ending === null);
+      return DONE;
+    });
   }
 
   /** Closes it if it is live, and removes what is stored of it. */
@@ -258,13 +253,9 @@ export class SessionRuntime {
     return deleted;
   }
 
-  /**
-   * The answer to whoever made this session could not be delivered. If nobody has joined, it is
-   * removed as if it had not been made; else when the last one who joined has left.
-   */
-  async ownerVanished(live: LiveSession): Promise<void> {
-    if (live.attendance.attachCount > 0) live.attendance.spawnOwnerWantedKill = true;
-    else await this.#remove(live);
+  /** Whoever made this session does not know of it: the answer could not be delivered. */
+  ownerVanished(live: LiveSession, actor: Actor): Promise<void> {
+    return this.#departures.ownerVanished(live, actor);
   }
 
   async subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
@@ -353,11 +344,6 @@ export class SessionRuntime {
     });
   }
 
-  /** Nobody who is registered has been seen here, nobody watches, and nothing waits or runs. */
-  #isLeft(live: LiveSession): boolean {
-    return live.present().length === 0 && !live.isBusy && !this.#streams.isWatched(live);
-  }
-
   async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
     if (actor.kind !== "client" || actor.clientId === null) return null;
     const { clientId } = actor;
@@ -374,16 +360,6 @@ export class SessionRuntime {
     live.attendance.saw(clientId, this.#world.clock.nowMs());
   }
 
-  /** Unless somebody has come and put it to work; whoever has joined meanwhile keeps it. */
-  async #remove(live: LiveSession): Promise<void> {
-    const { store, holder } = this.#world;
-    await this.#registry.evict(live, "killed", async () => {
-      if (live.attendance.attachCount > 0) return;
-      const deleted = await store.delete(live.key, holder, []);
-      if (deleted.ok) this.#streams.deleted(live.key);
-    });
-  }
-
   #by(actor: Actor) {
     return { atMs: this.#world.clock.nowMs(), actor };
   }
@@ -391,3 +367,11 @@ export class SessionRuntime {
 
 /** Registers a client at a session; answers why it does not. */
 type Register = (live: LiveSession) => Promise<Refusal | null>;
+
+/** A shared session that was closed just then is not joined: whoever asks again gets another. */
+function orAnew(joined: Result<Resumed>): Result<Resumed> {
+  if (joined.ok) return joined;
+  const { code } = joined.refusal;
+  const isGone = code === "session_closing" || code === "session_not_found";
+  return isGone ? { ok: false, refusal: LET_GO } : joined;
+}

@@ -1,5 +1,6 @@
 import { parseSessionId, type SessionId } from "../../src/core/id.ts";
 import { EVENTS_KEPT_MAX, SESSIONS_LIVE_MAX } from "../../src/core/limits.ts";
+import type { Actor } from "../../src/core/session/command.ts";
 import type { Creation } from "../../src/core/session/state.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../src/session/settings.ts";
@@ -185,14 +186,14 @@ export class Director {
     const answer = made.ok ? nameOf(made.value.live.key) : made.refusal.code;
     schedule.say("answer", `${what}: ${answer}`);
     if (!made.ok) refused.set(nameOf(key), made.refusal.code);
-    else if (chance.happens(0.1)) await this.#vanish(server, made.value.live);
+    else if (chance.happens(0.1)) await this.#vanish(server, made.value.live, actor);
   }
 
   /** Whoever made it never hears of it. If nobody else has come either, it has never been. */
-  async #vanish(server: SimulatedServer, live: LiveSession): Promise<void> {
+  async #vanish(server: SimulatedServer, live: LiveSession, actor: Actor): Promise<void> {
     const { disk, judge, isUndisturbed, known } = this.scene;
     const name = nameOf(live.key);
-    const end = server.runtime.ownerVanished(live);
+    const end = server.runtime.ownerVanished(live, actor);
     await server.asked(`end of ${name}, whose owner has vanished`, end);
     const isThere = disk.log(live.key) !== undefined;
     const isKept = isUndisturbed && isThere && !known.has(name) && !isShared(live);

@@ -3,7 +3,7 @@ import { errorBody, type Refusal } from "../../core/error.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import { chooseOptions } from "../serve/choose.ts";
 import { OPTION_NAMES, OPTIONS, variableOf } from "../serve/options.ts";
-import { type RunningServer, startServer } from "../serve/server.ts";
+import { startServer } from "../serve/server.ts";
 import { version } from "../version.ts";
 
 const USAGE = `Usage: fermata serve [options]
@@ -25,6 +25,9 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
   const chosen = await chooseOptions(args, process.env);
   if (!chosen.ok) return told(chosen.refusal, 2);
+  const signals = new Signals();
+  // Whoever has read the line that it listens may leave: the server has others to serve.
+  process.stdout.removeAllListeners("error").on("error", () => {});
   const started = await startServer(chosen.value, process.env, version());
   if (!started.ok) {
     return told(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
@@ -32,23 +35,35 @@ export async function serve(args: readonly string[]): Promise<number> {
   const { url, defaultAgent } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
   if (defaultAgent === "echo" && chosen.value.agent === null) await tellOfOthers();
-  await untilTold(started.value);
+  await signals.first;
+  await started.value.stop(signals.hurry);
   return 0;
 }
 
-/** The first signal ends it in order, the second in a hurry, and the third at once. */
-async function untilTold(server: RunningServer): Promise<void> {
-  const hurry = new AbortController();
-  let times = 0;
-  await new Promise<void>((resolve) => {
+/**
+ * The first signal ends the server in order, the second in a hurry, and the third at once. They
+ * are listened for before it starts, so that none is missed.
+ */
+class Signals {
+  readonly first: Promise<void>;
+  readonly #hurry = new AbortController();
+  #count = 0;
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.first = promise;
     const told = () => {
-      times += 1;
-      if (times === 1) void server.stop(hurry.signal).then(resolve);
-      else if (times === 2) hurry.abort();
+      this.#count += 1;
+      if (this.#count === 1) resolve();
+      else if (this.#count === 2) this.#hurry.abort();
       else process.exit(130);
     };
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, told);
-  });
+  }
+
+  get hurry(): AbortSignal {
+    return this.#hurry.signal;
+  }
 }
 
 /** `echo` is for a first try; whoever has a real agent is told how to get at it. */

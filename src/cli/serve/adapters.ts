@@ -92,24 +92,33 @@ export async function openStore(
 export interface OpenedHands {
   readonly agents: Agents;
   readonly shell: ShellRunner;
+}
+
+export interface ChosenAgents {
   readonly profiles: ReadonlyMap<string, AgentProfile>;
   readonly defaultAgent: string;
 }
 
-/** Agents and shell, with whatever an earlier server left of them ended first (P5). */
-export async function openHands(
-  chosen: Chosen,
-  folder: string,
-  guard: SecretGuard,
-  { log }: ServerLog,
-): Promise<Result<OpenedHands>> {
+/** Which agents there are, and which is meant where none is named. */
+export async function chooseAgents(chosen: Chosen): Promise<Result<ChosenAgents>> {
   const known = await agentProfiles(homeOf(process.env));
   if (!known.ok) return known;
   const picked = pickAgent(chosen, known.value);
   if (!picked.ok) return picked;
-  const profiles = new Map(
-    [...known.value, ...picked.value.own].map(([name, one]) => [name, withTimes(one, chosen)]),
+  const { name: defaultAgent, own } = picked.value;
+  const all = [...known.value, ...own].map(
+    ([name, one]) => [name, withTimes(one, chosen)] as const,
   );
+  return ok({ profiles: new Map(all), defaultAgent });
+}
+
+/** Agents and shell, with whatever an earlier server left of them ended first (P5). */
+export async function openHands(
+  profiles: ReadonlyMap<string, AgentProfile>,
+  folder: string,
+  guard: SecretGuard,
+  { log }: ServerLog,
+): Promise<OpenedHands> {
   const { agents, orphans, commandMarks } = await openAgents({
     folder,
     profiles,
@@ -122,7 +131,7 @@ export async function openHands(
   });
   if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });
   const shell = new LocalShell(inheritedEnvironment(process.env), commandMarks);
-  return ok({ agents, shell, profiles, defaultAgent: picked.value.name });
+  return { agents, shell };
 }
 
 /** The one that was named, or was given as a command, or else the one that is always there. */

@@ -56,7 +56,10 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Source {
     const variable = [variableOf(name), ...variables].find((one) => env[one]?.trim());
     const value = variable === undefined ? undefined : env[variable]?.trim();
     if (variable === undefined || value === undefined) continue;
-    source.set(name, { given: isList ? value.split(",") : value, where: variable });
+    source.set(name, {
+      given: isList ? value.split(",").map((one) => one.trim()) : value,
+      where: variable,
+    });
   }
   return source;
 }

@@ -44,7 +44,7 @@ export function choice<const Word extends string, Usual extends Word | null>(
 /** On or off; as a flag, being there is on. */
 export function toggle(about: About): Option<boolean> {
   const read = (given: unknown) => {
-    const value = { true: true, "1": true, false: false, "0": false }[String(given)];
+    const value = SWITCHED.get(String(given));
     if (value === undefined) throw new Error("it is true or false");
     return value;
   };
@@ -63,6 +63,13 @@ export function whole(least: number, most: number, about: About): Option<number 
   };
   return { ...named(about, "N"), usual: null, read };
 }
+
+const SWITCHED: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
 
 function named({ help, placeholder, variables = [] }: About, usual: string) {
   return { help, placeholder: placeholder ?? usual, isList: false, variables };

@@ -1,4 +1,4 @@
-import { OPTION_MS_MAX } from "../../core/limits.ts";
+import { OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
 import { choice, type Option, text, texts, toggle, whole } from "./option.ts";
 
@@ -55,6 +55,10 @@ export const OPTIONS = {
   "enable-session-shell": toggle({ help: "Let clients run commands; needs a token" }),
 
   // What is kept, and shown
+  "verdict-lead-ms": whole(0, VERDICT_HELD_MS_MAX, {
+    help: "How long a verdict follows the answer to its prompt at the earliest (5)",
+    placeholder: "MS",
+  }),
   "event-ring-size": whole(1, 1_000_000, { help: "Events kept for exact reconnects (8000)" }),
   "compacted-replay-max-bytes": bytes("Finished turns shown on load (4194304)", 268_435_456),
   "max-journal-events": whole(1, 1_000_000, { help: "Events of an open turn on load (10000)" }),

@@ -8,7 +8,14 @@ import { HttpServer } from "../../server/server.ts";
 import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { SecretGuard, thisHolder } from "../../store/index.ts";
-import { dataFolder, openHands, openStore, RANDOM_IDS, SYSTEM_CLOCK } from "./adapters.ts";
+import {
+  chooseAgents,
+  dataFolder,
+  openHands,
+  openStore,
+  RANDOM_IDS,
+  SYSTEM_CLOCK,
+} from "./adapters.ts";
 import { openLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings, sessionSettings } from "./settings.ts";
@@ -36,6 +43,9 @@ export async function startServer(
 ): Promise<Result<RunningServer>> {
   const settings = await serverSettings(chosen);
   if (!settings.ok) return settings;
+  const chosenAgents = await chooseAgents(chosen);
+  if (!chosenAgents.ok) return chosenAgents;
+  const { profiles, defaultAgent } = chosenAgents.value;
   const guard = new SecretGuard();
   const { token } = settings.value;
   if (token !== null) guard.know(token);
@@ -43,12 +53,7 @@ export async function startServer(
   const folder = dataFolder(chosen, env);
   const store = await openStore(chosen, folder, guard, log);
   if (!store.ok) return store;
-  const hands = await openHands(chosen, folder, guard, log);
-  if (!hands.ok) {
-    await store.value.dispose();
-    return hands;
-  }
-  const { agents, shell, profiles, defaultAgent } = hands.value;
+  const { agents, shell } = await openHands(profiles, folder, guard, log);
   const world = {
     store: store.value,
     agents,

@@ -32,6 +32,7 @@ function byOption(
       maxSessions: chosen["max-sessions"],
       maxPendingPrompts: chosen["max-pending-prompts-per-session"],
       sessionRestoreTimeoutMs: chosen["session-restore-timeout-ms"],
+      verdictLeadMs: chosen["verdict-lead-ms"],
     }),
     token: chosen.token?.trim() ?? null,
     requireAuth: chosen["require-auth"],

@@ -104,6 +104,9 @@ export const HISTORY_TURNS_MAX = 500;
 /** Blocks of one prompt that are not text; the wire's figure. */
 export const PROMPT_MEDIA_BLOCKS_MAX = 256;
 
+/** Blocks of one prompt, of whatever kind. */
+export const PROMPT_BLOCKS_MAX = 4_096;
+
 /** How long a prompt's verdict stays behind its answer: two sockets know no order (wire, 16.1). */
 export const PROMPT_ANSWER_LEAD_MS = 5;
 

@@ -119,7 +119,10 @@ async function madeBefore(
     return json(200, { sessionId, workspaceCwd, attached, clientId, createdAt, eventEpoch });
   }
   const actor = actorOf(request, clientId);
-  const found = await daemon.runtime.resume(key, actor);
+  // Its first answer may have come after all, and then this client is there already.
+  const isThere = daemon.runtime.peek(key)?.session.clients.has(clientId) ?? false;
+  const anybody = { ...actor, clientId: null };
+  const found = await daemon.runtime.resume(key, isThere ? anybody : actor);
   if (!found.ok) return found.refusal.code === "session_not_found" ? null : refused(found.refusal);
   const { live } = found.value;
   const answer = json(200, sessionBody(live, { attached, clientId }));

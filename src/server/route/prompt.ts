@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { PROMPT_ANSWER_LEAD_MS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor, Command, Idempotency } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
@@ -68,13 +67,13 @@ async function admit(
   actor: Actor,
   wish: PromptWish,
 ): Promise<Answer> {
-  const { runtime, world } = daemon;
+  const { runtime, world, settings } = daemon;
   const { epoch: eventEpoch } = live;
   const admitted = await runtime.prompt(live.key, promptOf(daemon, live, actor, wish));
   if (!admitted.ok) return refused(admitted.refusal);
   const { answer, answered } = admitted.value;
   // Once the caller has its answer, and the time to read it, streams may have the verdict.
-  const afterwards = () => void world.clock.after(PROMPT_ANSWER_LEAD_MS, answered);
+  const afterwards = () => void world.clock.after(settings.verdictLeadMs, answered);
   return { ...json(202, { ...answer, eventEpoch }), afterwards };
 }
 

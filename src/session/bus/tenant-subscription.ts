@@ -68,6 +68,7 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
   }
 
   end(last: Notice | null) {
+    if (this.#isEnding) return;
     this.#isEnding = true;
     this.#last = last;
     this.#left();

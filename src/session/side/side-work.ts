@@ -1,6 +1,7 @@
 import type { ShellId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey } from "../../store/store.ts";
+import { unlessLetGo } from "../comeback.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { Asides } from "./aside.ts";
@@ -47,9 +48,11 @@ export class SideWork {
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */
   async fork(key: SessionKey, order: Omit<ForkOrder, "agent">): Promise<Result<Forked | null>> {
-    const found = await this.#find(key);
-    if (!found.ok) return found;
-    return forkSession(this.#world, found.value, { ...order, agent: found.value.agent });
+    return unlessLetGo(async () => {
+      const found = await this.#find(key);
+      if (!found.ok) return found;
+      return forkSession(this.#world, found.value, { ...order, agent: found.value.agent });
+    });
   }
 
   async tasks(key: SessionKey): Promise<Result<TasksAnswer>> {

@@ -91,7 +91,8 @@ describe("a tool call", () => {
   it("that is open when the agent says it is done is left as the agent left it", () => {
     const life = new Life().running();
     tool(life, { sessionUpdate: "tool_call", toolCallId: "c1", title: "Run" });
-    expect(dataOf(life.complete("t1").events, "session_update")).toEqual([]);
+    const updates = dataOf(life.complete("t1").events, "session_update");
+    expect(updates.filter(({ update }) => "toolCallId" in update)).toEqual([]);
   });
 
   it("P5: that is open when the turn ends otherwise is closed before the verdict", () => {
@@ -218,5 +219,41 @@ describe("P9: credits", () => {
     expect(life.now.totals.tokensByModel.get("large")).toMatchObject({ input: 7, output: 2 });
     expect(life.now.totals.chargedMicro).toBe(27);
     expect(verdictOn(used(life, 8, 2))).toBe("turn_not_open");
+  });
+});
+
+describe("the end of an answer", () => {
+  it("is told by an empty chunk with `_meta`, before the end of the turn", () => {
+    const decision = new Life().running().complete("t1");
+    const { events } = decision;
+    expect(types(decision).slice(0, 3)).toEqual([
+      ...["session_update", "session_lifecycle", "turn_complete"],
+    ]);
+    expect(events[0]).toMatchObject({
+      type: "session_update",
+      data: {
+        update: {
+          sessionUpdate: "agent_message_chunk",
+          content: { type: "text", text: "" },
+          _meta: { source: "turn-end" },
+        },
+      },
+    });
+  });
+
+  it("says what the turn has used, where the agent has told", () => {
+    const life = new Life().running();
+    const tokens = { input: 10, output: 5, cachedRead: 3, cachedWrite: 0, thought: 2 };
+    const usage = { model: null, used: null, size: null, tokens };
+    life.give("usage", { turnId: turnId("t1"), usage }, AGENT);
+    const [last] = dataOf(life.complete("t1").events, "session_update").slice(-1);
+    expect(last).toMatchObject({
+      update: { _meta: { usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 } } },
+    });
+  });
+
+  it("is not told of a turn that failed, which has no answer", () => {
+    const { events } = new Life().running().give("recovery", {});
+    expect(dataOf(events, "session_update")).toEqual([]);
   });
 });

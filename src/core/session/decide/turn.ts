@@ -67,6 +67,7 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   cancelAsks(draft, end.asksEnd);
   const outcome = outcomeOf(end.verdict);
   if (outcome !== "completed") closeToolCalls(draft, stamp);
+  if (outcome !== "failed") draft.emit("session_update", { update: lastWord(draft) }, stamp);
   if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
   pronounce(draft, running, end.verdict);
   settleCredits(draft, stamp);
@@ -108,6 +109,26 @@ export function pronounce(
   if (waited && notice === "after") {
     draft.emit("pending_prompt_completed", { promptId, state: "completed" }, stamp);
   }
+}
+
+/**
+ * Nothing more is said. Clients of the wire take a chunk with `_meta` for the end of an answer
+ * (wire, 6.3), and look into it for what the turn has used.
+ */
+function lastWord({ session }: Draft): AgentUpdate {
+  const tokens = session.connection.turn.lastContextUsage?.tokens ?? null;
+  const usage = tokens && {
+    inputTokens: tokens.input,
+    outputTokens: tokens.output,
+    totalTokens: tokens.input + tokens.output,
+    cachedReadTokens: tokens.cachedRead,
+    thoughtTokens: tokens.thought,
+  };
+  return {
+    sessionUpdate: "agent_message_chunk",
+    content: { type: "text", text: "" },
+    _meta: { source: "turn-end", ...(usage && { usage }) },
+  };
 }
 
 /** Every open ask ends with the turn, or with the wish to stop it. */
