@@ -11,8 +11,13 @@ export class Latencies {
   async of<Value>(act: () => Promise<Value>): Promise<Value> {
     const startedMs = performance.now();
     const value = await act();
-    if (this.#ms.length < SAMPLES_MAX) this.#ms.push(performance.now() - startedMs);
+    this.add(performance.now() - startedMs);
     return value;
+  }
+
+  /** One that was timed elsewhere. */
+  add(ms: number) {
+    if (this.#ms.length < SAMPLES_MAX) this.#ms.push(ms);
   }
 
   get figures(): Readonly<Record<string, string>> {

@@ -7,8 +7,9 @@ import { trials as session } from "./session.ts";
 import { trials as store } from "./store.ts";
 import { tableOf } from "./table.ts";
 import { type Outcome, runTrial, type Trial } from "./trial.ts";
+import { trials as wire } from "./wire.ts";
 
-const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session];
+const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session, ...wire];
 
 process.exitCode = await bench(process.argv.slice(2));
 

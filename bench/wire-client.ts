@@ -1,0 +1,154 @@
+import { Agent, request } from "node:http";
+import { connect, type Socket } from "node:net";
+
+const ID = Buffer.from("\nid: ");
+const STAMP = Buffer.from("said@");
+const LINE_END = 10;
+
+/** Longer than any marker, so that one that comes in two pieces is found. */
+const TAIL_BYTES = 64;
+
+interface Waiter {
+  isSo(bytes: Buffer, fresh: number): boolean;
+  resolve(): void;
+  reject(why: Error): void;
+}
+
+interface EarWish {
+  readonly headers?: readonly string[];
+  readonly until?: string;
+}
+
+/**
+ * The cheapest reader of an event stream: a socket, and a search in what comes. It parses nothing,
+ * so that what is measured is whoever writes.
+ */
+export class Ear {
+  /** The last event that has come. */
+  lastId = 0;
+  isOver = false;
+  /** How late the events were that say when they were said. */
+  lagsMs: number[] = [];
+  readonly #socket: Socket;
+  #isOpen = false;
+  #tail: Buffer = Buffer.alloc(0);
+  #waiting: Waiter[] = [];
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on("data", (chunk) => this.#hear(chunk)).on("error", () => {});
+    socket.on("close", () => {
+      this.isOver = true;
+      for (const { reject } of this.#waiting.splice(0)) reject(new Error("the stream was cut"));
+    });
+  }
+
+  /** Answers when this has come, by itself the stream's first line. */
+  static async open(
+    port: number,
+    path: string,
+    { headers = [], until = "retry: " }: EarWish = {},
+  ): Promise<Ear> {
+    const ear = new Ear(connect(port, "127.0.0.1"));
+    const lines = [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...headers, "", ""];
+    ear.#socket.write(lines.join("\r\n"));
+    await ear.heard(until);
+    return ear;
+  }
+
+  /** Resolves when this comes; what came before does not count. */
+  heard(words: string): Promise<void> {
+    const marker = Buffer.from(words);
+    return this.#until((bytes, fresh) => {
+      return bytes.indexOf(marker, Math.max(0, fresh - marker.length + 1)) >= 0;
+    });
+  }
+
+  async reached(id: number): Promise<void> {
+    if (this.lastId < id) await this.#until(() => this.lastId >= id);
+  }
+
+  leave() {
+    this.#socket.destroy();
+  }
+
+  #until(isSo: Waiter["isSo"]): Promise<void> {
+    if (this.isOver) return Promise.reject(new Error("the stream was cut"));
+    return new Promise((resolve, reject) => this.#waiting.push({ isSo, resolve, reject }));
+  }
+
+  #hear(chunk: Buffer) {
+    if (!this.#isOpen) {
+      const [status] = chunk.toString("latin1").split("\r\n");
+      if (status !== "HTTP/1.1 200 OK") this.#socket.destroy(new Error(status));
+      this.#isOpen = true;
+    }
+    const bytes = Buffer.concat([this.#tail, chunk]);
+    const fresh = this.#tail.length;
+    this.#tail = bytes.subarray(-TAIL_BYTES);
+    this.#readId(bytes);
+    this.#readStamps(bytes, fresh);
+    const met = this.#waiting.filter(({ isSo }) => isSo(bytes, fresh));
+    if (met.length === 0) return;
+    this.#waiting = this.#waiting.filter((waiter) => !met.includes(waiter));
+    for (const { resolve } of met) resolve();
+  }
+
+  #readId(bytes: Buffer) {
+    const at = bytes.lastIndexOf(ID);
+    const end = at < 0 ? -1 : bytes.indexOf(LINE_END, at + ID.length);
+    if (end >= 0) this.lastId = Number(bytes.toString("latin1", at + ID.length, end));
+  }
+
+  #readStamps(bytes: Buffer, fresh: number) {
+    for (let at = bytes.indexOf(STAMP); at >= 0; at = bytes.indexOf(STAMP, at + 1)) {
+      const end = bytes.indexOf(";", at);
+      if (end < 0) return;
+      if (end < fresh) continue; // It was whole in the last piece, and has been read there.
+      const saidAt = BigInt(bytes.toString("latin1", at + STAMP.length, end));
+      this.lagsMs.push(Number(process.hrtime.bigint() - saidAt) / 1e6);
+    }
+  }
+}
+
+/** When something is said, in words: processes of one machine share this clock. */
+export function stamp(): string {
+  return `said@${process.hrtime.bigint()};`;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const connections = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+
+/** One request over a connection that is kept. Anything but success ends the trial. */
+export async function post(
+  port: number,
+  path: string,
+  body: object,
+  clientId: string | null = null,
+): Promise<Answered> {
+  const headers = {
+    "content-type": "application/json",
+    ...(clientId !== null && { "x-qwen-client-id": clientId }),
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+  const host = "127.0.0.1";
+  const options = { port, host, path, method: "POST", headers, agent: connections };
+  const asked = request(options, async (response) => {
+    let text = "";
+    for await (const chunk of response.setEncoding("utf8")) text += chunk;
+    const { statusCode: status = 0 } = response;
+    if (status >= 300) reject(new Error(`${path}: ${status} ${text}`));
+    else resolve({ status, body: text === "" ? {} : JSON.parse(text) });
+  });
+  asked.on("error", reject).end(JSON.stringify(body));
+  return promise;
+}
+
+/** Lets the connections go that were kept, so that nothing holds the process. */
+export function hangUp() {
+  connections.destroy();
+}

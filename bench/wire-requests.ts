@@ -1,0 +1,296 @@
+import { Latencies } from "./latency.ts";
+import type { Trial } from "./trial.ts";
+import { Ear, hangUp, post } from "./wire-client.ts";
+import { ServerHome, type ServerProcess, startBare } from "./wire-process.ts";
+import type { WireScale } from "./wire-scale.ts";
+
+/** As counted on the wire: the data of one of echo's chunks, and the frames of a short turn. */
+const FRAME_BYTES = 440;
+const TURN_FRAMES = 11;
+const CHUNK_BYTES = 100;
+
+/** A session of a server, as one client has it that listens. */
+interface Seat {
+  readonly sessionId: string;
+  readonly clientId: string;
+  readonly ear: Ear;
+}
+
+/** A server of ours and a bare one, each a process of its own. */
+class Pair {
+  readonly #home: ServerHome;
+  readonly #running: ServerProcess[] = [];
+  readonly #ears: Ear[] = [];
+  ours = 0;
+  bare = 0;
+
+  constructor(scale: WireScale) {
+    this.#home = new ServerHome(scale);
+  }
+
+  async open(): Promise<void> {
+    await this.#home.open();
+    const ours = await this.#home.start("--agent", "roomy-echo");
+    this.#running.push(ours);
+    const bare = await startBare();
+    this.#running.push(bare);
+    [this.ours, this.bare] = [ours.port, bare.port];
+  }
+
+  async close(): Promise<void> {
+    for (const ear of this.#ears.splice(0)) ear.leave();
+    hangUp();
+    for (const server of this.#running.splice(0)) await server.end("SIGTERM", "SIGINT");
+    await this.#home.close();
+  }
+
+  /** Makes a session that nobody else is in. */
+  create() {
+    return post(this.ours, "/session", { sessionScope: "thread" });
+  }
+
+  async seat(): Promise<Seat> {
+    const { body } = await this.create();
+    const [sessionId, clientId] = [String(body.sessionId), String(body.clientId)];
+    return { sessionId, clientId, ear: await this.listen(sessionId) };
+  }
+
+  async listen(sessionId: string): Promise<Ear> {
+    return this.#kept(await Ear.open(this.ours, `/session/${sessionId}/events`));
+  }
+
+  async listenBare(path: string): Promise<Ear> {
+    return this.#kept(await Ear.open(this.bare, path));
+  }
+
+  #kept(ear: Ear): Ear {
+    this.#ears.push(ear);
+    return ear;
+  }
+
+  prompt({ sessionId, clientId }: Seat, script: string) {
+    const body = { prompt: [{ type: "text", text: script }] };
+    return post(this.ours, `/session/${sessionId}/prompt`, body, clientId);
+  }
+
+  /** The same for the bare one: an answer, and so many frames in the stream of this path. */
+  postBare(path: string, frames: number) {
+    return post(this.bare, `${path}?frames=${frames}&bytes=${FRAME_BYTES}`, { prompt: "x" });
+  }
+}
+
+/** One request and its answer, against one that is answered by nobody in particular. */
+function requestTrial(
+  scale: WireScale,
+  name: string,
+  ask: (pair: Pair) => Promise<unknown>,
+  ready: (pair: Pair) => Promise<unknown> = async () => {},
+): Trial {
+  const pair = new Pair(scale);
+  const [ours, bare] = [new Latencies("ours"), new Latencies("bare")];
+  return {
+    group: "wire",
+    name,
+    async prepare() {
+      await pair.open();
+      await ready(pair);
+    },
+    clear: () => pair.close(),
+    floor: {
+      name: "bare POST",
+      async run() {
+        await bare.of(() => pair.postBare("/nobody", 0));
+        return 1;
+      },
+    },
+    subject: {
+      name: "fermata",
+      async run() {
+        await ours.of(() => ask(pair));
+        return 1;
+      },
+    },
+    figures: () => ({ ...ours.figures, ...bare.figures }),
+  };
+}
+
+function promptTrial(scale: WireScale): Trial {
+  const pair = new Pair(scale);
+  const toAnswer = new Latencies("to 202");
+  const toEvent = new Latencies("to the first event");
+  const toVerdict = new Latencies("to the verdict");
+  let seat: Seat | null = null;
+  let bareEar: Ear | null = null;
+  const turn = async (ear: Ear | null, say: () => Promise<unknown>) => {
+    const times = [
+      toEvent.of(async () => ear?.heard("\nid: ")),
+      toVerdict.of(async () => ear?.heard("event: turn_complete")),
+    ];
+    await toAnswer.of(say);
+    await Promise.all(times);
+    return 1;
+  };
+  return {
+    group: "wire",
+    name: "one prompt, to its verdict",
+    async prepare() {
+      await pair.open();
+      seat = await pair.seat();
+      bareEar = await pair.listenBare("/turn");
+    },
+    clear: () => pair.close(),
+    floor: {
+      name: `bare POST and ${TURN_FRAMES} frames`,
+      async run() {
+        const heard = bareEar?.heard("event: turn_complete");
+        await pair.postBare("/turn", TURN_FRAMES);
+        await heard;
+        return 1;
+      },
+    },
+    subject: {
+      name: "echo's turn",
+      async run() {
+        const own = seat;
+        return own === null ? 0 : turn(own.ear, () => pair.prompt(own, "say hello"));
+      },
+    },
+    figures: () => ({ ...toAnswer.figures, ...toEvent.figures, ...toVerdict.figures }),
+  };
+}
+
+/** A turn that streams, from the agent's process over the disk to the client. */
+function streamTrial(scale: WireScale): Trial {
+  const pair = new Pair(scale);
+  const { events } = scale;
+  let seat: Seat | null = null;
+  let bareEar: Ear | null = null;
+  return {
+    group: "wire",
+    name: `one stream of ${events} events`,
+    async prepare() {
+      await pair.open();
+      seat = await pair.seat();
+      bareEar = await pair.listenBare("/turn");
+    },
+    clear: () => pair.close(),
+    floor: {
+      name: "bare frames, a write each",
+      async run() {
+        const heard = bareEar?.heard("event: turn_complete");
+        await pair.postBare("/turn", events);
+        await heard;
+        return events;
+      },
+    },
+    subject: {
+      name: "echo's chunks",
+      async run() {
+        const heard = seat?.ear.heard("event: turn_complete");
+        if (seat !== null) await pair.prompt(seat, `chunks ${events} ${CHUNK_BYTES}`);
+        await heard;
+        return events;
+      },
+    },
+  };
+}
+
+/** Somebody comes back who has missed so much of a log. */
+function reconnectTrial(scale: WireScale): Trial {
+  const pair = new Pair(scale);
+  const { missed } = scale;
+  const back = new Latencies("to the end of the replay");
+  let sessionId = "";
+  let after = 0;
+  const until = "event: replay_complete";
+  return {
+    group: "wire",
+    name: `reconnect, ${missed} events behind`,
+    async prepare() {
+      await pair.open();
+      const seat = await pair.seat();
+      const heard = seat.ear.heard("event: turn_complete");
+      await pair.prompt(seat, `chunks ${missed + 100} ${CHUNK_BYTES}`);
+      await heard;
+      sessionId = seat.sessionId;
+      after = seat.ear.lastId - missed;
+    },
+    clear: () => pair.close(),
+    floor: {
+      name: "bare, from memory in one write",
+      async run() {
+        const path = `/back?frames=${missed}&bytes=${FRAME_BYTES}`;
+        (await Ear.open(pair.bare, path, { until })).leave();
+        return 1;
+      },
+    },
+    subject: {
+      name: "fermata",
+      async run() {
+        const headers = [`Last-Event-ID: ${after}`];
+        const path = `/session/${sessionId}/events`;
+        (await back.of(() => Ear.open(pair.ours, path, { headers, until }))).leave();
+        return 1;
+      },
+    },
+    figures: () => back.figures,
+  };
+}
+
+/** Many sessions whose clients all press Enter in the same moment. */
+function atOnceTrial(scale: WireScale): Trial {
+  const pair = new Pair(scale);
+  const { atOnce } = scale;
+  const seats: Seat[] = [];
+  const bareEars: Ear[] = [];
+  const last = new Latencies("to the last verdict");
+  return {
+    group: "wire",
+    name: `${atOnce} sessions begin a turn at once`,
+    async prepare() {
+      await pair.open();
+      for (let n = 0; n < atOnce; n += 1) {
+        seats.push(await pair.seat());
+        bareEars.push(await pair.listenBare(`/turn-${n}`));
+      }
+    },
+    clear: () => pair.close(),
+    floor: {
+      name: `bare POST and ${TURN_FRAMES} frames`,
+      async run() {
+        const heard = bareEars.map((ear) => ear.heard("event: turn_complete"));
+        await Promise.all(bareEars.map((_, n) => pair.postBare(`/turn-${n}`, TURN_FRAMES)));
+        await Promise.all(heard);
+        return atOnce;
+      },
+    },
+    subject: {
+      name: "echo's turns",
+      run: () =>
+        last.of(async () => {
+          const heard = seats.map(({ ear }) => ear.heard("event: turn_complete"));
+          await Promise.all(seats.map((seat) => pair.prompt(seat, "say hello")));
+          await Promise.all(heard);
+          return atOnce;
+        }),
+    },
+    figures: () => last.figures,
+  };
+}
+
+export function requestTrials(scale: WireScale): readonly Trial[] {
+  const attach = (pair: Pair) => post(pair.ours, "/session", {}, "client_bench");
+  return [
+    requestTrial(
+      scale,
+      "create a session",
+      (pair) => pair.create(),
+      (pair) => pair.create(),
+    ),
+    requestTrial(scale, "attach to a live session", attach, attach),
+    promptTrial(scale),
+    streamTrial(scale),
+    reconnectTrial(scale),
+    atOnceTrial(scale),
+  ];
+}

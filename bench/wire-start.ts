@@ -1,0 +1,39 @@
+import { Latencies } from "./latency.ts";
+import type { Trial } from "./trial.ts";
+import { ServerHome, ServerProcess } from "./wire-process.ts";
+import type { WireScale } from "./wire-scale.ts";
+
+/** The first thing that anybody would write with Node. */
+const BARE = `require("node:http").createServer((_, response) => response.end("ok"))
+  .listen(0, "127.0.0.1", function () { console.log("127.0.0.1:" + this.address().port); });`;
+
+/** From the command to the first good answer, over the data of an earlier run. */
+export function startTrial(scale: WireScale): Trial {
+  const home = new ServerHome(scale);
+  const [ours, bare] = [new Latencies("ours, to the answer"), new Latencies("bare, to the answer")];
+  const run = async (latencies: Latencies, start: () => Promise<ServerProcess>) => {
+    const server = await latencies.of(async () => {
+      const started = await start();
+      await started.health();
+      return started;
+    });
+    await server.end("SIGKILL");
+    return 1;
+  };
+  return {
+    group: "wire",
+    name: "server start to /health",
+    budget: ">= 0.5",
+    async prepare() {
+      await home.open();
+      await (await home.start()).end("SIGTERM");
+    },
+    clear: () => home.close(),
+    floor: {
+      name: "bare node:http",
+      run: () => run(bare, () => ServerProcess.start(["-e", BARE])),
+    },
+    subject: { name: "fermata serve", run: () => run(ours, () => home.start()) },
+    figures: () => ({ ...ours.figures, ...bare.figures }),
+  };
+}

@@ -1,0 +1,102 @@
+import { activityOf } from "../src/server/activity.ts";
+import { allRoutes } from "../src/server/routes.ts";
+import { HttpServer } from "../src/server/server.ts";
+import { readServerSettings } from "../src/server/settings.ts";
+import { StoredWorkspaces } from "../src/server/stored-workspaces.ts";
+import type { LiveSession } from "../src/session/live.ts";
+import { SessionRuntime } from "../src/session/runtime.ts";
+import {
+  CREATION,
+  NO_SHELL,
+  RANDOM_IDS,
+  REAL_CLOCK,
+  SETTINGS,
+} from "../src/session/world.fixture.ts";
+import type { SessionWorld } from "../src/session/world.ts";
+import { StoreWorld, value } from "./store-world.ts";
+import { SpeakingAgents } from "./wire-agent.ts";
+
+const ANYBODY = { kind: "client", clientId: null, userId: null, loopback: true } as const;
+
+/** A whole server in this process: real store, real network, and agents that cost nothing. */
+export class WireWorld {
+  readonly agents = new SpeakingAgents();
+  readonly stores = new StoreWorld();
+  readonly world: SessionWorld;
+  readonly runtime: SessionRuntime;
+  port = 0;
+  #server: HttpServer | null = null;
+
+  constructor() {
+    this.world = {
+      store: this.stores.store,
+      agents: this.agents,
+      shell: NO_SHELL,
+      holder: this.stores.holder,
+      clock: REAL_CLOCK,
+      ids: RANDOM_IDS,
+      redact: (text) => text,
+      settings: { ...SETTINGS, sessionsLiveMax: null },
+      log: () => {},
+    };
+    this.runtime = new SessionRuntime(this.world);
+  }
+
+  async open(): Promise<void> {
+    await this.stores.open();
+    const { world, runtime } = this;
+    const { tenantId } = this.stores;
+    const settings = value(readServerSettings({ port: 0, maxConnections: 0, workspaces: ["/"] }));
+    const workspaces = await StoredWorkspaces.open(world.store, settings.workspaces);
+    const daemon = { runtime, world, settings, workspaces, agents: new Set(["echo"]) };
+    const server: HttpServer = new HttpServer({
+      settings,
+      table: allRoutes(daemon, "bench", async () => activityOf(daemon, server)),
+      clock: REAL_CLOCK,
+      log: () => {},
+      authenticator: {
+        needsToken: false,
+        authenticate: () => ({ tenantId, userId: null, role: "owner" }),
+      },
+    });
+    this.#server = server;
+    this.port = value(await server.listen()).port;
+  }
+
+  async close(): Promise<void> {
+    await this.runtime.shutDown(AbortSignal.abort());
+    await this.#server?.close();
+    await this.stores.close();
+  }
+
+  async create(): Promise<LiveSession> {
+    const { ids } = this.world;
+    const key = { tenantId: this.stores.tenantId, sessionId: ids.session() };
+    const order = { key, creation: CREATION, actor: ANYBODY };
+    return value(await this.runtime.create(order)).live;
+  }
+
+  /** A whole turn of what the agents have to say; the last event of it, which is durable. */
+  async turn(live: LiveSession): Promise<number> {
+    const { ids } = this.world;
+    const { lastEventId } = live;
+    const prompt = {
+      promptId: ids.prompt(),
+      content: [{ type: "text", text: "speak" }],
+      deadlineAtMs: null,
+      idempotency: null,
+      lastEventId,
+      params: null,
+      echo: true,
+      start: { turnId: ids.turn(), reservedMicro: 0, price: null },
+    } as const;
+    const command = { type: "prompt", atMs: Date.now(), actor: ANYBODY, ...prompt } as const;
+    value(await this.runtime.submit(live.key, command));
+    value(await live.until(({ running, queue }) => running === null && queue.length === 0));
+    return live.lastEventId;
+  }
+}
+
+export function eventsPath({ key }: LiveSession): string {
+  return `/session/${key.sessionId}/events`;
+}
