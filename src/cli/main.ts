@@ -1,5 +1,3 @@
-import { agents } from "./commands/agents.ts";
-import { serve } from "./commands/serve.ts";
 import { version } from "./version.ts";
 
 const USAGE = `Usage: fermata [command] [options]
@@ -17,10 +15,13 @@ Options:
   -V, --version  Print the version.
 `;
 
-const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
-  agents,
-  serve,
-};
+type Command = (args: readonly string[]) => Promise<number>;
+
+/** Loaded when it is wanted: a server is large, and nobody waits for it to see the version. */
+const serve: Command = async (args) => (await import("./commands/serve.ts")).serve(args);
+const agents: Command = async (args) => (await import("./commands/agents.ts")).agents(args);
+
+const COMMANDS: Readonly<Record<string, Command>> = { agents, serve };
 
 /** Runs the command line and returns its exit code. */
 export async function main(args: readonly string[]): Promise<number> {

@@ -17,6 +17,7 @@ export function activityOf(
   const activePrompts = all.filter(({ session }) => pendingCount(session) > 0).length;
   const activeMs = all.reduce((last, { attendance }) => Math.max(last, attendance.activeMs), 0);
   const hits = server.rateLimitHits;
+  const { total, recovered, setAside } = runtime.recovery;
   return {
     workspaceCount: settings.workspaces.length,
     sessions: all.length,
@@ -29,6 +30,7 @@ export function activityOf(
     channelAlive: states.some((state) => state === "ready" || hasTurn(state)),
     lastActivityAt: activeMs === 0 ? null : new Date(activeMs).toISOString(),
     idleSinceMs: activeMs === 0 || activePrompts > 0 ? null : world.clock.nowMs() - activeMs,
+    recovery: { total, recovered, setAside: setAside.length },
     ...(hits !== null && { rateLimitHits: hits }),
   };
 }

@@ -22,6 +22,7 @@ export const IDLE = {
   channelAlive: false,
   lastActivityAt: null,
   idleSinceMs: null,
+  recovery: { total: 0, recovered: 0, setAside: 0 },
 } as const;
 
 /** Answers with what it was asked. */

@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import { parseAskId, parseClientId } from "../core/id.ts";
 import { CANCELLED } from "../core/policy/ask.ts";
 import type { Actor } from "../core/session/command.ts";
-import { ANYBODY, promptOf, Stage } from "./stage.fixture.ts";
+import type { Session } from "../core/session/state.ts";
+import { ada, bob, NEVER, named, turn, withSession } from "./runtime.fixture.ts";
+import { ANYBODY, echo, promptOf, SERVER, Stage, value } from "./stage.fixture.ts";
 
 const ASK = parseAskId("ask-of-nobody") ?? expect.fail();
 const stranger: Actor = {
@@ -74,4 +76,87 @@ describe("what a session is asked that makes no sense", () => {
     expect(hand.status).toBe("ready");
     expect((await hand.say("cancel", {}, ANYBODY)).refusal).toBeNull();
   });
+
+  it("P4: an agent that asks after its turn has ended is answered, and nobody is asked", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    await hand.turn("say done");
+    const { activation } = hand.live.session;
+    const ask = {
+      requestId: ASK,
+      kind: "permission",
+      toolCall: { toolCallId: "late" },
+      known: {},
+      options: [{ optionId: "yes", kind: "allow_once" }],
+      policy: "first-responder",
+      quorum: null,
+      present: [],
+      deadlineAtMs: null,
+      workflow: null,
+    } as const;
+    const { refusal } = await hand.say("ask", ask, { kind: "agent", activation });
+    expect(refusal?.code).toBe("agent_out_of_turn");
+    expect(hand.status).toBe("ready");
+    expect(hand.events.map(({ type }) => type)).not.toContain("permission_request");
+  });
 });
+
+describe("P2: a prompt that comes", () => {
+  it("while the agent starts waits for it", async () => {
+    const stage = await Stage.open({ profiles: new Map([echo("--slow-start", "200")]) });
+    const hand = await stage.created();
+    await stage.registry.evict(hand.live, "evicted");
+    const again = await stage.opened(hand.sessionId);
+    void again.say("activate", {}, SERVER);
+    const verdict = await again.turn("say early");
+    expect(verdict).toMatchObject({ type: "turn_complete" });
+    expect(again.text).toContain("early");
+  });
+
+  it("while the agent is taken down gets the next one", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    void hand.say("stop", { reason: "idle_timeout" }, SERVER);
+    expect(await hand.turn("say between")).toMatchObject({ type: "turn_complete" });
+  });
+
+  it("after the agent has died brings another one", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    expect(await hand.turn("crash")).toMatchObject({ data: { code: "channel_closed" } });
+    expect(await hand.turn("say back again")).toMatchObject({ type: "turn_complete" });
+  });
+});
+
+describe("a client", () => {
+  it("that detaches twice, or was never there, changes nothing by it", async () => {
+    const { runtime, key, live } = await withSession(await Stage.open());
+    value(await runtime.attach(key, bob));
+    for (let times = 0; times < 2; times += 1) value(await runtime.detach(key, bob.clientId, bob));
+    value(await runtime.detach(key, named("nobody").clientId, named("nobody")));
+    expect([...live.session.clients.keys()]).toEqual([ada.clientId]);
+    await runtime.shutDown(NEVER);
+  });
+
+  it("P5: that closes a session while another brings it back leaves it closed or there", async () => {
+    const stage = await Stage.open({ profiles: new Map([echo("--slow-start", "100")]) });
+    const { runtime, key, live } = await withSession(stage);
+    await turn(live, "say hello");
+    value(await runtime.close(key, ada));
+    const [resumed, closed] = await Promise.all([
+      runtime.resume(key, bob),
+      runtime.close(key, ada),
+    ]);
+    const codes = [resumed, closed].map((one) => (one.ok ? "ok" : one.refusal.code));
+    expect(codes).toContain("ok");
+    const found = await runtime.find(key);
+    if (found.ok) await found.value.until(isAtRest);
+    value(await runtime.resume(key, bob));
+    await runtime.shutDown(NEVER);
+  });
+});
+
+/** Neither on its way up nor on its way down. */
+function isAtRest({ connection }: Session): boolean {
+  return !["activating", "deactivating"].includes(connection.sessionState);
+}

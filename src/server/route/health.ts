@@ -17,6 +17,12 @@ export interface ServerActivity {
   readonly channelAlive: boolean;
   readonly lastActivityAt: string | null;
   readonly idleSinceMs: number | null;
+  /** How far the server has come with what the last one left at work; ours. */
+  readonly recovery: {
+    readonly total: number;
+    readonly recovered: number;
+    readonly setAside: number;
+  };
   readonly rateLimitHits?: Readonly<Record<RateTier, number>>;
 }
 
