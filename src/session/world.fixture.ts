@@ -1,38 +1,10 @@
-import { randomUUID } from "node:crypto";
-import {
-  parseAskId,
-  parsePromptId,
-  parseSessionId,
-  parseShellId,
-  parseTurnId,
-} from "../core/id.ts";
 import type { Creation } from "../core/session/state.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
-import type { Clock, SessionWorld } from "./world.ts";
 
 /** The parts of a world that tests, their servers and benchmarks share. */
 
-export const REAL_CLOCK: Clock = {
-  nowMs: () => Date.now(),
-  after(ms, act) {
-    const timer = setTimeout(act, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-export const RANDOM_IDS: SessionWorld["ids"] = {
-  session: fresh(parseSessionId),
-  prompt: fresh(parsePromptId),
-  turn: fresh(parseTurnId),
-  ask: fresh(parseAskId),
-  shell: fresh(parseShellId),
-  epoch: () => randomUUID(),
-};
-
-function fresh<Id>(parse: (text: string) => Id | null): () => Id {
-  return () => given(parse(randomUUID()));
-}
+export { RANDOM_IDS, SYSTEM_CLOCK as REAL_CLOCK } from "./system.ts";
 
 /** What a test cannot go on without. */
 export function given<Value>(value: Value | null): Value {

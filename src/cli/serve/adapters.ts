@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Agents } from "../../agent/agent.ts";
@@ -6,17 +5,9 @@ import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
-import {
-  parseAskId,
-  parsePromptId,
-  parseSessionId,
-  parseShellId,
-  parseTurnId,
-} from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
 import type { ShellRunner } from "../../session/side/shell-runner.ts";
-import type { Clock, SessionWorld } from "../../session/world.ts";
 import { guardSecrets, type SecretGuard, type SessionStore } from "../../store/index.ts";
 import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
@@ -26,32 +17,6 @@ import { sqliteStore } from "../../store/sqlite/store.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
-
-/** The machine's own clock. */
-export const SYSTEM_CLOCK: Clock = {
-  nowMs: () => Date.now(),
-  after(ms, act) {
-    const timer = setTimeout(act, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-export const RANDOM_IDS: SessionWorld["ids"] = {
-  session: fresh(parseSessionId),
-  prompt: fresh(parsePromptId),
-  turn: fresh(parseTurnId),
-  ask: fresh(parseAskId),
-  shell: fresh(parseShellId),
-  epoch: () => randomUUID(),
-};
-
-function fresh<Id>(parse: (text: string) => Id | null): () => Id {
-  return () => {
-    const id = parse(randomUUID());
-    if (id === null) throw new Error("a UUID is no id any more");
-    return id;
-  };
-}
 
 /** Where this server keeps what it has to remember. */
 export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {

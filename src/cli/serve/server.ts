@@ -7,15 +7,9 @@ import { allRoutes } from "../../server/routes.ts";
 import { HttpServer } from "../../server/server.ts";
 import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
+import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { SecretGuard, thisHolder } from "../../store/index.ts";
-import {
-  chooseAgents,
-  dataFolder,
-  openHands,
-  openStore,
-  RANDOM_IDS,
-  SYSTEM_CLOCK,
-} from "./adapters.ts";
+import { chooseAgents, dataFolder, openHands, openStore } from "./adapters.ts";
 import { openLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings, sessionSettings } from "./settings.ts";
