@@ -149,17 +149,17 @@ export class BridgeSession implements AgentSession {
       this.#replay.heard(update, chars);
       return undefined;
     }
-    this.#learn(update, chars);
+    const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(update));
-    if (update.sessionUpdate === "usage_update") this.#turns.tellUsage();
+    if (isAboutUsage) this.#turns.tellUsage();
     return wait;
   }
 
   /** At once and not in the listener's time: asks and calls go by what the agent has said. */
-  #learn(update: AgentUpdate, chars: number) {
-    this.#turns.heard(update);
+  #learn(update: AgentUpdate, chars: number): boolean {
     this.#settings.learn(update);
     this.toolCalls.heard(update, chars);
+    return this.#turns.heard(update);
   }
 
   /** What the agent wants comes after all that it said before, and is given up at the end. */

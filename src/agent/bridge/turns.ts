@@ -1,5 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
-import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type { AgentListener, AgentTurn } from "../agent.ts";
@@ -63,9 +63,18 @@ export class Turns {
     this.#sendCancel();
   }
 
-  heard(update: AgentUpdate) {
-    if (update.sessionUpdate === "usage_update") this.#usage.updated(update);
+  /** Answers whether it said something of what the turn has used. */
+  heard(update: AgentUpdate): boolean {
     this.#turn?.heard();
+    if (update.sessionUpdate === "usage_update") {
+      this.#usage.updated(update);
+      return true;
+    }
+    const meta = update.sessionUpdate === "agent_message_chunk" ? objectAt(update, "_meta") : null;
+    const call = meta && objectAt(meta, "usage");
+    if (call === null) return false;
+    this.#usage.called(call);
+    return true;
   }
 
   tellUsage() {

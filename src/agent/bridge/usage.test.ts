@@ -16,6 +16,15 @@ describe("the usage of a turn", () => {
     });
   });
 
+  it("P9: adds up what each model call took, unless the answer has the sum of them", () => {
+    const meter = new UsageMeter("turn");
+    meter.called({ inputTokens: 10, outputTokens: 3 });
+    meter.called({ inputTokens: 20, outputTokens: 4 });
+    expect(meter.reading(null).tokens).toEqual({ ...NO_TOKENS, input: 30, output: 7 });
+    meter.answered({ inputTokens: 31, outputTokens: 7 });
+    expect(meter.reading(null).tokens).toEqual({ ...NO_TOKENS, input: 31, output: 7 });
+  });
+
   it("begins anew with each turn, while the context stays as full as it was", () => {
     const meter = new UsageMeter("turn");
     meter.updated({ used: 1, size: 2 });

@@ -5,7 +5,7 @@ import type { ContextUsage } from "../../core/turn.ts";
 import type { UsageScope } from "../profile/profile.ts";
 
 /**
- * What an agent tells of its tokens, put together from two places where it may tell it. ACP's draft
+ * What an agent tells of its tokens, put together from the places where it may tell it. ACP's draft
  * calls it the usage "for this turn" and its fields totals "across all turns"; adapters begin anew
  * with each prompt, and what an agent means its profile says. Of totals only what they have grown
  * by is counted, so that no token is paid for twice (P9).
@@ -37,6 +37,14 @@ export class UsageMeter {
     if (!isObject(update.usage)) return;
     if (this.#scope === "session") this.#grown(tokensOf(update.usage));
     else this.#running = tokensOf(update.usage);
+  }
+
+  /**
+   * What one model call took, as Qwen Code tells it: with an empty chunk at its end. An answer
+   * that has a usage of its own counts in its place.
+   */
+  called(usage: JsonObject) {
+    if (this.#scope === "turn") this.#running = sum(this.#running, tokensOf(usage));
   }
 
   /** The `usage` of a prompt's answer: what all of its model calls took together. */
