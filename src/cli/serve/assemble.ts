@@ -1,0 +1,98 @@
+import { randomUUID } from "node:crypto";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { ok, type Result } from "../../core/result.ts";
+import { activityOf } from "../../server/activity.ts";
+import type { Daemon } from "../../server/daemon.ts";
+import { LOCAL_TENANT } from "../../server/gate/authenticator.ts";
+import { allRoutes } from "../../server/routes.ts";
+import { HttpServer } from "../../server/server.ts";
+import type { ServerSettings } from "../../server/settings.ts";
+import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import { SessionRuntime } from "../../session/runtime.ts";
+import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
+import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
+import { openHands } from "./hands.ts";
+import type { ServerLog } from "./log.ts";
+import type { Chosen } from "./options.ts";
+import { sessionSettings } from "./settings.ts";
+
+export interface RunningServer {
+  /** Where it can be reached. */
+  readonly url: string;
+  readonly defaultAgent: string;
+  /** Ends it in order; in a hurry, without waiting for turns. */
+  stop(hurry: AbortSignal): Promise<void>;
+}
+
+/** What a server is put together from. */
+interface ServerKit {
+  readonly chosen: Chosen;
+  readonly settings: ServerSettings;
+  readonly profiles: ReadonlyMap<string, AgentProfile>;
+  readonly defaultAgent: string;
+  readonly folder: string;
+  readonly guard: SecretGuard;
+  readonly log: ServerLog;
+  readonly store: SessionStore;
+  readonly version: string;
+}
+
+/** Puts agents, sessions and the network together over an open store, and begins to listen. */
+export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
+  const { chosen, settings, profiles, defaultAgent, folder, guard, log, store, version } = kit;
+  const { agents, shell } = await openHands(profiles, folder, guard, log);
+  const world = {
+    store: store,
+    agents,
+    shell,
+    holder: thisHolder(randomUUID()),
+    clock: SYSTEM_CLOCK,
+    ids: RANDOM_IDS,
+    redact: (text: string) => guard.redact(text),
+    settings: sessionSettings(chosen, defaultAgent),
+    ...log,
+  };
+  const runtime = new SessionRuntime(world);
+  const workspaces = await StoredWorkspaces.open(store, settings.workspaces);
+  const daemon = {
+    runtime,
+    world,
+    settings,
+    workspaces,
+    agents: new Set(profiles.keys()),
+  };
+  const server: HttpServer = new HttpServer({
+    settings,
+    table: allRoutes(daemon, version, async () => activityOf(daemon, server)),
+    clock: SYSTEM_CLOCK,
+    log: log.log,
+  });
+  const stop = async (hurry: AbortSignal) => {
+    server.stopAccepting();
+    await runtime.shutDown(hurry);
+    await server.close();
+    await store.deactivate();
+    await store.dispose();
+  };
+  const address = await server.listen();
+  if (!address.ok) {
+    await stop(AbortSignal.abort());
+    return address;
+  }
+  if (chosen.preheat) void preheat(daemon, defaultAgent);
+  void runtime.recover().then((recovered) => {
+    if (!recovered.ok) return log.log("recovery failed", { because: recovered.refusal.code });
+    const { total, setAside } = recovered.value;
+    if (total > 0) log.log("recovered", { total, setAside: setAside.length });
+    for (const { sessionId, reason } of setAside)
+      log.log("session set aside", { sessionId, reason });
+  });
+  return ok({ url: address.value.url, defaultAgent, stop });
+}
+
+/** That it fails is no harm: whoever makes a session is told why. */
+async function preheat({ world, workspaces }: Daemon, agent: string): Promise<void> {
+  const known = await workspaces.of(LOCAL_TENANT);
+  const [first] = known.ok ? known.value : [];
+  if (first !== undefined) await world.agents.preheat(LOCAL_TENANT, agent, first.cwd);
+}

@@ -1,0 +1,48 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { guardSecrets, type SecretGuard, type SessionStore } from "../../store/index.ts";
+import { withLocator } from "../../store/located.ts";
+import { SessionLocator } from "../../store/locator.ts";
+import { memoryStore } from "../../store/memory/store.ts";
+import { activateStore } from "../../store/roster.ts";
+import { sqliteStore } from "../../store/sqlite/store.ts";
+import { homeOf } from "../home.ts";
+import type { ServerLog } from "./log.ts";
+import type { Chosen } from "./options.ts";
+
+/** Where this server keeps what it has to remember. */
+export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {
+  return data ?? homeOf(env);
+}
+
+/** The chosen store, behind the guard that keeps secrets out of it. */
+export async function openStore(
+  chosen: Chosen,
+  folder: string,
+  guard: SecretGuard,
+  { log }: ServerLog,
+): Promise<Result<SessionStore>> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return fail("invalid_server_config", { path: folder, reason });
+  }
+  const isSqlite = chosen.store === "sqlite";
+  const place = { path: join(folder, "sessions"), durability: chosen.durability };
+  const candidate = isSqlite
+    ? { store: sqliteStore(), config: { active: true, ...place } }
+    : { store: memoryStore(), config: { active: true } };
+  const host = {
+    persistenceSurface: { announce: () => {} },
+    env: { get: () => undefined },
+    audit: ({ act }: { readonly act: string }) => log("store", { act }),
+  };
+  const opened = await activateStore([candidate], host, (storeId, why) => {
+    log("store not loaded", { storeId, because: why.code });
+  });
+  if (!opened.ok) return opened;
+  const located = withLocator(opened.value, new SessionLocator(join(folder, "located")));
+  return ok(guardSecrets(located, guard));
+}
