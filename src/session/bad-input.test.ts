@@ -77,7 +77,7 @@ describe("what a session is asked that makes no sense", () => {
     expect((await hand.say("cancel", {}, ANYBODY)).refusal).toBeNull();
   });
 
-  it("P4: an agent that asks after its turn has ended is answered, and nobody is asked", async () => {
+  it("P4: an agent that asks after its turn has ended is refused, and nobody asked", async () => {
     const stage = await Stage.open();
     const hand = await stage.created();
     await hand.turn("say done");
@@ -138,7 +138,7 @@ describe("a client", () => {
     await runtime.shutDown(NEVER);
   });
 
-  it("P5: that closes a session while another brings it back leaves it closed or there", async () => {
+  it("P5: that closes a session while another brings it back leaves nothing halfway", async () => {
     const stage = await Stage.open({ profiles: new Map([echo("--slow-start", "100")]) });
     const { runtime, key, live } = await withSession(stage);
     await turn(live, "say hello");
