@@ -23,16 +23,14 @@ function install() {
   console.log(`fermata: ${what}, about 20 s)…`);
   // Taken before the install, so that the next setup notices a change made meanwhile.
   const fingerprint = installFingerprint(ROOT);
-  const [command = "npm", ...npmPath] = npmCommand();
-  // Warnings about the old Node are noise here; errors still show, on stderr.
-  const flags = ["--loglevel=error", "--include=dev", "--no-audit", "--no-fund"];
-  const npm = spawnSync(command, [...npmPath, "ci", ...flags], {
-    cwd: ROOT,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  if (npm.status !== 0) {
+  // Only Node itself needs its script. From a lock file npm would also compile better-sqlite3, which
+  // brings its binaries and says so; that takes a compiler, and headers from the network.
+  const exitCode =
+    npm("ci", "--include=dev", "--no-audit", "--no-fund", "--ignore-scripts") ||
+    npm("rebuild", "node", "--ignore-scripts=false");
+  if (exitCode !== 0) {
     stop(
-      npm.status ?? 1,
+      exitCode,
       "the dependencies could not be installed; check the network and `npm config get registry` " +
         "(or run `npm install` if you edited package.json), then try again.",
     );
@@ -40,8 +38,8 @@ function install() {
   if (!existsSync(DEVELOPMENT_NODE)) {
     stop(
       1,
-      "npm did not install the Node for development; install scripts seem to be off, " +
-        "so try again with `--ignore-scripts=false`.",
+      "npm did not install the Node for development; run `npm rebuild node`, see what it says, " +
+        "and try again.",
     );
   }
   rememberInstall(ROOT, fingerprint);
@@ -51,6 +49,19 @@ function build() {
   console.log("fermata: building…");
   const build = spawnSync(DEVELOPMENT_NODE, [join(ROOT, "scripts/build.js")], { stdio: "inherit" });
   if (build.status !== 0) process.exit(build.status ?? 1);
+}
+
+/**
+ * Warnings about the old Node are noise here; errors still show, on stderr.
+ * @param {string[]} args
+ */
+function npm(...args) {
+  const [command = "npm", ...npmPath] = npmCommand();
+  const { status } = spawnSync(command, [...npmPath, ...args, "--loglevel=error"], {
+    cwd: ROOT,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  return status ?? 1;
 }
 
 /** The npm that called us, run by the Node that runs us; PATH is asked only without one. */
