@@ -23,8 +23,8 @@ function install() {
   console.log(`fermata: ${what}, about 20 s)…`);
   // Taken before the install, so that the next setup notices a change made meanwhile.
   const fingerprint = installFingerprint(ROOT);
-  // Only Node itself needs its script. From a lock file npm would also compile better-sqlite3, which
-  // brings its binaries and says so; that takes a compiler, and headers from the network.
+  // Only Node itself needs its script. From a lock file npm would also compile better-sqlite3,
+  // which brings its binaries; that takes a compiler, and headers from the network.
   const exitCode =
     npm("ci", "--include=dev", "--no-audit", "--no-fund", "--ignore-scripts") ||
     npm("rebuild", "node", "--ignore-scripts=false");

@@ -173,9 +173,10 @@ describe("a prompt that is steered into a turn", () => {
     await client.until(() => client.requests(ASK).length > 0);
     const second = client.prompt("say b", "stop max_tokens");
     answer.resolve({ outcome: { outcome: "cancelled" } });
+    // What the next one says may have arrived in the same moment as this one's answer.
     expect(await first).toMatchObject({
       reply: { result: { stopReason: "end_turn" } },
-      text: "permission for call-1: cancelled\na",
+      text: expect.stringMatching(/^permission for call-1: cancelled\na/),
     });
     expect((await second).reply).toEqual({ result: { stopReason: "max_tokens" } });
   });
