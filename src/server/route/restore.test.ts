@@ -206,8 +206,9 @@ describe("a restore that takes too long", () => {
     const world = await openLife();
     const { sessionId, path } = await made(world);
     await world.end();
-    const profiles = new Map([echo("--slow-start", "400")]);
-    const settings = { sessionRestoreTimeoutMs: 50 };
+    const profiles = new Map([echo("--slow-start", "2500")]);
+    // Short for an agent that starts so slowly, and long for one that is there already.
+    const settings = { sessionRestoreTimeoutMs: 1_000 };
     const stage = { folder: world.stage.folder, profiles };
     const next = await openLife({ stage, settings });
     const { status, headers, body } = await next.call("POST", `${path}/load`, { clientId: "ada" });
@@ -218,7 +219,7 @@ describe("a restore that takes too long", () => {
       retryable: true,
       sessionId,
       action: "load",
-      timeoutMs: 50,
+      timeoutMs: 1_000,
     });
     expect(headers["retry-after"]).toBe("5");
     const live = await liveOf(next, sessionId);
