@@ -179,6 +179,11 @@ describe("a prompt that is steered into a turn", () => {
       text: expect.stringMatching(/^permission for call-1: cancelled\na/),
     });
     expect((await second).reply).toEqual({ result: { stopReason: "max_tokens" } });
+    // In the order of its lines, the first is answered before the second says a word.
+    const lines = client.heard.map((message) => JSON.stringify(message));
+    const answered = lines.findIndex((line) => line.includes('"end_turn"'));
+    expect(answered).toBeGreaterThan(lines.findIndex((line) => line.includes('"text":"a"')));
+    expect(answered).toBeLessThan(lines.findIndex((line) => line.includes('"text":"b"')));
   });
 
   it("--queue: is cancelled with the turn that it waits for", async () => {
