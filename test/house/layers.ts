@@ -15,19 +15,24 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   wire: { mayImport: ["core"], packages: "browser" }, // The client loads it.
   store: { mayImport: ["wire", "core", "platform"], packages: "any" },
   agent: { mayImport: ["wire", "core", "platform"], packages: "any" },
+  loader: { mayImport: ["wire", "core", "platform"], packages: "any" },
+  tool: { mayImport: ["agent", "wire", "core", "platform"], packages: "any" },
   extension: { mayImport: ["wire", "core"], packages: "any" },
   client: { mayImport: ["wire", "core"], packages: "browser" },
   session: {
     mayImport: ["extension", "wire", "core"],
-    mayImportTypesOf: ["store", "agent"],
+    mayImportTypesOf: ["store", "agent", "loader", "tool"],
     packages: "any",
   },
   server: {
-    mayImport: ["session", "agent", "store", "extension", "wire", "core"],
+    mayImport: ["session", "agent", "store", "loader", "tool", "extension", "wire", "core"],
     packages: "any",
   },
   cli: {
-    mayImport: ["server", "client", "session", "agent", "store", "extension", "wire", "core"],
+    mayImport: [
+      ...["server", "client", "session", "agent", "store", "loader", "tool"],
+      ...["extension", "wire", "core"],
+    ],
     packages: "any",
   },
 };

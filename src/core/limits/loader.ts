@@ -1,0 +1,49 @@
+/** One SKILL.md: many times what a model would want to read. */
+export const SKILL_FILE_BYTES_MAX = 256 * 1_024;
+
+/** Its frontmatter: a page of it is much, and YAML is slow. */
+export const SKILL_FRONTMATTER_CHARS_MAX = 16 * 1_024;
+
+/** Skills of one session; those that are later in the order of names are left out. */
+export const SKILLS_MAX = 5_000;
+
+/** What they weigh together; a session keeps them all as one blob. */
+export const SKILLS_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/** What of all files is held at once before it is known which of them are taken. */
+export const SKILLS_READ_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Names in one skill root; one that has more is no place for skills. */
+export const SKILL_ROOT_ENTRIES_MAX = 10_000;
+
+/** Files and directories that are looked at together. */
+export const SKILL_READS_AT_ONCE_MAX = 16;
+
+/** What is told of skills that were not taken as they are, and how long one message is. */
+export const SKILL_DIAGNOSTICS_MAX = 2_000;
+export const SKILL_MESSAGE_CHARS_MAX = 512;
+
+/** Names that people type, in UTF-16 units. */
+export const SKILL_NAME_CHARS_MAX = 128;
+export const SKILL_ALIAS_CHARS_MAX = 64;
+
+/** A summary is a sentence or some; the public format has 1,024. */
+export const SKILL_SUMMARY_CHARS_MAX = 4_096;
+
+/** Tools, variables and programs that one skill asks for, of each, and the length of a name. */
+export const SKILL_NEEDS_MAX = 64;
+export const SKILL_NEED_CHARS_MAX = 256;
+
+/** Different programs that one load looks for, and the directories of PATH it looks into. */
+export const SKILL_BINARIES_MAX = 1_024;
+export const SKILL_PATH_FOLDERS_MAX = 256;
+
+/** The list of skills that an agent is told, and one summary in it. */
+export const SKILL_INDEX_CHARS_MAX = 32 * 1_024;
+export const SKILL_INDEX_SUMMARY_CHARS_MAX = 512;
+
+/** Lines in which the difference between two snapshots is told. */
+export const DIFFERENCE_LINES_MAX = 200;
+
+/** One persona file. It is part of what the agent is told first, so it is kept short. */
+export const PERSONA_FILE_BYTES_MAX = 64 * 1_024;
