@@ -1,0 +1,104 @@
+import type { Readable } from "node:stream";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { describeGone } from "../../agent/bridge/exit.ts";
+import { AgentProcess, type AgentStart } from "../../agent/process/process.ts";
+import type { Refusal } from "../../core/error.ts";
+import { MCP_MESSAGE_BYTES_MAX, MCP_OUTBOX_BYTES_MAX, RPC_NESTING_MAX } from "../../core/limits.ts";
+import { LineSplitter, OVERLONG } from "../../wire/line.ts";
+import { isNestedDeeper } from "../../wire/nesting.ts";
+
+/**
+ * MCP over the pipes of a process that is kept like an agent: it leads a group, carries a mark,
+ * gets no more of the environment than it has to, and ends with all that it started (P5). The
+ * SDK's own transport does none of this.
+ */
+export class StdioTransport implements Transport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: ((message: JSONRPCMessage) => void) | undefined;
+  readonly #order: AgentStart;
+  #process: AgentProcess | null = null;
+  #starting: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+  #exit: string | null = null;
+
+  constructor(order: AgentStart) {
+    this.#order = order;
+  }
+
+  /** How the process ended, with its last words; null while it lives. */
+  get exit(): string | null {
+    return this.#exit;
+  }
+
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    const started = await AgentProcess.start(this.#order);
+    if (!started.ok) throw new Error(reasonOf(started.refusal));
+    const process = started.value;
+    this.#process = process;
+    // Whoever closes its output is of no use, and of one that is dead others may hold it open.
+    void Promise.race([this.#read(process.stdout), process.exited]).then(() => this.close());
+  }
+
+  /** A server that does not read does not make us keep for it whatever it is sent. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    const input = this.#process?.stdin;
+    if (!input?.writable) throw new Error("it takes nothing any more");
+    const line = `${JSON.stringify(message)}\n`;
+    if (input.writableLength + Buffer.byteLength(line) > MCP_OUTBOX_BYTES_MAX) {
+      throw new Error("too much is waiting to be read by it already");
+    }
+    input.write(line);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** What is still being started when everybody has lost interest is ended as well. */
+  async #close(): Promise<void> {
+    await this.#starting?.catch(() => undefined);
+    const process = this.#process;
+    if (process !== null) {
+      const exit = await process.end();
+      this.#exit = describeGone({ ...exit, message: process.said });
+    }
+    this.onclose?.();
+  }
+
+  async #read(output: Readable): Promise<void> {
+    const lines = new LineSplitter(MCP_MESSAGE_BYTES_MAX);
+    try {
+      for await (const chunk of output) {
+        const bytes: Buffer = chunk;
+        for (const line of lines.feed(bytes)) this.#hear(line);
+      }
+    } catch {
+      // The pipe was closed under the reader, which is one more way for it to end.
+    }
+  }
+
+  /** Some servers print other things as well; those are passed over. */
+  #hear(line: string | typeof OVERLONG) {
+    if (line === OVERLONG || isNestedDeeper(line, RPC_NESTING_MAX)) return;
+    try {
+      const message = JSONRPCMessageSchema.safeParse(JSON.parse(line));
+      if (message.success) this.onmessage?.(message.data);
+    } catch {
+      // It is not JSON.
+    }
+  }
+}
+
+/** The refusals of an agent's start, without speaking of agents. */
+function reasonOf({ code, details }: Refusal): string {
+  if (code === "agent_command_missing") return `there is no command "${details.command}"`;
+  return String(details.reason ?? code);
+}

@@ -1,0 +1,52 @@
+import type { JsonObject } from "../core/json.ts";
+import type { Result } from "../core/result.ts";
+
+/**
+ * Tools that run without a model, when a person calls a skill that dispatches to one: those built
+ * in, and those of the configured MCP servers. Whether a call is allowed is not decided here.
+ */
+export interface Tools {
+  /** All that can be called at the moment; built-in ones by name, others as `server:tool`. */
+  list(): Promise<readonly ToolInfo[]>;
+  /**
+   * The call that a person's words come to in this place. It is refused with `tool_unknown`,
+   * `tool_unavailable` (its server cannot be reached) or `tool_input_invalid`.
+   */
+  callOf(name: string, words: string, place: ToolPlace): Promise<Result<ToolCall>>;
+  /** Runs it; failing is an answer, too. The signal ends it, and everything it started. */
+  run(call: ToolCall, place: ToolPlace, signal: AbortSignal): Promise<ToolAnswer>;
+  /**
+   * The configured MCP servers as ACP has them, for agents to use. Their variables and headers hold
+   * secrets in plain text: of this only names may be stored or shown.
+   */
+  readonly servers: readonly JsonObject[];
+  close(): Promise<void>;
+}
+
+export interface ToolInfo {
+  readonly name: string;
+  readonly description: string;
+}
+
+export interface ToolCall {
+  readonly name: string;
+  /** A line for people that says what will be done. */
+  readonly title: string;
+  /** ACP's kind, from which its risk is known. */
+  readonly kind: "read" | "edit" | "execute" | "other";
+  readonly input: JsonObject;
+  /** Files that it touches, as ACP has locations: absolute, so that rules can be told apart. */
+  readonly locations: readonly { readonly path: string }[];
+}
+
+export interface ToolPlace {
+  /** Nothing outside is read or written, by real path. */
+  readonly workspaceCwd: string;
+  /** Where commands run and relative paths begin. */
+  readonly cwd: string;
+}
+
+export interface ToolAnswer {
+  readonly isError: boolean;
+  readonly text: string;
+}
