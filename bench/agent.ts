@@ -67,7 +67,7 @@ async function readWell(output: Readable): Promise<number> {
       count += 1;
       return undefined;
     },
-    requested: async () => ({ result: null }),
+    requested: () => ({ answer: Promise.resolve({ result: null }), room: undefined }),
   };
   const streams = { input: new PassThrough(), output };
   await new AgentConnection(streams, peer, new FaultLog(() => {})).ended;

@@ -1,10 +1,12 @@
 import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
+import type { Refusal } from "../core/error.ts";
 import type { TenantId, TurnId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
 import type { AgentStatusReport } from "../core/session/command.ts";
 import type { AgentContext, AgentExit } from "../core/session/event.ts";
+import type { ModelPart, ModelSetting } from "../core/session/model-config.ts";
 import type { ContextUsage } from "../core/turn.ts";
 
 /**
@@ -93,7 +95,11 @@ export interface AgentSession {
    * comes. Whoever calls this answers the asks that are open as cancelled: agents wait for it.
    */
   cancel(): void;
-  setModel(modelId: string): Promise<Result<void>>;
+  /**
+   * Sets these one after the other, by the options that the agent has for them: all of them, or
+   * none. If it refuses one, what it has taken before is set back to what it was.
+   */
+  setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null>;
   setMode(modeId: string): Promise<Result<void>>;
   setConfigOption(configId: string, value: string | boolean): Promise<Result<void>>;
   /** The agent's own list of its sessions in this directory, as it came. */
@@ -104,7 +110,8 @@ export interface AgentSession {
    * Lets go of it: the listener hears `terminating`, perhaps what the agent still says, and
    * `terminated`, even if the process goes meanwhile. A turn at work is cancelled and may get no
    * verdict any more. The process stays if others use it or may want it; if the agent cannot
-   * close sessions, or its turn has not settled, it gets no further ones and ends with its last.
+   * close sessions, or its turn has not settled, it gets no further ones and ends with its last;
+   * or sooner, if the turn goes on for longer than `AGENT_STRAY_TURN_MS_MAX`.
    */
   close(): Promise<void>;
   /**
@@ -112,6 +119,22 @@ export interface AgentSession {
    * session of that process is lost with it, and hears `exit` as this one does.
    */
   kill(): Promise<void>;
+}
+
+/** Which part of a model's configuration an agent did not take, and why. */
+export interface ModelRefusal {
+  readonly part: ModelPart;
+  readonly refusal: Refusal;
+  /** What could not be set back. */
+  readonly adrift: readonly Adrift[];
+}
+
+/** A setting that is not what it was before, though it should be. */
+export interface Adrift {
+  readonly setting: ModelSetting;
+  /** What it was; null if the agent never said. */
+  readonly value: string | boolean | null;
+  readonly refusal: Refusal;
 }
 
 export interface AgentTurn {
@@ -127,6 +150,8 @@ export interface AgentOffer {
   readonly capabilities: JsonObject;
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
+  /** Whether it has a place of its own for what it is told beside the conversation. */
+  readonly takesSystemPrompt: boolean;
   /** Whether a further prompt may be sent while one is at work. */
   readonly canSteer: boolean;
   /** What was asked for and this agent cannot take, with the reason: said, and not passed over. */
@@ -163,7 +188,11 @@ export interface AgentListener {
    * be connected anew from here.
    */
   exit(exit: AgentExit & { readonly message: string }): void;
-  /** A file or terminal is about to be touched; the act waits until this is durable. */
+  /**
+   * A file or terminal is about to be touched; the act waits until this is durable, and so does
+   * what else the agent says. An agent may need a file to remember a session, so this alone may
+   * come before `connected`.
+   */
   audit(act: string, details: JsonObject): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { AGENT_OUTBOX_BYTES_MAX } from "../core/limits.ts";
-import { AgentConnection, type Peer, type Reply } from "./connection.ts";
+import { AGENT_OUTBOX_BYTES_MAX, AGENT_REQUESTS_OPEN_CHARS_MAX } from "../core/limits.ts";
+import { AgentConnection, type Peer, type Reply, type Served } from "./connection.ts";
 import { type FaultKind, FaultLog } from "./fault.ts";
 
 /** A connection, with the agent's end of its pipes in our hands. */
@@ -10,7 +10,7 @@ function world(peer: Partial<Peer> = {}, input: Writable = new PassThrough()) {
   const faults: FaultKind[] = [];
   const whole: Peer = {
     notified: () => undefined,
-    requested: async () => ({ result: {} }),
+    requested: answering({ result: {} }),
     ...peer,
   };
   const log = new FaultLog((kind) => faults.push(kind));
@@ -18,6 +18,11 @@ function world(peer: Partial<Peer> = {}, input: Writable = new PassThrough()) {
   const say = (...messages: readonly object[]) =>
     output.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
   return { connection, input, output, faults, say };
+}
+
+/** Serves every request alike. */
+function answering(served: Served | Promise<Served>): Peer["requested"] {
+  return () => ({ answer: Promise.resolve(served), room: undefined });
 }
 
 /** What was written to the agent so far. */
@@ -68,11 +73,17 @@ describe("a connection", () => {
   });
 
   it("answers a request even if whoever should serve it fails", async () => {
-    const requested = () => Promise.reject(new Error("the disk is full"));
-    const { input, say } = world({ requested });
-    say({ id: 7, method: "read" });
-    await settled();
-    expect(written(input)).toContain('"id":7,"error"');
+    const why = new Error("the disk is full");
+    const broken = () => ({ answer: Promise.reject(why), room: undefined });
+    const throwing = () => {
+      throw why;
+    };
+    for (const requested of [broken, throwing]) {
+      const { input, say } = world({ requested });
+      say({ id: 7, method: "read" });
+      await settled();
+      expect(written(input)).toContain('"id":7,"error"');
+    }
   });
 
   it("P10: a call's time stands still while nobody reads", async () => {
@@ -97,16 +108,63 @@ describe("a connection", () => {
   });
 });
 
+describe("an agent that asks much", () => {
+  it("P10: is not read any further while there is no room for what it wants", async () => {
+    const free = Promise.withResolvers<void>();
+    const heard: string[] = [];
+    const { say } = world({
+      notified: (method) => void heard.push(method),
+      requested: () => ({ answer: new Promise(() => {}), room: free.promise }),
+    });
+    say({ id: 1, method: "read" }, { method: "news" });
+    await settled();
+    expect(heard).toEqual([]);
+    free.resolve();
+    await settled();
+    expect(heard).toEqual(["news"]);
+  });
+
+  it("P10: is refused what would be too much together, however few requests it is", async () => {
+    const slow = Promise.withResolvers<Served>();
+    const { input, faults, say } = world({ requested: answering(slow.promise) });
+    const content = "x".repeat(AGENT_REQUESTS_OPEN_CHARS_MAX / 2 - 1_000);
+    const write = (id: number) => say({ id, method: "write", params: { content } });
+    write(1);
+    write(2);
+    write(3);
+    await vi.waitFor(() => expect(faults).toEqual(["too_many_requests"]));
+    expect(written(input)).toMatch(/^{[^{]*"id":3,"error"/);
+    slow.resolve({ result: {} });
+    await settled();
+    write(4);
+    await vi.waitFor(() => expect(written(input)).toContain('"id":4,"result"'));
+  });
+});
+
+describe("an answer that comes too late", () => {
+  it("is told to whoever has to undo what it speaks of, and to nobody else", async () => {
+    vi.useFakeTimers();
+    const { connection, faults, say } = world();
+    const [replies, late]: [Reply[], unknown[]] = [[], []];
+    const settle = (reply: Reply) => replies.push(reply);
+    connection.call("make", {}, 10, settle, (result) => late.push(result));
+    connection.call("list", {}, 10, settle);
+    await vi.advanceTimersByTimeAsync(10);
+    say({ id: 1, result: { made: "x" } }, { id: 1, result: { made: "x" } }, { id: 2, result: {} });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(replies.map(({ kind }) => kind)).toEqual(["timeout", "timeout"]);
+    expect(late).toEqual([{ made: "x" }]);
+    expect(faults).toEqual(["unsolicited_answer"]);
+  });
+});
+
 describe("an agent that does not read", () => {
   /** A pipe that takes everything and passes nothing on. */
   const stuck = () => new Writable({ write: () => {} });
 
   it("P10: gets an error where an answer does not fit, and it is counted", async () => {
     const large = "x".repeat(AGENT_OUTBOX_BYTES_MAX / 2);
-    const { connection, faults, say } = world(
-      { requested: async () => ({ result: large }) },
-      stuck(),
-    );
+    const { connection, faults, say } = world({ requested: answering({ result: large }) }, stuck());
     let isDeaf = false;
     void connection.deaf.then(() => {
       isDeaf = true;
@@ -120,7 +178,7 @@ describe("an agent that does not read", () => {
 
   it("P10: is deaf once not even that fits", async () => {
     const full = "x".repeat(AGENT_OUTBOX_BYTES_MAX - 100);
-    const { connection, say } = world({ requested: async () => ({ result: full }) }, stuck());
+    const { connection, say } = world({ requested: answering({ result: full }) }, stuck());
     say({ id: 1, method: "read" }, { id: 2, method: "read" });
     await connection.deaf;
   });

@@ -4,6 +4,7 @@ import {
   AGENT_CALLS_OPEN_MAX,
   AGENT_LINE_BYTES_MAX,
   AGENT_OUTBOX_BYTES_MAX,
+  AGENT_REQUESTS_OPEN_CHARS_MAX,
   AGENT_REQUESTS_OPEN_MAX,
 } from "../core/limits.ts";
 import { DONE, fail, type Result } from "../core/result.ts";
@@ -28,8 +29,22 @@ export interface Peer {
    * call's time passes.
    */
   notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined;
-  /** The signal fires if the agent does not want the answer any more, or is gone. */
-  requested(method: string, params: JsonObject, signal: AbortSignal): Promise<Served>;
+  requested(method: string, params: JsonObject, asked: Asked): Serving;
+}
+
+/** How a request came. */
+export interface Asked {
+  /** What it took to say. */
+  readonly chars: number;
+  /** Fires if the agent does not want the answer any more, or is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** A request on its way to its answer. */
+export interface Serving {
+  readonly answer: Promise<Served>;
+  /** While it is open nothing more is read, and no call's time passes. */
+  readonly room: Promise<void> | undefined;
 }
 
 export type Served = { readonly result: unknown } | { readonly error: rpc.RpcError };
@@ -37,6 +52,15 @@ export type Served = { readonly result: unknown } | { readonly error: rpc.RpcErr
 interface Call {
   readonly settle: (reply: Reply) => void;
   readonly patience: Patience | null;
+  readonly late: Late | null;
+}
+
+/** Hears of a good answer that came when nobody waited for it any more. */
+type Late = (result: unknown) => void;
+
+interface Request {
+  readonly abort: AbortController;
+  readonly chars: number;
 }
 
 /**
@@ -49,10 +73,13 @@ export class AgentConnection {
   readonly #peer: Peer;
   readonly #faults: FaultLog;
   readonly #calls = new Map<rpc.RpcId, Call>();
-  readonly #requests = new Map<rpc.RpcId, AbortController>();
+  /** Calls that ran out of time, and whose answers somebody has to know of all the same. */
+  readonly #overdue = new Map<rpc.RpcId, Late>();
+  readonly #requests = new Map<rpc.RpcId, Request>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #deaf = Promise.withResolvers<void>();
   #lastId = 0;
+  #requestChars = 0;
   #isPaused = false;
   #isClosed = false;
 
@@ -79,23 +106,25 @@ export class AgentConnection {
 
   /**
    * Calls the agent. The answer is given in its place among what else the agent says, while its
-   * line is being read; without a limit it may take for ever.
+   * line is being read; without a limit it may take for ever. `late` hears of a good answer after
+   * its time, for what an agent has made by then and nobody wants.
    */
   call(
     method: string,
     params: JsonObject,
     limitMs: number | null,
     settle: (reply: Reply) => void,
+    late: Late | null = null,
   ): Result<void> {
     if (this.#calls.size >= AGENT_CALLS_OPEN_MAX) return fail("agent_busy");
     this.#lastId += 1;
     const id = this.#lastId;
     const sent = this.#write(rpc.requestLine(id, method, params));
     if (!sent.ok) return sent;
-    const late = (ms: number) => () => this.#settle(id, { kind: "timeout", limitMs: ms });
-    const patience = limitMs === null ? null : new Patience(limitMs, late(limitMs));
+    const overdue = (ms: number) => () => this.#settle(id, { kind: "timeout", limitMs: ms });
+    const patience = limitMs === null ? null : new Patience(limitMs, overdue(limitMs));
     if (!this.#isPaused) patience?.run();
-    this.#calls.set(id, { settle, patience });
+    this.#calls.set(id, { settle, patience, late });
     return sent;
   }
 
@@ -108,8 +137,9 @@ export class AgentConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const id of [...this.#calls.keys()]) this.#settle(id, { kind: "closed" });
-    for (const abort of this.#requests.values()) abort.abort();
+    for (const { abort } of this.#requests.values()) abort.abort();
     this.#requests.clear();
+    this.#overdue.clear();
     this.#ended.resolve();
   }
 
@@ -163,8 +193,7 @@ export class AgentConnection {
       case "notification":
         return this.#notified(message.method, message.params, line.length);
       case "request":
-        this.#serve(message.id, message.method, message.params, line);
-        return undefined;
+        return this.#serve(message.id, message.method, message.params, line);
       case "result":
         this.#settle(message.id, { kind: "result", result: message.result }, line);
         return undefined;
@@ -180,31 +209,49 @@ export class AgentConnection {
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
     if (method !== CANCEL_REQUEST) return this.#peer.notified(method, params, chars);
     const { requestId } = params;
-    if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort();
+    if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort.abort();
     return undefined;
   }
 
-  #serve(id: rpc.RpcId, method: string, params: JsonObject, line: string) {
+  #serve(
+    id: rpc.RpcId,
+    method: string,
+    params: JsonObject,
+    line: string,
+  ): Promise<void> | undefined {
+    const chars = line.length;
     if (this.#requests.has(id)) {
       this.#faults.add("duplicate_request", line);
       this.#answer(id, refused("a request with this id is open already"));
-      return;
+      return undefined;
     }
-    if (this.#requests.size >= AGENT_REQUESTS_OPEN_MAX) {
+    const isTooMuch = this.#requestChars + chars > AGENT_REQUESTS_OPEN_CHARS_MAX;
+    if (isTooMuch || this.#requests.size >= AGENT_REQUESTS_OPEN_MAX) {
       this.#faults.add("too_many_requests", line);
       this.#answer(id, refused("too many requests are open already"));
-      return;
+      return undefined;
     }
     const abort = new AbortController();
-    this.#requests.set(id, abort);
+    this.#requests.set(id, { abort, chars });
+    this.#requestChars += chars;
+    const { answer, room } = this.#ask(method, params, { chars, signal: abort.signal });
     const failed = (thrown: unknown): Served => {
       return { error: { code: rpc.RPC_ERRORS.internal, message: String(thrown) } };
     };
-    const served = this.#peer.requested(method, params, abort.signal);
-    void served.catch(failed).then((answer) => {
+    void answer.catch(failed).then((served) => {
       this.#requests.delete(id);
-      this.#answer(id, answer);
+      this.#requestChars -= chars;
+      this.#answer(id, served);
     });
+    return room;
+  }
+
+  #ask(method: string, params: JsonObject, asked: Asked): Serving {
+    try {
+      return this.#peer.requested(method, params, asked);
+    } catch (thrown) {
+      return { answer: Promise.reject(thrown), room: undefined };
+    }
   }
 
   /** Never in silence: what does not fit is an error, and who reads not even that is deaf. */
@@ -221,12 +268,31 @@ export class AgentConnection {
   #settle(id: rpc.RpcId | null, reply: Reply, line = "") {
     const call = id === null ? undefined : this.#calls.get(id);
     if (id === null || call === undefined) {
-      this.#faults.add("unsolicited_answer", line);
+      if (id === null || !this.#settleLate(id, reply)) this.#faults.add("unsolicited_answer", line);
       return;
     }
     this.#calls.delete(id);
     call.patience?.stop();
+    if (reply.kind === "timeout" && call.late !== null) this.#expectLate(id, call.late);
     call.settle(reply);
+  }
+
+  /** An agent that never answers does not make us wait for more and more. */
+  #expectLate(id: rpc.RpcId, late: Late) {
+    this.#overdue.set(id, late);
+    const [oldest] = this.#overdue.keys();
+    if (this.#overdue.size > AGENT_CALLS_OPEN_MAX && oldest !== undefined) {
+      this.#overdue.delete(oldest);
+    }
+  }
+
+  /** False if nobody expects it. */
+  #settleLate(id: rpc.RpcId, reply: Reply): boolean {
+    const late = this.#overdue.get(id);
+    if (late === undefined) return false;
+    this.#overdue.delete(id);
+    if (reply.kind === "result") late(reply.result);
+    return true;
   }
 
   /** An agent that does not read does not make us keep for it whatever it is sent. */

@@ -7,7 +7,7 @@ import type { AgentOrder, AgentPast } from "../agent.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import type { AgentAbilities } from "./capability.ts";
 import { fitServers } from "./content.ts";
-import { type Callee, request } from "./request.ts";
+import { type Callee, type Hearing, request } from "./request.ts";
 import { seedOf } from "./seed.ts";
 import type { Arrival } from "./session.ts";
 
@@ -24,6 +24,10 @@ interface Way {
   begun(agentSessionId: string, answer: JsonObject): boolean;
   /** It could not remember the session. */
   notBegun(): void;
+  /** It has not answered in time: nobody else should come to it. */
+  hung(): void;
+  /** It has the session of this name, but came to it when nobody waited any more. */
+  late(agentSessionId: string): void;
 }
 
 /**
@@ -61,10 +65,13 @@ async function restore(
   if (!way.awaited(agentSessionId, context === "loaded")) return null;
   const { skipped, ...params } = sessionParams(way);
   const all = { ...params, sessionId: agentSessionId };
-  const begun = (answer: JsonObject) => void way.begun(agentSessionId, answer);
-  const restored = await authenticated(way, method, all, way.profile.limits.restoreMs, begun);
+  const restored = await authenticated(way, method, all, way.profile.limits.restoreMs, {
+    settled: (answer) => void way.begun(agentSessionId, answer),
+    late: () => way.late(agentSessionId),
+  });
   if (restored.ok) return ok({ agentSessionId, context, skipped, preface: [] });
   way.notBegun();
+  if (restored.refusal.code === "agent_call_timeout") way.hung();
   return restored.refusal.code === "agent_gone" ? restored : null;
 }
 
@@ -77,10 +84,17 @@ async function begin(way: Way): Promise<Result<Arrival>> {
   const { skipped, ...params } = sessionParams(way);
   const method = AGENT_METHODS.newSession;
   let fault: string | null = "it gave no id";
-  const made = await authenticated(way, method, params, way.profile.limits.callMs, (answer) => {
-    const id = stringAt(answer, "sessionId");
-    if (id !== null) fault = way.begun(id, answer) ? null : "it gave the id of another session";
+  const made = await authenticated(way, method, params, way.profile.limits.callMs, {
+    settled: (answer) => {
+      const id = stringAt(answer, "sessionId");
+      if (id !== null) fault = way.begun(id, answer) ? null : "it gave the id of another session";
+    },
+    late: (answer) => {
+      const id = stringAt(answer, "sessionId");
+      if (id !== null) way.late(id);
+    },
   });
+  if (!made.ok && made.refusal.code === "agent_call_timeout") way.hung();
   if (!made.ok) return made;
   const agentSessionId = stringAt(made.value, "sessionId");
   if (agentSessionId === null || fault !== null) {
@@ -122,10 +136,10 @@ async function authenticated(
   method: string,
   params: JsonObject,
   limitMs: number,
-  settled: (answer: JsonObject) => void,
+  hearing: Hearing,
 ): Promise<Result<JsonObject>> {
   const { callee, profile, abilities } = way;
-  const first = await request(callee, method, params, limitMs, settled);
+  const first = await request(callee, method, params, limitMs, hearing);
   if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
   const methods = abilities.authMethods.join(", ") || "no way to do so";
   const wanted = (reason: string) =>
@@ -133,7 +147,7 @@ async function authenticated(
   if (profile.auth === null) return wanted("its profile names no way");
   const signIn = { methodId: profile.auth };
   const signedIn = await request(callee, AGENT_METHODS.authenticate, signIn, limitMs);
-  if (signedIn.ok) return request(callee, method, params, limitMs, settled);
+  if (signedIn.ok) return request(callee, method, params, limitMs, hearing);
   if (signedIn.refusal.code === "agent_gone") return signedIn;
   return wanted(`"${profile.auth}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
 }

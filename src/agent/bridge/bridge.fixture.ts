@@ -9,6 +9,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
+import { type ModelChange, partsOf } from "../../core/session/model-config.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type {
   AgentAsk,
@@ -255,6 +256,12 @@ export class Hand {
     const { ears } = this;
     await ears.until(() => ears.statuses.some(isVerdict) || ears.exits.length > 0);
     return ears.statuses.find(isVerdict) ?? null;
+  }
+
+  /** Says `ok`, or what was not taken and the code of why. */
+  async setModel(change: ModelChange): Promise<string> {
+    const refused = await this.session.setModelConfig(partsOf(change));
+    return refused === null ? "ok" : `${refused.part.setting} ${refused.refusal.code}`;
   }
 
   get kinds(): readonly string[] {

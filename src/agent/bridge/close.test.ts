@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { AGENT_STRAY_TURN_MS_MAX } from "../../core/limits.ts";
 import { isAlive } from "../process/world.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
 import { codeOf, Stage } from "./bridge.fixture.ts";
@@ -65,6 +66,42 @@ describe("closing a session", () => {
     await hand.session.close();
     expect(hand.kinds).toEqual([...CLOSED.slice(0, 2), "turn_started", ...CLOSED.slice(2)]);
     await vi.waitFor(() => expect(stage.marks()).toEqual([]), 5_000);
+  });
+
+  it("P5: ends a turn that does not stop, though others use its process, in a while", async () => {
+    const stage = new Stage();
+    const profile = stage.echo(["--no-close", "--ignore-eof"]);
+    const [stray, neighbour] = [await stage.connected(profile), await stage.connected(profile)];
+    stray.begin("say x", "ignore-cancel", "hang");
+    await stray.ears.until(() => stray.ears.text === "x");
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await stray.session.close();
+    vi.advanceTimersByTime(AGENT_STRAY_TURN_MS_MAX - 1);
+    expect((await neighbour.turn("say still here")).text).toBe("still here");
+    vi.advanceTimersByTime(1);
+    vi.useRealTimers();
+    await neighbour.ears.until(() => neighbour.ears.exits.length === 1);
+    expect(stage.marks()).toEqual([]);
+  });
+
+  it("leaves a process alone that has stopped its turn after all", async () => {
+    const stage = new Stage();
+    const profile = stage.echo(["--no-close"]);
+    const [first, neighbour] = [await stage.connected(profile), await stage.connected(profile)];
+    first.ears.answer = () => new Promise(() => {});
+    first.begin("ignore-cancel", "ask", "say y");
+    await first.ears.until(() => first.ears.asks.length === 1);
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await first.session.close();
+    // It goes on without an answer, and what it says then is nobody's.
+    await vi.waitUntil(() => stage.faults.some(({ kind }) => kind === "unknown_session"));
+    expect((await neighbour.turn("say still here")).text).toBe("still here");
+    vi.advanceTimersByTime(AGENT_STRAY_TURN_MS_MAX);
+    vi.useRealTimers();
+    expect((await neighbour.turn("say and here")).text).toBe("and here");
+    expect(neighbour.ears.exits).toEqual([]);
   });
 
   it("does not wait for an agent that can have one session only", async () => {

@@ -22,7 +22,8 @@ describe("an agent with any of its abilities", () => {
       expect((await hand.turn("say hello")).text).toBe("hello");
 
       const offered = (ability: Ability) => (has(ability) ? "ok" : "agent_unsupported");
-      expect(codeOf(await hand.session.setModel("echo-large"))).toBe(offered("config"));
+      const model = await hand.setModel({ modelId: "echo-large" });
+      expect(model).toBe(has("config") ? "ok" : "modelId agent_unsupported");
       const mode = Object(hand.session.offer.modes).availableModes?.[0]?.id ?? "plan";
       expect(codeOf(await hand.session.setMode(mode))).toBe(offered("modes"));
       expect(codeOf(await hand.session.listSessions())).toBe(offered("list"));

@@ -1,11 +1,15 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import { AGENT_LAST_WORDS_MS_MAX } from "../../core/limits.ts";
+import {
+  AGENT_FILE_CALLS_MAX,
+  AGENT_LAST_WORDS_MS_MAX,
+  AGENT_STRAY_TURN_MS_MAX,
+} from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { AGENT_METHODS, CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { AgentListener, AgentOffer, AgentOrder, AgentSession } from "../agent.ts";
-import type { AgentConnection, Peer, Served } from "../connection.ts";
+import type { AgentConnection, Asked, Peer, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { AgentProcess } from "../process/process.ts";
 import { within } from "../process/within.ts";
@@ -15,8 +19,9 @@ import type { AgentAbilities } from "./capability.ts";
 import { Claims } from "./claims.ts";
 import { describeGone, type Gone } from "./exit.ts";
 import { request } from "./request.ts";
-import { isServed, notFound, prepare } from "./serve.ts";
+import { isServed, notFound, prepare, refusal } from "./serve.ts";
 import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
+import { Turnstile } from "./turnstile.ts";
 
 /** Whoever keeps processes hears of this one, before anybody who uses it does. */
 export interface HostEvents {
@@ -43,6 +48,7 @@ export class AgentHost implements SessionHost {
   readonly abilities: AgentAbilities;
   readonly terminals: SessionHost["terminals"];
   readonly faults: FaultLog;
+  readonly files = new Turnstile(AGENT_FILE_CALLS_MAX);
   readonly usageScope: UsageScope;
   readonly callMs: number;
   readonly redacted: (text: string) => string;
@@ -162,12 +168,21 @@ export class AgentHost implements SessionHost {
     };
     try {
       const isWanted = () => !session.isOver;
-      const news = { isWanted, awaited, begun, notBegun };
+      const hung = () => this.retire();
+      const late = (id: string) => this.#late(id);
+      const news = { isWanted, awaited, begun, notBegun, hung, late };
       return await arrive({ callee: this, abilities, profile, order, ...news });
     } finally {
       restores(false);
       this.#arriving -= 1;
       if (this.#arriving === 0) this.#claims.forgetEarly();
+    }
+  }
+
+  /** Unless another session has come to have that name. */
+  #late(agentSessionId: string) {
+    if (this.#isAlive && this.#claims.get(agentSessionId) === undefined) {
+      void this.forget(agentSessionId);
     }
   }
 
@@ -194,6 +209,14 @@ export class AgentHost implements SessionHost {
     this.#events?.changed();
   }
 
+  giveUpOn(isAtWork: () => boolean) {
+    this.retire();
+    const end = () => {
+      if (this.#isAlive && isAtWork()) void this.kill();
+    };
+    setTimeout(end, AGENT_STRAY_TURN_MS_MAX).unref();
+  }
+
   async kill(): Promise<void> {
     this.#isWanted = false;
     this.#isRetired = true;
@@ -211,7 +234,7 @@ export class AgentHost implements SessionHost {
   /** The agent's words: this is what its connection calls. */
   readonly peer: Peer = {
     notified: (method, params, chars) => this.#notified(method, params, chars),
-    requested: (method, params, signal) => this.#requested(method, params, signal),
+    requested: (method, params, asked) => this.#requested(method, params, asked),
   };
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
@@ -233,18 +256,16 @@ export class AgentHost implements SessionHost {
     return undefined;
   }
 
-  async #requested(method: string, params: JsonObject, signal: AbortSignal): Promise<Served> {
+  #requested(method: string, params: JsonObject, asked: Asked): Serving {
     if (!isServed(method)) {
       this.faults.add("unknown_method", method);
-      return { error: notFound(method) };
+      return refusal(notFound(method));
     }
     const id = stringAt(params, "sessionId") ?? "";
     const session = this.#claims.get(id);
-    if (session !== undefined) {
-      return session.serve(signal, prepare(session, method, params));
-    }
+    if (session !== undefined) return session.serve(prepare(session, method, params), asked);
     this.faults.add("unknown_session", id);
-    return { error: { code: RPC_ERRORS.invalidParams, message: `No session "${id}" here` } };
+    return refusal({ code: RPC_ERRORS.invalidParams, message: `No session "${id}" here` });
   }
 
   /**

@@ -5,7 +5,12 @@ import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
-type Message = { readonly id?: number; readonly method?: string; readonly params?: JsonObject };
+type Message = {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: JsonObject;
+  readonly result?: JsonObject;
+};
 
 /** What it says to one call, all in one write; null if it says nothing. */
 type Way = (message: Message) => readonly object[] | null;
@@ -30,10 +35,27 @@ const model = (currentValue: string) => ({
   configOptions: [{ id: "model", category: "model", type: "select", currentValue, options: [] }],
 });
 
+const OFFERS: Readonly<Record<string, object>> = {
+  forks: { fork: {} },
+  "makes-late": { close: {} },
+};
+
+/** What an agent keeps in mind between two lines. */
+const held = { id: 0, calls: 0, answers: 0, said: [] as string[] };
+
+const read = (id: string, name: string) => ({
+  id,
+  method: "fs/read_text_file",
+  params: { sessionId: "S", path: `${process.cwd()}/${name}` },
+});
+
+const READS = 40;
+
 const METHODS: Readonly<Record<string, Way>> = {
   initialize: ({ id }) => {
-    const sessionCapabilities = how === "forks" ? { fork: {} } : {};
-    const agentCapabilities = { loadSession: how === "loads", sessionCapabilities };
+    const sessionCapabilities = OFFERS[how] ?? {};
+    const loadSession = ["loads", "asks-to-load", "hangs"].includes(how);
+    const agentCapabilities = { loadSession, sessionCapabilities };
     const authMethods = [{ id: "key" }];
     return [result(id, { protocolVersion: 1, agentCapabilities, authMethods })];
   },
@@ -66,6 +88,15 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     ],
   },
   "same-name-for-all": {},
+  "has-legacy-models": {
+    "session/new": ({ id }) => [
+      result(id, { sessionId: "S", models: { currentModelId: "old-1", availableModels: [] } }),
+    ],
+    "session/set_model": ({ id }) => [result(id, {})],
+    "session/prompt": ({ id }) => [
+      result(id, { stopReason: "end_turn", usage: { inputTokens: 1, outputTokens: 1 } }),
+    ],
+  },
   forks: {
     "session/fork": ({ id, params }) => [
       result(id, { sessionId: JSON.stringify(params?.mcpServers) }),
@@ -78,6 +109,49 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       result(id, {}),
       say("news"),
     ],
+  },
+  // It wants files, and a person's word, before it says that it remembers.
+  "asks-to-load": {
+    "session/load": ({ id = 0 }) => {
+      held.id = id;
+      const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+      const params = { sessionId: "S", toolCall: { toolCallId: "t" }, options };
+      return [
+        read("file", "notes.txt"),
+        { id: "may", method: "session/request_permission", params },
+      ];
+    },
+    "": ({ result: answer }) => {
+      held.answers += 1;
+      held.said.push(JSON.stringify(answer));
+      return held.answers < 2 ? null : [result(held.id, {}), ...held.said.map(say)];
+    },
+  },
+  // All files at once, and its turn is over when it has them all.
+  "reads-much": {
+    "session/prompt": ({ id = 0 }) => {
+      held.id = id;
+      return times(READS, (n) => read(`read-${n}`, "notes.txt"));
+    },
+    "": () => {
+      held.answers += 1;
+      return held.answers < READS ? null : [result(held.id, { stopReason: "end_turn" })];
+    },
+  },
+  hangs: { "session/new": () => null, "session/load": () => null },
+  // Its first session is made at once, and the second when somebody prompts the first.
+  "makes-late": {
+    "session/new": ({ id = 0 }) => {
+      held.calls += 1;
+      if (held.calls === 1) return [result(id, { sessionId: "S" })];
+      held.id = id;
+      return null;
+    },
+    "session/prompt": ({ id }) => [
+      ...(held.id === 0 ? [] : [result(held.id, { sessionId: "late" })]),
+      result(id, { stopReason: "end_turn" }),
+    ],
+    "session/close": ({ id, params }) => [say(`closed ${params?.sessionId}`), result(id, {})],
   },
   "changes-its-mind": {
     "session/set_config_option": ({ id }) => [

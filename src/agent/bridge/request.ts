@@ -14,24 +14,33 @@ export interface Callee {
   exit(): Promise<string>;
 }
 
-/**
- * A control call, with its answer as a result: an agent's refusal is one, and so is silence.
- * `settled` sees a good answer at its place among the agent's other words, which the promise may
- * be too late for: the next line is often in the same chunk.
- */
+/** Whoever has to know of a good answer otherwise than by the promise. */
+export interface Hearing {
+  /**
+   * At its place among the agent's other words, which the promise may be too late for: the next
+   * line is often in the same chunk.
+   */
+  readonly settled?: ((answer: JsonObject) => void) | undefined;
+  /** After its time, when the promise has told of a timeout already. */
+  readonly late?: ((answer: JsonObject) => void) | undefined;
+}
+
+/** A control call, with its answer as a result: an agent's refusal is one, and so is silence. */
 export async function request(
   callee: Callee,
   method: string,
   params: JsonObject,
   limitMs: number,
-  settled: (answer: JsonObject) => void = () => {},
+  { settled, late }: Hearing = {},
 ): Promise<Result<JsonObject>> {
   const answered = await new Promise<Result<JsonObject>>((resolve) => {
-    const sent = callee.connection.call(method, params, limitMs, (reply) => {
+    const settle = (reply: Reply) => {
       const answer = answerOf(callee, method, reply);
-      if (answer.ok) settled(answer.value);
+      if (answer.ok) settled?.(answer.value);
       resolve(answer);
-    });
+    };
+    const overdue = (result: unknown) => late?.(isObject(result) ? result : {});
+    const sent = callee.connection.call(method, params, limitMs, settle, late ? overdue : null);
     if (!sent.ok) resolve(sent);
   });
   if (answered.ok || answered.refusal.code !== "agent_gone") return answered;

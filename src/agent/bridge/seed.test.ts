@@ -48,6 +48,12 @@ describe("the seed of a fresh agent", () => {
     expect(text).toContain("zzz […]");
   });
 
+  it("cuts it between characters, and never through one", async () => {
+    const text = await seedText({ role: "user", text: `x${"😀".repeat(AGENT_SEED_CHARS_MAX)}` });
+    expect(text.isWellFormed()).toBe(true);
+    expect(text).toContain("😀 […]");
+  });
+
   it("reads no further than it needs", async () => {
     let read = 0;
     async function* endless(): AsyncGenerator<PastMessage> {

@@ -1,5 +1,6 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
+import { cutText } from "../../core/text.ts";
 import type { PastMessage } from "../agent.ts";
 
 /**
@@ -20,7 +21,7 @@ export async function seedOf(
       isWhole = false;
       break;
     }
-    const fitting = text.length > room ? `${text.slice(0, room)} […]` : text;
+    const fitting = text.length > room ? `${cutText(text, room)} […]` : text;
     chars += text.length;
     taken.unshift(`${role === "user" ? "User" : "You"}: ${fitting}`);
   }

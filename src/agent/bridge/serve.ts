@@ -3,9 +3,10 @@ import { type JsonObject, stringAt } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
-import type { Served } from "../connection.ts";
+import type { Serving } from "../connection.ts";
 import { readTextFile, writeTextFile } from "../workspace/files.ts";
 import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
+import type { Errand } from "./errands.ts";
 import type { BridgeSession } from "./session.ts";
 
 /**
@@ -20,13 +21,13 @@ type Handler = (
 const HANDLERS: Readonly<Record<string, Handler>> = {
   [CLIENT_METHODS.requestPermission]: (session, params) => {
     const ask = permissionAsk(params, session.toolCalls);
-    return async (signal) => ok(permissionAnswer(await session.listener.ask(ask, signal)));
+    return async (signal) => ok(permissionAnswer(await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.createElicitation]: (session, params) => async (signal) => {
     // Only forms are offered to agents; a page to be visited nobody could be sent to.
     if (params.mode !== undefined && params.mode !== "form") return ok({ action: "decline" });
     const ask = elicitationAsk(params, `question-${session.nextQuestion()}`);
-    return ok(elicitationAnswer(params, await session.listener.ask(ask, signal)));
+    return ok(elicitationAnswer(params, await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.readTextFile]: (session, params) => () => {
     const { workspace } = session.order;
@@ -70,21 +71,30 @@ export function isServed(method: string): boolean {
 }
 
 /** Whatever goes wrong is an answer to the agent, and never more than that. */
-export function prepare(
-  session: BridgeSession,
-  method: string,
-  params: JsonObject,
-): (signal: AbortSignal) => Promise<Served> {
+export function prepare(session: BridgeSession, method: string, params: JsonObject): Errand {
   const act = HANDLERS[method]?.(session, params);
-  return async (signal) => {
-    try {
-      const served = await act?.(signal);
-      if (served === undefined) return { error: notFound(method) };
-      return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
-    } catch (thrown) {
-      return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
-    }
+  return {
+    isFile: FILE_METHODS.has(method),
+    act: async (signal) => {
+      try {
+        const served = await act?.(signal);
+        if (served === undefined) return { error: notFound(method) };
+        return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
+      } catch (thrown) {
+        return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
+      }
+    },
   };
+}
+
+const FILE_METHODS: ReadonlySet<string> = new Set([
+  CLIENT_METHODS.readTextFile,
+  CLIENT_METHODS.writeTextFile,
+]);
+
+/** The answer to what nobody will see to. */
+export function refusal(error: RpcError): Serving {
+  return { answer: Promise.resolve({ error }), room: undefined };
 }
 
 export function notFound(method: string): RpcError {

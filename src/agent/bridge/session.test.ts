@@ -61,6 +61,16 @@ describe("a turn", () => {
     expect(usage?.model).toEqual(expect.any(String));
   });
 
+  it("P9: knows the model of an agent that tells it in the way of before", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("has-legacy-models"));
+    await hand.turn("go");
+    expect(hand.ears.usages.at(-1)).toMatchObject({ model: "old-1", tokens: { input: 1 } });
+    expect(await hand.setModel({ modelId: "old-2" })).toBe("ok");
+    await hand.turn("go");
+    expect(hand.ears.usages.at(-1)).toMatchObject({ model: "old-2" });
+  });
+
   it("P9: reports what it took, of an agent that counts its whole session", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo([], { usage: "session" }));

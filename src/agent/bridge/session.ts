@@ -1,16 +1,27 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
+import type { ModelPart } from "../../core/session/model-config.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import { RPC_ERRORS } from "../../wire/rpc.ts";
-import type { AgentListener, AgentOffer, AgentOrder, AgentSession, AgentTurn } from "../agent.ts";
-import type { Served } from "../connection.ts";
+import type {
+  AgentAsk,
+  AgentListener,
+  AgentOffer,
+  AgentOrder,
+  AgentSession,
+  AgentTurn,
+  AskAnswer,
+  ModelRefusal,
+} from "../agent.ts";
+import type { Asked, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { UsageScope } from "../profile/profile.ts";
 import { type TerminalSetting, Terminals } from "../workspace/terminals.ts";
 import type { AgentAbilities } from "./capability.ts";
 import { fitServers } from "./content.ts";
+import { type Errand, Errands } from "./errands.ts";
 import type { Gone } from "./exit.ts";
 import { Inbox } from "./inbox.ts";
 import { Replay } from "./replay.ts";
@@ -18,6 +29,7 @@ import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
 import { KnownToolCalls } from "./tool-calls.ts";
 import { Turns } from "./turns.ts";
+import type { Turnstile } from "./turnstile.ts";
 
 /** The process behind a session, as far as the session needs it. */
 export interface SessionHost extends Callee {
@@ -28,12 +40,16 @@ export interface SessionHost extends Callee {
   readonly faults: FaultLog;
   /** What its commands run under. */
   readonly terminals: Omit<TerminalSetting, "workspace" | "cwd" | "audit">;
+  /** Where its sessions wait for their files. */
+  readonly files: Turnstile;
   /** The session is over; nothing that the agent says of it is passed on any more. */
   release(session: BridgeSession): void;
   /** Has the agent close a session; one that cannot is retired. */
   forget(agentSessionId: string): Promise<void>;
   /** It gets no further session, and ends with its last. */
   retire(): void;
+  /** It goes on with a turn that was cancelled: it is retired, and if that lasts it is ended. */
+  giveUpOn(isAtWork: () => boolean): void;
   kill(): Promise<void>;
 }
 
@@ -59,8 +75,9 @@ export class BridgeSession implements AgentSession {
     failed: (thrown) => this.#failed(thrown),
     dropped: () => this.#host.faults.add("dropped_update", this.agentSessionId),
   });
-  /** What the agent wants of us and has no answer to yet. */
-  readonly #served = new Set<AbortController>();
+  readonly #errands: Errands;
+  /** The agent is busy remembering it, and nobody has heard of it yet. */
+  #isAwaited = false;
   #replay: Replay | null = null;
   #arrival: Arrival | null = null;
   #questions = 0;
@@ -71,6 +88,7 @@ export class BridgeSession implements AgentSession {
     this.#host = host;
     this.order = order;
     this.listener = listener;
+    this.#errands = new Errands(this.#inbox, host.files);
     this.#turns = new Turns(host, {
       listener,
       sessionId: () => this.agentSessionId,
@@ -108,19 +126,22 @@ export class BridgeSession implements AgentSession {
   }
 
   get offer(): AgentOffer {
-    const { name, version, capabilities, steer } = this.#host.abilities;
-    const about = { agentName: name, agentVersion: version, capabilities, canSteer: steer };
-    return { ...about, skipped: this.#arrival?.skipped ?? [], ...this.#settings.now };
+    const { name, version, capabilities, steer, systemPrompt } = this.#host.abilities;
+    const about = { agentName: name, agentVersion: version, capabilities };
+    const abilities = { canSteer: steer, takesSystemPrompt: systemPrompt };
+    return { ...about, ...abilities, skipped: this.#arrival?.skipped ?? [], ...this.#settings.now };
   }
 
   /** The agent is about to remember it, by saying everything again or in silence. */
   awaited(isReplayed: boolean) {
+    this.#isAwaited = true;
     this.#replay = isReplayed ? new Replay(this.#host.faults) : null;
   }
 
   /** The agent has it: from here on what it says is news. */
   begun(answer: JsonObject) {
     const states = this.#replay?.states ?? [];
+    this.#isAwaited = false;
     this.#replay = null;
     for (const { update, chars } of states) void this.heard(update, chars);
     this.#settings.adopt(answer);
@@ -128,6 +149,7 @@ export class BridgeSession implements AgentSession {
 
   /** The agent could not remember it, and what it said meanwhile is worth nothing. */
   notBegun() {
+    this.#isAwaited = false;
     this.#replay = null;
     this.#inbox.empty();
     this.#settings.reset();
@@ -162,21 +184,19 @@ export class BridgeSession implements AgentSession {
     return this.#turns.heard(update);
   }
 
-  /** What the agent wants comes after all that it said before, and is given up at the end. */
-  async serve(signal: AbortSignal, act: (signal: AbortSignal) => Promise<Served>): Promise<Served> {
-    if (this.#isOver) return OVER;
-    const { promise, resolve } = Promise.withResolvers<Served>();
-    const end = new AbortController();
-    const either = AbortSignal.any([signal, end.signal]);
-    end.signal.addEventListener("abort", () => resolve(OVER), { once: true });
-    this.#served.add(end);
-    this.#tell(() => {
-      if (either.aborted) resolve(OVER);
-      else void act(either).then(resolve);
-    });
-    const served = await promise;
-    this.#served.delete(end);
-    return served;
+  /**
+   * What the agent wants comes after all that it said before, and is given up at the end. An agent
+   * that is busy remembering may need it for that, so then it comes at once.
+   */
+  serve(errand: Errand, asked: Asked): Serving {
+    return this.#isAwaited
+      ? this.#errands.atOnce(errand, asked)
+      : this.#errands.inTurn(errand, asked);
+  }
+
+  /** Before anybody has heard of the session there is nobody who could be asked. */
+  async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
+    return this.#isAwaited ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
   }
 
   prompt(order: AgentTurn): Result<void> {
@@ -194,8 +214,8 @@ export class BridgeSession implements AgentSession {
     if (!this.#isOver) this.#turns.cancel();
   }
 
-  setModel(modelId: string): Promise<Result<void>> {
-    return this.#settings.setModel(modelId);
+  setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
+    return this.#settings.setModelConfig(parts);
   }
 
   setMode(modeId: string): Promise<Result<void>> {
@@ -233,7 +253,7 @@ export class BridgeSession implements AgentSession {
   ): Promise<Result<JsonObject>> {
     if (this.#isLeaving) return sessionOver();
     const all = { sessionId: this.agentSessionId, ...params };
-    return request(this.#host, method, all, this.#host.callMs, settled);
+    return request(this.#host, method, all, this.#host.callMs, { settled });
   }
 
   close(): Promise<void> {
@@ -254,7 +274,7 @@ export class BridgeSession implements AgentSession {
   async #leave(): Promise<void> {
     this.#turns.cancel();
     await this.#host.forget(this.agentSessionId);
-    if (this.#turns.isAtWork) this.#host.retire();
+    if (this.#turns.isAtWork) this.#host.giveUpOn(() => this.#turns.isAtWork);
   }
 
   async kill(): Promise<void> {
@@ -277,7 +297,7 @@ export class BridgeSession implements AgentSession {
   async finish(): Promise<void> {
     this.#isOver = true;
     this.#inbox.close();
-    for (const end of this.#served) end.abort();
+    this.#errands.end();
     this.#host.release(this);
     await this.terminals.endAll();
   }
@@ -306,10 +326,6 @@ export class BridgeSession implements AgentSession {
     void this.#leave();
   }
 }
-
-const OVER: Served = {
-  error: { code: RPC_ERRORS.invalidRequest, message: "the session is over" },
-};
 
 function sessionOver(): Result<never> {
   return fail("agent_gone", { exit: "this session is over" });

@@ -10,7 +10,7 @@ describe("a session's settings", () => {
     const hand = await stage.connected(stage.echo());
     const model = hand.session.offer.configOptions.find(({ category }) => category === "model");
     const [, second] = Object(model).options;
-    expect(await hand.session.setModel(second.value)).toMatchObject({ ok: true });
+    expect(await hand.setModel({ modelId: second.value })).toBe("ok");
     expect((await hand.turn("whoami")).text).toContain(second.value);
     const modes = Object(hand.session.offer.modes).availableModes;
     expect(codeOf(await hand.session.setMode(modes[1].id))).toBe("ok");
@@ -18,14 +18,15 @@ describe("a session's settings", () => {
     const old = await stage.connected(
       stage.echo(["--no-config", "--with-legacy-model"], {}, "old"),
     );
-    expect(codeOf(await old.session.setModel(second.value))).toBe("ok");
+    expect(await old.setModel({ modelId: second.value })).toBe("ok");
   });
 
   it("that an agent does not have are said plainly", async () => {
     const stage = new Stage();
     const flags = ["--no-config", "--no-modes", "--no-fork", "--no-list"];
     const hand = await stage.connected(stage.echo(flags));
-    expect(codeOf(await hand.session.setModel("large"))).toBe("agent_unsupported");
+    expect(await hand.setModel({ modelId: "large" })).toBe("modelId agent_unsupported");
+    expect(await hand.setModel({ reasoning: "high" })).toBe("reasoning agent_unsupported");
     expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_unsupported");
     expect(codeOf(await hand.session.fork())).toBe("agent_unsupported");
     expect(codeOf(await hand.session.listSessions())).toBe("agent_unsupported");
@@ -46,7 +47,7 @@ describe("a session's settings", () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.odd("changes-its-mind"));
     expect(currentOf(hand.session.offer.configOptions, "model")).toBe("a");
-    expect(codeOf(await hand.session.setModel("b"))).toBe("ok");
+    expect(await hand.setModel({ modelId: "b" })).toBe("ok");
     expect(currentOf(hand.session.offer.configOptions, "model")).toBe("c");
   });
 

@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { errorBody } from "../../core/error.ts";
 import { AGENT_LINE_BYTES_MAX } from "../../core/limits.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
@@ -170,5 +170,35 @@ describe("how we introduce ourselves", () => {
   it("is with the package's version", () => {
     const file = new URL("../../../package.json", import.meta.url);
     expect(CLIENT_INFO.version).toBe(JSON.parse(readFileSync(file, "utf8")).version);
+  });
+});
+
+describe("an agent whose profile names a user", () => {
+  const NOBODY = 65_534;
+
+  it("P8: has that user's rights, as its commands have, or is not started at all", async () => {
+    const stage = new Stage();
+    const as = { uid: NOBODY, gid: NOBODY };
+    if (process.getuid?.() !== 0) {
+      const refusal = await stage.refused(stage.command("sh", [], as));
+      expect(errorBody(refusal).error).toContain("may not start it as that user");
+      return;
+    }
+    chmodSync(stage.folder, 0o777);
+    const answer = (id: number, result: string) =>
+      `read a; echo '{"jsonrpc":"2.0","id":${id},"result":${result}}'`;
+    const command = `{"sessionId":"S","command":"id -u > commands-user"}`;
+    const script = [
+      answer(1, `{"protocolVersion":1,"agentInfo":{"version":"'"$(id -u):$(id -g)"'"}}`),
+      answer(2, '{"sessionId":"S"}'),
+      `echo '{"jsonrpc":"2.0","id":"t","method":"terminal/create","params":${command}}'`,
+      "cat > /dev/null",
+    ];
+    const hand = await stage.connected(stage.command("sh", ["-c", script.join("; ")], as));
+    expect(hand.session.offer.agentVersion).toBe(`${NOBODY}:${NOBODY}`);
+    const user = join(stage.folder, "commands-user");
+    await vi.waitFor(() => expect(readFileSync(user, "utf8")).toBe(`${NOBODY}\n`));
+    await stage.pool.shutdown();
+    expect(stage.marks()).toEqual([]);
   });
 });

@@ -6,13 +6,14 @@ import { ACP_VERSION, AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import { AgentConnection, type Peer } from "../connection.ts";
 import { type FaultListener, FaultLog } from "../fault.ts";
-import { AGENT_MARK_VARIABLE, environmentOf } from "../process/environment.ts";
+import { environmentOf } from "../process/environment.ts";
 import { AgentProcess, type AgentStart } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { readAbilities } from "./capability.ts";
 import { describeExit } from "./exit.ts";
 import { AgentHost } from "./host.ts";
 import { request } from "./request.ts";
+import { refusal } from "./serve.ts";
 
 /** A test compares its version with the package's. */
 export const CLIENT_INFO = { name: "fermata", title: "Fermata", version: "0.1.0" };
@@ -69,8 +70,8 @@ async function meet(
   let host: AgentHost | null = null;
   const peer: Peer = {
     notified: (method, params, chars) => host?.peer.notified(method, params, chars),
-    requested: async (method, params, signal) =>
-      host?.peer.requested(method, params, signal) ?? { error: TOO_EARLY },
+    requested: (method, params, asked) =>
+      host?.peer.requested(method, params, asked) ?? refusal(TOO_EARLY),
   };
   const streams = { input: process.stdin, output: process.stdout };
   const connection = new AgentConnection(streams, peer, faults);
@@ -88,7 +89,7 @@ async function meet(
 function terminalsOf({ profile, env }: AgentStart, { marker }: AgentProcess) {
   const { uid, gid } = profile;
   const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker);
-  return { environment: bare.env, marks: { [AGENT_MARK_VARIABLE]: marker }, uid, gid };
+  return { environment: bare.env, marker, uid, gid };
 }
 
 const TOO_EARLY = { code: RPC_ERRORS.invalidRequest, message: "initialize has no answer yet" };

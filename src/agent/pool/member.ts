@@ -21,6 +21,8 @@ export interface Starting {
   /** What has become of it. */
   member: Member | null;
   seats: number;
+  /** It has its share of what there is, which nobody else is given any more. */
+  hasRoom: boolean;
   /** It is started even if nobody waits for it any more. */
   isKept: boolean;
 }
@@ -32,6 +34,8 @@ export class Member {
   readonly startedMs: number;
   /** Sessions that have a seat and are not with the host yet, which counts them from then on. */
   arriving: number;
+  /** It did not answer when it was to make a session. */
+  isHung = false;
   /** What it and its children had in memory when it was last looked at. */
   bytes = 0;
   #idle: NodeJS.Timeout | null = null;

@@ -3,6 +3,7 @@ import { errorBody, type Refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
   AGENT_MEMORY_LOOK_MS,
+  AGENT_PROCESS_ASSUMED_BYTES,
   AGENT_PROCESSES_MAX,
   AGENT_STEADY_MS_MIN,
 } from "../../core/limits.ts";
@@ -147,7 +148,13 @@ export class AgentPool implements Agents {
   ): Promise<Result<AgentSession>> {
     // From the call on the host counts it.
     member.arriving -= 1;
+    const begunMs = this.#world.nowMs();
     const connected = await member.host.connect(wish.order, listener, signal, wish.skipped);
+    if (!connected.ok && connected.refusal.code === "agent_call_timeout") {
+      member.isHung = true;
+      const reason = sentenceOf(connected.refusal);
+      this.#breakers.of(member.place.name).failed(reason, begunMs, this.#world.nowMs());
+    }
     if (signal.aborted && isOwn && member.isUnused) void this.#end(member);
     else void member.weigh().then(() => this.#restIfUnused(member));
     this.#restIfUnused(member);
@@ -169,7 +176,8 @@ export class AgentPool implements Agents {
   #start(place: Place): Starting {
     const { promise: done, resolve } = Promise.withResolvers<Result<Member>>();
     const abort = new AbortController();
-    const starting: Starting = { place, abort, done, member: null, seats: 0, isKept: false };
+    const no = { member: null, seats: 0, hasRoom: false, isKept: false };
+    const starting: Starting = { place, abort, done, ...no };
     this.#starting.add(starting);
     const failed = (thrown: unknown) => fail("agent_capacity", { reason: String(thrown) });
     void this.#startPatiently(starting)
@@ -181,7 +189,8 @@ export class AgentPool implements Agents {
     return starting;
   }
 
-  async #startPatiently({ place, abort }: Starting): Promise<Result<AgentHost>> {
+  async #startPatiently(starting: Starting): Promise<Result<AgentHost>> {
+    const { place, abort } = starting;
     const { profile, workspace } = place;
     const { signal } = abort;
     const stopped = () => (this.#isOver ? shuttingDown() : fail("agent_connect_aborted"));
@@ -192,7 +201,7 @@ export class AgentPool implements Agents {
     }
     if (advice.kind === "wait") await pause(advice.waitMs, null, { signal }).catch(() => {});
     if (signal.aborted) return stopped();
-    const room = await this.#makeRoom();
+    const room = await this.#makeRoom(starting);
     if (!room.ok) return room;
     if (signal.aborted) return stopped();
     const begunMs = this.#world.nowMs();
@@ -214,8 +223,8 @@ export class AgentPool implements Agents {
     return this.#breakers.of(place).advice(this.#world.nowMs());
   }
 
-  #isSteady({ startedMs }: Member): boolean {
-    return this.#world.nowMs() - startedMs >= AGENT_STEADY_MS_MIN;
+  #isSteady({ startedMs, isHung }: Member): boolean {
+    return !isHung && this.#world.nowMs() - startedMs >= AGENT_STEADY_MS_MIN;
   }
 
   /** Whoever waited for it has a seat in it. */
@@ -240,26 +249,43 @@ export class AgentPool implements Agents {
   }
 
   /** By count and by memory; an agent that nobody uses makes room for one that somebody wants. */
-  async #makeRoom(): Promise<Result<void>> {
-    for (let full = await this.#fullBecause(); full; full = await this.#fullBecause()) {
+  async #makeRoom(starting: Starting): Promise<Result<void>> {
+    for (;;) {
+      if (this.#world.memoryBytesMax !== null) await this.#weighNew();
+      const full = this.#fullBecause();
+      // In the same breath, so that of many at once each takes what the others have left.
+      starting.hasRoom = full === null;
+      if (full === null) return DONE;
       const unused = [...this.#members].find((member) => member.isUnused);
       if (unused !== undefined) await this.#end(unused);
       else if (this.#ending.size > 0) await Promise.race(this.#ending);
       else return fail("agent_capacity", { reason: full });
     }
-    return DONE;
   }
 
-  async #fullBecause(): Promise<string | null> {
-    const count = this.#members.size + this.#starting.size + this.#ending.size;
-    if (count > AGENT_PROCESSES_MAX) return `${AGENT_PROCESSES_MAX} are running already`;
+  /** Why there is no room for one more; null if there is. */
+  #fullBecause(): string | null {
+    const members = [...this.#members];
+    const onTheirWay = [...this.#starting].filter(({ hasRoom }) => hasRoom).length;
+    if (members.length + onTheirWay + this.#ending.size >= AGENT_PROCESSES_MAX) {
+      return `${AGENT_PROCESSES_MAX} are running already`;
+    }
     const { memoryBytesMax } = this.#world;
-    if (memoryBytesMax === null || this.#members.size === 0) return null;
-    await this.#weighAll();
-    const bytes = [...this.#members].reduce((sum, member) => sum + member.bytes, 0);
-    // The next one is taken to be about as large as the others are.
-    const isFull = bytes + bytes / this.#members.size > memoryBytesMax;
+    // However little there is, one may try.
+    if (memoryBytesMax === null || members.length + onTheirWay === 0) return null;
+    const weighed = members.filter(({ bytes }) => bytes > 0);
+    const bytes = weighed.reduce((sum, member) => sum + member.bytes, 0);
+    // Those on their way, and the next one, are taken to be about as large as the others are.
+    const each = weighed.length === 0 ? AGENT_PROCESS_ASSUMED_BYTES : bytes / weighed.length;
+    const unweighed = members.length - weighed.length + onTheirWay + 1;
+    const isFull = bytes + each * unweighed > memoryBytesMax;
     return isFull ? `they would take more than ${memoryBytesMax} bytes of memory` : null;
+  }
+
+  /** The others are weighed now and then, which is often enough: each look costs something. */
+  async #weighNew(): Promise<void> {
+    const isNew = ({ bytes }: Member) => bytes === 0;
+    await Promise.all([...this.#members].filter(isNew).map((member) => member.weigh()));
   }
 
   async #weighAll(): Promise<void> {

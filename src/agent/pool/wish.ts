@@ -22,10 +22,11 @@ export class Wish {
 
   /**
    * An agent that died of remembering is not asked to again: the next one is told (P6). And whoever
-   * came to a process that others use, or used before, may have come to its end; once is bad luck.
+   * came to a process that others use, or used before, may have come to its end, or found it hung;
+   * once is bad luck.
    */
   mayTryAgain({ code, details }: Refusal, isOwn: boolean): boolean {
-    if (code !== "agent_gone") return false;
+    if (code !== "agent_gone" && code !== "agent_call_timeout") return false;
     const { past } = this.#order;
     if (past !== null && past.agentSessionId !== null && diedOfRestoring(details.method)) {
       const what = "the agent's own memory of this session";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { belongingTo, type Marked } from "./marked.ts";
+import { belongingTo, type Marked, markOfPart } from "./marked.ts";
 import type { RunningProcess } from "./table.ts";
 
 const MARKED: Marked = {
@@ -22,6 +22,14 @@ describe("P5: to an agent belongs", () => {
   it("who carries its mark, and nobody with another or none", () => {
     const others = [running({ pid: 2, marker: "n" }), running({ pid: 3 })];
     expect(pids([...others, running({ pid: 4, marker: "m" })])).toEqual([4]);
+  });
+
+  it("who carries its mark with a name behind it, as the commands of a session do", () => {
+    const one = running({ pid: 4, marker: markOfPart("m", "one") });
+    const other = running({ pid: 5, marker: markOfPart("m", "other") });
+    expect(pids([one, other, running({ pid: 6, marker: "mo" })])).toEqual([4, 5]);
+    const part = { ...MARKED, marker: markOfPart("m", "one"), leader: null };
+    expect(pids([one, other], part)).toEqual([4]);
   });
 
   it("the process that was written down, if it is the same and not only of the same number", () => {

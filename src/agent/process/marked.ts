@@ -9,7 +9,10 @@ export interface KnownProcess {
   readonly startedAt: string;
 }
 
-/** What is known of an agent's process and of all that it may have started. */
+/**
+ * What is known of an agent's process and of all that it may have started; or of a part of that,
+ * which carries the agent's mark with a name of its own behind it.
+ */
 export interface Marked {
   readonly marker: string;
   /** The process itself, where it is known. It leads a group of its own. */
@@ -39,7 +42,7 @@ export function belongingTo(
   };
   const known = new Set([...seen, ...(leader ? [leader] : [])].map(nameOf));
   for (const running of all) {
-    if (running.marker === marker || known.has(nameOf(running))) take(running);
+    if (isWithin(marker, running.marker) || known.has(nameOf(running))) take(running);
   }
   // While one of them is in it, the group's number cannot have been given to another.
   if ([...own.values()].some(({ group }) => group === leader?.pid)) {
@@ -50,6 +53,15 @@ export function belongingTo(
     for (const running of all) if (running.parent === parent.pid) take(running);
   }
   return [...own.values()];
+}
+
+/** The mark of a part of what this one marks. */
+export function markOfPart(marker: string, part: string): string {
+  return `${marker}/${part}`;
+}
+
+function isWithin(marker: string, carried: string | null): boolean {
+  return carried === marker || carried?.startsWith(markOfPart(marker, "")) === true;
 }
 
 /** The same as they are now; null if the system would not show its processes. */

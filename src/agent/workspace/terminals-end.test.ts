@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
 import { Terminal } from "./terminal.ts";
-import { isRunning, withTerminals } from "./terminals.fixture.ts";
+import { Bench, isRunning, withTerminals } from "./terminals.fixture.ts";
 import { codeOf, whyNot } from "./world.fixture.ts";
 
 /** Says its number, then ignores being asked to end. */
@@ -104,6 +104,24 @@ describe("P5: the end of a session", () => {
         expect(await isRunning(await bench.pid(name))).toBe(false);
       const late = await bench.terminals.create({ command: "true" });
       expect(whyNot(late)).toMatch(/session is over/);
+    }));
+
+  it("ends what has left its command's group, and only what is the session's own", () =>
+    withTerminals(async (bench) => {
+      const other = new Bench(bench.world, { marker: bench.marker });
+      const daemon = (name: string) =>
+        `setsid sh -c 'echo $$ > ${name}; exec sleep 60' > /dev/null 2>&1 &
+         until [ -s ${name} ]; do :; done`;
+      const id = await bench.shell(daemon("own"));
+      await bench.exit(id);
+      await bench.terminals.release(id);
+      await other.exit(await other.shell(daemon("others")));
+      expect(await isRunning(await bench.pid("own"))).toBe(true);
+      await bench.terminals.endAll();
+      expect(await isRunning(await bench.pid("own"))).toBe(false);
+      expect(await isRunning(await bench.pid("others"))).toBe(true);
+      await other.terminals.endAll();
+      expect(await isRunning(await bench.pid("others"))).toBe(false);
     }));
 
   it("waits for those that are being released already", () =>

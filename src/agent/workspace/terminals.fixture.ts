@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { vi } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
@@ -9,12 +10,15 @@ import { given, type World, withWorld } from "./world.fixture.ts";
 export class Bench {
   readonly world: World;
   readonly terminals: Terminals;
+  /** What everything that its agent starts would carry. */
+  readonly marker = randomUUID();
 
   constructor(world: World, setting: Partial<TerminalSetting> = {}) {
     this.world = world;
     const { workspace, audit } = world;
     const environment = { PATH: "/usr/local/bin:/usr/bin:/bin" };
-    this.terminals = new Terminals({ workspace, cwd: workspace, environment, audit, ...setting });
+    const usual = { workspace, cwd: workspace, environment, marker: this.marker, audit };
+    this.terminals = new Terminals({ ...usual, ...setting });
   }
 
   async start(command: string, params: JsonObject = {}): Promise<string> {

@@ -149,16 +149,18 @@ describe("the command", () => {
 });
 
 describe("the environment", () => {
-  it("is the session's with the agent's on top, and the server's marks above both", () =>
+  it("is the session's with the agent's on top, and the server's mark above both", () =>
     withTerminals(
       async (bench) => {
-        const env = ["A", "B", "MARK"].map((name) => ({ name, value: "agent" }));
+        const names = ["A", "B", "FERMATA_AGENT_MARK"];
+        const env = names.map((name) => ({ name, value: "agent" }));
         const { output } = await bench.run("/usr/bin/env", { env });
         const lines = output.trim().split("\n").sort();
         const pwd = `PWD=${bench.world.workspace}`;
-        expect(lines).toEqual(["A=agent", "B=agent", "C=base", "MARK=server", pwd]);
+        const mark = expect.stringMatching(/^FERMATA_AGENT_MARK=server\/[0-9a-f-]{36}$/);
+        expect(lines).toEqual(["A=agent", "B=agent", "C=base", mark, pwd]);
       },
-      { environment: { A: "base", C: "base" }, marks: { MARK: "server" } },
+      { environment: { A: "base", C: "base" }, marker: "server" },
     ));
 });
 

@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { TERMINALS_OPEN_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { thisProcess } from "../../platform/process-identity.ts";
 import type { AgentListener } from "../agent.ts";
+import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
+import { endMarked, markOfPart } from "../process/marked.ts";
 import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
 import { Directory } from "./handle.ts";
 import { locate, type Place } from "./place.ts";
@@ -22,8 +25,8 @@ export interface TerminalSetting {
   readonly cwd: string;
   /** What every command gets; the agent may add to it and replace. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What no agent may replace, such as the mark by which orphans are found. */
-  readonly marks?: Readonly<Record<string, string>>;
+  /** The agent's mark, by which its orphans are found; no agent may replace it. */
+  readonly marker: string;
   /** Whose rights commands have; the server's own where nothing is said. */
   readonly uid?: number | null;
   readonly gid?: number | null;
@@ -43,10 +46,14 @@ export class Terminals {
   readonly #open = new Map<string, Terminal | null>();
   /** Released, and not gone yet: they can be used no more, but still take room. */
   readonly #leaving = new Set<Terminal>();
+  /** Of this session alone, so that what its commands leave behind can be told from the rest. */
+  readonly #marker: string;
+  #hasStarted = false;
   #isOver = false;
 
   constructor(setting: TerminalSetting) {
     this.#setting = setting;
+    this.#marker = markOfPart(setting.marker, randomUUID());
   }
 
   /** Takes the parameters of `terminal/create` as they came. */
@@ -106,6 +113,14 @@ export class Terminals {
     const left = [...this.#leaving].map((terminal) => terminal.release());
     const ids = [...this.#open.keys()];
     await Promise.all([...left, ...ids.map((id) => this.release(id))]);
+    if (this.#hasStarted) await this.#sweep();
+  }
+
+  /** Ends what has left its command's group, as daemons do: it carries the mark all the same. */
+  async #sweep(): Promise<void> {
+    const since = thisProcess().startedAt;
+    const own = { marker: this.#marker, leader: null, seen: [], since, mayStillStart: false };
+    await endMarked([own]);
   }
 
   async #startAt(terminalId: string, order: CommandOrder, cwd: string): Promise<Result<void>> {
@@ -114,7 +129,8 @@ export class Terminals {
     if (!place.stats.isDirectory()) throw Trouble.unavailable("it is not a directory");
     const directory = await Directory.open(place.root, place.real);
     try {
-      const { environment, marks } = this.#setting;
+      const { environment } = this.#setting;
+      const marks = { [AGENT_MARK_VARIABLE]: this.#marker };
       // Programs believe PWD, and the server's own would lead them astray.
       const variables = { ...environment, PWD: place.real, ...order.variables, ...marks };
       const line = await commandLine(order, place.real, variables);
@@ -145,6 +161,7 @@ export class Terminals {
       const { uid = null, gid = null } = this.#setting;
       const terminal = new Terminal({ ...start, outputBytesMax, uid, gid });
       this.#open.set(terminalId, terminal);
+      this.#hasStarted = true;
       const fault = await terminal.started;
       return fault === null ? DONE : failed(command, fault);
     } catch (thrown) {

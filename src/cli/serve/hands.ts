@@ -15,6 +15,7 @@ interface OpenedHands {
 /** Agents and shell, with whatever an earlier server left of them ended first (P5). */
 export async function openHands(
   profiles: ReadonlyMap<string, AgentProfile>,
+  memoryBytesMax: number | null,
   folder: string,
   guard: SecretGuard,
   { log }: ServerLog,
@@ -23,7 +24,7 @@ export async function openHands(
     folder,
     profiles,
     env: process.env,
-    memoryBytesMax: null,
+    memoryBytesMax,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
       secret: (value) => guard.know(value),

@@ -25,6 +25,18 @@ export const AGENT_TERMINATE_MS_MAX = 1_500;
 export const AGENT_CALLS_OPEN_MAX = 1_024;
 export const AGENT_REQUESTS_OPEN_MAX = 256;
 
+/** What its open calls took to say, all together: two lines of the largest kind. */
+export const AGENT_REQUESTS_OPEN_CHARS_MAX = 2 * AGENT_LINE_BYTES_MAX;
+
+/** Files that one process has us read or write at the same time; each is held in memory whole. */
+export const AGENT_FILE_CALLS_MAX = 2;
+
+/**
+ * How long a process may go on with a turn that was cancelled, while other sessions use it: long
+ * enough for them to finish what they are at.
+ */
+export const AGENT_STRAY_TURN_MS_MAX = 5 * 60 * 1_000;
+
 /** Bytes that wait for an agent to read them. */
 export const AGENT_OUTBOX_BYTES_MAX = 64 * 1_024 * 1_024;
 
@@ -93,14 +105,29 @@ export const AGENT_STEADY_MS_MIN = 5_000;
 /** Agent processes of one server, however small; 0.1 to 0.5 GiB each is what they take. */
 export const AGENT_PROCESSES_MAX = 64;
 
+/** What a process is taken to need while none has been weighed; most need less. */
+export const AGENT_PROCESS_ASSUMED_BYTES = 256 * 1_024 * 1_024;
+
+/** The highest temperature that a model can be set to; no provider takes more. */
+export const TEMPERATURE_MAX = 2;
+
+/** How many percent of the machine's memory they may take together, where nobody has chosen. */
+export const AGENT_MEMORY_PERCENT_MAX = 50;
+
+/** The most that may be chosen, in mebibytes: a tebibyte. */
+export const AGENT_MEMORY_MB_MAX = 1_024 * 1_024;
+
 /** How often the memory of agents is looked at. */
 export const AGENT_MEMORY_LOOK_MS = 5_000;
 
 /** A file that an agent reads through us; the wire's figure. */
 export const FILE_READ_BYTES_MAX = 100 * 1_024 * 1_024;
 
-/** What of it is answered at once, as JSON: one line of ACP, less a mebibyte for the envelope. */
-export const FILE_ANSWER_BYTES_MAX = AGENT_LINE_BYTES_MAX - 1_024 * 1_024;
+/**
+ * What of it is answered at once, as JSON. It is more than any model takes in, and an answer is in
+ * memory several times on its way; of a larger file an agent asks for some lines.
+ */
+export const FILE_ANSWER_BYTES_MAX = 8 * 1_024 * 1_024;
 
 /** A file that an agent writes through us: more cannot arrive in one line of its. */
 export const FILE_WRITE_BYTES_MAX = 32 * 1_024 * 1_024;

@@ -57,6 +57,19 @@ describe("a capability that is switched off", () => {
     expect(await client.errorCode("session/new", { ...NEW, systemPrompt })).toBe(-32602);
   });
 
+  it.each(["effort", "temperature", "verbosity"])("--no-%s: is an option less", async (id) => {
+    const client = new EchoClient(`--no-${id}`);
+    await client.initialize();
+    const { sessionId, configOptions } = await client.result("session/new", NEW);
+    const ids = ["model", "effort", "temperature", "verbosity", "loud"];
+    const left = ids.filter((one) => one !== id);
+    expect(configOptions).toMatchObject(left.map((one) => ({ id: one })));
+    for (const value of ["low", "1"]) {
+      const set = { sessionId, configId: id, value };
+      expect(await client.errorCode("session/set_config_option", set)).toBe(-32602);
+    }
+  });
+
   it("--single-session: is one session at a time", async () => {
     const client = await EchoClient.withSession("--single-session");
     expect(await client.errorCode("session/new", NEW)).toBe(-32600);
@@ -147,6 +160,28 @@ describe("misconduct", () => {
     expect(await client.exited).toEqual({ code: 1, signal: null });
   });
 
+  it("--refuse-option: does not change one option, and says so", async () => {
+    const client = await EchoClient.withSession("--refuse-option", "effort");
+    const set = (configId: string, value: string) =>
+      client.call("session/set_config_option", { sessionId: "sess-1", configId, value });
+    expect(await set("effort", "high")).toMatchObject({
+      error: { code: -32600, message: "echo does not change its effort" },
+    });
+    expect(await set("verbosity", "high")).toMatchObject({ result: {} });
+    const { text } = await client.prompt("whoami");
+    expect(text).toMatch(/effort: medium\n.*\nverbosity: high\n/);
+  });
+
+  it("--reset-with-model: goes back to its other options", async () => {
+    const client = await EchoClient.withSession("--reset-with-model");
+    const set = (configId: string, value: string) =>
+      client.result("session/set_config_option", { sessionId: "sess-1", configId, value });
+    await set("effort", "high");
+    expect((await client.prompt("whoami")).text).toContain("effort: high\n");
+    await set("model", "echo-large");
+    expect((await client.prompt("whoami")).text).toContain("effort: medium\n");
+  });
+
   it("exits when its input ends, even in a turn", async () => {
     const client = await EchoClient.withSession();
     void client.prompt("say a", "hang");
@@ -177,6 +212,8 @@ describe("misconduct", () => {
       ...["--with-legacy-model", "--needs-auth", "--steer", "--queue", "--state"],
       ...["--protocol", "--slow-start", "--never-answer", "--exit-at-start", "--help-text"],
       ...["--garbage-at-start", "--die-on-load", "--ignore-eof", "--ignore-term"],
+      ...["--no-effort", "--no-temperature", "--no-verbosity"],
+      ...["--refuse-option", "--reset-with-model"],
     ];
     const inConformance = ["load", "resume", "close", "list", "fork", "modes", "config"];
     const all = Object.values(FLAG_GROUPS).flatMap((group) => Object.keys(group));

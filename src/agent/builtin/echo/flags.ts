@@ -21,6 +21,9 @@ const CAPABILITY_FLAGS = {
   "--no-fork": on("does not offer session/fork"),
   "--no-modes": on("has no modes"),
   "--no-config": on("has no configuration options, and so no models"),
+  "--no-effort": on("has no option for how much it thinks"),
+  "--no-temperature": on("has no option for the temperature"),
+  "--no-verbosity": on("has no option for how much it says"),
   "--no-images": on("takes no images"),
   "--no-embedded": on("takes no embedded resources"),
   "--no-system-prompt": on("takes no system prompt"),
@@ -40,6 +43,8 @@ const MISCONDUCT_FLAGS = {
   "--help-text": on("prints this and exits, as programs do that know no ACP"),
   "--garbage-at-start": on("begins with lines that are no messages"),
   "--die-on-load": on("exits when it should load or resume a session"),
+  "--refuse-option": text("ID", "does not let this option be changed"),
+  "--reset-with-model": on("goes back to its other options when it gets another model"),
   "--ignore-eof": on("stays when its input ends"),
   "--ignore-term": on("stays when it gets SIGTERM"),
 } as const satisfies Record<string, Flag>;

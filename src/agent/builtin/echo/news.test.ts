@@ -115,8 +115,11 @@ describe("echo, told to tell,", () => {
     );
     expect(updates).toMatchObject([
       { sessionUpdate: "current_mode_update", currentModeId: "plan" },
-      { sessionUpdate: "config_option_update", configOptions: [{ currentValue: "echo-cave" }, {}] },
-      { configOptions: [{}, { id: "loud", type: "boolean", currentValue: true }] },
+      {
+        sessionUpdate: "config_option_update",
+        configOptions: [{ id: "model", currentValue: "echo-cave" }, {}, {}, {}, {}],
+      },
+      { configOptions: [{}, {}, {}, {}, { id: "loud", type: "boolean", currentValue: true }] },
     ]);
     expect((await client.prompt("whoami")).text).toMatch(/model: echo-cave\nmode: plan\n/);
   });

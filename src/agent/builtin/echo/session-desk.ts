@@ -9,8 +9,9 @@ import {
   configOptionsOf,
   isMode,
   isModel,
-  LOUD_OPTION,
+  isOption,
   MODEL_OPTION,
+  MODEL_SELECTIONS,
   settingsOf,
 } from "./settings.ts";
 import type { Stage } from "./turn.ts";
@@ -140,13 +141,16 @@ export class SessionDesk {
   };
 
   readonly #setOption = (session: Session, { configId, value }: JsonObject): Answer => {
-    const isModelValue = configId === MODEL_OPTION && typeof value === "string" && isModel(value);
-    const isLoudValue = configId === LOUD_OPTION && typeof value === "boolean";
-    if (!isModelValue && !isLoudValue) {
+    const { flags, link } = this.#stage;
+    if (!isOption(flags, configId, value)) {
       return refusal("invalidParams", "echo has no such option, or the option no such value");
     }
+    if (configId === flags.text("--refuse-option")) {
+      return refusal("invalidRequest", `echo does not change its ${configId}`);
+    }
     session.record({ kind: "config", id: configId, value: String(value) });
-    return { result: { configOptions: configOptionsOf(session, this.#stage.link.abilities) } };
+    if (configId === MODEL_OPTION && flags.has("--reset-with-model")) resetOptions(session);
+    return { result: { configOptions: configOptionsOf(session, flags, link.abilities) } };
   };
 
   #settings(session: Session): JsonObject {
@@ -167,6 +171,12 @@ export class SessionDesk {
     const blocks: readonly unknown[] = Array.isArray(prompt.content) ? prompt.content : [];
     const texts = blocks.map((block) => (isObject(block) ? stringAt(block, "text") : null) ?? "");
     return { ...around, systemPrompt: texts.join("\n") };
+  }
+}
+
+function resetOptions(session: Session) {
+  for (const { id, first } of MODEL_SELECTIONS) {
+    session.record({ kind: "config", id, value: first });
   }
 }
 

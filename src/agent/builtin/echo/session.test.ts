@@ -83,22 +83,56 @@ describe("a session of echo", () => {
     expect(await client.result("session/set_mode", { sessionId, modeId: "plan" })).toEqual({});
     const set = { sessionId, configId: "model", value: "echo-large" };
     expect(await client.result("session/set_config_option", set)).toMatchObject({
-      configOptions: [{ id: "model", category: "model", currentValue: "echo-large" }, {}],
+      configOptions: expect.arrayContaining([
+        expect.objectContaining({ id: "model", category: "model", currentValue: "echo-large" }),
+      ]),
     });
     const loud = { sessionId, configId: "loud", type: "boolean", value: true };
     await client.result("session/set_config_option", loud);
     await client.result("session/close", { sessionId });
     expect(await client.result("session/resume", { sessionId, cwd: "/" })).toMatchObject({
       modes: { currentModeId: "plan" },
-      configOptions: [{ currentValue: "echo-large" }, { currentValue: true }],
+      configOptions: expect.arrayContaining([
+        expect.objectContaining({ id: "model", currentValue: "echo-large" }),
+        expect.objectContaining({ id: "loud", currentValue: true }),
+      ]),
     });
+  });
+
+  it("has options for its model, which take what they offer and nothing else", async () => {
+    const client = await EchoClient.withSession();
+    const set = (configId: string, value: string) =>
+      client.errorCode("session/set_config_option", { sessionId: "sess-1", configId, value });
+    expect(await set("effort", "high")).toBeNull();
+    expect(await set("temperature", "0.2")).toBeNull();
+    expect(await set("verbosity", "low")).toBeNull();
+    for (const [id, odd] of [
+      ["effort", "0.2"],
+      ["temperature", "0.3"],
+      ["verbosity", ""],
+    ] as const) {
+      expect(await set(id, odd)).toBe(-32602);
+    }
+    const { text } = await client.prompt("whoami");
+    expect(text).toContain("effort: high\ntemperature: 0.2\nverbosity: low\n");
+    const sessionId = "sess-1";
+    await client.result("session/close", { sessionId });
+    const again = await client.result("session/resume", { sessionId, cwd: "/" });
+    expect(again.configOptions).toMatchObject([
+      { id: "model" },
+      { id: "effort", category: "thought_level", currentValue: "high" },
+      { id: "temperature", category: "model_config", currentValue: "0.2" },
+      { id: "verbosity", category: "model_config", currentValue: "low" },
+      { id: "loud" },
+    ]);
   });
 
   it("shows no boolean option to a client that knows none", async () => {
     const client = new EchoClient();
     await client.initialize({});
     const made = await client.result("session/new", { cwd: "/", mcpServers: [] });
-    expect(made.configOptions).toMatchObject([{ id: "model" }]);
+    const ids = ["model", "effort", "temperature", "verbosity"];
+    expect(made.configOptions).toMatchObject(ids.map((id) => ({ id, type: "select" })));
   });
 });
 

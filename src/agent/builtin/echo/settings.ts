@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../../core/json.ts";
 import type { ClientAbilities } from "./client-link.ts";
-import type { Flags } from "./flags.ts";
+import type { FlagName, Flags } from "./flags.ts";
 import type { Session } from "./session.ts";
 
-/** What can be set in a session: modes, and two options. Neither changes what echo does. */
+/** What can be set in a session: modes, and options. None of them changes what echo does. */
 const MODES = [
   { id: "default", name: "Default", description: "Says back what it is told" },
   { id: "plan", name: "Plan", description: "The same, thoughtfully" },
@@ -16,14 +16,55 @@ const MODELS = [
   { id: "echo-cave", name: "Echo Cave" },
 ] as const;
 
+interface Selection {
+  readonly id: string;
+  readonly name: string;
+  readonly category: string;
+  /** The flag that it is switched off by. */
+  readonly without: FlagName;
+  readonly first: string;
+  readonly values: readonly string[];
+}
+
+const LEVELS = ["low", "medium", "high"];
+
+/** The options that say how a model works. */
+export const MODEL_SELECTIONS: readonly Selection[] = [
+  {
+    id: "effort",
+    name: "Effort",
+    category: "thought_level",
+    without: "--no-effort",
+    first: "medium",
+    values: LEVELS,
+  },
+  {
+    id: "temperature",
+    name: "Temperature",
+    category: "model_config",
+    without: "--no-temperature",
+    first: "1",
+    values: ["0", "0.2", "0.5", "1"],
+  },
+  {
+    id: "verbosity",
+    name: "Verbosity",
+    category: "model_config",
+    without: "--no-verbosity",
+    first: "medium",
+    values: LEVELS,
+  },
+];
+
 export const DEFAULT_MODE = MODES[0].id;
 export const MODEL_OPTION = "model";
-export const LOUD_OPTION = "loud";
+const LOUD_OPTION = "loud";
 
 /** Options by id, as entries keep them: texts. */
 export const DEFAULT_OPTIONS: ReadonlyMap<string, string> = new Map([
   [MODEL_OPTION, MODELS[0].id],
   [LOUD_OPTION, "false"],
+  ...MODEL_SELECTIONS.map(({ id, first }) => [id, first] as const),
 ]);
 
 export function isMode(id: string): boolean {
@@ -38,7 +79,7 @@ export function isModel(id: string): boolean {
 export function settingsOf(session: Session, flags: Flags, client: ClientAbilities): JsonObject {
   return {
     ...(flags.has("--no-modes") ? {} : { modes: modesOf(session) }),
-    ...(flags.has("--no-config") ? {} : { configOptions: configOptionsOf(session, client) }),
+    ...(flags.has("--no-config") ? {} : { configOptions: configOptionsOf(session, flags, client) }),
     ...(flags.has("--with-legacy-model") ? { models: legacyModelsOf(session) } : {}),
   };
 }
@@ -47,7 +88,23 @@ function modesOf(session: Session): JsonObject {
   return { currentModeId: session.modeId, availableModes: MODES };
 }
 
-export function configOptionsOf(session: Session, client: ClientAbilities): readonly JsonObject[] {
+/** Whether echo has this option, and the option this value. */
+export function isOption(flags: Flags, id: unknown, value: unknown): id is string {
+  if (id === LOUD_OPTION) return typeof value === "boolean";
+  if (typeof value !== "string") return false;
+  if (id === MODEL_OPTION) return isModel(value);
+  return selectionsOf(flags).some((one) => one.id === id && one.values.includes(value));
+}
+
+function selectionsOf(flags: Flags): readonly Selection[] {
+  return MODEL_SELECTIONS.filter(({ without }) => !flags.has(without));
+}
+
+export function configOptionsOf(
+  session: Session,
+  flags: Flags,
+  client: ClientAbilities,
+): readonly JsonObject[] {
   const model = {
     id: MODEL_OPTION,
     name: "Model",
@@ -63,8 +120,12 @@ export function configOptionsOf(session: Session, client: ClientAbilities): read
     type: "boolean",
     currentValue: session.option(LOUD_OPTION) === "true",
   };
+  const selections = selectionsOf(flags).map(({ id, name, category, values }) => {
+    const options = values.map((value) => ({ value, name: value }));
+    return { id, name, category, type: "select", currentValue: session.option(id), options };
+  });
   // A client that does not know booleans must not be sent any.
-  return client.takesBooleanOptions ? [model, loud] : [model];
+  return client.takesBooleanOptions ? [model, ...selections, loud] : [model, ...selections];
 }
 
 /** As agents told of their models before there were options; the SDK has forgotten it. */

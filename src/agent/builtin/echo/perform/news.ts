@@ -97,7 +97,7 @@ export function mode(turn: Turn, { modeId }: Arguments["mode"]): Step {
 
 export function config(turn: Turn, { id, value }: Arguments["config"]): Step {
   turn.session.record({ kind: "config", id, value });
-  const configOptions = configOptionsOf(turn.session, turn.stage.link.abilities);
+  const configOptions = configOptionsOf(turn.session, turn.stage.flags, turn.stage.link.abilities);
   return turn.update({ sessionUpdate: "config_option_update", configOptions });
 }
 

@@ -1,7 +1,7 @@
 import { languageText } from "../help.ts";
 import type { Arguments } from "../language.ts";
 import { CHUNKS_PER_BREATH, RECALL_CHARS_MAX } from "../limits.ts";
-import { MODEL_OPTION } from "../settings.ts";
+import { MODEL_OPTION, MODEL_SELECTIONS } from "../settings.ts";
 import type { Step, Turn } from "../turn.ts";
 
 /** Directives that say something. */
@@ -64,6 +64,7 @@ export function whoami(turn: Turn): Step {
     flags: stage.flags.argv.join(" "),
     model: session.option(MODEL_OPTION),
     mode: session.modeId,
+    ...Object.fromEntries(MODEL_SELECTIONS.map(({ id }) => [id, session.option(id)])),
     "MCP servers": servers.join(", "),
     "system prompt": session.around.systemPrompt,
   };
