@@ -48,6 +48,7 @@ const EXPECTED = `
   workspace_mismatch         400 never  Validation/WorkspaceMismatch
   invalid_allowlist          400 never  Validation/AllowlistInvalid
   model_switch_failed        500 later  ProviderCapability/ModelSwitchFailed
+  agent_setting_refused      500 later  ProviderCapability/SettingRefused
   session_locked             409 later  Session/Locked
   writer_lost                409 reread Session/WriterLost
   stale_revision             409 reread Session/StaleRevision
@@ -76,6 +77,7 @@ const EXPECTED = `
   agent_auth_required        502 never  Agent/AuthRequired
   agent_call_timeout         504 later  Agent/CallTimeout
   agent_call_failed          502 never  Agent/CallFailed
+  agent_choice_unknown       400 never  Agent/ChoiceUnknown
   agent_unsupported          501 never  Agent/Unsupported
   agent_gone                 502 later  Agent/Gone
   agent_connect_aborted      409 later  Agent/ConnectAborted
@@ -88,6 +90,9 @@ const EXPECTED = `
   terminal_not_found         404 never  Agent/TerminalNotFound
   terminal_limit_exceeded    429 later  Agent/TerminalLimit
   terminal_failed            502 never  Agent/TerminalFailed
+  tool_unknown               404 never  Tool/Unknown
+  tool_unavailable           503 later  Tool/Unavailable
+  tool_input_invalid         400 never  Validation/ToolInputInvalid
   insufficient_credits       402 later  Session/InsufficientCredits
   invalid_amount             400 never  Validation/AmountInvalid
   ledger_conflict            409 never  Session/LedgerConflict
@@ -109,7 +114,9 @@ const EXPECTED = `
   session_restore_timeout    504 later  Session/RestoreTimeout
   session_setting_conflict   409 never  Session/SettingConflict
   invalid_workspace          400 never  Validation/WorkspaceInvalid
+  untrusted_workspace        403 never  Session/UntrustedWorkspace
   workspace_limit_exceeded   429 never  Session/WorkspaceLimit
+  skills_unavailable         500 never  Session/SkillsUnavailable
   role_required              403 never  Server/RoleRequired
   session_shell_disabled     403 never  Session/ShellDisabled
   invalid_transcript_cursor  400 never  Validation/TranscriptCursorInvalid

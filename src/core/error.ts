@@ -96,6 +96,8 @@ export const ERRORS = {
     "An allowlist has at most {limit} patterns, none empty or too long, and needs mode allowlist."),
   model_switch_failed: row(500, "later", "ProviderCapability/ModelSwitchFailed",
     'The agent did not take model "{requestedModelId}": {reason}'),
+  agent_setting_refused: row(500, "later", "ProviderCapability/SettingRefused",
+    'The agent did not take {setting} "{value}": {reason}'),
   session_locked: row(409, "later", "Session/Locked",
     "The session is open elsewhere: {holder}."),
   writer_lost: row(409, "reread", "Session/WriterLost",
@@ -152,6 +154,8 @@ export const ERRORS = {
     "The agent did not answer {method} within {limitMs} ms."),
   agent_call_failed: row(502, "never", "Agent/CallFailed",
     "The agent refused {method}: {reason}"),
+  agent_choice_unknown: row(400, "never", "Agent/ChoiceUnknown",
+    "The agent offers this for {setting}: {choices}."),
   agent_unsupported: row(501, "never", "Agent/Unsupported",
     "This agent does not offer {method}."),
   agent_gone: row(502, "later", "Agent/Gone",
@@ -176,6 +180,12 @@ export const ERRORS = {
     "{limit} terminals are open already; release one."),
   terminal_failed: row(502, "never", "Agent/TerminalFailed",
     'The command "{command}" cannot be run: {reason}.'),
+  tool_unknown: row(404, "never", "Tool/Unknown",
+    'There is no tool "{tool}".'),
+  tool_unavailable: row(503, "later", "Tool/Unavailable",
+    'The tool "{tool}" cannot be called now: {reason}.'),
+  tool_input_invalid: row(400, "never", "Validation/ToolInputInvalid",
+    'The tool "{tool}" cannot take this: {reason}.'),
   insufficient_credits: row(402, "later", "Session/InsufficientCredits",
     "This needs {neededMicro} micro-credits, {availableMicro} are left; top up and retry."),
   invalid_amount: row(400, "never", "Validation/AmountInvalid",
@@ -218,8 +228,12 @@ export const ERRORS = {
     'The shared session has {field} "{actual}", not "{wanted}"; ask for the scope thread.'),
   invalid_workspace: row(400, "never", "Validation/WorkspaceInvalid",
     'There is no directory "{cwd}" on this server.'),
+  untrusted_workspace: row(403, "never", "Session/UntrustedWorkspace",
+    "Workspace is not trusted."),
   workspace_limit_exceeded: row(429, "never", "Session/WorkspaceLimit",
     "{limit} workspaces are registered already."),
+  skills_unavailable: row(500, "never", "Session/SkillsUnavailable",
+    "The {root} skills cannot be loaded: {reason}."),
   role_required: row(403, "never", "Server/RoleRequired",
     "This is for {roles} only."),
   session_shell_disabled: row(403, "never", "Session/ShellDisabled",
@@ -313,3 +327,8 @@ export const TURN_ERRORS = {
 } as const;
 
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
+
+/** A refusal as a sentence for people. */
+export function sentenceOf(refusal: Refusal): string {
+  return String(errorBody(refusal).error);
+}

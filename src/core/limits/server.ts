@@ -135,6 +135,13 @@ export const AUDIT_ROWS_MAX = 500;
 export const RESTORE_RETRY_MS_MIN = 5_000;
 export const RESTORE_RETRY_MS_MAX = 120_000;
 
+/**
+ * Loads whose answers are made at a time, and what those that were made may come to while their
+ * clients have not taken them: a few large ones, or very many usual ones.
+ */
+export const LOADS_MADE_MAX = 4;
+export const LOADS_HELD_CHARS_MAX = 128 * 1_024 * 1_024;
+
 /** Sessions that are looked at to count those of a workspace; beyond it the count says so. */
 export const SESSIONS_COUNTED_MAX = 10_000;
 

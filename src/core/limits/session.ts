@@ -136,3 +136,33 @@ export const UPDATE_SEARCH_TURNS_MAX = 1_000;
 
 /** How many turns a message into a turn is remembered for, so that nobody sends it twice. */
 export const MID_TURN_REMEMBERED_TURNS_MAX = 8;
+
+/** Words of a slash command that are looked at one by one; its text is kept whole. */
+export const SLASH_WORDS_MAX = 256;
+
+/** Lines that one answer to a slash command lists, and as many in its data: a screen or three. */
+export const SLASH_LISTED_MAX = 256;
+
+/** A name, and a sentence about it, in such a list; the field route has summaries whole. */
+export const SLASH_NAME_CHARS_MAX = 128;
+export const SLASH_SUMMARY_CHARS_MAX = 256;
+
+/** An answer's text in all, and any one text in its data: it is an event for ever. */
+export const SLASH_ANSWER_CHARS_MAX = 64 * 1_024;
+
+/** Messages of a conversation in one answer of the field route, and how many are usual. */
+export const FIELDS_MESSAGES_MAX = 500;
+export const FIELDS_MESSAGES_DEFAULT_MAX = 100;
+
+/** How far back in the log commands are looked for, and how many are told. */
+export const COMMAND_HISTORY_EVENTS_MAX = 2_000;
+export const COMMAND_HISTORY_MAX = 100;
+
+/** How long a session waits for its files to be looked at, when its agent is there already. */
+export const SURROUNDINGS_MS_MAX = 2_000;
+
+/** How long an agent that has just come has to say which commands are its own. */
+export const AGENT_COMMANDS_MS_MAX = 500;
+
+/** Turns looked at to tell how many a close has waited for, where prompts are not counted. */
+export const TURNS_DRAINED_MAX = 64;

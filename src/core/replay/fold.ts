@@ -17,6 +17,8 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   session_status: "latest",
   session_lifecycle: "drop",
   agent_connected: "latest",
+  instructions_sent: "latest",
+  session_drift: "keep",
   session_died: "drop",
   session_closed: "drop",
 
@@ -29,7 +31,6 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   prompt_cancelled: "keep",
   turn_complete: "boundary",
   turn_error: "boundary",
-  command_result: "keep",
 
   permission_request: "keep",
   permission_decided: "keep",
@@ -47,6 +48,7 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   session_metadata_updated: "latest",
   model_switched: "latest",
   model_switch_failed: "keep",
+  model_config_changed: "latest",
   approval_mode_changed: "latest",
   sandbox_changed: "latest",
   skills_reloaded: "keep",
@@ -61,6 +63,8 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   user_shell_command: "keep",
   user_shell_result: "keep",
 
+  command_result: "keep",
+  skill_invoked: "keep",
   session_branched: "keep",
   child_session_started: "keep",
   child_session_ended: "keep",
@@ -70,7 +74,7 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   artifact_changed: "keep",
   session_recording_degraded: "latest",
   background_notification_turn_complete: "keep",
-  agent_mode_refused: "keep",
+  agent_setting_refused: "keep",
 };
 
 /** The event types, in the order of the table. */

@@ -5,6 +5,7 @@ import { NO_TOKENS } from "../price.ts";
 import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
 import { ADMISSION, COMMAND_TYPES } from "./admission.ts";
 import type { Actor, AgentStatusReport, Command, CommandData, CommandType } from "./command.ts";
+import type { AgentContext } from "./event.ts";
 import {
   askId,
   CREATION,
@@ -19,6 +20,7 @@ import {
   shellId,
   turnId,
 } from "./life.fixture.ts";
+import type { ModelChange } from "./model-config.ts";
 import { STOP_REASONS } from "./reason.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
@@ -33,7 +35,16 @@ const SENSIBLE: Readonly<Record<SessionState, readonly [CommandType, ...CommandT
   inactive: ["activate", "activate", "prompt", "resume", "attach"],
   activating: ["agent_status"],
   ready: ["prompt", "begin_turn", "begin_turn", "attach"],
-  running: ["agent_update", "agent_update", "ask", "usage", "steer", "cancel", "agent_status"],
+  running: [
+    "agent_update",
+    "agent_update",
+    "ask",
+    "usage",
+    "steer",
+    "cancel",
+    "revoke_grant",
+    "agent_status",
+  ],
   waiting: ["vote", "vote", "ask", "agent_status"],
   deactivating: ["agent_status"],
   error: ["activate", "prompt"],
@@ -101,6 +112,12 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   agent_status: agentStatus,
   agent_exit: ({ odd }) => ({ exitCode: odd ? 1 : null, signalCode: null, message: "gone" }),
   agent_unavailable: () => ({ message: "" }),
+  instructed: ({ odd, pick }) => ({
+    via: odd ? "system_prompt" : "context_block",
+    text: "Be kind.",
+    skills: `${pick % 3}`,
+    persona: `${pick % 2}`,
+  }),
   agent_update: agentUpdate,
   usage: (at) => ({
     turnId: someTurn(at),
@@ -117,6 +134,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   command_result: (at) => ({
     promptId: firstPrompt(at),
     result: { status: "ok", code: at.odd ? "skills_listed" : "unknown_command", message: "text" },
+    ...someEffect(at),
   }),
   remove_prompt: (at) => ({ promptId: somePending(at) }),
   steer: (at) => ({
@@ -154,13 +172,10 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       at.pick,
     ),
   }),
-  revoke_grant: ({ odd }) => ({ key: odd ? "edit:/a.ts" : "" }),
+  revoke_grant: ({ odd, life }) => ({ key: odd ? someGrant(life) : "" }),
 
   metadata: ({ odd, pick }) => ({ displayName: odd ? `name ${pick % 3}` : "\u0000" }),
-  model: ({ odd, pick }) => ({
-    modelId: `model-${pick % 3}`,
-    failure: odd ? null : "no such model",
-  }),
+  model: someModel,
   approval_mode: ({ pick }) => ({ mode: one(APPROVAL_MODES, pick), persisted: false }),
   sandbox: ({ pick }) => ({ state: one(["none", "provisioning", "ready", "timed_out"], pick) }),
   reload_skills: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
@@ -216,15 +231,41 @@ function someAsk({ life, pick }: Situation) {
   return known[pick % (known.length + 1)] ?? askId("a-unknown");
 }
 
+function someModel({ odd, pick }: Situation): CommandData["model"] {
+  const modelId = `model-${pick % 3}`;
+  const temperature = pick % 2;
+  const both = { modelId, temperature };
+  if (odd) return { change: one<ModelChange>([{ modelId }, { temperature }, both], pick) };
+  const reason = "no such thing";
+  return pick % 2 === 0
+    ? { failure: { setting: "modelId", value: modelId, reason } }
+    : { failure: { setting: "reasoning", value: "deep", reason } };
+}
+
+function someGrant({ session }: Life): string {
+  return [...(session?.connection.sessionGrants.keys() ?? [])][0] ?? "edit:/a.ts";
+}
+
 function someShell({ life, pick }: Situation) {
   return [...(life.session?.shells.keys() ?? [])][pick % 3] ?? shellId("sh-unknown");
+}
+
+/** What a command does beside its answer; mostly nothing. */
+function someEffect({ pick, odd }: Situation): Pick<CommandData["command_result"], "effect"> {
+  const loaded = { hash: `${pick % 3}`, difference: "" };
+  if (pick % 7 === 1) return { effect: { type: "reload_skills", ...loaded } };
+  if (pick % 7 === 2) return { effect: { type: "reload_persona", ...loaded } };
+  if (pick % 7 === 3) return { effect: { type: "change_agent", to: odd ? "echo" : "chat" } };
+  return pick % 7 === 4 && odd ? { effect: { type: "close" } } : {};
 }
 
 /** Ids are fresh at every step, as the server mints them; a key may come back. */
 function somePrompt({ step, pick }: Situation) {
   const idempotency = pick % 4 === 0 ? { key: `k${pick % 3}`, hash: `${pick % 2}` } : null;
   const deadlineAtMs = pick % 6 === 0 ? step * 1_000 + (pick % 3) * 500 : null;
-  return newPrompt(`p${step}`, { idempotency, deadlineAtMs });
+  const text = pick % 8 === 0 ? "/skills" : "go";
+  const content = [{ type: "text", text }];
+  return newPrompt(`p${step}`, { idempotency, deadlineAtMs, content });
 }
 
 function someStart({ step, pick, odd }: Situation) {
@@ -241,11 +282,21 @@ function someDeadline(at: Situation): CommandData["deadline_passed"]["deadline"]
 function agentStatus(at: Situation): AgentStatusReport {
   const status = at.pick % 3 > 0 ? EXPECTED[at.life.state] : one(AGENT_STATUSES, at.pick);
   const failure = { code: "-32603", message: "no", errorKind: at.odd ? null : "terminated" };
-  if (status === "connected") return { status, agentSessionId: "agent-1", context: "new" };
+  if (status === "connected") return someConnection(at);
   if (status === "turn_complete") return { status, turnId: someTurn(at), stopReason: "end_turn" };
   if (status === "turn_error") return { status, turnId: at.odd ? someTurn(at) : null, failure };
   if (status === "error") return { status, message: "broken" };
   return { status };
+}
+
+function someConnection({ pick, odd }: Situation): AgentStatusReport<"connected"> {
+  const connected = { status: "connected", agentSessionId: "agent-1" } as const;
+  const context = one<AgentContext>(["new", "resumed", "loaded", "seeded"], pick);
+  if (odd) return { ...connected, context };
+  const seen = pick % 2 === 0 ? `${pick % 3}` : null;
+  const mcpServers = pick % 5 === 0 ? ["files"] : [];
+  const surroundings = { agent: seen, model: seen, skills: seen, persona: null, mcpServers };
+  return { ...connected, context, surroundings };
 }
 
 function agentUpdate({ pick, odd }: Situation): CommandData["agent_update"] {

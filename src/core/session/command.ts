@@ -14,13 +14,15 @@ import type {
   Announcements,
   AnnouncementType,
   CommandResult,
+  InstructionsSent,
   ShellResult,
   Skipped,
   Stamp,
 } from "./event.ts";
 import { stampOf } from "./event.ts";
+import type { ModelChange, ModelFailure } from "./model-config.ts";
 import type { StopReason } from "./reason.ts";
-import type { Creation } from "./state.ts";
+import type { Creation, Surroundings } from "./state.ts";
 
 /**
  * Everything that can be asked of a session or happen to it, from whatever side. A command brings
@@ -40,13 +42,14 @@ export interface CommandData {
   agent_status: AgentStatusReport;
   agent_exit: AgentExit & { message: string };
   agent_unavailable: { message: string };
+  instructed: InstructionsSent;
   agent_update: { update: AgentUpdate };
   usage: { turnId: TurnId; usage: ContextUsage };
 
   // Prompts and turns
   prompt: NewPrompt & { start?: TurnStart };
   begin_turn: { promptId: PromptId; start: TurnStart };
-  command_result: { promptId: PromptId; result: CommandResult };
+  command_result: { promptId: PromptId; result: CommandResult; effect?: CommandEffect };
   remove_prompt: { promptId: PromptId };
   steer: { messageId: string; prompt: NewPrompt; agentCanSteer: boolean };
   cancel: object;
@@ -62,7 +65,8 @@ export interface CommandData {
 
   // What the session is set to
   metadata: { displayName: string };
-  model: { modelId: string; failure: string | null };
+  /** What the agent has taken, or what it has not. */
+  model: { change: ModelChange } | { failure: ModelFailure };
   approval_mode: { mode: ApprovalMode; persisted: boolean };
   sandbox: { state: SandboxState };
   reload_skills: { hash: string; difference: string };
@@ -81,6 +85,13 @@ export interface CommandData {
 
   announce: { announcement: Announcement };
 }
+
+/** What a slash command does to its session, in one commit with its answer. */
+export type CommandEffect = {
+  [Type in "reload_skills" | "reload_persona" | "change_agent" | "close"]: Readonly<
+    { type: Type } & CommandData[Type]
+  >;
+}["reload_skills" | "reload_persona" | "change_agent" | "close"];
 
 export type CommandType = keyof CommandData;
 
@@ -138,7 +149,11 @@ export type AgentStatusReport<Status extends AgentStatus = AgentStatus> = {
 }[Status];
 
 interface AgentStatusDetails extends Record<AgentStatus, object> {
-  connected: { readonly agentSessionId: string | null; readonly context: AgentContext };
+  connected: {
+    readonly agentSessionId: string | null;
+    readonly context: AgentContext;
+    readonly surroundings?: Surroundings;
+  };
   turn_complete: { readonly turnId: TurnId; readonly stopReason: string };
   turn_error: { readonly turnId: TurnId | null; readonly failure: AgentFailure };
   error: { readonly message: string };

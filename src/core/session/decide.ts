@@ -76,6 +76,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   agent_status: agent.report,
   agent_exit: agent.exit,
   agent_unavailable: agent.unavailable,
+  instructed: agent.instructed,
   agent_update: output.update,
   usage: output.usage,
 

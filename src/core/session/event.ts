@@ -7,10 +7,12 @@ import type { Gate } from "../policy/gate.ts";
 import type { ForbiddenReason, Mediation } from "../policy/mediation.ts";
 import type { ApprovalMode, RiskTier } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
+import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
 import type { ContextUsage, SandboxState } from "../turn.ts";
+import type { ModelSetting } from "./model-config.ts";
 import type { AskEnd, EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
-import type { Creation, SnapshotRef, TitleSource } from "./state.ts";
+import type { Creation, ModelConfig, SnapshotRef, Surroundings, TitleSource } from "./state.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
@@ -22,7 +24,9 @@ export interface EventData extends Announcements {
   session_created: { creation: Creation };
   session_status: StatusChange;
   session_lifecycle: PhaseChange;
-  agent_connected: { agentSessionId: string | null; context: AgentContext };
+  agent_connected: Connected;
+  instructions_sent: InstructionsSent;
+  session_drift: { changes: readonly Drift[] };
   session_died: { reason: string } & AgentExit;
   session_closed: { reason: string; closedBy?: ClientId };
 
@@ -36,7 +40,6 @@ export interface EventData extends Announcements {
   prompt_cancelled: { reason?: Exclude<StopCause, "client"> | "forward_failed" };
   turn_complete: { stopReason: string; promptId: PromptId; turnId?: TurnId };
   turn_error: TurnError;
-  command_result: CommandResult & { promptId: PromptId };
 
   // Asks
   permission_request: AskMade;
@@ -57,6 +60,7 @@ export interface EventData extends Announcements {
   session_metadata_updated: { displayName?: string; titleSource: TitleSource };
   model_switched: { modelId: string };
   model_switch_failed: { requestedModelId: string; error: string };
+  model_config_changed: { from: ModelConfig; to: ModelConfig };
   approval_mode_changed: ApprovalModeChange;
   sandbox_changed: { state: SandboxState };
   skills_reloaded: SnapshotChange;
@@ -75,6 +79,8 @@ export interface EventData extends Announcements {
 
 /** Facts that change nothing of the session's state, but that a person may ask about later. */
 export interface Announcements {
+  command_result: CommandResult & { promptId: PromptId };
+  skill_invoked: SkillInvoked;
   session_branched: { sourceSessionId: SessionId; newSessionId: SessionId; displayName: string };
   child_session_started: { childId: SessionId; toolCallId?: string };
   child_session_ended: { childId: SessionId; state: "Closed" | "Halted" | "Aborted" };
@@ -84,7 +90,7 @@ export interface Announcements {
   artifact_changed: { change: JsonObject };
   session_recording_degraded: { reason: "write_failed" };
   background_notification_turn_complete: { reason: string };
-  agent_mode_refused: { mode: string; reason: string };
+  agent_setting_refused: SettingRefused;
 }
 
 export type AnnouncementType = keyof Announcements;
@@ -151,10 +157,43 @@ interface PhaseChange {
   skipped?: readonly Skipped[];
 }
 
+/** What the agent is not set to, though the session is, or though the agent was before. */
+interface SettingRefused {
+  setting: ModelSetting | "mode";
+  /** Null if it is what the agent had before, and never said. */
+  value: string | number | boolean | null;
+  reason: string;
+}
+
 /** Something that could not be brought back on resume; the conversation goes on without it (P6). */
 export interface Skipped {
   readonly name: string;
   readonly reason: string;
+}
+
+interface Connected {
+  agentSessionId: string | null;
+  context: AgentContext;
+  surroundings?: Surroundings;
+}
+
+/** What an agent was told beside the conversation, word for word. */
+export interface InstructionsSent {
+  via: InstructionsWay;
+  text: string;
+  /** The hashes of the snapshots that it was made from. */
+  skills: string;
+  persona: string;
+}
+
+/** By the agent's own place for a system prompt, or as a block in front of a prompt. */
+export type InstructionsWay = "system_prompt" | "context_block";
+
+/** Something around the session is not what it was when its agent was last connected. */
+export interface Drift {
+  readonly what: "agent" | "model" | "skills" | "persona" | "mcp_servers";
+  readonly from: string;
+  readonly to: string;
 }
 
 /** How the agent got its context: afresh, or by which way of resuming. */
@@ -205,6 +244,15 @@ export interface CommandResult {
   readonly code: string;
   readonly message: string;
   readonly data?: JsonObject;
+}
+
+/** A skill was called for by its name; with what its text was, if an agent was told it. */
+interface SkillInvoked {
+  promptId: PromptId;
+  skill: string;
+  source: SkillSource;
+  mode: InvocationMode;
+  text?: string;
 }
 
 interface AskMade {

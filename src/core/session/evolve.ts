@@ -36,6 +36,8 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   session_status: instance.statusChanged,
   session_lifecycle: instance.phaseChanged,
   agent_connected: instance.agentConnected,
+  instructions_sent: instance.instructed,
+  session_drift: same,
   session_died: same,
   session_closed: instance.closed,
 
@@ -48,7 +50,6 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   prompt_cancelled: prompt.stopAsked,
   turn_complete: prompt.completed,
   turn_error: prompt.failed,
-  command_result: same,
 
   permission_request: ask.made,
   permission_decided: same,
@@ -66,6 +67,7 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   session_metadata_updated: setting.metadataUpdated,
   model_switched: setting.modelSwitched,
   model_switch_failed: same,
+  model_config_changed: setting.modelConfigChanged,
   approval_mode_changed: setting.approvalModeChanged,
   sandbox_changed: setting.sandboxChanged,
   skills_reloaded: setting.skillsReloaded,
@@ -80,6 +82,8 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   user_shell_command: client.shellStarted,
   user_shell_result: client.shellEnded,
 
+  command_result: same,
+  skill_invoked: same,
   session_branched: same,
   child_session_started: same,
   child_session_ended: same,
@@ -89,5 +93,5 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   artifact_changed: same,
   session_recording_degraded: same,
   background_notification_turn_complete: same,
-  agent_mode_refused: same,
+  agent_setting_refused: same,
 };

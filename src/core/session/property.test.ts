@@ -60,6 +60,7 @@ describe("the random lives", () => {
 /** Events that `announce` alone makes are all decided alike: one stands for the others. */
 const UNANNOUNCED = [
   "session_created",
+  "skill_invoked",
   "session_branched",
   "child_session_started",
   "child_session_ended",
@@ -68,7 +69,6 @@ const UNANNOUNCED = [
   "artifact_changed",
   "session_recording_degraded",
   "background_notification_turn_complete",
-  "agent_mode_refused",
 ];
 
 describe("whatever happens to a session", () => {
@@ -286,6 +286,7 @@ describe("whatever happens to a session", () => {
 const CHOICES: ReadonlySet<string> = new Set([
   "session_metadata_updated",
   "model_switched",
+  "model_config_changed",
   "approval_mode_changed",
   "skills_reloaded",
   "persona_reloaded",

@@ -54,12 +54,14 @@ import type {
   Ending,
   FirstAnswer,
   Fixed,
+  Instructed,
   ModelConfig,
   RegisteredClient,
   RunningPrompt,
   RunningShell,
   Session,
   SnapshotRef,
+  Surroundings,
   Totals,
   WaitingPrompt,
 } from "./state.ts";
@@ -267,6 +269,16 @@ const TOTALS: Fields<Totals> = {
   tokensByModel: map(text, object(TOKENS)),
 };
 
+const INSTRUCTED: Fields<Instructed> = { skills: text, persona: text };
+
+const SURROUNDINGS: Fields<Surroundings> = {
+  agent: orNull(text),
+  model: orNull(text),
+  skills: orNull(text),
+  persona: orNull(text),
+  mcpServers: list(text),
+};
+
 const SESSION: Fields<Session> = {
   sessionId,
   fixed: object(FIXED),
@@ -284,6 +296,8 @@ const SESSION: Fields<Session> = {
   ending: orNull(object(ENDING)),
   closed: flag,
   agentSessionId: orNull(text),
+  instructed: orNull(object(INSTRUCTED)),
+  surroundings: orNull(object(SURROUNDINGS)),
   lastTurnError: orNull(object({ code: text, message: text })),
   lastVerdictAtMs: orNull(timeMs),
   totals: object(TOTALS),

@@ -14,7 +14,8 @@ import {
   sessionFromManifest,
   writeSlot,
 } from "./slot.ts";
-import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v1.fixture.ts";
+import { CLOSING_TEXT_V1, WAITING_TEXT_V1 } from "./slot-v1.fixture.ts";
+import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v2.fixture.ts";
 import type { Session } from "./state.ts";
 
 const GOLDEN = [
@@ -22,7 +23,7 @@ const GOLDEN = [
   { what: "one that is being closed", session: CLOSING, golden: CLOSING_TEXT },
 ];
 
-const read = (text: string) => readSlot("1", text);
+const read = (text: string) => readSlot("2", text);
 const compact = (text: string) => JSON.stringify(JSON.parse(text));
 
 /** The golden text with the value at a path replaced; `undefined` takes it away. */
@@ -38,9 +39,19 @@ function withValue(text: string, path: string, value: unknown): string {
 }
 
 describe("version 1 of the core's slot", () => {
+  it.each([
+    { what: "one that waits for people", session: WAITING, text: WAITING_TEXT_V1 },
+    { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V1 },
+  ])("P6: is still read, $what, without what it did not know", ({ session, text }) => {
+    const known = { ...session, instructed: null, surroundings: null };
+    expect(readSlot("1", text)).toStrictEqual(known);
+  });
+});
+
+describe("version 2 of the core's slot", () => {
   it("is the present one", () => {
-    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "1" });
-    expect(MIGRATIONS).toEqual([]);
+    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "2" });
+    expect(MIGRATIONS).toHaveLength(1);
   });
 
   it.each(GOLDEN)("writes $what as it always has", ({ session, golden }) => {
@@ -135,6 +146,8 @@ const DAMAGE: readonly (readonly [path: string, value: unknown])[] = [
   ["admissions.1.1.answer", { shellId: "sh1", promptId: "p1", lastEventId: 7 }],
   ["resolvedAsks.1.1", { outcome: "selected" }],
   ["activation", -1],
+  ["instructed", { skills: "abc" }],
+  ["surroundings.mcpServers", "files"],
   ["totals.tokensByModel.0.1.input", 2 ** 53],
   ["connection.sessionState", "ready"],
   ["connection.sessionState", "running"],
@@ -186,7 +199,7 @@ describe("a text that is not exactly a session", () => {
     expect(read(text)).toBeNull(),
   );
 
-  it.each(["0", "2", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
+  it.each(["0", "3", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
     "P6: is none of version %j, which nobody has written",
     (version) => expect(readSlot(version, WAITING_TEXT)).toBeNull(),
   );

@@ -14,7 +14,10 @@ import type { Creation, Session, WaitingPrompt } from "./state.ts";
 export type Migration = (older: JsonObject) => JsonObject;
 
 /** The first takes version 1 to version 2, and so on: whoever changes the shape adds one. */
-export const MIGRATIONS: readonly Migration[] = [];
+export const MIGRATIONS: readonly Migration[] = [
+  // Sessions of version 1 knew nothing of skills, and nobody had noted what was around them.
+  (older) => ({ ...older, instructed: null, surroundings: null }),
+];
 
 /** The slot in which the core keeps the folded session, in every snapshot. */
 export const CORE_SLOT = {

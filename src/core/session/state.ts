@@ -46,6 +46,10 @@ export interface Session {
 
   /** The agent's own name for its side of the conversation, by which it can be resumed. */
   readonly agentSessionId: string | null;
+  /** What that side was last instructed with; null if it was not. */
+  readonly instructed: Instructed | null;
+  /** What there was around the session when its agent was last connected. */
+  readonly surroundings: Surroundings | null;
   /** How the last turn failed, until the next one starts. */
   readonly lastTurnError: { readonly code: string; readonly message: string } | null;
   readonly lastVerdictAtMs: number | null;
@@ -101,6 +105,24 @@ export interface ModelConfig {
 export interface SnapshotRef {
   readonly version: number;
   readonly hash: string;
+}
+
+/** The snapshots that an agent was told of, by their hashes. */
+export interface Instructed {
+  readonly skills: string;
+  readonly persona: string;
+}
+
+/** What can change behind a session's back; null where it could not be seen. */
+export interface Surroundings {
+  /** The agent's own name and version. */
+  readonly agent: string | null;
+  /** The model that it is set to. */
+  readonly model: string | null;
+  /** What the files would come to if they were loaded now, by their hashes. */
+  readonly skills: string | null;
+  readonly persona: string | null;
+  readonly mcpServers: readonly string[];
 }
 
 export interface WaitingPrompt {

@@ -2,6 +2,7 @@ import { type Refusal, refusal } from "../../error.ts";
 import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
+import { driftSince } from "../drift.ts";
 import type { AgentExit } from "../event.ts";
 import type { Session } from "../state.ts";
 import { dropQueue, finishEnding } from "./instance.ts";
@@ -74,10 +75,25 @@ function instanceCreated(draft: Draft): Refusal | null {
 
 function connected(draft: Draft, report: AgentStatusReport<"connected">): Refusal | null {
   if (draft.state !== "activating") return onlyIn(draft, "ready", "connected");
-  const { agentSessionId, context } = report;
-  draft.emit("agent_connected", { agentSessionId, context });
+  const { agentSessionId, context, surroundings } = report;
+  const { surroundings: before, chosen } = draft.session;
+  const changes = driftSince(before, surroundings ?? null, chosen);
+  draft.emit("agent_connected", {
+    agentSessionId,
+    context,
+    ...(surroundings && { surroundings }),
+  });
+  if (changes.length > 0) draft.emit("session_drift", { changes });
   draft.moveTo("ready", "connected");
   return null;
+}
+
+/** What the agent has been told about itself and its skills; the log has every word of it. */
+export function instructed(session: Session, command: Command<"instructed">): Decision {
+  const draft = new Draft(session, command);
+  const { via, text, skills, persona } = command;
+  draft.emit("instructions_sent", { via, text, skills, persona }, session.running?.stamp);
+  return draft.accept();
 }
 
 function terminating(draft: Draft): Refusal | null {

@@ -74,8 +74,12 @@ export function stop(session: Session, command: Command<"stop">): Decision {
 /** A client ends the session for everybody: each prompt gets its verdict, and none is taken. */
 export function close(session: Session, command: Command<"close">): Decision {
   const draft = new Draft(session, command);
-  takeDown(draft, "client_close", "session_closed", callerStamp(command.actor));
+  closed(draft, callerStamp(command.actor));
   return draft.accept();
+}
+
+export function closed(draft: Draft, stamp: Stamp) {
+  takeDown(draft, "client_close", "session_closed", stamp);
 }
 
 /**

@@ -11,14 +11,18 @@ import {
 } from "../../limits.ts";
 import { voterOf } from "../../policy/mediation.ts";
 import { isCount, isPrice } from "../../price.ts";
+import { slashTextOf } from "../../slash/line.ts";
 import { cutText, utf8Bytes } from "../../text.ts";
-import type { NewPrompt, TurnStart } from "../command.ts";
+import { ADMISSION, standing } from "../admission.ts";
+import type { CommandEffect, NewPrompt, TurnStart } from "../command.ts";
 import { type Command, clientOf, type Idempotency, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { type CommandResult, stampOf } from "../event.ts";
+import { type CommandResult, type Stamp, stampOf } from "../event.ts";
 import type { WaitingPrompt } from "../state.ts";
 import { admissionKey, type FirstAnswer, pendingCount, type Session } from "../state.ts";
+import { closed } from "./instance.ts";
 import { invalidAmount } from "./output.ts";
+import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";
 import { stopTurn } from "./stop.ts";
 import { beginTurn, pronounce, turnError, type Verdict } from "./turn.ts";
 
@@ -44,8 +48,10 @@ function admit(
   if (why !== null) return refused(session, why);
   emitAdmission(draft, prompt, command);
   const next = pendingCount(session) === 0 && draft.state === "ready";
+  // What a line with a slash means is found out first: it may be no turn at all.
+  const isTurn = slashTextOf(prompt.content) === null;
   for (const admitted of draft.session.queue.slice(-1)) {
-    if (next && start !== undefined) beginTurn(draft, admitted, start);
+    if (next && isTurn && start !== undefined) beginTurn(draft, admitted, start);
     else if (!next) announceWaiting(draft, admitted);
   }
   return draft.accept({ promptId, lastEventId });
@@ -139,17 +145,31 @@ function isStart({ reservedMicro, price }: TurnStart): boolean {
   return isCount(reservedMicro) && (price === null || isPrice(price));
 }
 
-/** Answers a prompt that was a command of ours: it has a verdict, but never was a turn. */
+/**
+ * Answers a prompt that was a command of ours: it has a verdict, but never was a turn. What the
+ * command does is done with it, so that neither is ever there without the other.
+ */
 export function answer(session: Session, command: Command<"command_result">): Decision {
-  const { promptId, result } = command;
+  const { promptId, result, effect } = command;
   const next = session.queue[0];
   if (next?.promptId !== promptId) return notNext(session, promptId);
+  const cell = effect === undefined ? "yes" : ADMISSION[effect.type].cells[standing(session)];
+  if (cell !== "yes" && cell !== "skip") return refused(session, refusal(cell));
   const draft = new Draft(session, command);
   const stamp = stampOf(promptId, next.clientId);
+  if (effect !== undefined && effect.type !== "close") take(draft, effect, stamp);
   draft.emit("command_result", { promptId, ...result }, stamp);
   draft.emit("session_update", { update: spoken(result.message) }, stamp);
   pronounce(draft, next, verdictOf(result));
+  // The answer comes first: nothing is said in a session that is closed.
+  if (effect?.type === "close") closed(draft, stamp);
   return draft.accept();
+}
+
+function take(draft: Draft, effect: Exclude<CommandEffect, { type: "close" }>, stamp: Stamp) {
+  if (effect.type === "reload_skills") skillsReloaded(draft, effect, stamp);
+  else if (effect.type === "reload_persona") personaReloaded(draft, effect, stamp);
+  else agentChanged(draft, effect, stamp);
 }
 
 function spoken(text: string) {
@@ -190,7 +210,8 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
 export function steer(session: Session, command: Command<"steer">): Decision {
   const { messageId, prompt, agentCanSteer } = command;
   const { running } = session;
-  if (running === null || running.stopCause !== null || !agentCanSteer) {
+  const isCommand = slashTextOf(prompt.content) !== null;
+  if (running === null || running.stopCause !== null || !agentCanSteer || isCommand) {
     // The message's own id keeps a repeat from waiting twice.
     const idempotency = prompt.idempotency ?? { key: `steer ${messageId}`, hash: "" };
     return admit(session, command, { ...prompt, idempotency }, undefined);

@@ -43,14 +43,46 @@ describe("a display name", () => {
 describe("P7: each setting", () => {
   it("of the model is recorded as the agent took it, or refused and told", () => {
     const life = new Life().ready();
-    life.give("model", { modelId: "large", failure: null });
+    const taken = life.give("model", { change: { modelId: "large" } });
+    expect(types(taken)).toEqual(["model_switched", "model_config_changed"]);
     expect(life.now.chosen.modelConfig).toEqual({ modelId: "large" });
-    const failed = life.give("model", { modelId: "huge", failure: "no such model" });
+    const failure = { setting: "modelId", value: "huge", reason: "no such model" } as const;
+    const failed = life.give("model", { failure });
     expect(verdictOn(failed)).toBe("model_switch_failed");
     expect(dataOf(failed.events, "model_switch_failed")).toMatchObject([
       { requestedModelId: "huge", error: "no such model" },
     ]);
     expect(life.now.chosen.modelConfig).toEqual({ modelId: "large" });
+  });
+
+  it("of how the model works changes what is named, and nothing else moves", () => {
+    const life = new Life().ready({ modelConfig: { modelId: "large", verbosity: "low" } });
+    const before = life.now;
+    const taken = life.give("model", { change: { temperature: 0.5, reasoning: "high" } });
+    const from = { modelId: "large", verbosity: "low" };
+    const to = { ...from, temperature: 0.5, reasoning: "high" };
+    expect(types(taken)).toEqual(["model_config_changed"]);
+    expect(dataOf(taken.events, "model_config_changed")).toMatchObject([{ from, to }]);
+    expect(life.now).toEqual({ ...before, chosen: { ...before.chosen, modelConfig: to } });
+  });
+
+  it("of the model that is the same again is told as the wire has it, and is no change", () => {
+    const life = new Life().ready({ modelConfig: { modelId: "large", temperature: 1 } });
+    const again = life.give("model", { change: { modelId: "large", temperature: 1 } });
+    expect(types(again)).toEqual(["model_switched"]);
+    expect(types(life.give("model", { change: { temperature: 1 } }))).toEqual([]);
+  });
+
+  it("of how the model works that the agent refuses stays, and everybody is told", () => {
+    const life = new Life().ready().attached("c1");
+    const before = life.now;
+    const failure = { setting: "temperature", value: 2, reason: "too hot" } as const;
+    const failed = life.give("model", { failure }, client("c1"));
+    expect(verdictOn(failed)).toBe("agent_setting_refused");
+    expect(failed.events).toMatchObject([
+      { type: "agent_setting_refused", originatorClientId: "c1", data: failure },
+    ]);
+    expect(life.now).toEqual(before);
   });
 
   it("of approval means a profile and an agent mode, and nothing else moves", () => {

@@ -2,8 +2,10 @@ import { type Refusal, refusal } from "../../error.ts";
 import { DISPLAY_NAME_CHARS_MAX, MICRO_CREDITS_MAX } from "../../limits.ts";
 import { approvalModeAllowed } from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
-import { type Command, callerStamp } from "../command.ts";
+import { type Command, type CommandData, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
+import type { Stamp } from "../event.ts";
+import { isSameConfig, type ModelFailure } from "../model-config.ts";
 import type { Session, SnapshotRef } from "../state.ts";
 
 /** Names the session; the empty name takes the name away, the same name is no news. */
@@ -33,15 +35,29 @@ const isControl = (character: string) => character <= "\u001f" || character === 
 /** The agent has been asked already; this records what it said. */
 export function model(session: Session, command: Command<"model">): Decision {
   const draft = new Draft(session, command);
-  const { modelId, failure } = command;
-  if (failure === null) {
-    draft.emit("model_switched", { modelId }, callerStamp(command.actor));
-    return draft.accept();
+  const stamp = callerStamp(command.actor);
+  if ("failure" in command) return modelRefused(draft, command.failure, stamp);
+  const { change } = command;
+  const from = session.chosen.modelConfig;
+  const to = { ...from, ...change };
+  if (change.modelId !== undefined) {
+    draft.emit("model_switched", { modelId: change.modelId }, stamp);
   }
-  const error = failure || "The agent gave no reason.";
-  const failed = { requestedModelId: modelId, error };
-  draft.emit("model_switch_failed", failed, callerStamp(command.actor));
-  return draft.refuse("model_switch_failed", { requestedModelId: modelId, reason: error });
+  if (!isSameConfig(from, to)) draft.emit("model_config_changed", { from, to }, stamp);
+  return draft.accept();
+}
+
+/** The wire has a word for models; the other settings have ours. */
+function modelRefused(draft: Draft, failure: ModelFailure, stamp: Stamp): Decision {
+  const { setting, value } = failure;
+  const reason = failure.reason || "The agent gave no reason.";
+  if (setting !== "modelId") {
+    draft.emit("agent_setting_refused", { setting, value, reason }, stamp);
+    return draft.refuse("agent_setting_refused", { setting, value, reason });
+  }
+  const requestedModelId = String(value);
+  draft.emit("model_switch_failed", { requestedModelId, error: reason }, stamp);
+  return draft.refuse("model_switch_failed", { requestedModelId, reason });
 }
 
 export function approvalMode(session: Session, command: Command<"approval_mode">): Decision {
@@ -71,20 +87,26 @@ export function sandbox(session: Session, command: Command<"sandbox">): Decision
 
 export function reloadSkills(session: Session, command: Command<"reload_skills">): Decision {
   const draft = new Draft(session, command);
-  const from = session.chosen.skills;
-  const { difference } = command;
-  const to = successor(from, command.hash);
-  draft.emit("skills_reloaded", { from, to, difference }, callerStamp(command.actor));
+  skillsReloaded(draft, command, callerStamp(command.actor));
   return draft.accept();
+}
+
+export function skillsReloaded(draft: Draft, loaded: CommandData["reload_skills"], stamp: Stamp) {
+  const from = draft.session.chosen.skills;
+  const { hash, difference } = loaded;
+  draft.emit("skills_reloaded", { from, to: successor(from, hash), difference }, stamp);
 }
 
 export function reloadPersona(session: Session, command: Command<"reload_persona">): Decision {
   const draft = new Draft(session, command);
-  const from = session.chosen.persona;
-  const { difference } = command;
-  const to = successor(from, command.hash);
-  draft.emit("persona_reloaded", { from, to, difference }, callerStamp(command.actor));
+  personaReloaded(draft, command, callerStamp(command.actor));
   return draft.accept();
+}
+
+export function personaReloaded(draft: Draft, loaded: CommandData["reload_persona"], stamp: Stamp) {
+  const from = draft.session.chosen.persona;
+  const { hash, difference } = loaded;
+  draft.emit("persona_reloaded", { from, to: successor(from, hash), difference }, stamp);
 }
 
 /** The version rises with every reload, even one that found nothing new; the hash then stays. */
@@ -92,15 +114,18 @@ function successor({ version }: SnapshotRef, hash: string): SnapshotRef {
   return { version: version + 1, hash };
 }
 
-/** Another agent takes over: the present one goes first, so that no turn meets the wrong one. */
 export function changeAgent(session: Session, command: Command<"change_agent">): Decision {
   const draft = new Draft(session, command);
-  const from = session.chosen.activeAgent;
-  const { to } = command;
-  if (to === from) return draft.accept();
-  draft.emit("active_agent_changed", { from, to }, callerStamp(command.actor));
-  if (draft.state === "ready") draft.moveTo("deactivating", "change_agent");
+  agentChanged(draft, command, callerStamp(command.actor));
   return draft.accept();
+}
+
+/** Another agent takes over: the present one goes first, so that no turn meets the wrong one. */
+export function agentChanged(draft: Draft, { to }: CommandData["change_agent"], stamp: Stamp) {
+  const from = draft.session.chosen.activeAgent;
+  if (to === from) return;
+  draft.emit("active_agent_changed", { from, to }, stamp);
+  if (draft.state === "ready") draft.moveTo("deactivating", "change_agent");
 }
 
 /** Moves within the workspace, which an agent can only do by beginning again there. */

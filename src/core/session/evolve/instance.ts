@@ -48,6 +48,8 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
     ending: null,
     closed: false,
     agentSessionId: null,
+    instructed: null,
+    surroundings: null,
     lastTurnError: null,
     lastVerdictAtMs: null,
     totals: {
@@ -141,8 +143,17 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
   };
 }
 
+/** An agent that begins anew has been told nothing yet. */
 export function agentConnected(session: Session, event: SessionEvent<"agent_connected">): Session {
-  return { ...session, agentSessionId: event.data.agentSessionId };
+  const { agentSessionId, context, surroundings = null } = event.data;
+  const remembers = context === "resumed" || context === "loaded";
+  const instructed = remembers ? session.instructed : null;
+  return { ...session, agentSessionId, instructed, surroundings };
+}
+
+export function instructed(session: Session, event: SessionEvent<"instructions_sent">): Session {
+  const { skills, persona } = event.data;
+  return { ...session, instructed: { skills, persona } };
 }
 
 export function closed(session: Session): Session {

@@ -1,6 +1,6 @@
 import { approvalMeaning } from "../../policy/risk.ts";
 import type { SessionEvent } from "../event.ts";
-import type { Chosen, Session } from "../state.ts";
+import type { Chosen, Session, Surroundings } from "../state.ts";
 
 /** Each of these changes exactly the field it names (P7). */
 function choose(session: Session, change: Partial<Chosen>): Session {
@@ -19,6 +19,10 @@ export function modelSwitched(session: Session, { data }: SessionEvent<"model_sw
   return choose(session, { modelConfig: { ...session.chosen.modelConfig, modelId: data.modelId } });
 }
 
+export function modelConfigChanged(session: Session, event: SessionEvent<"model_config_changed">) {
+  return choose(session, { modelConfig: event.data.to });
+}
+
 /** The mode's meaning moves with it; it is one setting under two names. */
 export function approvalModeChanged(
   session: Session,
@@ -29,17 +33,25 @@ export function approvalModeChanged(
   return choose({ ...session, connection }, { approvalMode: next });
 }
 
+/** What was loaded just now is what is around: it has not drifted. */
 export function skillsReloaded(session: Session, { data }: SessionEvent<"skills_reloaded">) {
-  return choose(session, { skills: data.to });
+  return choose(seen(session, { skills: data.to.hash }), { skills: data.to });
 }
 
 export function personaReloaded(session: Session, { data }: SessionEvent<"persona_reloaded">) {
-  return choose(session, { persona: data.to });
+  return choose(seen(session, { persona: data.to.hash }), { persona: data.to });
 }
 
 /** Another agent cannot continue under this one's name for the conversation. */
 export function agentChanged(session: Session, { data }: SessionEvent<"active_agent_changed">) {
-  return choose({ ...session, agentSessionId: null }, { activeAgent: data.to });
+  const anew = { ...seen(session, { agent: null, model: null }), agentSessionId: null };
+  return choose(anew, { activeAgent: data.to });
+}
+
+/** What somebody changed on purpose is known, and will not be told as news. */
+function seen(session: Session, change: Partial<Surroundings>): Session {
+  const { surroundings } = session;
+  return { ...session, surroundings: surroundings && { ...surroundings, ...change } };
 }
 
 export function cwdChanged(session: Session, { data }: SessionEvent<"session_cwd_changed">) {
