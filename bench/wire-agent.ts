@@ -32,6 +32,7 @@ const OFFER = {
   capabilities: {},
   modes: null,
   configOptions: [],
+  takesSystemPrompt: false,
   canSteer: false,
   skipped: [],
 };
@@ -58,7 +59,7 @@ const NOTHING_ELSE = {
   steer: () => DONE,
   cancel: () => {},
   kill: async () => {},
-  setModel: done,
+  setModelConfig: async () => null,
   setMode: done,
   setConfigOption: done,
   listSessions: async () => ok([]),

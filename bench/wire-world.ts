@@ -7,7 +7,9 @@ import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
 import {
   CREATION,
+  NO_LOADER,
   NO_SHELL,
+  NO_TOOLS,
   RANDOM_IDS,
   REAL_CLOCK,
   SETTINGS,
@@ -31,6 +33,8 @@ export class WireWorld {
     this.world = {
       store: this.stores.store,
       agents: this.agents,
+      loader: NO_LOADER,
+      tools: NO_TOOLS,
       shell: NO_SHELL,
       holder: this.stores.holder,
       clock: REAL_CLOCK,
@@ -48,7 +52,7 @@ export class WireWorld {
     const { tenantId } = this.stores;
     const settings = value(readServerSettings({ port: 0, maxConnections: 0, workspaces: ["/"] }));
     const workspaces = await StoredWorkspaces.open(world.store, settings.workspaces);
-    const daemon = { runtime, world, settings, workspaces, agents: new Set(["echo"]) };
+    const daemon = { runtime, world, settings, workspaces };
     const server: HttpServer = new HttpServer({
       settings,
       table: allRoutes(daemon, "bench", async () => activityOf(daemon, server)),

@@ -9,17 +9,31 @@ import { OpenHistory } from "./actor/history.ts";
 import { recordOf } from "./actor/record.ts";
 import { writeEvents } from "./actor/written.ts";
 import { auditEntries } from "./audit/index.ts";
+import { PERSONA, SKILLS, take } from "./knowledge.ts";
 import { EMPTY_TALLY } from "./stats/index.ts";
 import type { SessionWorld } from "./world.ts";
+
+/** What a session is made with; its skills and persona are found where it is made. */
+export type NewSession = Omit<Creation, "skills" | "persona">;
 
 /** A new session with its first events, in one step: it is there whole, or not at all. */
 export async function createSession(
   world: SessionWorld,
   key: SessionKey,
-  creation: Creation,
+  wanted: NewSession,
   actor: Actor,
 ): Promise<Result<OpenSession>> {
-  const { sessionId } = key;
+  const { sessionId, tenantId } = key;
+  const place = { tenantId, workspaceCwd: wanted.workspaceCwd };
+  const skills = await take(world, place, SKILLS);
+  if (!skills.ok) return skills;
+  const persona = await take(world, place, PERSONA);
+  if (!persona.ok) return persona;
+  const creation: Creation = {
+    ...wanted,
+    skills: { version: 1, hash: skills.value.hash },
+    persona: { version: 1, hash: persona.value.hash },
+  };
   const atMs = world.clock.nowMs();
   const command = { type: "create", atMs, actor, sessionId, creation } as const;
   const decision = decide(null, command);

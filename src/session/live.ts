@@ -1,12 +1,12 @@
 import type { AgentPast, AgentSession, PastMessage } from "../agent/agent.ts";
 import { type Refusal, refusal } from "../core/error.ts";
-import type { ClientId } from "../core/id.ts";
+import type { ClientId, PromptId } from "../core/id.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Command } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
-import { pendingCount, type Session } from "../core/session/state.ts";
+import { pendingCount, type Session, type WaitingPrompt } from "../core/session/state.ts";
 import type { SessionState } from "../core/status.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type ActorOwner, type OpenSession, type Outcome, SessionActor } from "./actor/actor.ts";
@@ -40,6 +40,8 @@ export interface LiveOwner {
   published(live: LiveSession, written: readonly Written[]): void;
   /** The store failed under it; streams end, and it is being opened again. */
   interrupted(live: LiveSession, why: Refusal): void;
+  /** A prompt that may be a command is next in it. */
+  commandNext(live: LiveSession, prompt: WaitingPrompt): void;
   /** It is over here: given back to the store, or taken away from us. */
   released(live: LiveSession): void;
 }
@@ -139,6 +141,11 @@ export class LiveSession implements ActorOwner {
     return this.#actor.link?.agent ?? null;
   }
 
+  /** When that agent came. */
+  get agentSinceMs(): number | null {
+    return this.#actor.link?.sinceMs ?? null;
+  }
+
   /** Prompts that wait or run, and shell commands: what must not be let go of. */
   get isBusy(): boolean {
     return pendingCount(this.session) > 0 || this.session.shells.size > 0;
@@ -197,9 +204,14 @@ export class LiveSession implements ActorOwner {
   async until(isSo: (session: Session) => boolean): Promise<Result<Session>> {
     while (!isSo(this.session)) {
       if (this.#isOver) return fail("store_unavailable", { reason: "the session was let go" });
-      await new Promise<void>((wake) => this.#watchers.push(wake));
+      await this.changed();
     }
     return ok(this.session);
+  }
+
+  /** Resolves when something more has become durable, or never will. */
+  changed(): Promise<void> {
+    return new Promise((wake) => this.#watchers.push(wake));
   }
 
   /**
@@ -279,6 +291,21 @@ export class LiveSession implements ActorOwner {
   present(): readonly ClientId[] {
     const { clients } = this.session;
     return this.attendance.present.filter((clientId) => clients.has(clientId));
+  }
+
+  commandNext(prompt: WaitingPrompt) {
+    this.#owner.commandNext(this, prompt);
+  }
+
+  /** That prompt is a turn, although it begins with a slash. */
+  proceed(promptId: PromptId) {
+    this.#actor.proceed(promptId);
+  }
+
+  /** Writes down all that it is, outside of a turn; answers why that cannot be. */
+  async snapshot(): Promise<Refusal | null> {
+    const why = await this.settled();
+    return why ?? (this.#isOver ? LET_GO : this.#actor.snapshot());
   }
 
   /** Nothing, for a session that has not had an agent yet. */

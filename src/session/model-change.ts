@@ -1,14 +1,16 @@
-import { type Refusal, refusal } from "../core/error.ts";
-import { ok, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
-import { sentenceOf } from "./actor/agent-link.ts";
+import type { AgentSession, ModelRefusal } from "../agent/agent.ts";
+import { refusal, sentenceOf } from "../core/error.ts";
+import { DONE, type Result } from "../core/result.ts";
+import type { Actor, Command, CommandData } from "../core/session/command.ts";
+import { type ModelChange, type ModelPart, partsOf } from "../core/session/model-config.ts";
 import type { LiveSession } from "./live.ts";
 import type { Clock } from "./world.ts";
 
 /**
- * Changes of a session's model: one after the other, in the order in which they were asked for.
- * The agent is asked first, since only it knows its models; the session then remembers what came
- * of that. A server that dies in between has lost its agent with what that had agreed to.
+ * Changes of a session's model and of how it is set: one after the other, in the order in which
+ * they were asked for. The agent is asked first, since only it knows what it can be set to; the
+ * session then remembers what came of that. A server that dies in between has lost its agent with
+ * what that had agreed to.
  */
 export class ModelChanges {
   readonly #clock: Clock;
@@ -18,32 +20,74 @@ export class ModelChanges {
     this.#clock = clock;
   }
 
-  change(live: LiveSession, modelId: string, actor: Actor): Promise<Result<void>> {
+  change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
     const before = this.#last.get(live) ?? Promise.resolve();
-    const change = before.then(() => this.#change(live, modelId, actor));
-    this.#last.set(live, change);
-    return change;
+    const changed = before.then(() => this.#change(live, change, actor));
+    this.#last.set(live, changed);
+    return changed;
   }
 
-  async #change(live: LiveSession, modelId: string, actor: Actor): Promise<Result<void>> {
-    const command = (failure: string | null) =>
-      ({ type: "model", atMs: this.#clock.nowMs(), actor, modelId, failure }) as const;
-    const why = live.refusalOf(command(null)) ?? (await live.activated());
+  async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
+    const parts = partsOf(change);
+    const why = live.refusalOf(this.#command({ change }, actor)) ?? (await live.activated());
     if (why !== null) return { ok: false, refusal: why };
-    const failure = await refusalBy(live, modelId);
-    const told = command(failure === null ? null : sentenceOf(failure));
+    const { agent } = live;
+    const refused = await refusalBy(live, agent, parts);
+    if (refused !== null) return this.#refused(live, refused, actor);
+    const told = this.#command({ change }, actor);
     // Whoever wanted it may have left since; the agent has it, so the session says so (P7).
-    const hasLeft = failure === null && live.refusalOf(told) !== null;
-    const outcome = await live.submit(hasLeft ? { ...told, actor: { kind: "server" } } : told);
-    return outcome.refusal === null ? ok(undefined) : { ok: false, refusal: outcome.refusal };
+    const hasLeft = live.refusalOf(told) !== null;
+    const outcome = await live.submit(hasLeft ? { ...told, actor: SERVER } : told);
+    if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
+    if (change.modelId !== undefined && agent !== null) await this.#setRest(live, agent, change);
+    return DONE;
+  }
+
+  /** It stays as it was, and everybody is told; also of what the agent does not give back. */
+  async #refused(live: LiveSession, refused: ModelRefusal, actor: Actor): Promise<Result<void>> {
+    const failure = { ...refused.part, reason: sentenceOf(refused.refusal) };
+    const outcome = await live.submit(this.#command({ failure }, actor));
+    for (const { setting, value, refusal: why } of refused.adrift) {
+      const data = { setting, value, reason: sentenceOf(why) };
+      const announcement = { type: "agent_setting_refused", data } as const;
+      await live.submit({ type: "announce", ...this.#by(SERVER), announcement });
+    }
+    return { ok: false, refusal: outcome.refusal ?? refused.refusal };
+  }
+
+  /** An agent may go back to its own settings with another model; the session has not (P7). */
+  async #setRest(live: LiveSession, agent: AgentSession, change: ModelChange): Promise<void> {
+    const all = partsOf(live.session.chosen.modelConfig);
+    for (const part of all.filter(({ setting }) => change[setting] === undefined)) {
+      const refused = await agent.setModelConfig([part]);
+      if (live.agent !== agent || refused?.refusal.code === "agent_gone") return;
+      if (refused === null) continue;
+      const failure = { ...part, reason: sentenceOf(refused.refusal) };
+      await live.submit(this.#command({ failure }, SERVER));
+    }
+  }
+
+  #command(news: CommandData["model"], actor: Actor): Command<"model"> {
+    return { type: "model", ...this.#by(actor), ...news };
+  }
+
+  #by(actor: Actor) {
+    return { atMs: this.#clock.nowMs(), actor };
   }
 }
 
-async function refusalBy(live: LiveSession, modelId: string): Promise<Refusal | null> {
-  const { agent } = live;
-  const set = await agent?.setModel(modelId);
-  if (set?.ok === false) return set.refusal;
+async function refusalBy(
+  live: LiveSession,
+  agent: AgentSession | null,
+  parts: readonly ModelPart[],
+): Promise<ModelRefusal | null> {
+  const refused = (await agent?.setModelConfig(parts)) ?? null;
+  const [part] = parts;
   // Whoever has taken its place meanwhile has agreed to nothing.
   const isThere = agent !== null && live.agent === agent;
-  return isThere ? null : refusal("agent_gone", { exit: "while it changed its model" });
+  if (refused !== null || isThere || part === undefined) return refused;
+  const gone = refusal("agent_gone", { exit: "while it changed its model" });
+  return { part, refusal: gone, adrift: [] };
 }
+
+const SERVER: Actor = { kind: "server" };

@@ -68,6 +68,7 @@ class PlayedAgent implements AgentSession {
       capabilities: {},
       modes: null,
       configOptions: [],
+      takesSystemPrompt: false,
       canSteer: agents.canSteer,
       skipped: [],
     };
@@ -112,7 +113,7 @@ class PlayedAgent implements AgentSession {
   }
 
   async kill() {}
-  setModel = async () => DONE;
+  setModelConfig = async () => null;
   setMode = async () => DONE;
   setConfigOption = async () => DONE;
   listSessions = async () => ok([]);

@@ -3,16 +3,15 @@ import type { TenantId } from "../core/id.ts";
 import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
-import type { Creation } from "../core/session/state.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
-import { createSession } from "./create.ts";
+import { createSession, type NewSession } from "./create.ts";
 import { type LiveOwner, LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
 
 export interface NewSessionOrder {
   readonly key: SessionKey;
-  readonly creation: Creation;
+  readonly creation: NewSession;
   readonly actor: Actor;
 }
 
@@ -51,6 +50,7 @@ export class SessionRegistry {
     this.#ears = {
       published: (live, written) => owner.published(live, written),
       interrupted: (live, why) => owner.interrupted(live, why),
+      commandNext: (live, prompt) => owner.commandNext(live, prompt),
       released: (live) => this.#forget(live),
     };
     this.#isWatched = isWatched;

@@ -8,13 +8,15 @@ import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/actor.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
+import { Choices } from "./choices.ts";
 import { readied, unlessLetGo } from "./comeback.ts";
+import { BuiltInCommands, type CommandHands } from "./command/built-in-commands.ts";
+import { CommandDesk } from "./command/desk.ts";
 import { deleteSession } from "./deletion.ts";
 import { Departures } from "./departure.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
 import { reapIdle } from "./idle.ts";
-import { LET_GO, type LiveSession } from "./live.ts";
-import { ModelChanges } from "./model-change.ts";
+import { LET_GO, type LiveOwner, type LiveSession } from "./live.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
 import { type Joined, type NewSessionOrder, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
@@ -49,7 +51,8 @@ export class SessionRuntime {
   readonly #registry: SessionRegistry;
   /** What can be done with sessions beside their turns. */
   readonly side: SideWork;
-  readonly #models: ModelChanges;
+  /** What sessions are set to. */
+  readonly choices: Choices;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
   readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
@@ -61,10 +64,12 @@ export class SessionRuntime {
     this.#world = world;
     this.#streams = streams;
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
-    this.#registry = new SessionRegistry(world, this.#streams, isWatched);
+    this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
+    const desk = new CommandDesk(world, new BuiltInCommands(world, this.#hands()));
+    const owner = ownedBy(streams, (live, prompt) => desk.take(live, prompt));
+    this.#registry = new SessionRegistry(world, owner, isWatched);
     this.#departures = new Departures({ world, registry: this.#registry, streams });
     this.side = new SideWork(world, (key) => this.find(key));
-    this.#models = new ModelChanges(world.clock);
     this.#reapLater();
   }
 
@@ -209,19 +214,9 @@ export class SessionRuntime {
     return admitted.ok ? ok({ ...admitted.value, answered }) : admitted;
   }
 
-  /** Sets the model at the agent, and then in the session, if the agent took it. */
-  async changeModel(key: SessionKey, modelId: string, actor: Actor): Promise<Result<void>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    this.#saw(found.value, actor);
-    return this.#models.change(found.value, modelId, actor);
-  }
-
   async heartbeat(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    this.#saw(found.value, actor);
-    return DONE;
+    const found = await this.#seen(key, actor);
+    return found.ok ? DONE : found;
   }
 
   /** Takes a client's registration back. The last one to leave lets the session rest. */
@@ -353,6 +348,20 @@ export class SessionRuntime {
     return attached.refusal;
   }
 
+  /** The session, for somebody who shows by this that they are there. */
+  async #seen(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    const found = await this.find(key);
+    if (found.ok) this.#saw(found.value, actor);
+    return found;
+  }
+
+  #hands(): CommandHands {
+    return {
+      choices: this.choices,
+      create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
+    };
+  }
+
   #saw(live: LiveSession, actor: Actor) {
     const named = actor.kind === "client" ? actor.clientId : null;
     // A name that the session does not know is no sign of anybody's life, and is not kept.
@@ -363,6 +372,18 @@ export class SessionRuntime {
   #by(actor: Actor) {
     return { atMs: this.#world.clock.nowMs(), actor };
   }
+}
+
+const SERVER: Actor = { kind: "server" };
+
+/** What sessions tell goes to the streams, and their commands to whoever carries them out. */
+function ownedBy(streams: SessionStreams, commandNext: LiveOwner["commandNext"]): LiveOwner {
+  return {
+    published: (live, written) => streams.published(live, written),
+    interrupted: (live, why) => streams.interrupted(live, why),
+    released: (live) => streams.released(live),
+    commandNext,
+  };
 }
 
 /** Registers a client at a session; answers why it does not. */

@@ -11,7 +11,16 @@ import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import { SessionRegistry } from "./registry.ts";
-import { CREATION, given, NO_SHELL, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
+import {
+  CREATION,
+  given,
+  NO_LOADER,
+  NO_SHELL,
+  NO_TOOLS,
+  RANDOM_IDS,
+  REAL_CLOCK,
+  SETTINGS,
+} from "./world.fixture.ts";
 
 const [folder = "", ...scripts] = process.argv.slice(2);
 const tell = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
@@ -32,6 +41,8 @@ const registry = new SessionRegistry(
   {
     store,
     agents,
+    loader: NO_LOADER,
+    tools: NO_TOOLS,
     shell: NO_SHELL,
     holder: thisHolder(randomUUID()),
     clock: REAL_CLOCK,
@@ -45,6 +56,7 @@ const registry = new SessionRegistry(
       for (const { id, text } of written) tell({ id, text });
     },
     interrupted: () => {},
+    commandNext: () => {},
     released: () => {},
   },
   () => true,

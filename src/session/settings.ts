@@ -14,6 +14,8 @@ import type { MediationPolicy } from "../core/policy/mediation.ts";
 export interface SessionSettings {
   /** The agent of a session of which nothing but its manifest can be read (P6). */
   readonly defaultAgent: string;
+  /** The agents that a session can be given, by name. */
+  readonly agentNames: readonly string[];
   readonly policy: MediationPolicy;
   readonly quorum: number | null;
   /** How long people have for an ask; null is as long as they like. */
@@ -44,6 +46,7 @@ export interface ReplayBounds {
 
 export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
   defaultAgent: "echo",
+  agentNames: ["echo"],
   policy: "first-responder",
   quorum: null,
   askMs: 5 * 60 * 1_000,

@@ -12,14 +12,23 @@ import type { LogEvent } from "../core/replay/join.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
 import type { Creation } from "../core/session/state.ts";
+import type { Loader } from "../loader/loader.ts";
 import { SecretGuard, type SessionStore, thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
+import type { Tools } from "../tool/tool.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
 import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
-import { CREATION, RANDOM_IDS, REAL_CLOCK, SETTINGS } from "./world.fixture.ts";
+import {
+  CREATION,
+  NO_LOADER,
+  NO_TOOLS,
+  RANDOM_IDS,
+  REAL_CLOCK,
+  SETTINGS,
+} from "./world.fixture.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** A real store, real agents and a real clock, in a folder of its own. */
@@ -43,6 +52,7 @@ export class Stage {
       interrupted: (live: LiveSession, why: { readonly code: string }) => {
         this.interruptions.push(`${live.key.sessionId} ${why.code}`);
       },
+      commandNext: () => {},
       released: () => {},
     };
     this.registry = new SessionRegistry(world, owner, () => false);
@@ -52,9 +62,10 @@ export class Stage {
   static async open(options: StageOptions = {}): Promise<Stage> {
     const folder = options.folder ?? realpathSync(mkdtempSync(join(tmpdir(), "fermata-session-")));
     const store = await openStore(folder);
+    const profiles = options.profiles ?? new Map([echo()]);
     const { agents, commandMarks } = await openAgents({
       folder,
-      profiles: options.profiles ?? new Map([echo()]),
+      profiles,
       env: process.env,
       memoryBytesMax: null,
       watch: { fault: () => {}, secret: () => DONE },
@@ -63,12 +74,14 @@ export class Stage {
     const stage: Stage = new Stage(folder, {
       store: options.wrap?.(store) ?? store,
       agents,
+      loader: options.loader ?? NO_LOADER,
+      tools: options.tools ?? NO_TOOLS,
       shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
       ids: RANDOM_IDS,
       redact: (text) => guard.redact(text),
-      settings: { ...SETTINGS, ...options.settings },
+      settings: { ...SETTINGS, agentNames: [...profiles.keys()], ...options.settings },
       log: (what) => stage.logs.push(what),
     });
     onTestFinished(async () => {
@@ -113,6 +126,8 @@ interface StageOptions {
   readonly profiles?: ReadonlyMap<string, AgentProfile>;
   readonly settings?: Partial<SessionSettings>;
   readonly guard?: SecretGuard;
+  readonly loader?: Loader;
+  readonly tools?: Tools;
   wrap?(store: SessionStore): SessionStore;
 }
 

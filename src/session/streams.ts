@@ -54,7 +54,7 @@ function atRest(status: SessionState): SessionState {
 const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
 
 /** The streams of all live sessions, and of their tenants: what is durable goes out here. */
-export class SessionStreams implements LiveOwner {
+export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
   readonly #world: SessionWorld;
   readonly #outlets = new Map<LiveSession, Outlet>();
   readonly #buses = new Map<LiveSession, SessionBus>();

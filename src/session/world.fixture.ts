@@ -1,4 +1,9 @@
+import { NO_PERSONA } from "../core/persona.ts";
+import { fail, ok } from "../core/result.ts";
 import type { Creation } from "../core/session/state.ts";
+import { NO_SKILLS } from "../core/skill/skill.ts";
+import type { Loader } from "../loader/loader.ts";
+import type { Tools } from "../tool/tool.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
 
@@ -15,6 +20,21 @@ export function given<Value>(value: Value | null): Value {
 /** For a world in which nobody runs a command. */
 export const NO_SHELL: ShellRunner = {
   run: async () => ({ exitCode: null, signal: null, error: "there is no shell here" }),
+};
+
+/** For a world without any skill or persona file. */
+export const NO_LOADER: Loader = {
+  skills: async () => ok(NO_SKILLS),
+  persona: async () => ok(NO_PERSONA),
+};
+
+/** For a world without any tool. */
+export const NO_TOOLS: Tools = {
+  list: async () => [],
+  callOf: async (tool) => fail("tool_unknown", { tool }),
+  run: async () => ({ isError: true, text: "there are no tools here" }),
+  servers: [],
+  close: async () => {},
 };
 
 export const SETTINGS: SessionSettings = {

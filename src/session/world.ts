@@ -1,6 +1,8 @@
 import type { Agents } from "../agent/agent.ts";
 import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
+import type { Loader } from "../loader/loader.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
+import type { Tools } from "../tool/tool.ts";
 import type { SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
 
@@ -8,6 +10,10 @@ import type { ShellRunner } from "./side/shell-runner.ts";
 export interface SessionWorld {
   readonly store: SessionStore;
   readonly agents: Agents;
+  /** Reads skill and persona files. */
+  readonly loader: Loader;
+  /** What skills can run without a model. */
+  readonly tools: Tools;
   /** Runs the command lines of clients. */
   readonly shell: ShellRunner;
   /** Who owns the sessions that are opened here. */

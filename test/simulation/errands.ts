@@ -87,7 +87,7 @@ export class Errands {
     this.#witness.modelAsked(key, modelId, 1);
     const answered = await this.#desk.ask(
       `wants ${modelId} in ${key.sessionId}`,
-      ({ runtime }) => runtime.changeModel(key, modelId, this.#by.actor),
+      ({ runtime }) => runtime.choices.changeModel(key, { modelId }, this.#by.actor),
       key,
     );
     this.#witness.modelAsked(key, modelId, -1);

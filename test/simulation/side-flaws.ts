@@ -63,14 +63,20 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
     })),
   },
   "P7: sets no model": {
-    world: (world) => ({ ...world, agents: deaf(world.agents, "setModel") }),
+    world: (world) => ({
+      ...world,
+      agents: deaf(world.agents, { setModelConfig: async () => null }),
+    }),
   },
   "P7: sets no mode": {
-    world: (world) => ({ ...world, agents: deaf(world.agents, "setMode") }),
+    world: (world) => ({ ...world, agents: deaf(world.agents, { setMode: async () => DONE }) }),
   },
   "P1: takes another model than was asked for": {
     runtime: withRuntime((runtime) => ({
-      changeModel: (key, _modelId, actor) => runtime.changeModel(key, "model-d", actor),
+      choices: altered(runtime.choices, {
+        changeModel: (key, _change, actor) =>
+          runtime.choices.changeModel(key, { modelId: "model-d" }, actor),
+      }),
     })),
   },
   ...forkFlaws(),
@@ -187,8 +193,8 @@ function withRuntime(change: (runtime: SessionRuntime) => Partial<SessionRuntime
 }
 
 /** Agents that say yes to a setting, and have not heard it. */
-function deaf(agents: Agents, setting: "setModel" | "setMode"): Agents {
-  const without = (session: AgentSession) => altered(session, { [setting]: async () => DONE });
+function deaf(agents: Agents, yes: Partial<AgentSession>): Agents {
+  const without = (session: AgentSession) => altered(session, yes);
   return altered(agents, {
     connect: (order, listener, signal) => {
       const connected = (session: AgentSession) => listener.connected(without(session));

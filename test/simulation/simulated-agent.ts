@@ -1,8 +1,15 @@
-import type { AgentListener, AgentOffer, AgentSession, AgentTurn } from "../../src/agent/agent.ts";
+import type {
+  AgentListener,
+  AgentOffer,
+  AgentSession,
+  AgentTurn,
+  ModelRefusal,
+} from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
 import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
+import type { ModelPart } from "../../src/core/session/model-config.ts";
 import type { CallOff } from "../../src/session/world.ts";
 import { AgentSettings } from "./agent-settings.ts";
 import { askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
@@ -92,7 +99,15 @@ export class SimulatedAgent implements AgentSession {
     this.#stop?.();
   }
 
-  async setModel(modelId: string): Promise<Result<void>> {
+  async setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
+    for (const part of parts) {
+      const set = await this.#setModel(String(part.value));
+      if (!set.ok) return { part, refusal: set.refusal, adrift: [] };
+    }
+    return null;
+  }
+
+  async #setModel(modelId: string): Promise<Result<void>> {
     if (this.#isOver || this.#isClosing) return GONE;
     await this.#beat(`is told to take ${modelId}`);
     return this.#isOver ? GONE : this.settings.set("model", modelId);
@@ -332,6 +347,7 @@ const OFFER: AgentOffer = {
   capabilities: {},
   modes: null,
   configOptions: [],
+  takesSystemPrompt: false,
   canSteer: false,
   skipped: [],
 };

@@ -8,6 +8,7 @@ import type { LiveSession } from "../../src/session/live.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionSettings } from "../../src/session/settings.ts";
 import { SessionStreams } from "../../src/session/streams.ts";
+import { NO_LOADER, NO_TOOLS } from "../../src/session/world.fixture.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
@@ -69,6 +70,8 @@ export class SimulatedServer {
     return {
       store: this.#store,
       agents: this.agents,
+      loader: NO_LOADER,
+      tools: NO_TOOLS,
       shell: this.shell,
       holder: holderOf(number),
       clock: scene.schedule.clock(number),

@@ -1,15 +1,15 @@
 import type { AgentPast } from "../../agent/agent.ts";
 import { type Refusal, refusal } from "../../core/error.ts";
-import type { ClientId } from "../../core/id.ts";
+import type { ClientId, PromptId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor, Command, Deadline } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
-import type { FirstAnswer, Session } from "../../core/session/state.ts";
+import type { FirstAnswer, Session, WaitingPrompt } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
-import { auditEntries, checkpointEntry, isRefusalAudited } from "../audit/index.ts";
+import { actEntry, auditEntries, checkpointEntry, isRefusalAudited } from "../audit/index.ts";
 import type { Tally } from "../stats/index.ts";
 import type { SessionWorld } from "../world.ts";
 import type { AgentLink } from "./agent-link.ts";
@@ -54,6 +54,8 @@ export interface ActorOwner {
   present(): readonly ClientId[];
   /** What the agent was told and said before. */
   past(session: Session): AgentPast | null;
+  /** A prompt that may be a command is next: whoever knows what it means sees to it. */
+  commandNext(prompt: WaitingPrompt): void;
 }
 
 const SERVER: Actor = { kind: "server" };
@@ -108,7 +110,6 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return this.#durableEventId;
   }
 
-  /** Its store has failed under it, or it was let go. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -143,7 +144,6 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     this.#follow();
   }
 
-  /** Begins nothing new by itself any more. */
   rest() {
     this.#agent.rest();
   }
@@ -272,7 +272,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   }
 
   /** Outside of turns the log gets a snapshot too, so that opening reads a bounded tail. */
-  #checkpoint(atMs: number) {
+  #checkpoint(atMs: number, settled: (failure: Refusal | null) => void = () => {}) {
     const order = { session: this.#session, last: [], prompt: null, atMs };
     const whole = this.#history.snapshotWith({ ...order, isWhole: true });
     const isWhole = !this.#isTooLarge(whole);
@@ -286,7 +286,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
       record: null,
       snapshot,
       session: this.#session,
-      settled: () => {},
+      settled,
     });
   }
 
@@ -362,17 +362,26 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return this.#owner.past(session);
   }
 
+  commandNext(prompt: WaitingPrompt) {
+    this.#owner.commandNext(prompt);
+  }
+
+  /** That prompt is a turn, although it begins with a slash. */
+  proceed(promptId: PromptId) {
+    if (!this.#isOver) this.#agent.proceed(promptId);
+  }
+
+  /** A snapshot outside of any turn; answers why there is none. */
+  snapshot(): Promise<Refusal | null> {
+    return new Promise((resolve) => this.#checkpoint(this.#world.clock.nowMs(), resolve));
+  }
+
   /** Recorded before the act: if it cannot be, there is no act. */
   audit(act: string, details: JsonObject): Promise<void> {
     const atMs = this.#world.clock.nowMs();
     this.#acts += 1;
-    const entry: JournalEntry = {
-      journal: "audit",
-      key: `${this.key.sessionId} act ${this.#term}-${this.#acts}`,
-      sessionId: this.key.sessionId,
-      atMs,
-      text: JSON.stringify({ act, actor: { kind: "agent" }, details }),
-    };
+    const number = `${this.#term}-${this.#acts}`;
+    const entry = actEntry({ sessionId: this.key.sessionId, number, atMs, act, details });
     return new Promise((resolve, reject) => {
       this.#pipeline.add({
         written: [],

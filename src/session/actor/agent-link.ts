@@ -6,17 +6,22 @@ import type {
   AskAnswer,
 } from "../../agent/agent.ts";
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
-import { errorBody, type Refusal } from "../../core/error.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { APPROVAL_MODES, approvalMeaning } from "../../core/policy/risk.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import type { AgentStatusReport } from "../../core/session/command.ts";
-import type { AgentExit } from "../../core/session/event.ts";
-import type { RunningPrompt, Session } from "../../core/session/state.ts";
+import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
+import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
+import { type ModelPart, partsOf } from "../../core/session/model-config.ts";
+import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts";
+import { skillBlock } from "../../core/skill/instructions.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
+import { Briefing, type CalledSkill, instructionsBlock } from "./briefing.ts";
+import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";
+import { ToolTurn } from "./tool-turn.ts";
 
 /** What a link tells the session that it belongs to. */
 export interface LinkOwner {
@@ -30,9 +35,15 @@ export interface LinkOwner {
   /** Nobody could be connected. */
   notConnected(why: Refusal): void;
   /** The agent did not take what the session is set to. */
-  settingRefused(setting: "model" | "mode", value: string, why: Refusal): void;
+  settingRefused(setting: AgentSetting, why: Refusal): void;
   audit(act: string, details: JsonObject): Promise<void>;
+  /** The agent has been told this beside the conversation. */
+  instructed(sent: InstructionsSent): void;
+  announce(announcement: Announcement): void;
 }
+
+/** Something that a session is set to and its agent is set to in turn. */
+export type AgentSetting = ModelPart | { readonly setting: "mode"; readonly value: string };
 
 /**
  * One activation of a session's agent. It is told what the session's state is, and does what that
@@ -47,11 +58,18 @@ export class AgentLink {
   readonly #steered = new Set<string>();
   readonly #giveUp = new AbortController();
   #session: AgentSession | null = null;
-  #chosenModel: string | null = null;
+  #briefing: Briefing | null = null;
+  #files: ReturnType<typeof filesAround> | null = null;
+  /** The session as it was told last; what is made up for later is made up for on this. */
+  #latest: Session | null = null;
+  #learning: Promise<void> | null = null;
+  #toolTurn: ToolTurn | null = null;
+  #modelParts: readonly ModelPart[] = [];
   #mode: string | null = null;
   #firstMode: string | null = null;
   #prompted: TurnId | null = null;
   #cancelled: TurnId | null = null;
+  #sinceMs: number | null = null;
   #isOver = false;
 
   constructor(world: SessionWorld, activation: number, owner: LinkOwner) {
@@ -65,21 +83,31 @@ export class AgentLink {
     return this.#session?.offer.canSteer ?? false;
   }
 
+  get sinceMs(): number | null {
+    return this.#sinceMs;
+  }
+
   get agent(): AgentSession | null {
     return this.#session;
   }
 
   async connect(place: SessionPlace, session: Session, past: AgentPast | null): Promise<void> {
     const { activeAgent, currentCwd, modelConfig } = session.chosen;
-    this.#chosenModel = modelConfig.modelId;
+    this.#modelParts = partsOf(modelConfig);
     this.#mode = session.connection.agentMode;
+    const { workspaceCwd } = session.fixed;
+    const { tenantId } = place;
+    const briefing = new Briefing(this.#world, tenantId, session);
+    this.#briefing = briefing;
+    this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
+    await briefing.learn(session.chosen);
     const order = {
-      tenantId: place.tenantId,
+      tenantId,
       profile: activeAgent,
-      workspace: session.fixed.workspaceCwd,
+      workspace: workspaceCwd,
       cwd: currentCwd,
-      mcpServers: [],
-      systemPrompt: null,
+      mcpServers: this.#world.tools.servers,
+      systemPrompt: briefing.text,
       past,
     };
     const { signal } = this.#giveUp;
@@ -88,27 +116,92 @@ export class AgentLink {
   }
 
   /** Does what the state asks for: another mode, a prompt, or a wish to stop. */
-  follow({ running, connection }: Session) {
+  follow(session: Session) {
+    const { running, connection } = session;
+    this.#latest = session;
     if (this.#session === null || this.#isOver) return;
     if (connection.agentMode !== this.#mode) void this.#changeMode(connection.agentMode);
     if (running === null) return;
-    if (this.#prompted !== running.turnId) this.#prompt(running);
+    if (this.#prompted !== running.turnId && !this.#prompt(running, session)) return;
     if (running.stopCause !== null && this.#cancelled !== running.turnId) {
       this.#cancelled = running.turnId;
-      this.#session.cancel();
+      if (this.#toolTurn === null) this.#session.cancel();
+      else this.#toolTurn.cancel();
     }
   }
 
-  #prompt(running: RunningPrompt) {
-    const { turnId, content, params, shellContext } = running;
-    this.#prompted = turnId;
+  /** False if that has to wait, because skills or persona were reloaded and not read yet. */
+  #prompt(running: RunningPrompt, { chosen }: Session): boolean {
+    const briefing = this.#briefing;
+    if (briefing === null || !briefing.isOf(chosen)) {
+      this.#learn(chosen);
+      return false;
+    }
+    this.#prompted = running.turnId;
     this.#steered.clear();
-    const told = shellContext.map((text): ContentBlock => ({ type: "text", text }));
-    const given = this.#session?.prompt({ turnId, content: [...told, ...content], params });
+    this.#toolTurn = null;
+    const called = briefing.skillIn(running.content);
+    if (called?.entry.invocation_mode === "tool_dispatch") this.#dispatch(running, called);
+    else this.#give(running, briefing, called);
+    return true;
+  }
+
+  /** Once at a time, and then everything is looked at again. */
+  #learn(chosen: Chosen) {
+    this.#learning ??= (this.#briefing?.learn(chosen) ?? Promise.resolve()).finally(() => {
+      this.#learning = null;
+      if (this.#latest !== null) this.follow(this.#latest);
+    });
+  }
+
+  #give(
+    { turnId, content, params, ...running }: RunningPrompt,
+    briefing: Briefing,
+    called: Called,
+  ) {
+    const sent = briefing.update();
+    if (sent !== null) this.#owner.instructed(sent);
+    const news = sent === null ? [] : [instructionsBlock(sent)];
+    const told = running.shellContext.map((text): ContentBlock => ({ type: "text", text }));
+    if (called !== null) this.#announceSkill(running, called);
+    const asked = called === null ? content : calledContent(called, content);
+    const given = this.#session?.prompt({ turnId, content: [...news, ...told, ...asked], params });
     if (given?.ok !== false) return;
     const { code } = given.refusal;
     const failure = { code, message: sentenceOf(given.refusal), errorKind: null };
     this.#owner.heardStatus({ status: "turn_error", turnId, failure });
+  }
+
+  /** The turn is run here, and the agent hears of it at most as of something that was said. */
+  #dispatch(running: RunningPrompt, called: CalledSkill) {
+    const { turnId, promptId } = running;
+    const { fixed, chosen } = this.#latest ?? {};
+    if (fixed === undefined || chosen === undefined) return;
+    this.#announceSkill(running, called);
+    const owner = this.#owner;
+    const heard = {
+      heardStatus: (report: AgentStatusReport<"turn_complete">) => {
+        if (!this.#isOver) owner.heardStatus(report);
+      },
+      heardUpdate: (update: AgentUpdate) => (this.#isOver ? undefined : owner.heardUpdate(update)),
+      ask: (ask: AgentAsk, signal: AbortSignal) => this.#ask(ask, signal),
+      audit: (act: string, details: JsonObject) => owner.audit(act, details),
+      commandResult: (result: CommandResult) => {
+        if (this.#isOver) return;
+        owner.announce({ type: "command_result", data: { promptId, ...result } });
+      },
+    };
+    const place = { workspaceCwd: fixed.workspaceCwd, cwd: chosen.currentCwd };
+    const turn = new ToolTurn(heard, this.#world.tools, place, turnId);
+    this.#toolTurn = turn;
+    void turn.run(called);
+  }
+
+  #announceSkill({ promptId }: Pick<RunningPrompt, "promptId">, { entry }: CalledSkill) {
+    const { skill_name: skill, source, invocation_mode: mode } = entry;
+    const text = mode === "llm_orchestration" ? { text: skillBlock(entry) } : {};
+    const data = { promptId, skill, source, mode, ...text };
+    this.#owner.announce({ type: "skill_invoked", data });
   }
 
   steer(messageId: string, content: readonly ContentBlock[]): Result<void> {
@@ -126,6 +219,7 @@ export class AgentLink {
   /** Lets the agent go in good order. */
   async close(): Promise<void> {
     this.#cancelAsks();
+    this.#toolTurn?.cancel();
     if (this.#session === null) this.#isOver = true;
     this.#giveUp.abort();
     await this.#session?.close();
@@ -138,6 +232,7 @@ export class AgentLink {
   async discard(): Promise<void> {
     this.#isOver = true;
     this.#cancelAsks();
+    this.#toolTurn?.cancel();
     this.#giveUp.abort();
     await this.#session?.close();
   }
@@ -154,10 +249,11 @@ export class AgentLink {
     return {
       connected: (session) => {
         this.#session = session;
+        this.#sinceMs = this.#world.clock.nowMs();
         const { modes } = session.offer;
         this.#firstMode = modes && stringAt(modes, "currentModeId");
-        const hasSettings = this.#chosenModel !== null || this.#mode !== null;
-        if (!hasSettings && !this.#isInOurMode(session)) this.#ready(session);
+        const hasSettings = this.#modelParts.length > 0 || this.#mode !== null;
+        if (!hasSettings && !this.#isInOurMode(session)) void this.#ready(session);
         else void this.#setUp(session).then(() => this.#ready(session));
       },
       status: (report) => {
@@ -170,6 +266,7 @@ export class AgentLink {
       exit: (exit) => {
         unlessOver(() => owner.heardExit(exit));
         this.#isOver = true;
+        this.#toolTurn?.cancel();
         this.#cancelAsks();
       },
       audit: (act, details) => owner.audit(act, details),
@@ -178,9 +275,10 @@ export class AgentLink {
 
   /** What the session is set to is set at the agent before it gets a prompt (P7). */
   async #setUp(session: AgentSession): Promise<void> {
-    const modelId = this.#chosenModel;
-    const set = modelId === null ? DONE : await session.setModel(modelId);
-    if (modelId !== null && !set.ok) this.#refused("model", modelId, set.refusal);
+    for (const part of this.#modelParts) {
+      const refused = await session.setModelConfig([part]);
+      if (refused !== null) this.#refused(part, refused.refusal);
+    }
     if (this.#mode !== null) return this.#changeMode(this.#mode);
     if (!this.#isInOurMode(session)) return;
     this.#mode = this.#firstMode;
@@ -193,9 +291,14 @@ export class AgentLink {
     return isRemembered && this.#mode === null && OUR_MODES.has(this.#firstMode);
   }
 
-  #ready({ agentSessionId, context }: AgentSession) {
-    if (this.#isOver || this.#giveUp.signal.aborted) return;
-    this.#owner.heardStatus({ status: "connected", agentSessionId, context });
+  async #ready(session: AgentSession): Promise<void> {
+    const files = this.#files && (await knownSoon(this.#world, this.#files));
+    if (files === null || this.#isOver || this.#giveUp.signal.aborted) return;
+    const { agentSessionId, context, offer } = session;
+    const surroundings = surroundingsOf(session, files, this.#world.tools.servers);
+    this.#owner.heardStatus({ status: "connected", agentSessionId, context, surroundings });
+    const sent = this.#briefing?.arrived(context, offer.takesSystemPrompt) ?? null;
+    if (sent !== null) this.#owner.instructed(sent);
   }
 
   /** No mode of ours is the one that the agent began in. */
@@ -205,13 +308,14 @@ export class AgentLink {
       mode ?? (session && modeBeside(session.offer.modes, this.#firstMode, this.#mode));
     this.#mode = mode;
     const set = modeId === null ? DONE : await session?.setMode(modeId);
-    if (modeId !== null && set?.ok === false) this.#refused("mode", modeId, set.refusal);
+    if (modeId === null || set?.ok !== false) return;
+    this.#refused({ setting: "mode", value: modeId }, set.refusal);
   }
 
   /** An agent that is gone or leaving is no news here. */
-  #refused(setting: "model" | "mode", value: string, why: Refusal) {
+  #refused(setting: AgentSetting, why: Refusal) {
     if (this.#isOver || this.#giveUp.signal.aborted || why.code === "agent_gone") return;
-    this.#owner.settingRefused(setting, value, why);
+    this.#owner.settingRefused(setting, why);
   }
 
   async #ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
@@ -226,6 +330,17 @@ export class AgentLink {
     });
     return ended;
   }
+}
+
+type Called = CalledSkill | null;
+
+/** The skill's text, and then what was said with it in place of the line that called for it. */
+function calledContent(
+  { entry, words }: CalledSkill,
+  [, ...others]: readonly ContentBlock[],
+): readonly ContentBlock[] {
+  const asked = words === "" ? [] : [{ type: "text", text: words }];
+  return [{ type: "text", text: skillBlock(entry) }, ...asked, ...others];
 }
 
 /** The modes that agents are in because a session wants it. */
@@ -243,9 +358,4 @@ function modeBeside(
   const offered = Array.isArray(modes?.availableModes) ? modes.availableModes : [];
   const ids = offered.map((mode) => (isObject(mode) ? stringAt(mode, "id") : null));
   return ids.find((id) => id !== null && id !== left) ?? null;
-}
-
-/** A refusal as a sentence for people. */
-export function sentenceOf(refusal: Refusal): string {
-  return String(errorBody(refusal).error);
 }

@@ -1,7 +1,7 @@
 import type { AgentAsk, AgentPast } from "../../agent/agent.ts";
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
-import type { ErrorCode, Refusal } from "../../core/error.ts";
-import type { AskId, ClientId, TurnId } from "../../core/id.ts";
+import { type ErrorCode, type Refusal, sentenceOf } from "../../core/error.ts";
+import type { AskId, ClientId, PromptId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
   ACTIVATION_RETRY_MS_MAX,
@@ -10,11 +10,12 @@ import {
 } from "../../core/limits.ts";
 import type { Actor, AgentStatusReport, Command } from "../../core/session/command.ts";
 import type { AgentExit } from "../../core/session/event.ts";
-import type { Session } from "../../core/session/state.ts";
+import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import { slashTextOf } from "../../core/slash/line.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CallOff, SessionWorld } from "../world.ts";
-import { AgentLink, type LinkOwner, sentenceOf } from "./agent-link.ts";
+import { AgentLink, type AgentSetting, type LinkOwner } from "./agent-link.ts";
 import type { Written } from "./written.ts";
 
 /** What the agent's side of a session needs of the session. */
@@ -31,6 +32,8 @@ export interface AgentSideOwner {
   present(): readonly ClientId[];
   /** What the agent was told and said before. */
   past(session: Session): AgentPast | null;
+  /** A prompt that may be a command is next: whoever knows what it means sees to it. */
+  commandNext(prompt: WaitingPrompt): void;
   audit(act: string, details: JsonObject): Promise<void>;
 }
 
@@ -50,6 +53,8 @@ export class AgentSide {
   #failures = 0;
   #callOffRetry: CallOff | null = null;
   #isResting = false;
+  /** The prompt of which it is known that it is a turn, though it begins with a slash. */
+  #isTurn: PromptId | null = null;
 
   constructor(world: SessionWorld, owner: AgentSideOwner) {
     this.#world = world;
@@ -119,6 +124,10 @@ export class AgentSide {
     const [next] = queue;
     if (next === undefined || running !== null || closed || ending !== null) return;
     if (this.#isResting) return;
+    if (slashTextOf(next.content) !== null && this.#isTurn !== next.promptId) {
+      this.#owner.commandNext(next);
+      return;
+    }
     const { sessionState } = connection;
     if (sessionState === "ready") {
       const start = { turnId: this.#world.ids.turn(), reservedMicro: 0, price: null };
@@ -127,6 +136,12 @@ export class AgentSide {
     } else if (sessionState === "inactive" || sessionState === "error") {
       this.#activate();
     }
+  }
+
+  /** That prompt is for the agent after all, or for a tool in its place. */
+  proceed(promptId: PromptId) {
+    this.#isTurn = promptId;
+    this.#moveOn(this.#owner.decided);
   }
 
   /** At once the first time; after failures with growing pauses, and a few times only. */
@@ -199,7 +214,13 @@ export class AgentSide {
         void say({ ...by(), type: "agent_exit", exitCode, signalCode, message });
       },
       notConnected: (why: Refusal) => this.#notConnected(why, by()),
-      settingRefused: (setting, value, why) => this.#settingRefused(setting, value, why),
+      settingRefused: (setting, why) => this.#settingRefused(setting, why),
+      instructed: (sent) => {
+        void say({ ...by(), type: "instructed", ...sent });
+      },
+      announce: (announcement) => {
+        void say({ ...this.#by(SERVER), type: "announce", announcement });
+      },
       audit: (act, details) => this.#owner.audit(act, details),
     };
   }
@@ -216,13 +237,14 @@ export class AgentSide {
   }
 
   /** The session stays set to it (P7), and everybody is told that this agent is not. */
-  #settingRefused(setting: "model" | "mode", value: string, why: Refusal) {
+  #settingRefused({ setting, value }: AgentSetting, why: Refusal) {
     const by = this.#by(SERVER);
     const reason = sentenceOf(why);
-    if (setting === "model") {
-      void this.#owner.say({ ...by, type: "model", modelId: value, failure: reason });
+    if (setting !== "mode") {
+      void this.#owner.say({ ...by, type: "model", failure: { setting, value, reason } });
     } else {
-      const announcement = { type: "agent_mode_refused", data: { mode: value, reason } } as const;
+      const data = { setting, value, reason };
+      const announcement = { type: "agent_setting_refused", data } as const;
       void this.#owner.say({ ...by, type: "announce", announcement });
     }
   }

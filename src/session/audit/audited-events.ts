@@ -32,6 +32,8 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
     ...listed("skipped", (skipped ?? []).map(skippedDetails)),
   }),
   agent_connected: ({ context }) => details({ context }),
+  instructions_sent: ({ via, skills, persona }) => details({ via, skills, persona }),
+  session_drift: ({ changes }) => details({ what: changes.map(({ what }) => what).join(", ") }),
   session_died: ({ reason, exitCode, signalCode }) => details({ reason, exitCode, signalCode }),
   session_closed: ({ reason }) => details({ reason }),
 
@@ -45,6 +47,7 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   turn_complete: ({ stopReason }) => details({ stopReason }),
   turn_error: ({ code, errorKind, partialOutput }) => details({ code, errorKind, partialOutput }),
   command_result: ({ status, code }) => details({ status, code }),
+  skill_invoked: ({ skill, source, mode }) => details({ skill, source, mode }),
 
   permission_request: ({ requestId, kind, tier, mediation, toolCall }) => {
     const { policy, quorum, voters } = mediation;
@@ -72,6 +75,7 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
     details({ titleSource, isNamed: displayName !== undefined }), // A title may quote a prompt.
   model_switched: ({ modelId }) => details({ modelId }),
   model_switch_failed: ({ requestedModelId }) => details({ requestedModelId }),
+  model_config_changed: ({ to }) => details({ ...to }),
   approval_mode_changed: ({ previous, next, persisted }) => details({ previous, next, persisted }),
   sandbox_changed: ({ state }) => details({ state }),
   skills_reloaded: reloaded,
@@ -97,7 +101,7 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   artifact_changed: null,
   session_recording_degraded: ({ reason }) => details({ reason }),
   background_notification_turn_complete: plain,
-  agent_mode_refused: ({ mode }) => details({ mode }),
+  agent_setting_refused: ({ setting, value }) => details({ setting, value }),
 };
 
 /** What the audit is told of an event; null if nothing. */

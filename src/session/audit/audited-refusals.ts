@@ -20,6 +20,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   agent_status: true,
   agent_exit: true,
   agent_unavailable: true,
+  instructed: true,
   agent_update: false,
   usage: false,
 

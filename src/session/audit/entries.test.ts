@@ -301,7 +301,10 @@ describe("P11: what was said and done", () => {
     life.give("shell_started", shell, client("ann"));
     const failure = { code: "-1", message: SAID, errorKind: null };
     life.give("agent_status", { status: "turn_error", turnId: turnId("t1"), failure }, AGENT);
-    life.give("model", { modelId: "m", failure: SAID }, client("ann"));
+    const model = { setting: "modelId", value: "m", reason: SAID } as const;
+    life.give("model", { failure: model }, client("ann"));
+    const thought = { setting: "reasoning", value: "deep", reason: SAID } as const;
+    life.give("model", { failure: thought }, client("ann"));
     life.give("close", {}, client("ann"));
     expect(JSON.stringify(life.log).split(SAID).length).toBeGreaterThan(9);
     expect(JSON.stringify(life.entries)).not.toContain(SAID);

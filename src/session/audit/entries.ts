@@ -1,4 +1,5 @@
 import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Actor, Command } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
@@ -99,6 +100,19 @@ function entry(
   text: string,
 ): JournalEntry {
   return { journal: "audit", key, sessionId, atMs, text };
+}
+
+/** Something that an agent does in the world, as told before it is done. */
+export function actEntry(told: {
+  readonly sessionId: SessionId;
+  readonly number: string;
+  readonly atMs: number;
+  readonly act: string;
+  readonly details: JsonObject;
+}): JournalEntry {
+  const { sessionId, number, atMs, act, details } = told;
+  const text = JSON.stringify({ act, actor: { kind: "agent" }, details });
+  return { journal: "audit", key: `${sessionId} act ${number}`, sessionId, atMs, text };
 }
 
 interface Names {

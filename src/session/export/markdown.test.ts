@@ -56,6 +56,20 @@ describe("a session as Markdown", () => {
     );
   });
 
+  it("tells how the model was set, and what the agent did not take", async () => {
+    const life = new Life().ready();
+    life.give("model", { change: { modelId: "large" } });
+    life.give("model", { change: { temperature: 0.5, reasoning: "high" } });
+    const failure = { setting: "verbosity", value: "loud", reason: "It offers *low*" } as const;
+    life.give("model", { failure });
+    const text = await read(life);
+    expect(text.match(/.*(large|0\.5|loud).*/g)).toEqual([
+      "+ **model** `large`",
+      "+ **model** temperature `0.5`, reasoning `high`",
+      "+ **verbosity** `loud` was not taken: It offers \\*low\\*",
+    ]);
+  });
+
   it("marks failures, and says if an answer broke off", async () => {
     const life = new Life().running();
     life.says("Half a");

@@ -3,6 +3,8 @@ import { isObject, objectAt, stringAt } from "../../core/json.ts";
 import { isEventType } from "../../core/replay/fold.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import { partsOf } from "../../core/session/model-config.ts";
+import type { ModelConfig } from "../../core/session/state.ts";
 import { code, type Passage, plain, type Speaker, type Word } from "./passage.ts";
 
 type Teller<Type extends EventType> = (data: SessionEvent<Type>["data"]) => Passage | null;
@@ -24,6 +26,10 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   session_lifecycle: null,
   agent_connected: ({ context }) =>
     context === "seeded" ? note("The agent began afresh and was told the conversation.") : null,
+  instructions_sent: null,
+  session_drift: ({ changes }) => {
+    return fact("changed meanwhile", plain(changes.map(({ what }) => what).join(", ")));
+  },
   session_died: null,
   session_closed: null,
 
@@ -45,6 +51,7 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
     isPartial: partialOutput === true,
   }),
   command_result: null, // Its text is said as well.
+  skill_invoked: ({ skill }) => fact("skill", code(skill)),
 
   permission_request: null,
   permission_decided: null,
@@ -64,6 +71,7 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   model_switched: ({ modelId }) => fact("model", code(modelId)),
   model_switch_failed: ({ requestedModelId, error }) =>
     fact("model", code(requestedModelId), " was not taken: ", plain(error)),
+  model_config_changed: ({ from, to }) => modelSettings(from, to),
   approval_mode_changed: ({ next }) => fact("approval mode", code(next)),
   sandbox_changed: null,
   skills_reloaded: ({ to }) => fact("skills", `reloaded, version ${to.version}`),
@@ -90,7 +98,8 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   artifact_changed: null,
   session_recording_degraded: null,
   background_notification_turn_complete: null,
-  agent_mode_refused: null,
+  agent_setting_refused: ({ setting, value, reason }) =>
+    fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
 };
 
 /** What there is to tell of an event; null if that is nothing. */
@@ -106,6 +115,17 @@ export function note(text: string): Passage {
 
 function fact(about: string, ...words: readonly Word[]): Passage {
   return { kind: "fact", about, words };
+}
+
+/** The settings of the model that are others now; the model itself has an event of its own. */
+function modelSettings(from: ModelConfig, to: ModelConfig): Passage | null {
+  const changed = partsOf(to).filter(({ setting, value }) => {
+    return setting !== "modelId" && value !== from[setting];
+  });
+  const words = changed.flatMap(({ setting, value }, index): readonly Word[] => {
+    return [`${index === 0 ? "" : ", "}${setting} `, code(String(value))];
+  });
+  return words.length === 0 ? null : fact("model", ...words);
 }
 
 type Update = { readonly [key: string]: unknown; readonly sessionUpdate: string };

@@ -13,6 +13,8 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   session_status: false, // and its own agent,
   session_lifecycle: false, // and its own life.
   agent_connected: false,
+  instructions_sent: false,
+  session_drift: false,
   session_died: false,
   session_closed: false,
 
@@ -26,6 +28,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   turn_complete: true,
   turn_error: true,
   command_result: true,
+  skill_invoked: true,
 
   permission_request: true,
   permission_decided: true,
@@ -43,6 +46,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   session_metadata_updated: false, // It begins with what the other is set to now.
   model_switched: false,
   model_switch_failed: false,
+  model_config_changed: false,
   approval_mode_changed: false,
   sandbox_changed: false,
   skills_reloaded: false,
@@ -66,7 +70,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   artifact_changed: false,
   session_recording_degraded: false,
   background_notification_turn_complete: false,
-  agent_mode_refused: false,
+  agent_setting_refused: false,
 };
 
 /** What a fork has of a folded turn, in its own name and numbered on from where its log ends. */

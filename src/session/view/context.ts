@@ -46,6 +46,12 @@ function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
   return { currentModelId, availableModels: choicesOf(option.options).flatMap(modelOf) };
 }
 
+/** The names of the models that an agent offers. */
+export function modelIds(configOptions: readonly JsonObject[]): readonly string[] {
+  const models = modelsIn(configOptions);
+  return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
+}
+
 /** The choices of an option, those in groups too. */
 function choicesOf(options: unknown): readonly JsonObject[] {
   return objectsIn(options).flatMap((one) => {

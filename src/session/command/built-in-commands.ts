@@ -1,0 +1,197 @@
+import { createHash } from "node:crypto";
+import { sentenceOf } from "../../core/error.ts";
+import { parseSessionId, type SessionId } from "../../core/id.ts";
+import { TURNS_DRAINED_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import type { Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import { isVerdict } from "../../core/session/event.ts";
+import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import type { SkillSnapshot } from "../../core/skill/skill.ts";
+import * as reply from "../../core/slash/reply.ts";
+import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { Choices } from "../choices.ts";
+import type { NewSession } from "../create.ts";
+import type { LiveSession } from "../live.ts";
+import type { ReloadType } from "../reload.ts";
+import { modelIds } from "../view/context.ts";
+import type { SessionWorld } from "../world.ts";
+import { agentCommands } from "./agent-commands.ts";
+import type { Answered } from "./desk.ts";
+
+/** What commands can do beyond answering; it is all done elsewhere. */
+export interface CommandHands {
+  readonly choices: Choices;
+  /** Makes a session beside this one. */
+  create(key: SessionKey, creation: NewSession): Promise<Result<unknown>>;
+}
+
+export type BuiltInOrder = Extract<SlashMeaning, { kind: "built_in" }> & {
+  readonly live: LiveSession;
+  readonly prompt: WaitingPrompt;
+  readonly skills: SkillSnapshot;
+  answer(answered: Answered): Promise<void>;
+};
+
+/** Our own commands, as they are carried out. None of them reaches a model. */
+export class BuiltInCommands {
+  readonly #world: SessionWorld;
+  readonly #hands: CommandHands;
+
+  constructor(world: SessionWorld, hands: CommandHands) {
+    this.#world = world;
+    this.#hands = hands;
+  }
+
+  /** Answers when the session has its answer. */
+  async carryOut(order: BuiltInOrder): Promise<void> {
+    await this.#work[order.name](order);
+  }
+
+  readonly #work: Readonly<Record<OwnWork, (order: BuiltInOrder) => Promise<void>>> = {
+    skills: ({ skills, answer }) => answer({ result: reply.skillsListed(skills) }),
+    help: (order) => this.#help(order),
+    agent: (order) => this.#agent(order),
+    model: (order) => this.#model(order),
+    status: ({ live, answer }) => answer({ result: reply.statusShown(live.session) }),
+    reload_skills: (order) => this.#reload(order, "reload_skills"),
+    reload_persona: (order) => this.#reload(order, "reload_persona"),
+    new: (order) => this.#new(order),
+    "save-and-close": (order) => this.#saveAndClose(order),
+  };
+
+  async #help({ live, skills, args, answer }: BuiltInOrder): Promise<void> {
+    const [name] = args;
+    if (name !== undefined) return answer({ result: reply.skillHelp(skills, name) });
+    const own = live.agent === null ? [] : await agentCommands(this.#world, live);
+    return answer({ result: reply.commandHelp(skills, own) });
+  }
+
+  async #agent({ live, args, answer }: BuiltInOrder): Promise<void> {
+    const [to] = args;
+    const { agentNames } = this.#world.settings;
+    const { activeAgent } = live.session.chosen;
+    if (to === undefined || (to === "list" && !agentNames.includes(to))) {
+      return answer({ result: reply.agentListed(activeAgent, agentNames) });
+    }
+    if (!agentNames.includes(to)) return answer({ result: reply.agentNotFound(to, agentNames) });
+    await live.until(isSettled);
+    const result = reply.agentSet(live.session.chosen.activeAgent, to);
+    return answer({ result, effect: { type: "change_agent", to } });
+  }
+
+  async #model({ live, prompt, args, answer }: BuiltInOrder): Promise<void> {
+    const [modelId] = args;
+    const { modelConfig } = live.session.chosen;
+    if (modelId === undefined) {
+      return answer({ result: reply.modelShown(modelConfig, modelsOf(live)) });
+    }
+    const changed = await this.#hands.choices.changeModel(live.key, { modelId }, actorOf(prompt));
+    const now = live.session.chosen.modelConfig;
+    const result = changed.ok
+      ? reply.modelSet(now)
+      : reply.modelFailed(modelId, now, sentenceOf(changed.refusal));
+    return answer({ result });
+  }
+
+  async #reload(order: BuiltInOrder, type: ReloadType): Promise<void> {
+    const { reloads } = this.#hands.choices;
+    const isSkills = type === "reload_skills";
+    await reloads.inOrder(order.live, async () => {
+      const reload = await reloads.prepare(order.live, type);
+      if (!reload.ok) {
+        const reason = sentenceOf(reload.refusal);
+        const failed = isSkills ? reply.reloadUnavailable : reply.personaReloadFailed;
+        return order.answer({ result: failed(reason) });
+      }
+      const { to, difference } = reload.value;
+      const told = isSkills ? reply.skillsReloaded : reply.personaReloaded;
+      const effect = { type, hash: to.hash, difference };
+      return order.answer({ result: told(reload.value), effect });
+    });
+  }
+
+  /**
+   * A session like this one, and beside it. Its name follows from the prompt's, so that a server
+   * that dies before it has said so finds it there, and makes no second one.
+   */
+  async #new({ live, prompt, answer }: BuiltInOrder): Promise<void> {
+    const { key, session } = live;
+    const sessionId = namedAfter(prompt, session);
+    if (sessionId === null) return;
+    const made = await this.#hands.create({ ...key, sessionId }, likeThis(session));
+    if (made.ok || made.refusal.code === "session_id_conflict") {
+      return answer({ result: reply.sessionCreated(sessionId) });
+    }
+    return answer({ result: reply.commandRefused(made.refusal) });
+  }
+
+  /** Whatever was said before has run by now: prompts take their turn, and this one did. */
+  async #saveAndClose({ live, prompt, answer }: BuiltInOrder): Promise<void> {
+    const failure = await live.snapshot();
+    if (failure !== null) return answer({ result: reply.commandRefused(failure) });
+    const { sessionId } = live.key;
+    const location = `${this.#world.store.contract.storeId}:${sessionId}`;
+    const turnsDrained = await this.#turnsSince(live, prompt.admittedAtMs);
+    const result = reply.sessionSaved({ persisted: true, turnsDrained, location });
+    return answer({ result, effect: { type: "close" } });
+  }
+
+  async #turnsSince({ key }: LiveSession, atMs: number): Promise<number> {
+    const limit = this.#world.settings.pendingPromptsMax ?? TURNS_DRAINED_MAX;
+    const before = Number.MAX_SAFE_INTEGER;
+    const page = await this.#world.store.readTurns(key, { before, limit });
+    const turns = page.ok ? page.value.rows : [];
+    return turns.filter(({ text }) => endedSince(text, atMs)).length;
+  }
+}
+
+/** Whether a folded turn came to its end at this time or later; what never was a turn did not. */
+function endedSince(text: string, atMs: number): boolean {
+  // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
+  const events: readonly LogEvent[] = JSON.parse(text);
+  const end = events.findLast((event) => isVerdict(event));
+  if (end === undefined || !isVerdict(end)) return false;
+  return end.data.turnId !== undefined && end._meta.serverTimestamp >= atMs;
+}
+
+/** An agent that is just coming or going cannot be exchanged for another. */
+function isSettled({ connection: { sessionState } }: Session): boolean {
+  return sessionState !== "activating" && sessionState !== "deactivating";
+}
+
+function modelsOf({ agent }: LiveSession): readonly string[] {
+  return agent === null ? [] : modelIds(agent.offer.configOptions);
+}
+
+function actorOf({ clientId, userId }: WaitingPrompt): Actor {
+  return { kind: "client", clientId, userId, loopback: false };
+}
+
+function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): SessionId | null {
+  const hash = createHash("sha256").update(`${sessionId} ${promptId}`).digest("hex");
+  const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hash) ?? [];
+  return parseSessionId(`${a}-${b}-4${c}-8${d}-${e}`);
+}
+
+/** The same in everything that was chosen, and new in everything else. */
+function likeThis({ fixed, chosen, connection }: Session): NewSession {
+  const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
+  const { activeAgent, modelConfig, approvalMode, budgetMicro } = chosen;
+  return {
+    workspaceCwd,
+    scope: "thread",
+    securityMode,
+    allowlist,
+    storeId,
+    source: { type: "command", id: "new" },
+    parentSessionId: null,
+    activeAgent,
+    modelConfig,
+    approvalMode,
+    displayName: null,
+    autonomyProfile: connection.autonomyProfile,
+    budgetMicro,
+  };
+}

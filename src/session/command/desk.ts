@@ -1,0 +1,80 @@
+import type { PromptId } from "../../core/id.ts";
+import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
+import type { CommandData } from "../../core/session/command.ts";
+import type { WaitingPrompt } from "../../core/session/state.ts";
+import { slashTextOf } from "../../core/slash/line.ts";
+import * as reply from "../../core/slash/reply.ts";
+import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
+import { readKnowledge } from "../knowledge.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionWorld } from "../world.ts";
+import { agentCommands } from "./agent-commands.ts";
+import type { BuiltInCommands } from "./built-in-commands.ts";
+
+/** What a command has to say, and what it does to its session at the same time. */
+export type Answered = Pick<CommandData["command_result"], "result" | "effect">;
+
+/**
+ * Sees to prompts that begin with a slash, when they are next in their session. What is ours is
+ * done here and answered in one commit, without a turn; everything else goes on to be a turn. A
+ * server that dies in between has done nothing: the prompt is still next.
+ */
+export class CommandDesk {
+  readonly #world: SessionWorld;
+  readonly #builtIns: BuiltInCommands;
+  readonly #inHand = new WeakMap<LiveSession, PromptId>();
+
+  constructor(world: SessionWorld, builtIns: BuiltInCommands) {
+    this.#world = world;
+    this.#builtIns = builtIns;
+  }
+
+  /** However often it is said, a prompt is seen to once. */
+  take(live: LiveSession, prompt: WaitingPrompt) {
+    const { promptId } = prompt;
+    if (this.#inHand.get(live) === promptId) return;
+    this.#inHand.set(live, promptId);
+    void this.#seeTo(live, prompt).finally(() => {
+      if (this.#inHand.get(live) === promptId) this.#inHand.delete(live);
+    });
+  }
+
+  async #seeTo(live: LiveSession, prompt: WaitingPrompt): Promise<void> {
+    const { key, session } = live;
+    const { promptId } = prompt;
+    const answer = (answered: Answered) => this.#answer(live, promptId, answered);
+    const known = await readKnowledge(this.#world.store, key.tenantId, session.chosen);
+    if (!known.ok) return answer({ result: reply.commandRefused(known.refusal) });
+    const { skills } = known.value;
+    const line = slashTextOf(prompt.content) ?? "";
+    const ours = resolveSlash(line, skills, []);
+    const meaning = isNotOurs(ours)
+      ? resolveSlash(line, skills, await agentCommands(this.#world, live))
+      : ours;
+    if (meaning.kind === "refused") return answer({ result: meaning.result });
+    if (meaning.kind !== "built_in") return live.proceed(promptId);
+    await this.#builtIns.carryOut({ live, prompt, skills, ...meaning, answer });
+  }
+
+  /** What cannot be done now is answered with why; a prompt that is gone, not at all. */
+  async #answer(live: LiveSession, promptId: PromptId, answered: Answered): Promise<void> {
+    const { result, effect } = answered;
+    for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
+      const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+      const what = { promptId, result, ...(effect !== undefined && { effect }) };
+      const { refusal } = await live.submit({ ...by, type: "command_result", ...what });
+      if (refusal === null || refusal.code === "prompt_not_next") return;
+      // A store that is away brings the session back by itself, and the prompt with it.
+      if (refusal.code === "store_unavailable") continue;
+      if (effect === undefined) return;
+      return this.#answer(live, promptId, { result: reply.commandRefused(refusal) });
+    }
+  }
+}
+
+/** Then it may be the agent's; only it knows its own commands. */
+function isNotOurs(meaning: SlashMeaning): boolean {
+  if (meaning.kind !== "refused") return false;
+  const { code } = meaning.result;
+  return code === "unknown_command" || code === "alias_ambiguous";
+}

@@ -1,0 +1,106 @@
+import { ok, type Result } from "../../core/result.ts";
+import type { SnapshotRef } from "../../core/session/state.ts";
+import type { SkillEntry, SkillSnapshot } from "../../core/skill/skill.ts";
+import { modelFields } from "../../core/slash/reply/setting.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { type ConversationMessage, readMessage } from "../conversation/index.ts";
+import { readKnowledge } from "../knowledge.ts";
+import type { LiveSession } from "../live.ts";
+import { type AnsweredCommand, commandHistory } from "./command-history.ts";
+import { summaryOfLive } from "./summary.ts";
+
+export interface FieldsOrder {
+  /** With the bodies of skills, which are long. */
+  readonly isFull: boolean;
+  /** The messages with a higher index than this one, and so many of them. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** A session's fields under the names that the seed gives them (B2). */
+export interface SessionFields {
+  readonly v: 1;
+  readonly session_id: string;
+  readonly active_agent: string;
+  readonly skill_snapshot: object;
+  readonly persona: object;
+  readonly model_config: object;
+  readonly conversation_state: ConversationState;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+  readonly reload_count: number;
+  readonly command_history: readonly AnsweredCommand[];
+}
+
+interface ConversationState {
+  readonly messages: readonly (ConversationMessage & { readonly index: number })[];
+  readonly messageCount: number;
+  /** The `after` of the next page, if there is one. */
+  readonly nextCursor?: number;
+  /** The indexes of messages that cannot be read; the others stand in their order (P6). */
+  readonly unreadable?: readonly number[];
+}
+
+/** All of them, of one moment: what is read besides is never changed, or only grows. */
+export async function sessionFields(
+  store: SessionStore,
+  live: LiveSession,
+  order: FieldsOrder,
+): Promise<Result<SessionFields>> {
+  const { sessionId, chosen } = live.session;
+  const { skills, persona } = chosen;
+  const { createdAt, updatedAt } = summaryOfLive(live);
+  const known = await readKnowledge(store, live.key.tenantId, chosen);
+  if (!known.ok) return known;
+  const history = await commandHistory(store, live.key, live.lastEventId);
+  if (!history.ok) return history;
+  const conversation = await conversationState(store, live, order);
+  if (!conversation.ok) return conversation;
+  return ok({
+    v: 1,
+    session_id: sessionId,
+    active_agent: chosen.activeAgent,
+    skill_snapshot: skillSnapshot(skills, known.value.skills, order.isFull),
+    persona: { version: persona.version, hash: persona.hash, ...known.value.persona },
+    model_config: modelFields(chosen.modelConfig),
+    conversation_state: conversation.value,
+    created_at: createdAt,
+    last_updated_at: updatedAt,
+    reload_count: skills.version - 1 + (persona.version - 1),
+    command_history: history.value,
+  });
+}
+
+function skillSnapshot({ version, hash }: SnapshotRef, snapshot: SkillSnapshot, isFull: boolean) {
+  const { entries, diagnostics } = snapshot;
+  const shown = isFull ? entries : entries.map(withoutBody);
+  return { snapshot_version: version, hash, entries: shown, diagnostics };
+}
+
+function withoutBody({ body, ...entry }: SkillEntry) {
+  return { ...entry, body_chars: body.length };
+}
+
+/** A page of the conversation, in the order in which it was said. */
+async function conversationState(
+  store: SessionStore,
+  { key }: LiveSession,
+  { after, limit }: FieldsOrder,
+): Promise<Result<ConversationState>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
+  const { messageCount } = record.value;
+  const page = await store.readMessages(key, { after, limit });
+  if (!page.ok) return page;
+  const rows = page.value.rows.filter(({ id }) => id <= messageCount);
+  const last = rows.at(-1)?.id ?? messageCount;
+  const read = rows.map(({ id, text }) => ({ index: id, message: readMessage(text) }));
+  const messages = read.flatMap(({ index, message }) => (message ? [{ index, ...message }] : []));
+  const unreadable = read.flatMap(({ index, message }) => (message ? [] : [index]));
+  return ok({
+    messages,
+    messageCount,
+    ...(last < messageCount && { nextCursor: last }),
+    ...(unreadable.length > 0 && { unreadable }),
+  });
+}
