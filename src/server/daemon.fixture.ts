@@ -67,7 +67,6 @@ export class DaemonWorld extends ServerWorld {
       world,
       settings,
       workspaces: await StoredWorkspaces.open(world.store, settings.workspaces),
-      agents: new Set(options.stage?.profiles?.keys() ?? ["echo"]),
     };
     const logged: string[] = [];
     const server = new HttpServer({

@@ -9,6 +9,4 @@ export interface Daemon {
   readonly world: SessionWorld;
   readonly settings: ServerSettings;
   readonly workspaces: Workspaces;
-  /** The names of the agents that sessions can be made with. */
-  readonly agents: ReadonlySet<string>;
 }

@@ -7,10 +7,13 @@ import {
   PATH_CHARS_MAX,
   SOURCE_ID_CHARS_MAX,
   SOURCE_TYPE_CHARS_MAX,
+  TEMPERATURE_MAX,
 } from "../core/limits.ts";
 import { APPROVAL_MODES, type ApprovalMode } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import type { ModelChange } from "../core/session/model-config.ts";
 import type { Creation, ModelConfig } from "../core/session/state.ts";
+import type { NewSession } from "../session/create.ts";
 import type { Daemon } from "./daemon.ts";
 import { listOf, readBody } from "./request-schema.ts";
 
@@ -34,17 +37,36 @@ export const approvalMode = z.enum(APPROVAL_MODES);
 
 export const cwd = z.string().max(PATH_CHARS_MAX);
 
+/** How a model can be set, beside which one it is. */
+const modelSettings = {
+  temperature: z.number().min(0).max(TEMPERATURE_MAX).optional(),
+  reasoning: name.optional(),
+  verbosity: name.optional(),
+};
+
 const modelConfig = z
-  .strictObject({
-    modelId: name.nullable().default(null),
-    temperature: z.number().optional(),
-    reasoning: name.optional(),
-    verbosity: name.optional(),
+  .strictObject({ modelId: name.nullable().default(null), ...modelSettings })
+  .transform(({ modelId, ...settings }): ModelConfig => ({ modelId, ...given(settings) }));
+
+/** What somebody wants changed of a session's model: something, at least. */
+export const modelChange = z
+  .object({ modelId: name.optional(), ...modelSettings })
+  .refine((change) => Object.values(change).some((value) => value !== undefined), {
+    error: "it changes nothing",
   })
-  .transform(({ temperature, reasoning, verbosity, ...model }): ModelConfig => {
-    const rest = { ...(reasoning && { reasoning }), ...(verbosity && { verbosity }) };
-    return { ...model, ...(temperature !== undefined && { temperature }), ...rest };
+  .transform(({ modelId, ...settings }): ModelChange => {
+    return { ...(modelId !== undefined && { modelId }), ...given(settings) };
   });
+
+type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;
+
+function given({ temperature, reasoning, verbosity }: ModelSettings): Omit<ModelChange, "modelId"> {
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(verbosity !== undefined && { verbosity }),
+  };
+}
 
 /** The wire's fields and our own (design, section 12); nothing of it has to be there. */
 const newSessionBody = z
@@ -88,15 +110,16 @@ export interface SessionWish {
   readonly agent: string | null;
   readonly securityMode: Creation["securityMode"] | null;
   readonly approvalMode: ApprovalMode | null;
-  readonly creation: Omit<Creation, "workspaceCwd">;
+  readonly creation: Omit<NewSession, "workspaceCwd">;
 }
 
 export function readSessionWish(daemon: Daemon, body: JsonObject): Result<SessionWish> {
   const read = readBody(newSessionBody, body, CODES);
   if (!read.ok) return read;
   const { agent = null, mode = null, modelServiceId } = read.value;
-  if (agent !== null && !daemon.agents.has(agent)) {
-    return fail("agent_unknown", { profile: agent, known: [...daemon.agents].join(", ") });
+  const { agentNames } = daemon.world.settings;
+  if (agent !== null && !agentNames.includes(agent)) {
+    return fail("agent_unknown", { profile: agent, known: agentNames.join(", ") });
   }
   return ok({
     cwd: read.value.cwd ?? null,
@@ -124,14 +147,9 @@ function creationOf(
     parentSessionId: null,
     activeAgent: body.agent ?? world.settings.defaultAgent,
     modelConfig: body.model_config ?? { modelId: null },
-    skills: NOTHING_YET,
-    persona: NOTHING_YET,
     approvalMode: body.approvalMode ?? "default",
     displayName: null,
     autonomyProfile: body.autonomy ?? null,
     budgetMicro: body.budget ?? null,
   };
 }
-
-/** The first version of skills and persona, until a session has some. */
-const NOTHING_YET = { version: 1, hash: "none" };

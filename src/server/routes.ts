@@ -1,4 +1,5 @@
 import type { Daemon } from "./daemon.ts";
+import { activeAgentRoute } from "./route/active-agent.ts";
 import { approvalModeRoute } from "./route/approval-mode.ts";
 import { auditRoute } from "./route/audit.ts";
 import { batchDeleteRoutes } from "./route/batch-delete.ts";
@@ -13,6 +14,7 @@ import { createRoute } from "./route/create.ts";
 import { detachRoute } from "./route/detach.ts";
 import { eventsRoute } from "./route/events.ts";
 import { exportRoute } from "./route/export.ts";
+import { fieldsRoute } from "./route/fields.ts";
 import { type ActivityReport, healthRoute } from "./route/health.ts";
 import { heartbeatRoute } from "./route/heartbeat.ts";
 import { listRoutes } from "./route/list.ts";
@@ -20,11 +22,13 @@ import { metadataRoute } from "./route/metadata.ts";
 import { midTurnRoutes } from "./route/mid-turn.ts";
 import { modelRoute } from "./route/model.ts";
 import { pendingPromptsRoutes } from "./route/pending-prompts.ts";
+import { personaReloadRoute } from "./route/persona-reload.ts";
 import { promptRoute } from "./route/prompt.ts";
 import { recapRoute } from "./route/recap.ts";
 import { loadRoute, resumeRoute } from "./route/restore.ts";
 import { sessionStatusRoute } from "./route/session-status.ts";
 import { shellRoute } from "./route/shell.ts";
+import { skillsReloadRoute } from "./route/skills-reload.ts";
 import { statsRoute } from "./route/stats.ts";
 import { statusTableRoute } from "./route/status-table.ts";
 import { supportedCommandsRoute } from "./route/supported-commands.ts";
@@ -79,6 +83,9 @@ function workRoutes(daemon: Daemon): readonly Route[] {
     promptRoute(daemon),
     cancelRoute(daemon),
     modelRoute(daemon),
+    activeAgentRoute(daemon),
+    skillsReloadRoute(daemon),
+    personaReloadRoute(daemon),
     approvalModeRoute(daemon),
     ...voteRoutes(daemon),
     ...pendingPromptsRoutes(daemon),
@@ -95,6 +102,7 @@ function readingRoutes(daemon: Daemon): readonly Route[] {
   return [
     eventsRoute(daemon),
     sessionStatusRoute(daemon),
+    fieldsRoute(daemon),
     contextRoute(daemon),
     contextUsageRoute(daemon),
     statsRoute(daemon),

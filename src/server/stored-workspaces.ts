@@ -10,50 +10,95 @@ import { canonical, type Workspace, type Workspaces } from "./workspaces.ts";
 /** The kind of the documents in which tenants' workspaces are kept, each under its id. */
 const KIND = "workspace";
 
+/** What a tenant has said of a directory. */
+interface Said {
+  readonly cwd: string;
+  readonly isTrusted: boolean;
+  readonly version: number;
+}
+
 /** The directories that the server was started with, for everybody, and those of each tenant. */
 export class StoredWorkspaces implements Workspaces {
   readonly #store: SessionStore;
   readonly #own: readonly string[];
+  readonly #areOwnTrusted: boolean;
 
-  private constructor(store: SessionStore, own: readonly string[]) {
+  private constructor(store: SessionStore, own: readonly string[], areOwnTrusted: boolean) {
     this.#store = store;
     this.#own = own;
+    this.#areOwnTrusted = areOwnTrusted;
   }
 
-  /** With those of the server, as its settings spell them. */
-  static async open(store: SessionStore, own: readonly string[]): Promise<StoredWorkspaces> {
-    return new StoredWorkspaces(store, await Promise.all(own.map(canonical)));
+  /** With those of the server, as its settings spell them: whoever started it vouches for them. */
+  static async open(
+    store: SessionStore,
+    own: readonly string[],
+    areOwnTrusted = true,
+  ): Promise<StoredWorkspaces> {
+    const paths = await Promise.all(own.map(canonical));
+    return new StoredWorkspaces(store, paths, areOwnTrusted);
   }
 
   async of(tenantId: TenantId): Promise<Result<readonly Workspace[]>> {
-    const added = await this.#addedBy(tenantId);
-    if (!added.ok) return added;
-    const all = [...new Set([...this.#own, ...added.value])];
-    return ok(all.map((cwd, index) => ({ id: idOf(cwd), cwd, isPrimary: index === 0 })));
+    const said = await this.#saidBy(tenantId);
+    if (!said.ok) return said;
+    const all = [...new Set([...this.#own, ...said.value.keys()])];
+    return ok(all.map((cwd, index) => this.#workspace(cwd, index === 0, said.value.get(cwd))));
   }
 
-  async add(tenantId: TenantId, path: string): Promise<Result<Workspace>> {
-    const known = await this.of(tenantId);
-    if (!known.ok) return known;
+  async add(
+    tenantId: TenantId,
+    path: string,
+    isTrusted: boolean | null,
+  ): Promise<Result<Workspace>> {
+    const said = await this.#saidBy(tenantId);
+    if (!said.ok) return said;
     const cwd = await canonical(path);
-    const found = known.value.find((one) => one.cwd === cwd);
-    if (found !== undefined) return ok(found);
+    const before = said.value.get(cwd);
+    const isOwn = this.#own.includes(cwd);
+    const isPrimary = this.#own[0] === cwd;
+    if ((isOwn || before !== undefined) && isTrusted === null) {
+      return ok(this.#workspace(cwd, isPrimary, before));
+    }
     const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
     if (!isDirectory) return fail("invalid_workspace", { cwd });
     const limit = WORKSPACES_MAX;
-    if (known.value.length >= limit) return fail("workspace_limit_exceeded", { limit });
-    const id = idOf(cwd);
-    const document = { kind: KIND, key: id, expectedVersion: 0, value: { cwd } };
+    const count = new Set([...this.#own, ...said.value.keys(), cwd]).size;
+    if (count > limit) return fail("workspace_limit_exceeded", { limit });
+    const value = { cwd, trusted: isTrusted ?? true };
+    const expectedVersion = before?.version ?? 0;
+    const document = { kind: KIND, key: idOf(cwd), expectedVersion, value };
     const written = await this.#store.writeDocument(tenantId, document);
-    // Somebody else has added the same one at the same time.
-    if (!written.ok && written.refusal.code !== "document_conflict") return written;
-    return ok({ id, cwd, isPrimary: false });
+    if (written.ok) {
+      const { version } = written.value;
+      const now = { cwd, isTrusted: value.trusted, version };
+      return ok(this.#workspace(cwd, isPrimary, now));
+    }
+    // Somebody else has said something of the same one at the same time: that stands.
+    return written.refusal.code === "document_conflict" ? this.add(tenantId, cwd, null) : written;
   }
 
-  async #addedBy(tenantId: TenantId): Promise<Result<readonly string[]>> {
+  /** Whether a directory's own files may speak to agents; one that nobody knows may not. */
+  async isTrusted(tenantId: TenantId, cwd: string): Promise<boolean> {
+    const known = await this.of(tenantId);
+    if (!known.ok) return false;
+    return known.value.some((one) => one.cwd === cwd && one.isTrusted);
+  }
+
+  #workspace(cwd: string, isPrimary: boolean, said: Said | undefined): Workspace {
+    const isOwn = this.#own.includes(cwd);
+    const isTrusted = said?.isTrusted ?? (isOwn && this.#areOwnTrusted);
+    return { id: idOf(cwd), cwd, isPrimary, isTrusted };
+  }
+
+  async #saidBy(tenantId: TenantId): Promise<Result<ReadonlyMap<string, Said>>> {
     const page = await this.#store.listDocuments(tenantId, KIND, null);
     if (!page.ok) return page;
-    return ok(page.value.rows.flatMap(({ value: { cwd } }) => (isPath(cwd) ? [cwd] : [])));
+    const said = page.value.rows.flatMap(({ value: { cwd, trusted }, version }) => {
+      // One that was added before there was trust was added by who could have given it.
+      return isPath(cwd) ? [{ cwd, isTrusted: trusted !== false, version }] : [];
+    });
+    return ok(new Map(said.map((one) => [one.cwd, one])));
   }
 }
 

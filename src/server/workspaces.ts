@@ -10,19 +10,32 @@ export interface Workspace {
   /** The real path, however it was spelled. */
   readonly cwd: string;
   readonly isPrimary: boolean;
+  /** Whether its own skills and persona files may speak to agents. */
+  readonly isTrusted: boolean;
 }
 
 /** The directories that the server was started with, and those that a tenant has added. */
 export interface Workspaces {
   /** The first is meant where none is named. */
   of(tenantId: TenantId): Promise<Result<readonly Workspace[]>>;
-  /** Adds one; the same one again is no news. */
-  add(tenantId: TenantId, cwd: string): Promise<Result<Workspace>>;
+  /** Adds one, or changes whether one that is there is trusted; null leaves that as it is. */
+  add(tenantId: TenantId, cwd: string, isTrusted: boolean | null): Promise<Result<Workspace>>;
 }
 
 /** A path as the system has it; one that is not there is at least without its detours. */
 export async function canonical(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
+}
+
+/** The same, for whoever wants to work there: beside the first, it has to be trusted (3.5). */
+export async function trustedWorkspaceOf(
+  workspaces: Workspaces,
+  tenantId: TenantId,
+  wanted: string | null,
+): Promise<Result<Workspace>> {
+  const found = await workspaceOf(workspaces, tenantId, wanted);
+  if (!found.ok || found.value.isPrimary || found.value.isTrusted) return found;
+  return fail("untrusted_workspace", { workspaceCwd: found.value.cwd });
 }
 
 /** The one that is meant by a path, an id, or nothing at all. */

@@ -11,10 +11,13 @@ import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
+import { agentMemoryBytes, memoryOfMachine } from "./agent-memory.ts";
 import { openHands } from "./hands.ts";
+import { openLoader } from "./loader.ts";
 import type { ServerLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
+import { type ChosenMcp, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
   /** Where it can be reached. */
@@ -30,6 +33,7 @@ interface ServerKit {
   readonly settings: ServerSettings;
   readonly profiles: ReadonlyMap<string, AgentProfile>;
   readonly defaultAgent: string;
+  readonly mcp: ChosenMcp;
   readonly folder: string;
   readonly guard: SecretGuard;
   readonly log: ServerLog;
@@ -39,28 +43,27 @@ interface ServerKit {
 
 /** Puts agents, sessions and the network together over an open store, and begins to listen. */
 export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
-  const { chosen, settings, profiles, defaultAgent, folder, guard, log, store, version } = kit;
-  const { agents, shell } = await openHands(profiles, folder, guard, log);
+  const { chosen, settings, profiles, defaultAgent, mcp, folder, guard, log } = kit;
+  const { store, version } = kit;
+  const memoryMax = agentMemoryBytes(chosen["agent-memory-max-mb"], memoryOfMachine());
+  const { agents, shell } = await openHands(profiles, memoryMax, folder, guard, log);
+  const tools = await openServerTools(mcp, folder, guard, log);
+  const workspaces = await StoredWorkspaces.open(store, settings.workspaces, !chosen.untrusted);
   const world = {
     store: store,
     agents,
+    loader: openLoader(process.env, workspaces, tools),
+    tools,
     shell,
     holder: thisHolder(randomUUID()),
     clock: SYSTEM_CLOCK,
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
-    settings: sessionSettings(chosen, defaultAgent),
+    settings: sessionSettings(chosen, defaultAgent, [...profiles.keys()]),
     ...log,
   };
   const runtime = new SessionRuntime(world);
-  const workspaces = await StoredWorkspaces.open(store, settings.workspaces);
-  const daemon = {
-    runtime,
-    world,
-    settings,
-    workspaces,
-    agents: new Set(profiles.keys()),
-  };
+  const daemon = { runtime, world, settings, workspaces };
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, version, async () => activityOf(daemon, server)),
@@ -70,6 +73,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
   const stop = async (hurry: AbortSignal) => {
     server.stopAccepting();
     await runtime.shutDown(hurry);
+    await tools.close();
     await server.close();
     await store.deactivate();
     await store.dispose();

@@ -1,4 +1,4 @@
-import { OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
+import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
 import { choice, type Option, text, texts, toggle, whole } from "./option.ts";
 
@@ -35,6 +35,9 @@ export const OPTIONS = {
   workspace: texts({
     help: "Directory that sessions work in; may be repeated, the first is the usual one (.)",
     placeholder: "DIR",
+  }),
+  untrusted: toggle({
+    help: "Take no skills or persona from the workspaces until they are trusted",
   }),
   "session-scope": choice(["single", "thread"], "single", {
     help: "One shared session for each workspace, or a new one each time (single)",
@@ -76,6 +79,14 @@ export const OPTIONS = {
   preheat: toggle({ help: "Start the agent before the first session wants it" }),
   "initialize-timeout-ms": some("Longest time for an agent's answers to calls (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process is kept (300000)"),
+  "agent-memory-max-mb": whole(0, AGENT_MEMORY_MB_MAX, {
+    help: "Memory of all agents together; 0 is no limit (half of the machine's)",
+    placeholder: "MIB",
+  }),
+  "mcp-config": text({
+    help: "File that names MCP servers (~/.fermata/mcp.json)",
+    placeholder: "FILE",
+  }),
 
   // Where it remembers
   store: choice(["sqlite", "memory"], "sqlite", { help: "Where sessions are kept (sqlite)" }),

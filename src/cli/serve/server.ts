@@ -6,6 +6,7 @@ import { openLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings } from "./settings.ts";
 import { dataFolder, openStore } from "./store.ts";
+import { chooseMcp } from "./tools.ts";
 
 /**
  * A whole server: its store, its agents, its sessions, and the network in front of them. What
@@ -21,6 +22,8 @@ export async function startServer(
   if (!settings.ok) return settings;
   const choice = await chooseAgents(chosen);
   if (!choice.ok) return choice;
+  const mcp = await chooseMcp(chosen, env);
+  if (!mcp.ok) return mcp;
   const guard = new SecretGuard();
   const { token } = settings.value;
   if (token !== null) guard.know(token);
@@ -29,6 +32,15 @@ export async function startServer(
   const opening = openStore(chosen, folder, guard, log);
   const [store, { assemble }] = await Promise.all([opening, import("./assemble.ts")]);
   if (!store.ok) return store;
-  const kit = { chosen, settings: settings.value, ...choice.value, folder, guard, log, version };
+  const kit = {
+    chosen,
+    settings: settings.value,
+    ...choice.value,
+    mcp: mcp.value,
+    folder,
+    guard,
+    log,
+    version,
+  };
   return assemble({ ...kit, store: store.value });
 }

@@ -74,7 +74,11 @@ async function missingFolder(paths: readonly string[]): Promise<string | null> {
 }
 
 /** The same, as sessions want to know it. */
-export function sessionSettings(chosen: Chosen, defaultAgent: string): SessionSettings {
+export function sessionSettings(
+  chosen: Chosen,
+  defaultAgent: string,
+  agentNames: readonly string[],
+): SessionSettings {
   const usual = DEFAULT_SESSION_SETTINGS;
   const askMs = chosen["permission-response-timeout-ms"] ?? usual.askMs;
   const { replay } = usual;
@@ -82,6 +86,7 @@ export function sessionSettings(chosen: Chosen, defaultAgent: string): SessionSe
   return {
     ...usual,
     defaultAgent,
+    agentNames,
     policy: chosen["permission-policy"],
     quorum: chosen["consensus-quorum"],
     askMs: orNull(askMs),

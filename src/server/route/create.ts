@@ -14,7 +14,7 @@ import { refusedMode } from "../refused-mode.ts";
 import { type Route, route, type ServerRequest } from "../route.ts";
 import { sessionBody } from "../session-body.ts";
 import { actorOf, freshClientId } from "../session-request.ts";
-import { workspaceOf } from "../workspaces.ts";
+import { trustedWorkspaceOf } from "../workspaces.ts";
 
 /** A request to make a session, with the names that it will have. */
 interface Order {
@@ -58,7 +58,7 @@ async function orderOf(daemon: Daemon, request: ServerRequest<unknown>): Promise
   const wish = readSessionWish(daemon, request.body);
   if (!wish.ok) return wish;
   const { tenantId } = request.caller;
-  const workspace = await workspaceOf(daemon.workspaces, tenantId, wish.value.cwd);
+  const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wish.value.cwd);
   if (!workspace.ok) return workspace;
   const { ids } = daemon.world;
   const clientId = request.clientId ?? freshClientId(ids.session());
@@ -184,7 +184,7 @@ async function answerTo(
 ): Promise<Answer> {
   const actor = actorOf(request, clientId);
   const { modelId } = wish;
-  const model = modelId && (await daemon.runtime.changeModel(live.key, modelId, actor));
+  const model = modelId && (await daemon.runtime.choices.changeModel(live.key, { modelId }, actor));
   const body = sessionBody(live, { attached, clientId });
   const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
   const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }), ...failure });

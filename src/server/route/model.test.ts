@@ -32,6 +32,38 @@ describe("POST /session/:id/model", () => {
     expect(work.live.session.chosen.modelConfig.modelId).toBeNull();
   });
 
+  it("P7: changes how the model is set, and tells everybody", async () => {
+    const work = await Work.made(await openWork(), "ada");
+    const stream = await work.stream();
+    const body = { temperature: 0.5, reasoning: "high", verbosity: "low" };
+    const answer = await work.call("POST", "/model", { body, clientId: "ada" });
+    expect([answer.status, answer.text]).toEqual([200, "{}"]);
+    const changed = await heard(stream, "model_config_changed");
+    expect(changed.data).toMatchObject({
+      originatorClientId: "ada",
+      data: { from: { modelId: null }, to: { modelId: null, ...body } },
+    });
+    expect(work.live.session.chosen.modelConfig).toEqual({ modelId: null, ...body });
+  });
+
+  it("P7: makes nothing of a change whose parts the agent does not all take", async () => {
+    const work = await Work.made(await openWork());
+    const stream = await work.stream();
+    const body = { modelId: "echo-large", reasoning: "boundless" };
+    const answer = await work.call("POST", "/model", { body });
+    expect(answer.status).toBe(500);
+    const details = { setting: "reasoning", value: "boundless" };
+    const reason = expect.stringContaining("low, medium, high");
+    expect(withoutError(answer.body)).toEqual({
+      code: "agent_setting_refused",
+      ...details,
+      reason,
+    });
+    const failed = await heard(stream, "agent_setting_refused");
+    expect(failed.data.data).toMatchObject({ ...details, reason });
+    expect(work.live.session.chosen.modelConfig).toEqual({ modelId: null });
+  });
+
   it("does several changes one after the other, and the last one stays", async () => {
     const work = await Work.made(await openWork());
     const models = ["echo-large", "echo-small", "echo-large"];
@@ -42,7 +74,15 @@ describe("POST /session/:id/model", () => {
 
   it("refuses what names no model, and clients that the session does not know", async () => {
     const work = await Work.made(await openWork());
-    for (const body of [{}, { modelId: "" }, { modelId: 7 }]) {
+    const odd = [
+      { temperature: "hot" },
+      { temperature: -1 },
+      { temperature: 2.5 },
+      { reasoning: 3 },
+    ];
+    const empty = [{}, { modelId: "" }, { modelId: 7 }, { verbosity: "" }, { colour: "red" }];
+    const half = { modelId: "echo-large", reasoning: null };
+    for (const body of [...empty, ...odd, half, { verbosity: "x".repeat(1_000) }]) {
       const answer = await work.call("POST", "/model", { body });
       expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"]);
     }

@@ -1,11 +1,16 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { echo, promptOf } from "../../session/stage.fixture.ts";
+import { withLocator } from "../../store/located.ts";
+import { SessionLocator } from "../../store/locator.ts";
+import type { SessionStore } from "../../store/store.ts";
 import { STRANGER } from "../daemon.fixture.ts";
 import {
   CommitGate,
   eventsOf,
+  keyOf,
   liveOf,
   made,
   openLife,
@@ -175,6 +180,32 @@ describe("loading a session", () => {
       expect(foreign.text.replaceAll(sessionId, unknown)).toBe(missing.text);
       const malformed = await world.call("POST", `/session/no%20id/${action}`);
       expect(malformed.text.replaceAll("no id", unknown)).toBe(missing.text);
+    }
+  });
+});
+
+describe("84: restoring a session that another store has", () => {
+  it("says which one has it, also to whoever only looks", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "fermata-located-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const locator = new SessionLocator(folder);
+    const key = keyOf("6b1f3c9e-0000-4000-8000-000000000000");
+    await locator.note(key, "elsewhere");
+    const wrap = (store: SessionStore) => withLocator(store, locator, { isLasting: true });
+    const world = await openLife({ stage: { wrap } });
+    const path = `/session/${key.sessionId}`;
+    const answers = await Promise.all([
+      world.call("POST", `${path}/load`),
+      world.call("POST", `${path}/resume`),
+      world.call("GET", `${path}/status`),
+    ]);
+    for (const { status, body } of answers) {
+      expect(status).toBe(409);
+      expect(body).toMatchObject({
+        code: "resume_mismatch",
+        stored: "elsewhere",
+        active: "sqlite",
+      });
     }
   });
 });

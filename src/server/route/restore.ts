@@ -23,7 +23,8 @@ import { readBody } from "../request-schema.ts";
 import { type Route, route, type ServerRequest } from "../route.ts";
 import { sessionBody } from "../session-body.ts";
 import { actorOf, freshClientId, withSession } from "../session-request.ts";
-import { workspaceOf } from "../workspaces.ts";
+import { trustedWorkspaceOf } from "../workspaces.ts";
+import { LoadGate } from "./load-gate.ts";
 
 const restoreBody = z.object({
   cwd: cwd.optional(),
@@ -47,6 +48,7 @@ type RestoreRequest = ServerRequest<{ readonly id: string }>;
 
 /** Brings a session back and shows what happened in it (wire, 4.3). */
 export function loadRoute(daemon: Daemon): Route {
+  const gate = new LoadGate();
   return route({
     method: "POST",
     path: "/session/:id/load",
@@ -58,7 +60,8 @@ export function loadRoute(daemon: Daemon): Route {
         const wish = readBody(loadBody, request.body, CODES);
         if (!wish.ok) return refusedMode(wish.refusal);
         const visit = { key, request, action: "load", wish: wish.value } as const;
-        return restore(daemon, visit, () => historyOf(daemon, key, wish.value));
+        const shown = () => historyOf(daemon, key, wish.value);
+        return restore(daemon, visit, shown, (make) => gate.pass(make));
       }),
   });
 }
@@ -76,7 +79,8 @@ export function resumeRoute(daemon: Daemon): Route {
         const wish = readBody(restoreBody, request.body, CODES);
         if (!wish.ok) return refusedMode(wish.refusal);
         const visit = { key, request, action: "resume", wish: wish.value } as const;
-        return restore(daemon, visit, async ({ live }) => ok(daemon.runtime.cursorOf(live)));
+        const shown = async ({ live }: Resumed) => ok(daemon.runtime.cursorOf(live));
+        return restore(daemon, visit, shown, (make) => make());
       }),
   });
 }
@@ -98,6 +102,7 @@ async function restore(
   daemon: Daemon,
   visit: Visit,
   shown: (resumed: Resumed) => Promise<Result<object>>,
+  inTurn: (make: () => Promise<Answer>) => Promise<Answer>,
 ): Promise<Answer> {
   const { key, request } = visit;
   const isThere = await hasWorkspace(daemon, visit);
@@ -108,13 +113,15 @@ async function restore(
   const resumed = await resumedInTime(daemon, key, visitor);
   if (resumed === "late") return tooLate(daemon, visit);
   if (!resumed.ok) return refused(resumed.refusal);
-  const body = await restoredBody(daemon, visit, visitor, resumed.value, shown);
-  if (body.ok) {
-    const answer = json(200, body.value);
-    return reapIfLost(daemon, answer, { ...visitor, live: resumed.value.live, isMade: false });
-  }
-  await daemon.runtime.detach(key, clientId, visitor.actor);
-  return refused(body.refusal);
+  return inTurn(async () => {
+    const body = await restoredBody(daemon, visit, visitor, resumed.value, shown);
+    if (body.ok) {
+      const answer = json(200, body.value);
+      return reapIfLost(daemon, answer, { ...visitor, live: resumed.value.live, isMade: false });
+    }
+    await daemon.runtime.detach(key, clientId, visitor.actor);
+    return refused(body.refusal);
+  });
 }
 
 async function restoredBody(
@@ -166,7 +173,7 @@ async function hasWorkspace(daemon: Daemon, { key, wish }: Visit): Promise<Resul
   const record = await daemon.world.store.readRecord(key);
   if (!record.ok) return record;
   if (wish.cwd === undefined) return DONE;
-  const wanted = await workspaceOf(daemon.workspaces, key.tenantId, wish.cwd);
+  const wanted = await trustedWorkspaceOf(daemon.workspaces, key.tenantId, wish.cwd);
   if (!wanted.ok) return wanted;
   const boundWorkspace = record.value.workspaceCwd;
   const requestedWorkspace = wanted.value.cwd;

@@ -1,28 +1,61 @@
 import { setImmediate as aMoment } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
+import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import { SERVER } from "../../session/stage.fixture.ts";
 import { SessionBeside } from "./beside.fixture.ts";
+import { Shelf, taught } from "./taught.fixture.ts";
+
+/** The commands that are neither ours nor a skill's. */
+async function ownOf(beside: SessionBeside) {
+  const { body } = await beside.get("/supported-commands");
+  const all: readonly { readonly name: string }[] = Object(body.availableCommands);
+  return all.slice(all.findLastIndex(({ name }) => BUILT_IN_NAMES.has(name)) + 1);
+}
 
 async function namesOf(beside: SessionBeside) {
-  const { body } = await beside.get("/supported-commands");
-  return Object(body.availableCommands).map((command: { name: string }) => command.name);
+  return (await ownOf(beside)).map(({ name }) => name);
 }
 
 describe("GET /session/:id/supported-commands", () => {
-  it("is none before the agent has offered any", async () => {
-    const beside = await SessionBeside.open();
-    const { status, body } = await beside.get("/supported-commands");
+  it("is ours, then the skills' aliases, and the skills by name", async () => {
+    const shelf = Object.assign(new Shelf(), { skills: SNAPSHOT });
+    const work = await taught(shelf);
+    const { status, body } = await work.call("GET", "/supported-commands");
     expect(status).toBe(200);
-    expect(body).toMatchObject({ v: 1, sessionId: beside.sessionId, availableSkills: [] });
-    expect(body.availableCommands).toBeInstanceOf(Array);
+    const availableSkills = SNAPSHOT.entries.map(({ skill_name }) => skill_name);
+    expect(body).toMatchObject({ v: 1, sessionId: work.id, availableSkills });
+    const all: readonly { readonly name: string }[] = Object(body.availableCommands);
+    expect(all.map(({ name }) => name)).toEqual([...BUILT_IN_NAMES, "ci", "sh"]);
+    const shape = { name: expect.any(String), description: expect.any(String) };
+    for (const command of all) {
+      expect(command).toMatchObject(shape);
+      expect(command).toHaveProperty("input");
+    }
+  });
+
+  it("is as the snapshot has it, whatever the files say by now", async () => {
+    const shelf = Object.assign(new Shelf(), { skills: SNAPSHOT });
+    const work = await taught(shelf);
+    const before = await work.call("GET", "/supported-commands");
+    shelf.skills = { entries: [], diagnostics: [] };
+    expect((await work.call("GET", "/supported-commands")).body).toEqual(before.body);
+  });
+
+  it("has no name twice: ours and the skills' stand before the agent's", async () => {
+    const shelf = Object.assign(new Shelf(), { skills: SNAPSHOT });
+    const work = await taught(shelf);
+    await work.turn("commands ci,help,init");
+    const { body } = await work.call("GET", "/supported-commands");
+    const all: readonly { readonly name: string }[] = Object(body.availableCommands);
+    expect(all.map(({ name }) => name)).toEqual([...BUILT_IN_NAMES, "ci", "sh", "init"]);
   });
 
   it("is what the agent offered last: in a turn at work, in one before, and at rest", async () => {
     const beside = await SessionBeside.open();
     await beside.turn("commands first,second");
     expect(await namesOf(beside)).toEqual(["first", "second"]);
-    const { availableCommands } = (await beside.get("/supported-commands")).body;
-    expect(Object(availableCommands)[0]).toMatchObject({
+    expect((await ownOf(beside))[0]).toMatchObject({
       name: "first",
       description: expect.any(String),
     });
@@ -46,7 +79,6 @@ describe("GET /session/:id/supported-commands", () => {
     const ours = update([{ name: "ours", input: { hint: "what" } }, "odd", { description: "x" }]);
     const theirs = update([{ name: "theirs" }], { _meta: { parentToolCallId: "t-1" } });
     await beside.turn(ours, theirs);
-    const { body } = await beside.get("/supported-commands");
-    expect(body.availableCommands).toEqual([{ name: "ours", input: { hint: "what" } }]);
+    expect(await ownOf(beside)).toEqual([{ name: "ours", input: { hint: "what" } }]);
   });
 });

@@ -1,10 +1,12 @@
+import { offeredCommands } from "../../core/slash/offered.ts";
+import { readKnowledge } from "../../session/knowledge.ts";
 import { availableCommands } from "../../session/view/commands.ts";
-import { answerTo, json } from "../answer.ts";
+import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
 import { type Route, route } from "../route.ts";
 
-/** The slash commands that the session's agent offers (4.13). Skills of ours are not there yet. */
+/** The slash commands of a session, ours and its agent's, and its skills (4.13). */
 export function supportedCommandsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
@@ -13,11 +15,17 @@ export function supportedCommandsRoute(daemon: Daemon): Route {
     clientId: "ignored",
     body: "json",
     handle: (request) =>
-      withLive(daemon, request, async ({ key }) => {
-        const { sessionId } = key;
-        const offered = await availableCommands(daemon.world.store, key);
-        return answerTo(offered, (commands) => {
-          return json(200, { v: 1, sessionId, availableCommands: commands, availableSkills: [] });
+      withLive(daemon, request, async (live) => {
+        const { store } = daemon.world;
+        const { sessionId, tenantId } = live.key;
+        const known = await readKnowledge(store, tenantId, live.session.chosen);
+        if (!known.ok) return refused(known.refusal);
+        const { skills } = known.value;
+        const own = await availableCommands(store, live.key);
+        return answerTo(own, (commands) => {
+          const availableCommands = offeredCommands(skills, commands);
+          const availableSkills = skills.entries.map(({ skill_name }) => skill_name);
+          return json(200, { v: 1, sessionId, availableCommands, availableSkills });
         });
       }),
   });

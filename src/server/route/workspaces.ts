@@ -10,6 +10,7 @@ import type { Workspace } from "../workspaces.ts";
 
 const workspaceBody = z.object({
   cwd: cwd.refine(isAbsolute, { error: "a workspace is an absolute path" }),
+  trusted: z.boolean().optional(),
 });
 
 /** Who may let the tenant's sessions into another directory of this machine. */
@@ -42,7 +43,8 @@ export function workspacesRoutes({ workspaces }: Daemon): readonly Route[] {
         }
         const wanted = readBody(workspaceBody, body);
         if (!wanted.ok) return refused(wanted.refusal);
-        return answerTo(await workspaces.add(caller.tenantId, wanted.value.cwd), (added) => {
+        const { cwd, trusted = null } = wanted.value;
+        return answerTo(await workspaces.add(caller.tenantId, cwd, trusted), (added) => {
           return json(200, { ...workspaceEntry(added), persisted: true });
         });
       },
@@ -51,6 +53,6 @@ export function workspacesRoutes({ workspaces }: Daemon): readonly Route[] {
 }
 
 /** A workspace as the wire has it (2.2). */
-export function workspaceEntry({ id, cwd, isPrimary }: Workspace) {
-  return { id, cwd, primary: isPrimary, trusted: true };
+export function workspaceEntry({ id, cwd, isPrimary, isTrusted }: Workspace) {
+  return { id, cwd, primary: isPrimary, trusted: isTrusted };
 }
