@@ -5,6 +5,7 @@ import Database from "better-sqlite3";
 import { parseSessionId, parseTenantId, type SessionId, type TenantId } from "../src/core/index.ts";
 import type { Result } from "../src/core/result.ts";
 import { thisHolder } from "../src/store/holder.ts";
+import { databaseFile } from "../src/store/sqlite/database.ts";
 import { sqliteStore } from "../src/store/sqlite/store.ts";
 import type { NewSession, SessionKey, SessionStore } from "../src/store/store.ts";
 
@@ -39,6 +40,11 @@ export class StoreWorld {
     const key = { tenantId: this.tenantId, sessionId: named(parseSessionId(name)) };
     const { term } = value(await this.store.create(key, newSession(key.sessionId)));
     return new BenchSession(this.store, key, term);
+  }
+
+  /** The store's own database through the bare driver: what reading its rows costs at all. */
+  bareReader(): Database.Database {
+    return new Database(databaseFile(join(this.#root, "data"), this.tenantId), { readonly: true });
   }
 
   /** A bare database in the same place, with the same settings: what the disk can do at all. */

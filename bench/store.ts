@@ -198,7 +198,9 @@ function listing(): Trial {
     name: "list of the newest 100",
     budget: ">= 0.5",
     async prepare() {
+      await few.open();
       await filled(few, 1_000);
+      await many.open();
       await filled(many, 100_000);
     },
     async clear() {
@@ -210,8 +212,79 @@ function listing(): Trial {
   };
 }
 
+/** The store against the bare driver over the very same rows, on the same disk. */
+function againstBareRows(
+  name: string,
+  prepare: (world: StoreWorld) => Promise<BenchSession | null>,
+  act: (session: BenchSession | null, world: StoreWorld) => Promise<unknown>,
+  bare: (rows: Database.Database, commit: () => void) => void,
+): Trial {
+  const world = new StoreWorld();
+  const raw = new RawRows(world, 1);
+  let session: BenchSession | null = null;
+  let rows: Database.Database | null = null;
+  return {
+    group: "store",
+    name,
+    async prepare() {
+      await world.open();
+      session = await prepare(world);
+      rows = world.bareReader();
+      raw.open();
+    },
+    async clear() {
+      raw.close();
+      rows?.close();
+      await world.close();
+    },
+    floor: {
+      name: "raw",
+      run() {
+        if (rows) bare(rows, () => raw.commit());
+        return 1;
+      },
+    },
+    subject: {
+      name: "store",
+      async run() {
+        await act(session, world);
+        return 1;
+      },
+    },
+  };
+}
+
+/** Opening takes a session, which is a commit, and reads its slots and its newest turns. */
+function openingAgainstRaw(turns: number): Trial {
+  return againstBareRows(
+    `opening and loading, ${turns} turns`,
+    (world) => aged(world, turns),
+    async (session, world) => (session ? openAndLoad(session, world) : null),
+    (rows, commit) => {
+      commit();
+      rows.prepare("SELECT * FROM sessions WHERE session_id = ?").get(`s${turns}`);
+      rows.prepare("SELECT * FROM slots WHERE number = 1").all();
+      rows.prepare("SELECT * FROM turns WHERE number = 1 ORDER BY last_id DESC LIMIT 100").all();
+    },
+  );
+}
+
+function listingAgainstRaw(sessions: number): Trial {
+  const newest = "SELECT * FROM sessions ORDER BY updated_at_ms DESC, session_id LIMIT 100";
+  return againstBareRows(
+    `list of the newest 100, among ${sessions.toLocaleString("en")}`,
+    async (world) => {
+      await filled(world, sessions);
+      return null;
+    },
+    async (_, { store, tenantId }) => {
+      value(await store.list(tenantId, {}, { limit: 100, cursor: null }));
+    },
+    (rows) => void rows.prepare(newest).all(),
+  );
+}
+
 async function filled(world: StoreWorld, sessions: number): Promise<void> {
-  await world.open();
   for (let done = 0; done < sessions; done += 1_000) {
     const batch = Array.from({ length: 1_000 }, (_, n) => world.session(`s${done + n}`));
     await Promise.all(batch);
@@ -230,5 +303,7 @@ export const trials: readonly Trial[] = [
     value(await session.endTurn());
   }),
   overAges("opening and loading", ">= 0.33", [100, 10_000], openAndLoad),
+  openingAgainstRaw(100),
   listing(),
+  listingAgainstRaw(1_000),
 ];

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
 import { ERRORS } from "../src/core/error.ts";
 import { EVENT_TYPES, FOLD, type Fold } from "../src/core/replay/fold.ts";
+import { BUILT_INS } from "../src/core/slash/built-in.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
 import { featuresOf } from "../src/server/route/features.ts";
 import { allRoutes } from "../src/server/routes.ts";
@@ -111,6 +112,28 @@ describe("the events of docs/protocol.md", () => {
       return isTest ? [] : [...text.matchAll(/\bnotice\("(\w+)"/g)].map(([, type = ""]) => type);
     });
     expect(documented.toSorted()).toEqual([...new Set([...told, "history_truncated"])].toSorted());
+  });
+});
+
+describe("the slash commands of docs/protocol.md", () => {
+  const [, after = ""] = PAGE.split("\n### Slash commands\n");
+  const [section = ""] = after.split("\n### ");
+
+  it("are ours, each with one row", () => {
+    const rows = [...section.matchAll(/^\| `(\/[^`]*)` \|/gm)];
+    const usages = Object.values(BUILT_INS).map(({ usage }) => usage);
+    expect(rows.map(([, usage = ""]) => usage)).toEqual(usages);
+  });
+
+  it("are answered with codes that there are, and with all of them", () => {
+    const words = [...section.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, word = ""]) => word);
+    const events = new Set(["command_result", "agent_message_chunk"]);
+    const documented = new Set(words.filter((word) => !events.has(word)));
+    const said = [...textsUnder("src/core/slash/reply").values()].flatMap((text) => {
+      const calls = text.matchAll(/\b(?:done|failed|reloaded)\(\s*"(\w+)"/g);
+      return [...calls].map(([, code = ""]) => code);
+    });
+    expect([...documented].toSorted()).toEqual([...new Set(said)].toSorted());
   });
 });
 

@@ -8,6 +8,7 @@ import type { Session } from "../core/session/state.ts";
 import type { JournalEntry, Opened, SessionKey } from "../store/store.ts";
 import type { OpenSession } from "./actor/actor.ts";
 import { OpenHistory } from "./actor/history.ts";
+import { readWindow, WINDOW_SLOT } from "./actor/log-window.ts";
 import { recordOf } from "./actor/record.ts";
 import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "./stats/index.ts";
 import type { SessionWorld } from "./world.ts";
@@ -37,7 +38,8 @@ async function readSession(
 ): Promise<Result<OpenSession>> {
   const { term, record, manifest } = opened;
   const { lastEventId, revision, snapshotEventId, epoch } = record;
-  const at = { manifest, revision, snapshotEventId, tally: tallyOf(opened) };
+  const window = readWindow(slotText(opened, WINDOW_SLOT.owner) ?? "");
+  const at = { manifest, revision, snapshotEventId, tally: tallyOf(opened), window };
   const history = new OpenHistory(at, world);
   const start = startOf(opened, world.settings.defaultAgent);
   let { session } = start;
@@ -61,10 +63,14 @@ async function readSession(
 }
 
 /** Figures that are lost begin again; nothing depends on them. */
-function tallyOf({ slots }: Opened): Tally {
-  const slot = slots.find(({ owner }) => owner === TALLY_SLOT.owner);
-  const text = new TextDecoder().decode(slot?.payload);
-  return (slot === undefined ? null : readTally(text)) ?? EMPTY_TALLY;
+function tallyOf(opened: Opened): Tally {
+  const text = slotText(opened, TALLY_SLOT.owner);
+  return (text === null ? null : readTally(text)) ?? EMPTY_TALLY;
+}
+
+function slotText({ slots }: Opened, wanted: string): string | null {
+  const slot = slots.find(({ owner }) => owner === wanted);
+  return slot === undefined ? null : new TextDecoder().decode(slot.payload);
 }
 
 interface Start {

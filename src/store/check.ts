@@ -9,7 +9,7 @@ import {
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Holder } from "./holder.ts";
 import { checkManifest, type Manifest } from "./manifest.ts";
-import { filterFault, holderFault, isId, isName, isText, recordFault } from "./record.ts";
+import { filterFault, holderFault, isId, isName, isText, owns, recordFault } from "./record.ts";
 import type * as S from "./store.ts";
 import type { Commit, JournalEntry, SessionKey, Slot, Snapshot, StoreContract } from "./store.ts";
 
@@ -19,7 +19,9 @@ import type { Commit, JournalEntry, SessionKey, Slot, Snapshot, StoreContract } 
  */
 
 /** Ids become keys and perhaps paths: what is not an id is refused, never cleaned. */
-export function checkKey({ tenantId, sessionId }: SessionKey): Result<void> {
+export function checkKey(key: SessionKey): Result<void> {
+  if (!owns(key, "tenantId", "sessionId")) return inherited("key");
+  const { tenantId, sessionId } = key;
   const tenant = checkTenant(tenantId);
   if (!tenant.ok) return tenant;
   return isId(sessionId) ? DONE : invalid("sessionId", "it is not a valid id");
@@ -59,7 +61,21 @@ function checkContent(key: SessionKey, commit: Commit, contract: StoreContract):
   return snapshot.ok ? checkManifestOf(key, commit.snapshot.manifest, contract) : snapshot;
 }
 
-function checkSnapshot({ slots, removedSlots, trimThrough }: Snapshot): Result<void> {
+const SNAPSHOT_FIELDS = [
+  "expectedRevision",
+  "manifest",
+  "messages",
+  "slots",
+  "removedSlots",
+  "trimThrough",
+] as const;
+
+function checkSnapshot(snapshot: Snapshot): Result<void> {
+  const { slots, removedSlots, trimThrough, turn } = snapshot;
+  if (!owns(snapshot, ...SNAPSHOT_FIELDS)) return inherited("snapshot");
+  if (turn !== undefined && !(owns(snapshot, "turn") && owns(turn, "firstId", "lastId", "text"))) {
+    return inherited("turn");
+  }
   for (const slot of slots) {
     const checked = checkSlot(slot);
     if (!checked.ok) return checked;
@@ -145,7 +161,9 @@ export function trimmedThrough(snapshot: Snapshot | undefined, snapshotEventId: 
   return Math.min(snapshot?.trimThrough ?? 0, snapshotEventId);
 }
 
-function checkSlot({ owner, version, payload }: Slot): Result<void> {
+function checkSlot(slot: Slot): Result<void> {
+  if (!owns(slot, "owner", "version", "payload")) return inherited("slots");
+  const { owner, version, payload } = slot;
   if (!isName(owner)) return invalid("slots.owner", "it must be a short name");
   if (!isName(version)) return invalid(`slots.${owner}.version`, "a slot needs a version");
   if (!(payload instanceof Uint8Array)) return invalid(`slots.${owner}`, "payloads are bytes");
@@ -156,8 +174,12 @@ function checkSlot({ owner, version, payload }: Slot): Result<void> {
 
 const JOURNALS: readonly S.JournalName[] = ["audit", "ledger"];
 
+const ENTRY_FIELDS = ["journal", "key", "sessionId", "atMs", "text"] as const;
+
 export function checkJournal(entries: readonly JournalEntry[]): Result<void> {
-  for (const { journal, key, sessionId, atMs, text } of entries) {
+  for (const entry of entries) {
+    if (!owns(entry, ...ENTRY_FIELDS)) return inherited("journal");
+    const { journal, key, sessionId, atMs, text } = entry;
     if (!JOURNALS.includes(journal)) return invalid("journal", "there is no such journal");
     if (!isName(key)) return invalid("journal.key", "it must be a short name");
     if (!isText(text)) return invalid("journal.text", "it is no text that can be encoded");
@@ -212,6 +234,11 @@ export function checkBytes(bytes: number, limit: number): Result<void> {
 export function weighed(bytes: number, limit: number): Result<number> {
   const fits = checkBytes(bytes, limit);
   return fits.ok ? ok(bytes) : fits;
+}
+
+/** A copy has only what is a value's own, so nothing else is believed. */
+function inherited(path: string): Result<never> {
+  return invalid(path, "each of its fields must be there, and its own");
 }
 
 export function invalid(path: string, reason: string): Result<never> {

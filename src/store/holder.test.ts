@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import {
   describeHolder,
   type Holder,
+  isAliveHere,
   isGone,
   isThisProcess,
   mayTake,
@@ -47,6 +48,16 @@ describe("P5: the holder of a session", () => {
 
   it("on another machine is never said to be gone", () => {
     expect(isGone({ ...thisHolder("me"), host: "elsewhere", startedAt: "1" })).toBe(false);
+  });
+
+  it("is known to be alive on this machine, also under a name that it had before", () => {
+    const me = thisHolder("me");
+    const renamed = { ...me, host: "before" };
+    expect([me, renamed].map(isAliveHere)).toEqual([true, true]);
+    for (const change of [{ startedAt: "1" }, { bootId: "another" }]) {
+      expect(isAliveHere({ ...me, ...change })).toBe(false);
+      expect(isAliveHere({ ...renamed, ...change })).toBe(false);
+    }
   });
 
   it("keeps what it holds from everybody but itself", () => {

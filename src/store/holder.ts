@@ -1,4 +1,9 @@
-import { isGone, type ProcessIdentity, thisProcess } from "../platform/process-identity.ts";
+import {
+  isGone,
+  type ProcessIdentity,
+  startOf,
+  thisProcess,
+} from "../platform/process-identity.ts";
 import { holderFault } from "./record.ts";
 
 export { isGone, isThisProcess } from "../platform/process-identity.ts";
@@ -21,6 +26,17 @@ export function readHolder(text: string): Holder | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * Whether a process of this machine is at work as this holder. The machine may have had another
+ * name when the holder was written down; within one boot its processes are known all the same.
+ */
+export function isAliveHere(holder: Holder): boolean {
+  const here = thisProcess();
+  if (holder.host === here.host) return !isGone(holder);
+  const startedAt = holder.bootId === here.bootId ? startOf(holder.pid) : null;
+  return startedAt === "" || startedAt === holder.startedAt;
 }
 
 /**

@@ -1,19 +1,42 @@
+import type { Result } from "../core/result.ts";
 import type { SessionLocator } from "./locator.ts";
-import type { SessionStore } from "./store.ts";
+import type { SessionKey, SessionStore } from "./store.ts";
+
+/** What is asked of one session; whoever asks in vain is told if another store has it. */
+const EXPLAINED: ReadonlySet<PropertyKey> = new Set<keyof SessionStore>([
+  "open",
+  "seize",
+  "readRecord",
+  "readManifest",
+  "readEvents",
+  "readTurns",
+  "readMessages",
+  "readSlots",
+]);
 
 /**
  * A store that notes which sessions it has where all stores can see it, so that a session of
- * another one is not taken for one that never was.
+ * another one is not taken for one that never was. One whose sessions end with the process only
+ * looks there: what it noted would be believed when they are long gone.
  */
-export function withLocator(store: SessionStore, locator: SessionLocator): SessionStore {
+export function withLocator(
+  store: SessionStore,
+  locator: SessionLocator,
+  { isLasting }: { readonly isLasting: boolean },
+): SessionStore {
   const { storeId } = store.contract;
   return new Proxy(store, {
     get(target, name) {
-      if (name === "create") return create;
-      if (name === "delete") return remove;
-      if (name === "open") return open;
+      if (name === "create" && isLasting) return create;
+      if (name === "delete" && isLasting) return remove;
       const own: unknown = Reflect.get(target, name, target);
-      return typeof own === "function" ? own.bind(target) : own;
+      if (typeof own !== "function") return own;
+      if (!EXPLAINED.has(name)) return own.bind(target);
+      return async (key: SessionKey, ...more: readonly unknown[]) => {
+        const answer: Result<unknown> = await own.call(target, key, ...more);
+        if (answer.ok || answer.refusal.code !== "session_not_found") return answer;
+        return locator.explainMissing(key, storeId);
+      };
     },
   });
 
@@ -28,11 +51,5 @@ export function withLocator(store: SessionStore, locator: SessionLocator): Sessi
     const removed = await store.delete(...args);
     if (removed.ok) await locator.forget(args[0]);
     return removed;
-  }
-
-  async function open(...args: Parameters<SessionStore["open"]>) {
-    const opened = await store.open(...args);
-    if (opened.ok || opened.refusal.code !== "session_not_found") return opened;
-    return locator.explainMissing(args[0], storeId);
   }
 }

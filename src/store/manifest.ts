@@ -2,7 +2,7 @@ import type { SessionId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { isName, isShortText } from "./record.ts";
+import { isName, isShortText, owns } from "./record.ts";
 
 /**
  * The slim record that alone is enough to continue a conversation, safe to show to a reviewer: no
@@ -47,6 +47,8 @@ function faultOf(manifest: Manifest): string | null {
   if (!isObject(manifest)) return "manifest";
   const unknown = Object.keys(manifest).find((key) => !KEYS.has(key));
   if (unknown !== undefined) return unknown;
+  const inherited = [...KEYS].find((key) => key in manifest && !owns(manifest, key));
+  if (inherited !== undefined) return inherited;
   const { sessionId, storeId, mode, projectRoot, smState, createdAt, updatedAt } = manifest;
   if (typeof sessionId !== "string" || sessionId === "") return "sessionId";
   if (typeof storeId !== "string" || storeId.trim() === "") return "storeId";
@@ -60,5 +62,5 @@ function faultOf(manifest: Manifest): string | null {
 function isStateRef(value: unknown): boolean {
   if (!isObject(value) || Object.keys(value).length !== 2) return false;
   const { smExtId, stateSlotRef } = value;
-  return isName(smExtId) && isName(stateSlotRef);
+  return owns(value, "smExtId", "stateSlotRef") && isName(smExtId) && isName(stateSlotRef);
 }

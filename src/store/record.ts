@@ -82,9 +82,16 @@ export const holderFault = (holder: Holder) => faultOf(holder, HOLDER, HOLDER);
 /** A filter names as much as it likes, and nothing that is not a field. */
 export const filterFault = (filter: ListFilter) => faultOf(filter, FILTER, filter);
 
+/** Whether all of these are a value's own: what it inherits is not stored with it. */
+export function owns(value: object, ...fields: readonly string[]): boolean {
+  return fields.every((field) => Object.hasOwn(value, field));
+}
+
 function faultOf(value: unknown, rules: Readonly<Record<string, Rule>>, required: object) {
   if (!isObject(value)) return "itself";
   const unknown = Object.keys(value).find((field) => !Object.hasOwn(rules, field));
   if (unknown !== undefined) return unknown;
+  const inherited = Object.keys(rules).find((field) => field in value && !owns(value, field));
+  if (inherited !== undefined) return inherited;
   return Object.keys(required).find((field) => !rules[field]?.(value[field])) ?? null;
 }

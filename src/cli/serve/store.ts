@@ -43,6 +43,7 @@ export async function openStore(
     log("store not loaded", { storeId, because: why.code });
   });
   if (!opened.ok) return opened;
-  const located = withLocator(opened.value, new SessionLocator(join(folder, "located")));
+  const locator = new SessionLocator(join(folder, "located"));
+  const located = withLocator(opened.value, locator, { isLasting: isSqlite });
   return ok(guardSecrets(located, guard));
 }

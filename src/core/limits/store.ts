@@ -44,6 +44,19 @@ export const STORE_CALLS_WAITING_MAX = 100_000;
 /** And what they may weigh together; it is also what one transaction can come to. */
 export const STORE_BYTES_WAITING_MAX = 256 * 1_024 * 1_024;
 
+/** Calls with large answers that one thread has at a time: as many pages may be in memory. */
+export const STORE_HEAVY_CALLS_MAX = 8;
+
+/** How soon a thread that ended by itself is replaced; it doubles while none lives to answer. */
+export const STORE_THREAD_RESTART_MS_MIN = 20;
+export const STORE_THREAD_RESTART_MS_MAX = 5_000;
+
+/** What the raw events kept for exact reconnects may weigh: two of the longest turns fit. */
+export const EVENTS_KEPT_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** How finely that is weighed; what is lighter than this is let go together. */
+export const EVENTS_KEPT_STRETCH_BYTES = 1_024 * 1_024;
+
 /** Events of one session that were appended together share a row, up to this size. */
 export const EVENT_RUN_CHARS_MAX = 64 * 1_024;
 

@@ -1,4 +1,5 @@
 import {
+  EVENTS_KEPT_BYTES_MAX,
   HISTORY_OPEN_BYTES_MAX,
   HISTORY_OPEN_EVENTS_MAX,
   TURN_BYTES_MAX,
@@ -11,6 +12,14 @@ import type { Manifest, Snapshot } from "../../store/index.ts";
 import { messageText, type TurnPrompt, turnMessages } from "../conversation/index.ts";
 import { TALLY_SLOT, type Tally, tallyText, withEvents } from "../stats/index.ts";
 import type { SessionWorld } from "../world.ts";
+import {
+  EMPTY_WINDOW,
+  type LogWindow,
+  WINDOW_SLOT,
+  type WindowBounds,
+  windowText,
+  windowWith,
+} from "./log-window.ts";
 import type { Written } from "./written.ts";
 
 /**
@@ -20,7 +29,7 @@ import type { Written } from "./written.ts";
  */
 export class OpenHistory {
   readonly #redact: (text: string) => string;
-  readonly #eventsKeptMax: number;
+  readonly #kept: WindowBounds;
   #manifest: Manifest;
   #revision: number;
   #snapshotEventId: number;
@@ -31,6 +40,8 @@ export class OpenHistory {
   #hasRedacted = false;
   /** What was counted up to the last snapshot. */
   #tally: Tally;
+  /** Which raw events were kept when it was made. */
+  #window: LogWindow;
 
   constructor(
     at: {
@@ -38,6 +49,7 @@ export class OpenHistory {
       readonly revision: number;
       readonly snapshotEventId: number;
       readonly tally: Tally;
+      readonly window?: LogWindow;
     },
     { redact, settings }: Pick<SessionWorld, "redact" | "settings">,
   ) {
@@ -45,8 +57,9 @@ export class OpenHistory {
     this.#revision = at.revision;
     this.#snapshotEventId = at.snapshotEventId;
     this.#redact = redact;
-    this.#eventsKeptMax = settings.eventsKeptMax;
+    this.#kept = { eventsMax: settings.eventsKeptMax, bytesMax: EVENTS_KEPT_BYTES_MAX };
     this.#tally = at.tally;
+    this.#window = at.window ?? EMPTY_WINDOW;
   }
 
   /** All that was counted, up to now. */
@@ -90,16 +103,18 @@ export class OpenHistory {
     // A name that has become a secret since must not keep the session from being remembered.
     const core = { ...CORE_SLOT, payload: encode(this.#redact(writeSlot(session))) };
     const stats = { ...TALLY_SLOT, payload: encode(tallyText(withEvents(this.#tally, events))) };
+    const bytes = last.reduce((sum, { text }) => sum + Buffer.byteLength(text), this.#bytes);
+    const window = windowWith(this.#window, { lastId, bytes }, this.#kept);
     const messages = prompt === null || !isWhole ? [] : turnMessages(events, prompt);
     return {
       expectedRevision: this.#revision,
       manifest: { ...this.#manifest, updatedAt: atMs },
       messages: messages.map((message) => this.#clean(messageText(message))),
-      slots: [core, stats],
+      slots: [core, stats, { ...WINDOW_SLOT, payload: encode(windowText(window)) }],
       removedSlots: [],
       ...(events.length > 0 && { turn }),
-      // Whoever comes back within this many events continues exactly where it was.
-      trimThrough: Math.max(0, lastId - this.#eventsKeptMax),
+      // Whoever comes back within this window continues exactly where it was.
+      trimThrough: window.trimThrough,
     };
   }
 
@@ -120,6 +135,8 @@ export class OpenHistory {
     this.#tally = this.tally;
     this.#revision += 1;
     this.#snapshotEventId = snapshot.turn?.lastId ?? this.#snapshotEventId;
+    const closed = { lastId: this.#snapshotEventId, bytes: this.#bytes };
+    this.#window = windowWith(this.#window, closed, this.#kept);
     this.#events = [];
     this.#bytes = 0;
     this.#bytesBefore = 0;

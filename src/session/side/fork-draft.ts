@@ -1,4 +1,4 @@
-import { ACTOR_BATCH_BYTES_MAX } from "../../core/limits.ts";
+import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
 import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
@@ -7,6 +7,13 @@ import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/manifest.ts";
 import type { Commit, FoldedTurn, SessionKey, Snapshot } from "../../store/store.ts";
+import {
+  EMPTY_WINDOW,
+  type LogWindow,
+  WINDOW_SLOT,
+  windowText,
+  windowWith,
+} from "../actor/log-window.ts";
 import { recordOf } from "../actor/record.ts";
 import type { Written } from "../actor/written.ts";
 import type { SessionWorld } from "../world.ts";
@@ -34,6 +41,9 @@ export class ForkDraft {
   #term = 0;
   #revision = 0;
   #storedThrough = 0;
+  /** What its events weigh that no snapshot has closed yet, and which of the others are kept. */
+  #openBytes = 0;
+  #window: LogWindow = EMPTY_WINDOW;
 
   constructor(world: SessionWorld, key: SessionKey, source: Manifest) {
     this.#world = world;
@@ -55,7 +65,7 @@ export class ForkDraft {
     if (!created.ok) return created;
     const moved = this.#log.decided({ ...this.#server(), type: "change_cwd", to: currentCwd });
     if (!moved.ok) return moved;
-    const written = [...created.value, ...moved.value];
+    const written = this.#weighed([...created.value, ...moved.value]);
     const leaks = written.some(({ text }) => this.#world.redact(text) !== text);
     if (leaks) return fail("secret_leak", { paths: "creation" });
     const session = this.#log.session;
@@ -82,7 +92,7 @@ export class ForkDraft {
 
   /** A folded turn becomes one here too; its events are few, so they are its log as well. */
   async addTurn(events: readonly LogEvent[]): Promise<Result<void>> {
-    const written = this.#log.copied(events);
+    const written = this.#weighed(this.#log.copied(events));
     if (written.length === 0) return DONE;
     const [last = [], ...others] = batches(written).toReversed();
     for (const batch of others.toReversed()) {
@@ -106,11 +116,14 @@ export class ForkDraft {
     const turnsCompleted = Math.max(1, this.#log.turnsCompleted);
     const totals = { ...decided.value.totals, turnsCompleted };
     const session = { ...decided.value, agentSessionId, totals };
-    const payload = new TextEncoder().encode(writeSlot(session));
-    const committed = await this.#commit(rested.value, {
+    const written = this.#weighed(rested.value);
+    const snapshot = this.#snapshot({});
+    const core = { ...CORE_SLOT, payload: encode(writeSlot(session)) };
+    const window = { ...WINDOW_SLOT, payload: encode(windowText(this.#window)) };
+    const committed = await this.#commit(written, {
       record: recordOf(session, this.#atMs),
       journal: this.#log.journal,
-      snapshot: this.#snapshot({ slots: [{ ...CORE_SLOT, payload }] }),
+      snapshot: { ...snapshot, slots: [core, window] },
     });
     if (!committed.ok) return committed;
     return this.#world.store.close(this.key, this.#term);
@@ -135,14 +148,25 @@ export class ForkDraft {
     return { afterEventId: this.#storedThrough, events, journal: [], ...more };
   }
 
+  #weighed(written: readonly Written[]): readonly Written[] {
+    for (const { text } of written) this.#openBytes += Buffer.byteLength(text);
+    return written;
+  }
+
+  /** Closes all that has been written or is written with it. */
   #snapshot(content: Partial<Snapshot>): Snapshot {
+    const closed = { lastId: this.#log.lastEventId, bytes: this.#openBytes };
+    const { eventsKeptMax: eventsMax } = this.#world.settings;
+    const bounds = { eventsMax, bytesMax: EVENTS_KEPT_BYTES_MAX };
+    this.#window = windowWith(this.#window, closed, bounds);
+    this.#openBytes = 0;
     return {
       expectedRevision: this.#revision,
       manifest: this.#manifest,
       messages: [],
       slots: [],
       removedSlots: [],
-      trimThrough: Math.max(0, this.#log.lastEventId - this.#world.settings.eventsKeptMax),
+      trimThrough: this.#window.trimThrough,
       ...content,
     };
   }
@@ -150,6 +174,10 @@ export class ForkDraft {
   #server() {
     return { atMs: this.#atMs, actor: { kind: "server" } } as const;
   }
+}
+
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }
 
 function turnOf(written: readonly Written[], folded: readonly LogEvent[]): FoldedTurn {

@@ -100,7 +100,7 @@ describe("a fork", () => {
     const stage = await Stage.open();
     const hand = await stage.created({ scope: "single", approvalMode: "auto-edit" });
     await hand.turn("say one");
-    await hand.say("model", { modelId: "echo-2", failure: null });
+    await hand.say("model", { change: { modelId: "echo-2" } });
     const { key } = await forked(hand);
     const { live } = await stage.opened(key.sessionId);
     const { fixed, chosen, totals } = hand.live.session;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import { SLOT_BYTES_MAX, SLOTS_MAX } from "../../core/limits.ts";
 import type { NewSession, SessionStore } from "../store.ts";
@@ -140,10 +141,12 @@ export const ATOMICITY: readonly Check[] = [
       await value(writer.close());
       const before = await sessionState(store, writer.key);
       await value(store.dispose());
-      await stage.world("leaveTemporary")(stage.place);
+      const left = await stage.world("leaveTemporary")(stage.place);
       const next = await stage.start();
       assert.deepEqual(await sessionState(next, writer.key), before);
       assert.deepEqual(await listedIds(next, sample.ACME), ["s-1"]);
+      await value(next.open(writer.key, sample.holder(), []));
+      assert.deepEqual(left.filter(existsSync), [], "what was left is there still");
     },
     forgetful,
     cannot("leaveTemporary"),

@@ -4,13 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { memoryHarness } from "../memory/harness.fixture.ts";
-import type { SessionStore } from "../store.ts";
 import { altered } from "./broken/altered.ts";
-import * as identity from "./broken/identity.ts";
 import { litters } from "./broken/litter.ts";
-import * as loss from "./broken/loss.ts";
-import * as ownership from "./broken/ownership.ts";
-import { CRASH_CHECKS, type StoreHarness, storePromises } from "./index.ts";
+import {
+  BROKEN_STORES,
+  type BrokenStore,
+  CRASH_CHECKS,
+  type StoreHarness,
+  storePromises,
+} from "./index.ts";
 import { type Outcome, RecordingRunner } from "./recording-runner.ts";
 
 async function outcomesOf(harness: StoreHarness): Promise<readonly Outcome[]> {
@@ -28,128 +30,7 @@ function failuresOf(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.filter(({ outcome }) => outcome === "fail");
 }
 
-interface Broken {
-  readonly store: () => SessionStore;
-  /** The checks that must notice. Others may, too. */
-  readonly by: readonly string[];
-  /** What the first of them must say. */
-  readonly saying: RegExp;
-}
-
-const BROKEN: Readonly<Record<string, Broken>> = {
-  "drops slots": {
-    store: loss.dropsSlots,
-    by: ["25", "26", "29", "30", "43", "63", "75"],
-    saying: /strictly deep-equal/,
-  },
-  "commits half": {
-    store: loss.commitsHalf,
-    by: ["43", "36", "37", "40", "51", "56", "66", "72"],
-    saying: /displayName|lastEventId/,
-  },
-  "loses the last append": {
-    store: loss.losesLastAppend,
-    by: ["57", "60", "51", "K1", "K2", "K5"],
-    saying: /strictly deep-equal/,
-  },
-  "maps two ids to one place": {
-    store: identity.mapsTwoIdsToOnePlace,
-    by: ["39", "71"],
-    saying: /session_id_conflict/,
-  },
-  "ignores fencing": {
-    store: ownership.ignoresFencing,
-    by: ["J1", "J2", "J5", "J7", "J10", "43", "51"],
-    saying: /accepted, instead of writer_lost/,
-  },
-  "accepts foreign store ids": {
-    store: identity.acceptsForeignStoreIds,
-    by: ["36"],
-    saying: /accepted, instead of resume_mismatch/,
-  },
-  "trims past the snapshot": {
-    store: loss.trimsPastTheSnapshot,
-    by: ["K6"],
-    saying: /a page has no rows, and says that there are more/,
-  },
-  "shares what it keeps": {
-    store: identity.sharesWhatItKeeps,
-    by: ["33"],
-    saying: /sha256/,
-  },
-  "throws raw": {
-    store: identity.throwsRaw,
-    by: ["38", "18", "34", "43", "51", "56", "J1", "K1"],
-    saying: /commit of null threw Error: invalid_store_input/,
-  },
-  "leaks across tenants": {
-    store: identity.leaksAcrossTenants,
-    by: ["L2", "L3", "L4"],
-    saying: /theirs/,
-  },
-  "takes stale revisions": {
-    store: ownership.takesStaleRevisions,
-    by: ["56", "43", "51"],
-    saying: /accepted, instead of stale_revision/,
-  },
-  "steals sessions": {
-    store: ownership.stealsSessions,
-    by: ["52", "J3", "J7", "J8"],
-    saying: /accepted, instead of session_locked/,
-  },
-  "lets one refusal fail a whole group": {
-    store: loss.failsTogether,
-    by: ["51"],
-    saying: /false !== true/,
-  },
-  "forgets the journals of deleted sessions": {
-    store: loss.forgetsJournals,
-    by: ["M4"],
-    saying: /made/,
-  },
-  "keeps no audit": {
-    store: loss.keepsNoAudit,
-    by: ["72", "43", "M4"],
-    saying: /made/,
-  },
-  "ignores where a commit belongs": {
-    store: ownership.ignoresPlaces,
-    by: ["P10", "K1", "43", "R2", "R8"],
-    saying: /true !== false|strictly/,
-  },
-  "lets the older term of a reopened session write": {
-    store: ownership.letsOlderTermsWrite,
-    by: ["P1", "P2", "P4"],
-    saying: /accepted, instead of writer_lost/,
-  },
-  "deletes for anybody": {
-    store: ownership.deletesForAnybody,
-    by: ["Q1", "Q4"],
-    saying: /accepted, instead of session_locked/,
-  },
-  "seizes in silence": {
-    store: ownership.seizesInSilence,
-    by: ["P7", "72"],
-    saying: /accepted, instead of invalid_store_input/,
-  },
-  "cuts a log and keeps its epoch": {
-    store: loss.keepsEpochs,
-    by: ["R1", "R2", "R3"],
-    saying: /epoch/,
-  },
-  "ends its pages too early": {
-    store: loss.endsPagesEarly,
-    by: ["S2", "S3", "S4"],
-    saying: /the pages are not all that was written/,
-  },
-  "pages by counting": {
-    store: identity.pagesByCounting,
-    by: ["H3", "H4"],
-    saying: /strictly deep-equal/,
-  },
-};
-
-function fails(outcomes: readonly Outcome[], { by, saying }: Omit<Broken, "store">) {
+function fails(outcomes: readonly Outcome[], { by, saying }: Omit<BrokenStore, "store">) {
   const failures = failuresOf(outcomes);
   const numbers = failures.flatMap(numbersOf);
   expect(numbers).toEqual(expect.arrayContaining([...by]));
@@ -166,7 +47,7 @@ describe("the kit", () => {
     expect(failuresOf(await sound)).toEqual([]);
   });
 
-  it.each(Object.entries(BROKEN))("finds out a store that %s", async (_, broken) => {
+  it.each(Object.entries(BROKEN_STORES))("finds out a store that %s", async (_, broken) => {
     fails(await outcomesOf(memoryHarness(broken.store)), broken);
   });
 

@@ -51,8 +51,11 @@ export interface World {
   fillUp(place: string): Promise<Undo>;
   /** Replaces the stored manifest, checksums included, as if this had been written. */
   forgeManifest(place: string, key: SessionKey, forge: Forge): Promise<void>;
-  /** What a crash in the middle of a write would leave lying about. */
-  leaveTemporary(place: string): Promise<void>;
+  /**
+   * What a crash in the middle of a write would leave lying about, long enough ago that it can be
+   * nobody's at work: the files that the next store must clear away.
+   */
+  leaveTemporary(place: string): Promise<readonly string[]>;
   /** Cuts the last record short, as a crash in the middle of an append would. */
   tearLastRecord(place: string): Promise<void>;
 }

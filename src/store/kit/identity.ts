@@ -107,6 +107,15 @@ export const IDENTITY: readonly Check[] = [
     for (const { name, act } of operations(store, key)) await answerOf(name, act);
   }),
 
+  check("38: what a value only inherits is not taken for its own", async (stage) => {
+    const store = await stage.start();
+    const writer = await stage.session(store);
+    for (const act of inheritors(writer)) {
+      await leavesNoTrace(store, sample.ACME, act, "invalid_store_input", "invalid_manifest");
+    }
+    await value(writer.commit({ record: sample.record(), journal: [sample.entry("own")] }));
+  }),
+
   check("40: a manifest with the id of another session is refused on write", async (stage) => {
     const store = await stage.start();
     const writer = await stage.session(store);
@@ -221,6 +230,37 @@ const INVALID: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
 ];
 
 /** Calls that no compiler would let pass. Each must be refused. */
+/** The same as somebody could write, except that a field comes from what stands behind it. */
+function inheriting<Value extends object>(value: Value, field: keyof Value): Value {
+  const { [field]: behind, ...own } = value;
+  const heir: Value = Object.assign(Object.create({ [field]: behind }), own);
+  return heir;
+}
+
+/** Writes that are whole only if what is inherited counts. */
+function inheritors(writer: Writer): readonly Act[] {
+  const { store, key } = writer;
+  const other = sample.keyOf("s-2");
+  const manifest = sample.manifest(other, store.contract.storeId);
+  const made = sample.newSession(manifest);
+  const record = inheriting(sample.record(), "displayName");
+  const entry = inheriting(sample.entry("inherited"), "text");
+  const slot = inheriting(sample.slot("core", "x"), "version");
+  return [
+    () => writer.commit({ record }),
+    () => writer.commit({ journal: [entry] }),
+    () => writer.snapshot({ slots: [slot] }),
+    () => writer.snapshot({ manifest: inheriting(writer.manifest(), "updatedAt") }),
+    () => writer.commit({ snapshot: inheriting(writer.snapshotOf(0), "messages") }),
+    () => store.commit(inheriting(key, "sessionId"), writer.term, sample.commit()),
+    () => store.open(key, inheriting(sample.holder(), "label"), []),
+    () => store.create(other, { ...made, record }),
+    () => store.create(other, { ...made, manifest: inheriting(manifest, "mode") }),
+    () => store.create(other, { ...made, holder: inheriting(sample.holder(), "pid") }),
+    () => store.appendJournal(sample.ACME, [entry]),
+  ];
+}
+
 function nonsense(store: SessionStore): readonly { readonly name: string; readonly act: Act }[] {
   const key = keyOf("s-1");
   const none = null as never;

@@ -27,6 +27,7 @@ import { Stage } from "./stage.ts";
 import { TENANT } from "./tenant.ts";
 import { TEXT } from "./text.ts";
 
+export { BROKEN_STORES, type BrokenStore } from "./broken/index.ts";
 export { CRASH_CHECKS } from "./crash-checks.ts";
 export type { ConfigSamples, Forge, Runner, StoreHarness, Undo, World } from "./harness.ts";
 export { type Outcome, RecordingRunner } from "./recording-runner.ts";

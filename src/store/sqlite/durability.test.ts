@@ -118,6 +118,25 @@ describe("P3: the epoch of a log", () => {
     expect(await epochAfterOpening("a", "full")).toBe(renewed);
   });
 
+  it("changes when one who relaxed was on another machine, or on this one before", async () => {
+    for (const [path, change] of [
+      ["a", { host: "elsewhere", bootId: "another" }],
+      ["b", { bootId: "an earlier one" }],
+    ] as const) {
+      const store = await open(path, "full");
+      await store.create(key, created);
+      await store.dispose();
+      const db = new Database(databaseFile(join(place, path), key.tenantId));
+      const opener = JSON.stringify({ ...created.holder, ...change });
+      db.prepare("INSERT INTO relaxed_openers (holder) VALUES (?)").run(opener);
+      db.close();
+      const renewed = await epochAfterOpening(path, "full");
+      expect(renewed).not.toBe("first");
+      expect(openers(path)).toEqual([]);
+      expect(await epochAfterOpening(path, "full")).toBe(renewed);
+    }
+  });
+
   it("stays when somebody was killed under full durability", async () => {
     const other = await holder("a", "full");
     await other.kill();

@@ -1,4 +1,4 @@
-import { type Holder, isGone, readHolder } from "../holder.ts";
+import { type Holder, isAliveHere, readHolder } from "../holder.ts";
 import type { Durability, TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
 
@@ -6,7 +6,8 @@ import * as rows from "./row.ts";
  * Under relaxed durability a power cut can take back commits that clients have seen. So whoever
  * opens a database under it leaves its name there until it closes it. If the name of somebody is
  * found who is gone, every log gets a new epoch: clients then know that their cursors mean nothing
- * any more.
+ * any more. One on another machine, or under another name of this one, counts as gone too: a new
+ * epoch costs clients one load, and its absence what they have seen and nobody has.
  */
 export function markOpen(
   db: TenantDatabase,
@@ -14,7 +15,7 @@ export function markOpen(
   opener: Holder,
   freshEpoch: () => string,
 ) {
-  const gone = openersOf(db).filter(({ holder }) => holder === null || isGone(holder));
+  const gone = openersOf(db).filter(isOver);
   const isRelaxed = durability === "relaxed";
   // Nothing is written where nothing changes: opening a database must not cost a commit.
   if (gone.length > 0 || isRelaxed) {
@@ -29,7 +30,7 @@ export function markOpen(
 
 /** Whether somebody is gone whom the next one that may write has to clear up after. */
 export function needsRenewal(db: TenantDatabase): boolean {
-  return openersOf(db).some(({ holder }) => holder === null || isGone(holder));
+  return openersOf(db).some(isOver);
 }
 
 export function markClosed(db: TenantDatabase, opener: Holder) {
@@ -37,8 +38,15 @@ export function markClosed(db: TenantDatabase, opener: Holder) {
   if (openersOf(db).some((other) => other.name === name)) db.run(REMOVE_OPENER, name);
 }
 
-/** A name that cannot be read is nobody's, so whoever it was is gone. */
-function openersOf(db: TenantDatabase): readonly { name: string; holder: Holder | null }[] {
+interface Opener {
+  readonly name: string;
+  /** A name that cannot be read is nobody's, so whoever it was is gone. */
+  readonly holder: Holder | null;
+}
+
+const isOver = ({ holder }: Opener) => holder === null || !isAliveHere(holder);
+
+function openersOf(db: TenantDatabase): readonly Opener[] {
   return db.all("SELECT holder FROM relaxed_openers").map((row) => {
     const name = String(row.holder);
     return { name, holder: readHolder(name) };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { StoreHarness } from "../kit/index.ts";
@@ -13,6 +13,8 @@ import { sqliteStore } from "./store.ts";
 
 /** A megabyte bounds a commit here, so that reaching the bound costs no time. */
 const COMMIT_BYTES_MAX = 1_024 * 1_024;
+
+const HOUR_MS = 60 * 60 * 1_000;
 
 const noDisks = await whyNoDisks();
 /** Whether a folder can be kept from being written: root needs a mount for that, others do not. */
@@ -58,9 +60,14 @@ export function sqliteHarness(
         const left = [
           join(folder, `sessions.db.${randomUUID()}`),
           join(folder, `sessions.db.${randomUUID()}-wal`),
-          join(root(place), `.probe-${randomUUID()}`),
+          join(root(place), ".probe"),
         ];
-        for (const path of left) await writeFile(path, "half a da");
+        const longAgo = new Date(Date.now() - HOUR_MS);
+        for (const path of left) {
+          await writeFile(path, "half a da");
+          await utimes(path, longAgo, longAgo);
+        }
+        return left;
       },
       remove: async (place) => {
         await rename(root(place), `${root(place)}.away`);

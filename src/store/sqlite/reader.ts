@@ -14,7 +14,7 @@ import * as read from "./read.ts";
 import { Damage } from "./row.ts";
 import { serve } from "./serve.ts";
 import { readBlob, readDocuments } from "./tenant.ts";
-import type { Call } from "./thread.ts";
+import type { Answer, Call } from "./thread.ts";
 
 /** The thread that reads, for all tenants. It never waits for the one that writes. */
 export interface ReaderData {
@@ -83,13 +83,11 @@ function renew(file: string) {
   }
 }
 
-if (parentPort) {
-  const answer = (call: Call) => ({ n: call.n, value: safely(call) });
-  serve(
-    parentPort,
-    (calls) => calls.map(answer),
-    () => handles.dropAll(),
-  );
+if (parentPort) serve(parentPort, work, () => handles.dropAll());
+
+/** Each answer travels alone: pages are large, and whoever asked for one need not wait for all. */
+function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
+  for (const call of calls) yield [{ n: call.n, value: safely(call) }];
 }
 
 function safely(call: Call): unknown {

@@ -3,11 +3,12 @@ import type { Answer, Call } from "./thread.ts";
 
 /**
  * The thread's side of its port. Whatever has arrived while the last batch was at work is taken
- * together, so the busier the store, the larger its batches. An empty message means: the end.
+ * together, so the busier the store, the larger its batches. Which answers travel together is for
+ * the work to say. An empty message means: the end.
  */
 export function serve(
   port: MessagePort,
-  work: (calls: readonly Call[]) => readonly Answer[],
+  work: (calls: readonly Call[]) => Iterable<readonly Answer[]>,
   end: () => void,
 ) {
   port.on("message", (first: readonly Call[]) => {
@@ -18,7 +19,7 @@ export function serve(
       calls.push(...more);
       ending ||= more.length === 0;
     }
-    if (calls.length > 0) port.postMessage(work(calls));
+    if (calls.length > 0) for (const answers of work(calls)) port.postMessage(answers);
     if (!ending) return;
     end();
     port.close();

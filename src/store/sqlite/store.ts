@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { access, readdir } from "node:fs/promises";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
@@ -5,6 +6,7 @@ import { ok, type Result } from "../../core/result.ts";
 import type { Backend, Claim, DocumentQuery, DocumentText, ListRange } from "../backend.ts";
 import { idOfCaseSafe } from "../case-safe.ts";
 import { configSchema, type OptionRules, textOption } from "../config.ts";
+import { thisHolder } from "../holder.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
 import { databaseFile, tenantsFolder } from "./database.ts";
@@ -51,15 +53,26 @@ class SqliteBackend implements Backend {
   #writer: Thread<WriterOps> | null = null;
   #reader: Thread<ReaderOps> | null = null;
 
-  async open(config: Readonly<Record<string, unknown>>): Promise<Result<void>> {
+  async open(config: Readonly<Record<string, unknown>>, host: S.StoreHost): Promise<Result<void>> {
     const root = String(config.path);
     const durability = config.durability === "relaxed" ? "relaxed" : "full";
-    const writing: WriterData = { storeId: STORE_ID, root, durability };
+    const opener = thisHolder(randomUUID());
+    const writing: WriterData = { storeId: STORE_ID, root, durability, opener };
     const reading: ReaderData = { root };
     this.#root = root;
-    this.#writer = new Thread(threadScript("writer", import.meta.url), writing);
-    this.#reader = new Thread(threadScript("reader", import.meta.url), reading);
-    const probed = await this.#write.call("probe");
+    this.#writer = new Thread(threadScript("writer", import.meta.url), writing, {
+      // Opening a session brings its slots along.
+      isHeavy: (op) => op === "acquire",
+      // What became of a write nobody knows, so nobody repeats it but whoever made it.
+      isRepeatable: () => false,
+      hasEnded: tells(host, "writer"),
+    });
+    this.#reader = new Thread(threadScript("reader", import.meta.url), reading, {
+      isHeavy: () => true,
+      isRepeatable: () => true,
+      hasEnded: tells(host, "reader"),
+    });
+    const probed = await this.#write.call("probe").catch(explain);
     if (!probed.ok) await this.shut();
     return probed;
   }
@@ -77,8 +90,10 @@ class SqliteBackend implements Backend {
   explain = explain;
 
   create(key: S.SessionKey, session: S.NewSession) {
-    const [ownKey, own] = structuredClone([key, session] as const);
-    return this.#write.call("create", key.tenantId, ownKey, own);
+    const { holder, manifest, record, epoch, commit } = session;
+    const copied = structuredClone({ holder, manifest, record });
+    const own = { ...copied, epoch, commit: copyCommit(commit) };
+    return this.#write.call("create", key.tenantId, { ...key }, own);
   }
 
   acquire(key: S.SessionKey, claim: Claim) {
@@ -197,6 +212,10 @@ async function exists(file: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+function tells(host: S.StoreHost, thread: "writer" | "reader"): (why: Error) => void {
+  return (why) => host.audit({ act: `${thread}_thread_ended`, details: { reason: why.message } });
 }
 
 /** The surface turns a throw into a refusal, and does not let it come to this. */

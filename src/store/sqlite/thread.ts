@@ -1,5 +1,10 @@
 import { Worker } from "node:worker_threads";
-import { STORE_CALLS_WAITING_MAX } from "../../core/limits.ts";
+import {
+  STORE_CALLS_WAITING_MAX,
+  STORE_HEAVY_CALLS_MAX,
+  STORE_THREAD_RESTART_MS_MAX,
+  STORE_THREAD_RESTART_MS_MIN,
+} from "../../core/limits.ts";
 
 /** One call to a thread, and what came of it. */
 export interface Call {
@@ -16,97 +21,200 @@ export interface Answer {
 /** The functions that a thread offers, by name. */
 type Offer = Readonly<Record<string, (...args: never[]) => unknown>>;
 
+/** What the calls of a thread are like. */
+export interface CallManners {
+  /** Its answer may be large, so only a few of these are with the thread at a time. */
+  isHeavy(op: string): boolean;
+  /** It changes nothing, so it is made again, once, if the thread ends before its answer. */
+  isRepeatable(op: string): boolean;
+  /** The thread has ended by itself, and another one will take its place. */
+  hasEnded(why: Error): void;
+}
+
+interface Waiting {
+  readonly call: Call;
+  readonly isHeavy: boolean;
+  /** How often it may still be sent to a new thread. */
+  readonly repeatsLeft: number;
+  settle(value: unknown): void;
+  fail(why: Error): void;
+}
+
 /**
- * A thread that answers calls. Calls made in one go travel in one message, and so do the answers,
- * because a message costs far more than what is in it. Their values are copied when the message
- * is sent, which is not yet when the call returns. When the thread ends, every call that waits is
- * answered with the reason: nothing waits for ever.
+ * A thread that answers calls. Calls made in one go travel in one message, because a message costs
+ * far more than what is in it. Their values are copied when the message is sent, which is not yet
+ * when the call returns. When the thread ends by itself, every call that it had is answered with
+ * the reason or made again, and a new thread takes its place a moment later: nothing waits for
+ * ever, and nothing stays dead.
  */
 export class Thread<Ops extends Offer> {
-  readonly #worker: Worker;
-  readonly #waiting = new Map<number, { settle(value: unknown): void; fail(why: Error): void }>();
-  readonly #ended: Promise<void>;
-  #outbox: Call[] = [];
+  readonly #script: URL;
+  readonly #workerData: unknown;
+  readonly #manners: CallManners;
+  readonly #ended = Promise.withResolvers<void>();
+  /** What the thread has not been given yet, in the order in which it is to have it. */
+  readonly #queue = new Map<number, Waiting>();
+  readonly #sent = new Map<number, Waiting>();
+  #heavySent = 0;
+  #worker: Worker | null = null;
+  #why: Error | null = null;
+  #restart: NodeJS.Timeout | null = null;
+  #restartMs = STORE_THREAD_RESTART_MS_MIN;
+  #isSendingSoon = false;
+  #phase: "open" | "ending" | "told to end" = "open";
   #calls = 0;
-  #over: Error | null = null;
 
-  constructor(script: URL, workerData: unknown) {
-    this.#worker = new Worker(script, { workerData });
-    this.#worker.on("message", (answers: readonly Answer[]) => this.#receive(answers));
-    this.#worker.on("error", (why) => this.#fail(why));
-    this.#ended = new Promise((resolve) => {
-      this.#worker.on("exit", () => {
-        this.#fail(new Error("its thread has ended"));
-        resolve();
-      });
-    });
+  constructor(script: URL, workerData: unknown, manners: CallManners) {
+    this.#script = script;
+    this.#workerData = workerData;
+    this.#manners = manners;
+    this.#start();
   }
 
   call<Op extends keyof Ops & string>(
     op: Op,
     ...args: Parameters<Ops[Op]>
   ): Promise<ReturnType<Ops[Op]>> {
-    if (this.#over !== null) return Promise.reject(this.#over);
-    if (this.#waiting.size >= STORE_CALLS_WAITING_MAX) {
+    if (this.#phase !== "open") return Promise.reject(new Error("its thread is ending"));
+    if (this.#sent.size + this.#queue.size >= STORE_CALLS_WAITING_MAX) {
       return Promise.reject(new Error("too many calls are waiting for its thread"));
     }
     this.#calls += 1;
-    const n = this.#calls;
-    if (this.#outbox.length === 0) queueMicrotask(() => this.#send());
-    this.#outbox.push({ n, op, args });
-    return new Promise((resolve, fail) => {
-      // The other end of the port is our own code, which answers by the same table of types.
-      const settle = (value: unknown) => resolve(value as ReturnType<Ops[Op]>);
-      this.#waiting.set(n, { settle, fail });
-    });
+    const call = { n: this.#calls, op, args };
+    const isHeavy = this.#manners.isHeavy(op);
+    const repeatsLeft = this.#manners.isRepeatable(op) ? 1 : 0;
+    const { promise, resolve, reject: fail } = Promise.withResolvers<ReturnType<Ops[Op]>>();
+    // The other end of the port is our own code, which answers by the same table of types.
+    const settle = (value: unknown) => resolve(value as ReturnType<Ops[Op]>);
+    this.#queue.set(call.n, { call, isHeavy, repeatsLeft, settle, fail });
+    this.#sendSoon();
+    return promise;
   }
 
   /** Resolves when the thread has finished what it was given and is gone. */
   async end(): Promise<void> {
-    this.#send();
-    if (this.#over === null) this.#worker.postMessage([]);
-    await this.#ended;
+    if (this.#phase === "open") this.#phase = "ending";
+    if (this.#worker === null) this.#over();
+    else this.#send();
+    await this.#ended.promise;
+  }
+
+  #start() {
+    this.#restart = null;
+    this.#why = null;
+    try {
+      const worker = new Worker(this.#script, { workerData: this.#workerData });
+      worker.on("message", (answers: readonly Answer[]) => this.#receive(answers));
+      worker.on("error", (why) => {
+        this.#why ??= why;
+      });
+      worker.on("exit", () => this.#exited());
+      this.#worker = worker;
+    } catch (thrown) {
+      // The system has no room for another thread just now.
+      this.#why = asError(thrown);
+      this.#exited();
+    }
+  }
+
+  #sendSoon() {
+    if (this.#isSendingSoon) return;
+    this.#isSendingSoon = true;
+    queueMicrotask(() => {
+      this.#isSendingSoon = false;
+      this.#send();
+    });
   }
 
   #send() {
-    const calls = this.#outbox;
-    this.#outbox = [];
-    this.#post(calls);
+    if (this.#worker === null) return;
+    this.#post(this.#worker, this.#taken());
+    if (this.#phase !== "ending" || this.#queue.size > 0) return;
+    this.#phase = "told to end";
+    this.#worker.postMessage([]);
   }
 
-  #post(calls: readonly Call[]) {
-    if (calls.length === 0 || this.#over !== null) return;
+  /** The calls that the thread may have now. None goes before one that was made earlier. */
+  #taken(): readonly Call[] {
+    const taken: Call[] = [];
+    for (const [n, waiting] of this.#queue) {
+      if (waiting.isHeavy && this.#heavySent >= STORE_HEAVY_CALLS_MAX) break;
+      if (waiting.isHeavy) this.#heavySent += 1;
+      this.#queue.delete(n);
+      this.#sent.set(n, waiting);
+      taken.push(waiting.call);
+    }
+    return taken;
+  }
+
+  #post(worker: Worker, calls: readonly Call[]) {
+    if (calls.length === 0) return;
     try {
-      this.#worker.postMessage(calls);
+      worker.postMessage(calls);
     } catch (thrown) {
-      this.#sendOneByOne(calls, thrown);
+      this.#postOneByOne(worker, calls, thrown);
     }
   }
 
   /** A value that cannot be copied fails the call that it came with, and no other. */
-  #sendOneByOne(calls: readonly Call[], thrown: unknown) {
+  #postOneByOne(worker: Worker, calls: readonly Call[], thrown: unknown) {
     const [only, ...others] = calls;
     if (only === undefined) return;
-    if (others.length > 0) {
-      for (const call of calls) this.#post([call]);
-      return;
-    }
-    this.#waiting.get(only.n)?.fail(thrown instanceof Error ? thrown : new Error(String(thrown)));
-    this.#waiting.delete(only.n);
+    if (others.length > 0) for (const call of calls) this.#post(worker, [call]);
+    else this.#answered(only.n)?.fail(asError(thrown));
   }
 
   #receive(answers: readonly Answer[]) {
-    for (const { n, value } of answers) {
-      this.#waiting.get(n)?.settle(value);
-      this.#waiting.delete(n);
-    }
+    this.#restartMs = STORE_THREAD_RESTART_MS_MIN;
+    for (const { n, value } of answers) this.#answered(n)?.settle(value);
+    this.#send();
   }
 
-  #fail(why: Error) {
-    this.#over ??= why;
-    for (const { fail } of this.#waiting.values()) fail(this.#over);
-    this.#waiting.clear();
+  #answered(n: number): Waiting | undefined {
+    const waiting = this.#sent.get(n);
+    this.#sent.delete(n);
+    if (waiting?.isHeavy) this.#heavySent -= 1;
+    return waiting;
   }
+
+  #exited() {
+    this.#worker = null;
+    const lost = [...this.#sent.values()];
+    this.#sent.clear();
+    this.#heavySent = 0;
+    for (const waiting of lost) this.#repeat(waiting);
+    if (this.#phase !== "open") return this.#over();
+    this.#manners.hasEnded(this.#reason());
+    // It doubles while no thread lives long enough to answer, so that none is started in a loop.
+    this.#restart = setTimeout(() => {
+      this.#start();
+      this.#send();
+    }, this.#restartMs);
+    this.#restartMs = Math.min(this.#restartMs * 2, STORE_THREAD_RESTART_MS_MAX);
+  }
+
+  #repeat(waiting: Waiting) {
+    const { call, repeatsLeft } = waiting;
+    if (repeatsLeft === 0) return waiting.fail(this.#reason());
+    this.#queue.set(call.n, { ...waiting, repeatsLeft: repeatsLeft - 1 });
+  }
+
+  /** No thread comes any more: what was not answered never will be. */
+  #over() {
+    if (this.#restart !== null) clearTimeout(this.#restart);
+    this.#restart = null;
+    for (const { fail } of this.#queue.values()) fail(this.#reason());
+    this.#queue.clear();
+    this.#ended.resolve();
+  }
+
+  #reason(): Error {
+    return this.#why ?? new Error("its thread has ended");
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /** Development runs the sources as they are, the package its compiled copy. */

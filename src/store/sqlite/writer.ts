@@ -5,7 +5,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import { thisHolder } from "../holder.ts";
+import type { Holder } from "../holder.ts";
 import { Batch } from "./batch.ts";
 import {
   type Durability,
@@ -33,6 +33,11 @@ export interface WriterData {
   readonly storeId: string;
   readonly root: string;
   readonly durability: Durability;
+  /**
+   * Who this thread is to the databases that it opens: the same as the one whose place it takes,
+   * because the end of a thread takes nothing back.
+   */
+  readonly opener: Holder;
 }
 
 /** What the other side calls: these functions, with the tenant in the batch's place. */
@@ -57,10 +62,7 @@ const WRITES = {
 
 type Rest<Fn> = Fn extends (batch: Batch, ...args: infer Args) => unknown ? Args : never;
 
-const { storeId, root, durability }: WriterData = workerData;
-
-/** Who this thread is to the databases that it opens. */
-const opener = thisHolder(randomUUID());
+const { storeId, root, durability, opener }: WriterData = workerData;
 
 const handles = new Handles(
   (file) => {
@@ -88,9 +90,9 @@ function end() {
   handles.dropAll();
 }
 
-function work(calls: readonly Call[]): readonly Answer[] {
+function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
   const groups = Map.groupBy(calls, ({ args: [tenant] }) => tenant);
-  return [...groups].flatMap(([tenant, group]) => together(tenant, group));
+  for (const [tenant, group] of groups) yield together(tenant, group);
 }
 
 /**

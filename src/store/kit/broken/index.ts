@@ -1,0 +1,130 @@
+import type { SessionStore } from "../../store.ts";
+import * as identity from "./identity.ts";
+import * as loss from "./loss.ts";
+import * as ownership from "./ownership.ts";
+
+/** A store that is wrong in one way, and how the kit must find that out. */
+export interface BrokenStore {
+  readonly store: () => SessionStore;
+  /** The checks that must notice. Others may, too. */
+  readonly by: readonly string[];
+  /** What the first of them must say. */
+  readonly saying: RegExp;
+}
+
+/**
+ * The stores on which the kit proves that it can fail, by what is wrong with them. Whoever changes
+ * a check, or runs the kit with another runner, can hold it to them as our own tests do.
+ */
+export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
+  "drops slots": {
+    store: loss.dropsSlots,
+    by: ["25", "26", "29", "30", "43", "63", "75"],
+    saying: /strictly deep-equal/,
+  },
+  "commits half": {
+    store: loss.commitsHalf,
+    by: ["43", "36", "37", "40", "51", "56", "66", "72"],
+    saying: /displayName|lastEventId/,
+  },
+  "loses the last append": {
+    store: loss.losesLastAppend,
+    by: ["57", "60", "51", "K1", "K2", "K5"],
+    saying: /strictly deep-equal/,
+  },
+  "maps two ids to one place": {
+    store: identity.mapsTwoIdsToOnePlace,
+    by: ["39", "71"],
+    saying: /session_id_conflict/,
+  },
+  "ignores fencing": {
+    store: ownership.ignoresFencing,
+    by: ["J1", "J2", "J5", "J7", "J10", "43", "51"],
+    saying: /accepted, instead of writer_lost/,
+  },
+  "accepts foreign store ids": {
+    store: identity.acceptsForeignStoreIds,
+    by: ["36"],
+    saying: /accepted, instead of resume_mismatch/,
+  },
+  "trims past the snapshot": {
+    store: loss.trimsPastTheSnapshot,
+    by: ["K6"],
+    saying: /a page has no rows, and says that there are more/,
+  },
+  "shares what it keeps": {
+    store: identity.sharesWhatItKeeps,
+    by: ["33"],
+    saying: /sha256/,
+  },
+  "throws raw": {
+    store: identity.throwsRaw,
+    by: ["38", "18", "34", "43", "51", "56", "J1", "K1"],
+    saying: /commit of null threw Error: invalid_store_input/,
+  },
+  "leaks across tenants": {
+    store: identity.leaksAcrossTenants,
+    by: ["L2", "L3", "L4"],
+    saying: /theirs/,
+  },
+  "takes stale revisions": {
+    store: ownership.takesStaleRevisions,
+    by: ["56", "43", "51"],
+    saying: /accepted, instead of stale_revision/,
+  },
+  "steals sessions": {
+    store: ownership.stealsSessions,
+    by: ["52", "J3", "J7", "J8"],
+    saying: /accepted, instead of session_locked/,
+  },
+  "lets one refusal fail a whole group": {
+    store: loss.failsTogether,
+    by: ["51"],
+    saying: /false !== true/,
+  },
+  "forgets the journals of deleted sessions": {
+    store: loss.forgetsJournals,
+    by: ["M4"],
+    saying: /made/,
+  },
+  "keeps no audit": {
+    store: loss.keepsNoAudit,
+    by: ["72", "43", "M4"],
+    saying: /made/,
+  },
+  "ignores where a commit belongs": {
+    store: ownership.ignoresPlaces,
+    by: ["P10", "K1", "43", "R2", "R8"],
+    saying: /true !== false|strictly/,
+  },
+  "lets the older term of a reopened session write": {
+    store: ownership.letsOlderTermsWrite,
+    by: ["P1", "P2", "P4"],
+    saying: /accepted, instead of writer_lost/,
+  },
+  "deletes for anybody": {
+    store: ownership.deletesForAnybody,
+    by: ["Q1", "Q4"],
+    saying: /accepted, instead of session_locked/,
+  },
+  "seizes in silence": {
+    store: ownership.seizesInSilence,
+    by: ["P7", "72"],
+    saying: /accepted, instead of invalid_store_input/,
+  },
+  "cuts a log and keeps its epoch": {
+    store: loss.keepsEpochs,
+    by: ["R1", "R2", "R3"],
+    saying: /epoch/,
+  },
+  "ends its pages too early": {
+    store: loss.endsPagesEarly,
+    by: ["S2", "S3", "S4"],
+    saying: /the pages are not all that was written/,
+  },
+  "pages by counting": {
+    store: identity.pagesByCounting,
+    by: ["H3", "H4"],
+    saying: /strictly deep-equal/,
+  },
+};
