@@ -142,6 +142,8 @@ export interface AgentTurn {
   readonly content: readonly ContentBlock[];
   /** What else goes into the request, such as `_meta`. */
   readonly params: JsonObject | null;
+  /** A command of the agent's own: nothing stands in front of it, or it would be none. */
+  readonly isCommand?: boolean;
 }
 
 export interface AgentOffer {

@@ -4,6 +4,7 @@ import type { Persona } from "../core/persona.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { ofRoot } from "../core/skill/diagnostic.ts";
 import type { Surroundings } from "../core/skill/eligibility.ts";
+import type { SkillHeader } from "../core/skill/header.ts";
 import { precedenceOf } from "../core/skill/precedence.ts";
 import type { SkillDiagnostic, SkillSnapshot } from "../core/skill/skill.ts";
 import { type SkillCandidate, snapshotOf } from "../core/skill/snapshot.ts";
@@ -29,8 +30,8 @@ export interface FilesLoaderSettings {
   readonly surroundings: {
     readonly platform: string;
     readonly env: Readonly<Record<string, string | undefined>>;
-    /** The tools that can be called without a model, by name. */
-    tools(): Promise<readonly string[]>;
+    /** Which tools can be called without a model, by name; at least of those that are wanted. */
+    tools(wanted: readonly string[]): Promise<readonly string[]>;
   };
   /** Names of built-in commands, which no alias may be. */
   readonly reserved: ReadonlySet<string>;
@@ -139,9 +140,13 @@ export class FilesLoader implements Loader {
       reserved,
       variables: new Set(variables),
       binaries: await binariesOnPath(wanted, env.PATH),
-      tools: new Set(await surroundings.tools()),
+      tools: new Set(await surroundings.tools(headers.flatMap(toolsOf))),
     };
   }
+}
+
+function toolsOf({ commandTool: tool, requiresTools: required }: SkillHeader) {
+  return tool === null ? required : [tool, ...required];
 }
 
 interface Root extends SkillRoot {

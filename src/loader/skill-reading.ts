@@ -5,7 +5,6 @@ import {
   SKILLS_READ_BYTES_MAX,
 } from "../core/limits.ts";
 import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
-import { parseSkillFile } from "./skill-file.ts";
 import type { PlacedSkill } from "./skill-roots.ts";
 import { readTextInside } from "./text-file.ts";
 
@@ -47,6 +46,8 @@ async function readSkill(skill: PlacedSkill, bytesMax: number): Promise<ReadSkil
   const { name, source, root } = skill;
   const file = await readTextInside(root, join(root, name, "SKILL.md"), bytesMax);
   if (file.kind === "text") {
+    // The parser of YAML that it needs is large, and no server needs it to start.
+    const { parseSkillFile } = await import("./skill-file.ts");
     const reading = parseSkillFile(file.text);
     const bytes = reading.kind === "read" ? Buffer.byteLength(file.text) : 0;
     return { candidate: { name, source, reading }, bytes };

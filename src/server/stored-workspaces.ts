@@ -79,10 +79,9 @@ export class StoredWorkspaces implements Workspaces {
   }
 
   /** Whether a directory's own files may speak to agents; one that nobody knows may not. */
-  async isTrusted(tenantId: TenantId, cwd: string): Promise<boolean> {
+  async isTrusted(tenantId: TenantId, cwd: string): Promise<Result<boolean>> {
     const known = await this.of(tenantId);
-    if (!known.ok) return false;
-    return known.value.some((one) => one.cwd === cwd && one.isTrusted);
+    return known.ok ? ok(known.value.some((one) => one.cwd === cwd && one.isTrusted)) : known;
   }
 
   #workspace(cwd: string, isPrimary: boolean, said: Said | undefined): Workspace {

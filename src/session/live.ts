@@ -1,12 +1,18 @@
 import type { AgentPast, AgentSession, PastMessage } from "../agent/agent.ts";
 import { type Refusal, refusal } from "../core/error.ts";
 import type { ClientId, PromptId } from "../core/id.ts";
+import type { JsonObject } from "../core/json.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Command } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
-import { pendingCount, type Session, type WaitingPrompt } from "../core/session/state.ts";
+import {
+  pendingCount,
+  type Session,
+  type SlashWork,
+  type WaitingPrompt,
+} from "../core/session/state.ts";
 import type { SessionState } from "../core/status.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type ActorOwner, type OpenSession, type Outcome, SessionActor } from "./actor/actor.ts";
@@ -139,6 +145,11 @@ export class LiveSession implements ActorOwner {
   /** The session at its agent, while there is one. */
   get agent(): AgentSession | null {
     return this.#actor.link?.agent ?? null;
+  }
+
+  /** The commands that its agent has said are its own; none if it has said nothing. */
+  get agentCommands(): readonly JsonObject[] {
+    return this.#actor.link?.commands ?? [];
   }
 
   /** When that agent came. */
@@ -298,8 +309,8 @@ export class LiveSession implements ActorOwner {
   }
 
   /** That prompt is a turn, although it begins with a slash. */
-  proceed(promptId: PromptId) {
-    this.#actor.proceed(promptId);
+  proceed(promptId: PromptId, slash: SlashWork) {
+    this.#actor.proceed(promptId, slash);
   }
 
   /** Writes down all that it is, outside of a turn; answers why that cannot be. */
@@ -309,8 +320,10 @@ export class LiveSession implements ActorOwner {
   }
 
   /** Nothing, for a session that has not had an agent yet. */
-  past({ agentSessionId, totals }: Session): AgentPast | null {
+  past({ totals, ...session }: Session): AgentPast | null {
     const isNew = totals.turnsCompleted === 0 && !this.#hadMessages;
+    // One that was never given a prompt was never told of what had been before it either.
+    const agentSessionId = session.agentUntold ? null : session.agentSessionId;
     if (agentSessionId === null && isNew) return null;
     return { agentSessionId, messages: () => this.#messages() };
   }

@@ -3,6 +3,7 @@ import { refusal, sentenceOf } from "../core/error.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData } from "../core/session/command.ts";
 import { type ModelChange, type ModelPart, partsOf } from "../core/session/model-config.ts";
+import { readied } from "./comeback.ts";
 import type { LiveSession } from "./live.ts";
 import type { Clock } from "./world.ts";
 
@@ -22,14 +23,15 @@ export class ModelChanges {
 
   change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
     const before = this.#last.get(live) ?? Promise.resolve();
-    const changed = before.then(() => this.#change(live, change, actor));
+    const work = () => this.#change(live, change, actor);
+    const changed = before.then(work, work);
     this.#last.set(live, changed);
     return changed;
   }
 
   async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
     const parts = partsOf(change);
-    const why = live.refusalOf(this.#command({ change }, actor)) ?? (await live.activated());
+    const why = live.refusalOf(this.#command({ change }, actor)) ?? (await readied(live));
     if (why !== null) return { ok: false, refusal: why };
     const { agent } = live;
     const refused = await refusalBy(live, agent, parts);

@@ -10,6 +10,7 @@ import type {
 import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import type { AgentContext } from "../core/session/event.ts";
 import { ada } from "./runtime.fixture.ts";
 import { SessionRuntime } from "./runtime.ts";
 import { type Stage, TENANT, value } from "./stage.fixture.ts";
@@ -25,18 +26,30 @@ export class PlayedAgents implements Agents {
   play: (agent: PlayedAgent, turn: AgentTurn) => void = () => {};
   /** Why nobody can be had, if nobody can. */
   refusal: Refusal | null = null;
+  /** What each of them was given, with the name of its profile before it. */
+  readonly given: string[] = [];
+  /** The commands that those of a profile say are their own, as soon as they come. */
+  commands: Readonly<Record<string, readonly string[]>> = {};
+  context: AgentContext = "new";
+  /** The next one is there when this is kept. */
+  arriving: Promise<void> = Promise.resolve();
   /** One that is closed is gone when this is kept. */
   closing: Promise<void> = Promise.resolve();
   canSteer = false;
   /** They could take a word in between, and do not. */
   isDeaf = false;
 
-  async connect(_order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
+  async connect(order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
     this.acts.push("asked for");
     if (this.refusal !== null) return { ok: false, refusal: this.refusal };
-    const agent = new PlayedAgent(this, listener);
+    await this.arriving;
+    const agent = new PlayedAgent(this, listener, order);
     this.#all.push(agent);
     listener.connected(agent);
+    const availableCommands = (this.commands[order.profile] ?? []).map((name) => ({ name }));
+    if (availableCommands.length > 0) {
+      void agent.update({ sessionUpdate: "available_commands_update", availableCommands });
+    }
     return ok(agent);
   }
 
@@ -52,16 +65,19 @@ export class PlayedAgents implements Agents {
 
 class PlayedAgent implements AgentSession {
   readonly agentSessionId = "played";
-  readonly context = "new";
+  readonly context: AgentContext;
   readonly offer: AgentOffer;
   readonly steered: (readonly ContentBlock[])[] = [];
   readonly #agents: PlayedAgents;
   readonly #listener: AgentListener;
+  readonly #profile: string;
   #turn: AgentTurn | null = null;
 
-  constructor(agents: PlayedAgents, listener: AgentListener) {
+  constructor(agents: PlayedAgents, listener: AgentListener, { profile }: AgentOrder) {
     this.#agents = agents;
     this.#listener = listener;
+    this.#profile = profile;
+    this.context = agents.context;
     this.offer = {
       agentName: null,
       agentVersion: null,
@@ -92,6 +108,8 @@ class PlayedAgent implements AgentSession {
 
   prompt(turn: AgentTurn): Result<void> {
     this.#turn = turn;
+    const texts = turn.content.map(({ text }) => String(text));
+    this.#agents.given.push([this.#profile, ...texts].join(" | "));
     const { play } = this.#agents;
     setImmediate(() => play(this, turn));
     return DONE;

@@ -53,9 +53,11 @@ export async function openTools(setting: ToolSetting): Promise<OpenTools> {
   const servers = await Promise.all(usable.map(({ server }) => acpServer(server, env.PATH)));
   return {
     servers,
-    list: async () => {
+    list: async (wanted) => {
       const own = [...builtins.values()].map(({ name, description }) => ({ name, description }));
-      return [...own, ...(await hub.list())];
+      const isAsked = wanted === undefined || wanted.some((name) => name.includes(":"));
+      const others = isAsked ? await hub.list() : [];
+      return [...own, ...others];
     },
     callOf: async (name, words, place) => {
       const absent = unusable.find(({ server }) => name.startsWith(`${server}:`));

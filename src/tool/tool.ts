@@ -6,8 +6,11 @@ import type { Result } from "../core/result.ts";
  * in, and those of the configured MCP servers. Whether a call is allowed is not decided here.
  */
 export interface Tools {
-  /** All that can be called at the moment; built-in ones by name, others as `server:tool`. */
-  list(): Promise<readonly ToolInfo[]>;
+  /**
+   * What can be called at the moment; built-in ones by name, others as `server:tool`. Whoever
+   * wants certain ones spares MCP servers the question, which may start them and take a while.
+   */
+  list(wanted?: readonly string[]): Promise<readonly ToolInfo[]>;
   /**
    * The call that a person's words come to in this place. It is refused with `tool_unknown`,
    * `tool_unavailable` (its server cannot be reached) or `tool_input_invalid`.

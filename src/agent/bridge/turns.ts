@@ -41,8 +41,10 @@ export class Turns {
   begin(order: AgentTurn): Result<void> {
     if (this.#turn !== null) return fail("session_busy");
     const turn = new OpenTurn(order);
-    const sent = this.#send(turn, [...this.preface, ...order.content], order.params, () => {
-      this.preface = [];
+    // What was not told with a command is told with the next prompt.
+    const preface = order.isCommand ? [] : this.preface;
+    const sent = this.#send(turn, [...preface, ...order.content], order.params, () => {
+      if (!order.isCommand) this.preface = [];
     });
     if (!sent.ok) return sent;
     this.#turn = turn;

@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
+import { ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
 import { FilesLoader } from "../../loader/files-loader.ts";
-import type { Loader } from "../../loader/loader.ts";
+import type { Loader, LoadPlace } from "../../loader/loader.ts";
 import type { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import type { Tools } from "../../tool/tool.ts";
 import { homeOf } from "../home.ts";
@@ -15,15 +16,27 @@ export function openLoader(
   workspaces: StoredWorkspaces,
   tools: Tools,
 ): Loader {
-  return new FilesLoader({
-    bundled: BUNDLED,
-    userFolder: homeOf(env),
-    surroundings: {
-      platform: process.platform,
-      env,
-      tools: async () => (await tools.list()).map(({ name }) => name),
+  const surroundings = {
+    platform: process.platform,
+    env,
+    tools: async (wanted: readonly string[]) => (await tools.list(wanted)).map(({ name }) => name),
+  };
+  const settings = { bundled: BUNDLED, userFolder: homeOf(env), surroundings };
+  // Where nobody knows whether a place is trusted, nothing is loaded in place of everything.
+  const filesOf = async ({ tenantId, workspaceCwd }: LoadPlace): Promise<Result<Loader>> => {
+    const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);
+    if (!trusted.ok) return trusted;
+    const isTrusted = async () => trusted.value;
+    return ok(new FilesLoader({ ...settings, reserved: BUILT_IN_NAMES, isTrusted }));
+  };
+  return {
+    skills: async (place) => {
+      const files = await filesOf(place);
+      return files.ok ? files.value.skills(place) : files;
     },
-    reserved: BUILT_IN_NAMES,
-    isTrusted: ({ tenantId, workspaceCwd }) => workspaces.isTrusted(tenantId, workspaceCwd),
-  });
+    persona: async (place) => {
+      const files = await filesOf(place);
+      return files.ok ? files.value.persona(place) : files;
+    },
+  };
 }

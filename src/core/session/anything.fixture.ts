@@ -22,6 +22,7 @@ import {
 } from "./life.fixture.ts";
 import type { ModelChange } from "./model-config.ts";
 import { STOP_REASONS } from "./reason.ts";
+import type { SlashWork } from "./state.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
 interface Intent {
@@ -270,7 +271,9 @@ function somePrompt({ step, pick }: Situation) {
 
 function someStart({ step, pick, odd }: Situation) {
   const price = odd ? { ...NO_TOKENS, input: 3_000_000, perTurn: 11 } : null;
-  return { turnId: turnId(`t${step}`), reservedMicro: pick % 50 === 0 ? 0.5 : pick, price };
+  const slash = pick % 5 === 0 ? { slash: one<SlashWork>(["agent", "skill", "tool"], pick) } : {};
+  const reservedMicro = pick % 50 === 0 ? 0.5 : pick;
+  return { turnId: turnId(`t${step}`), reservedMicro, price, ...slash };
 }
 
 function someDeadline(at: Situation): CommandData["deadline_passed"]["deadline"] {

@@ -22,7 +22,7 @@ import type {
 import { stampOf } from "./event.ts";
 import type { ModelChange, ModelFailure } from "./model-config.ts";
 import type { StopReason } from "./reason.ts";
-import type { Creation, Surroundings } from "./state.ts";
+import type { Creation, SlashWork, Surroundings } from "./state.ts";
 
 /**
  * Everything that can be asked of a session or happen to it, from whatever side. A command brings
@@ -141,6 +141,8 @@ export interface TurnStart {
   readonly turnId: TurnId;
   readonly reservedMicro: number;
   readonly price: Price | null;
+  /** What a prompt that begins with a slash was found to be. */
+  readonly slash?: SlashWork;
 }
 
 /** What was seen of an agent, in seed 003's ten words, with what each of them brings. */

@@ -12,7 +12,14 @@ import type { SessionState } from "../status.ts";
 import type { ContextUsage, SandboxState } from "../turn.ts";
 import type { ModelSetting } from "./model-config.ts";
 import type { AskEnd, EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
-import type { Creation, ModelConfig, SnapshotRef, Surroundings, TitleSource } from "./state.ts";
+import type {
+  Creation,
+  ModelConfig,
+  SlashWork,
+  SnapshotRef,
+  Surroundings,
+  TitleSource,
+} from "./state.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
@@ -155,6 +162,8 @@ interface PhaseChange {
   outcome?: TurnOutcome;
   reason?: EndReason;
   skipped?: readonly Skipped[];
+  /** With `SessionTurnStart`: what a line that begins with a slash was found to be. */
+  slash?: SlashWork;
 }
 
 /** What the agent is not set to, though the session is, or though the agent was before. */

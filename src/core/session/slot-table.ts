@@ -234,6 +234,7 @@ const RUNNING_PROMPT: Fields<RunningPrompt> = {
   steeredIds: list(text),
   shellContext: list(text),
   stamp: object(STAMP),
+  slash: orNull(oneOf("agent", "skill", "tool")),
 };
 
 const CLIENT: Fields<RegisteredClient> = { count: atLeastOne, userId: orNull(userId) };
@@ -296,6 +297,7 @@ const SESSION: Fields<Session> = {
   ending: orNull(object(ENDING)),
   closed: flag,
   agentSessionId: orNull(text),
+  agentUntold: flag,
   instructed: orNull(object(INSTRUCTED)),
   surroundings: orNull(object(SURROUNDINGS)),
   lastTurnError: orNull(object({ code: text, message: text })),

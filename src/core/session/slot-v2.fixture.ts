@@ -121,6 +121,7 @@ export const WAITING: Session = {
     steeredIds: ["m7"],
     shellContext: ["$ ls"],
     stamp: { promptId: promptId("p1"), originatorClientId: clientId("c1") },
+    slash: "skill",
   },
   queue: [waiting],
   clients: new Map([
@@ -141,6 +142,7 @@ export const WAITING: Session = {
   ending: null,
   closed: false,
   agentSessionId: "agent-1",
+  agentUntold: false,
   instructed: { skills: "abc", persona: "def" },
   surroundings: {
     agent: "echo 1.0",
@@ -222,7 +224,7 @@ export const WAITING_TEXT = `{
     "clientId": "c1", "userId": null, "deadlineAtMs": null, "admittedAtMs": 2000,
     "params": null, "echo": true, "waited": false, "turnId": "t1", "startedAtMs": 2001,
     "stopCause": null, "stopAskedAtMs": null, "steeredIds": ["m7"], "shellContext": ["$ ls"],
-    "stamp": {"promptId": "p1", "originatorClientId": "c1"}
+    "stamp": {"promptId": "p1", "originatorClientId": "c1"}, "slash": "skill"
   },
   "queue": [{
     "promptId": "p2", "text": "and then?", "content": [{"type": "text", "text": "and then?"}],
@@ -240,7 +242,7 @@ export const WAITING_TEXT = `{
   "shellContext": ["$ pwd"],
   "shells": [["sh1", {"command": "make", "clientId": null, "startedAtMs": 2100}]],
   "activation": 3, "ending": null, "closed": false, "agentSessionId": "agent-1",
-  "instructed": {"skills": "abc", "persona": "def"},
+  "agentUntold": false, "instructed": {"skills": "abc", "persona": "def"},
   "surroundings": {
     "agent": "echo 1.0", "model": "large", "skills": "abc", "persona": null,
     "mcpServers": ["files 1a"]
@@ -287,6 +289,7 @@ export const CLOSING: Session = {
   shells: new Map(),
   ending: { reason: "client_close", closedBy: clientId("c1") },
   agentSessionId: null,
+  agentUntold: true,
   instructed: null,
   surroundings: null,
   lastTurnError: { code: "channel_closed", message: "gone" },
@@ -316,7 +319,7 @@ export const CLOSING_TEXT = `{
   "running": null, "queue": [], "clients": [], "admissions": [], "resolvedAsks": [],
   "shellContext": [], "shells": [], "activation": 3,
   "ending": {"reason": "client_close", "closedBy": "c1"}, "closed": false,
-  "agentSessionId": null, "instructed": null, "surroundings": null,
+  "agentSessionId": null, "agentUntold": true, "instructed": null, "surroundings": null,
   "lastTurnError": {"code": "channel_closed", "message": "gone"},
   "lastVerdictAtMs": null,
   "totals": {

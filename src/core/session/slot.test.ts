@@ -43,7 +43,9 @@ describe("version 1 of the core's slot", () => {
     { what: "one that waits for people", session: WAITING, text: WAITING_TEXT_V1 },
     { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V1 },
   ])("P6: is still read, $what, without what it did not know", ({ session, text }) => {
-    const known = { ...session, instructed: null, surroundings: null };
+    const running = session.running && { ...session.running, slash: null };
+    const unknown = { agentUntold: false, instructed: null, surroundings: null };
+    const known = { ...session, running, ...unknown };
     expect(readSlot("1", text)).toStrictEqual(known);
   });
 });

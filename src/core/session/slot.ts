@@ -16,7 +16,13 @@ export type Migration = (older: JsonObject) => JsonObject;
 /** The first takes version 1 to version 2, and so on: whoever changes the shape adds one. */
 export const MIGRATIONS: readonly Migration[] = [
   // Sessions of version 1 knew nothing of skills, and nobody had noted what was around them.
-  (older) => ({ ...older, instructed: null, surroundings: null }),
+  (older) => ({
+    ...older,
+    running: isObject(older.running) ? { ...older.running, slash: null } : older.running,
+    agentUntold: false,
+    instructed: null,
+    surroundings: null,
+  }),
 ];
 
 /** The slot in which the core keeps the folded session, in every snapshot. */

@@ -46,6 +46,8 @@ export interface Session {
 
   /** The agent's own name for its side of the conversation, by which it can be resumed. */
   readonly agentSessionId: string | null;
+  /** That side has been given no prompt yet: it knows nothing, and nothing is lost with it. */
+  readonly agentUntold: boolean;
   /** What that side was last instructed with; null if it was not. */
   readonly instructed: Instructed | null;
   /** What there was around the session when its agent was last connected. */
@@ -152,7 +154,12 @@ export interface RunningPrompt extends WaitingPrompt {
   readonly shellContext: readonly string[];
   /** What its events are stamped with, made once and not for every chunk. */
   readonly stamp: Stamp;
+  /** What a line that begins with a slash was found to be; null for any other prompt. */
+  readonly slash: SlashWork | null;
 }
+
+/** A turn that was called for by a slash: of the agent's own command, a skill, or a tool. */
+export type SlashWork = "agent" | "skill" | "tool";
 
 export interface RegisteredClient {
   /** How often it attached without detaching; at zero it is forgotten. */

@@ -82,7 +82,9 @@ class Block {
   line(key: string): string | null {
     const line =
       this.text(key)
-        ?.replace(/[\s\p{Cc}]+/gu, " ")
+        // What nobody sees should tell an agent nothing either.
+        ?.replace(/\p{Cf}+/gu, "")
+        .replace(/[\s\p{Cc}]+/gu, " ")
         .trim() ?? null;
     if (line === null || line.length <= SKILL_SUMMARY_CHARS_MAX) return line;
     return this.#wrong(key, `is longer than ${SKILL_SUMMARY_CHARS_MAX} characters`);

@@ -7,7 +7,7 @@ import type { Actor, Command, Deadline } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
-import type { FirstAnswer, Session, WaitingPrompt } from "../../core/session/state.ts";
+import type { FirstAnswer, Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import { actEntry, auditEntries, checkpointEntry, isRefusalAudited } from "../audit/index.ts";
 import type { Tally } from "../stats/index.ts";
@@ -166,6 +166,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
       resolve({ refusal: gone, answer: null, isNews: false, lastEventId: this.#durableEventId });
       return;
     }
+    const before = this.#session;
     const { decision, written } = this.#decided(command);
     const snapshot = this.#snapshotFor(command, decision, written);
     if (snapshot === "too large") {
@@ -181,7 +182,10 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
     this.#pipeline.add({
       written,
-      journal: this.#audit(command, decision, written, snapshot),
+      journal: [
+        ...this.#audit(command, decision, written, snapshot),
+        ...this.#world.meter.entries(this.key, before, written),
+      ],
       record: this.#changedRecord(command.atMs),
       snapshot,
       session: this.#session,
@@ -367,8 +371,8 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   }
 
   /** That prompt is a turn, although it begins with a slash. */
-  proceed(promptId: PromptId) {
-    if (!this.#isOver) this.#agent.proceed(promptId);
+  proceed(promptId: PromptId, slash: SlashWork) {
+    if (!this.#isOver) this.#agent.proceed(promptId, slash);
   }
 
   /** A snapshot outside of any turn; answers why there is none. */

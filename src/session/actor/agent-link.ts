@@ -5,10 +5,11 @@ import type {
   AgentSession,
   AskAnswer,
 } from "../../agent/agent.ts";
-import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
+import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { APPROVAL_MODES, approvalMeaning } from "../../core/policy/risk.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
@@ -17,9 +18,10 @@ import type { AgentExit, CommandResult, InstructionsSent } from "../../core/sess
 import { type ModelPart, partsOf } from "../../core/session/model-config.ts";
 import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
+import * as reply from "../../core/slash/reply.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
-import { Briefing, type CalledSkill, instructionsBlock } from "./briefing.ts";
+import { Briefing, type CalledSkill, calledContent, isTool } from "./briefing.ts";
 import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";
 import { ToolTurn } from "./tool-turn.ts";
 
@@ -62,7 +64,7 @@ export class AgentLink {
   #files: ReturnType<typeof filesAround> | null = null;
   /** The session as it was told last; what is made up for later is made up for on this. */
   #latest: Session | null = null;
-  #learning: Promise<void> | null = null;
+  #isLearning = false;
   #toolTurn: ToolTurn | null = null;
   #modelParts: readonly ModelPart[] = [];
   #mode: string | null = null;
@@ -70,6 +72,7 @@ export class AgentLink {
   #prompted: TurnId | null = null;
   #cancelled: TurnId | null = null;
   #sinceMs: number | null = null;
+  #commands: readonly JsonObject[] = [];
   #isOver = false;
 
   constructor(world: SessionWorld, activation: number, owner: LinkOwner) {
@@ -81,6 +84,11 @@ export class AgentLink {
   /** Whether a further prompt may be sent while one is at work. */
   get canSteer(): boolean {
     return this.#session?.offer.canSteer ?? false;
+  }
+
+  /** The commands that the agent has said are its own. */
+  get commands(): readonly JsonObject[] {
+    return this.#commands;
   }
 
   get sinceMs(): number | null {
@@ -100,7 +108,11 @@ export class AgentLink {
     const briefing = new Briefing(this.#world, tenantId, session);
     this.#briefing = briefing;
     this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
-    await briefing.learn(session.chosen);
+    const unread = await briefing.learn(session.chosen);
+    if (unread !== null) {
+      if (!this.#isOver) this.#owner.notConnected(unread);
+      return;
+    }
     const order = {
       tenantId,
       profile: activeAgent,
@@ -140,32 +152,50 @@ export class AgentLink {
     this.#prompted = running.turnId;
     this.#steered.clear();
     this.#toolTurn = null;
-    const called = briefing.skillIn(running.content);
-    if (called?.entry.invocation_mode === "tool_dispatch") this.#dispatch(running, called);
+    const { slash, content } = running;
+    const called = slash === "skill" || slash === "tool" ? briefing.skillIn(content) : null;
+    if (slash === null || slash === "agent") this.#give(running, briefing, null);
+    else if (called === null || isTool(called) !== (slash === "tool")) this.#noSkill(running);
+    else if (slash === "tool") this.#dispatch(running, called);
     else this.#give(running, briefing, called);
     return true;
   }
 
-  /** Once at a time, and then everything is looked at again. */
+  /** It was reloaded away since the line was looked at, and a line is never given raw (B8.1). */
+  #noSkill({ promptId, turnId }: RunningPrompt) {
+    const result = reply.skillGone();
+    const content = { type: "text", text: result.message };
+    void this.#owner.heardUpdate({ sessionUpdate: "agent_message_chunk", content });
+    this.#owner.announce({ type: "command_result", data: { promptId, ...result } });
+    this.#owner.heardStatus({ status: "turn_complete", turnId, stopReason: "end_turn" });
+  }
+
+  /** Once at a time, and then everything is looked at again; after a pause if it failed. */
   #learn(chosen: Chosen) {
-    this.#learning ??= (this.#briefing?.learn(chosen) ?? Promise.resolve()).finally(() => {
-      this.#learning = null;
+    if (this.#isLearning || this.#briefing === null) return;
+    this.#isLearning = true;
+    const lookAgain = () => {
+      this.#isLearning = false;
       if (this.#latest !== null) this.follow(this.#latest);
+    };
+    void this.#briefing.learn(chosen).then((why) => {
+      if (why === null) lookAgain();
+      else this.#world.clock.after(STORE_REOPEN_MS_MIN, lookAgain);
     });
   }
 
-  #give(
-    { turnId, content, params, ...running }: RunningPrompt,
-    briefing: Briefing,
-    called: Called,
-  ) {
-    const sent = briefing.update();
-    if (sent !== null) this.#owner.instructed(sent);
-    const news = sent === null ? [] : [instructionsBlock(sent)];
+  #give(running: RunningPrompt, briefing: Briefing, called: CalledSkill | null) {
+    const { turnId, content, params } = running;
+    // An agent knows its own command by what comes first, so all else has to wait or come behind.
+    const isCommand = running.slash === "agent";
+    const updates = isCommand ? [] : briefing.updates();
+    const news = updates.flatMap(({ block }) => block ?? []);
     const told = running.shellContext.map((text): ContentBlock => ({ type: "text", text }));
+    for (const { sent } of updates) this.#owner.instructed(sent);
     if (called !== null) this.#announceSkill(running, called);
     const asked = called === null ? content : calledContent(called, content);
-    const given = this.#session?.prompt({ turnId, content: [...news, ...told, ...asked], params });
+    const all = isCommand ? [...asked, ...told] : [...news, ...told, ...asked];
+    const given = this.#session?.prompt({ turnId, content: all, params, isCommand });
     if (given?.ok !== false) return;
     const { code } = given.refusal;
     const failure = { code, message: sentenceOf(given.refusal), errorKind: null };
@@ -260,7 +290,12 @@ export class AgentLink {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
         if (report.status !== "created") unlessOver(() => owner.heardStatus(report));
       },
-      update: (update) => (this.#isOver ? undefined : owner.heardUpdate(update)),
+      update: (update) => {
+        const isCommands = update.sessionUpdate === "available_commands_update";
+        // Those of a sub-agent are not the session's.
+        if (isCommands && parentToolCallId(update) === null) this.#commands = commandsIn(update);
+        return this.#isOver ? undefined : owner.heardUpdate(update);
+      },
       usage: (turnId, usage) => unlessOver(() => owner.heardUsage(turnId, usage)),
       ask: (ask, signal) => this.#ask(ask, signal),
       exit: (exit) => {
@@ -332,15 +367,8 @@ export class AgentLink {
   }
 }
 
-type Called = CalledSkill | null;
-
-/** The skill's text, and then what was said with it in place of the line that called for it. */
-function calledContent(
-  { entry, words }: CalledSkill,
-  [, ...others]: readonly ContentBlock[],
-): readonly ContentBlock[] {
-  const asked = words === "" ? [] : [{ type: "text", text: words }];
-  return [{ type: "text", text: skillBlock(entry) }, ...asked, ...others];
+function commandsIn({ availableCommands }: AgentUpdate): readonly JsonObject[] {
+  return Array.isArray(availableCommands) ? availableCommands.filter(isObject) : [];
 }
 
 /** The modes that agents are in because a session wants it. */

@@ -1,8 +1,9 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
+import type { Refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import type { AgentContext, InstructionsSent } from "../../core/session/event.ts";
 import type { Chosen, Instructed, Session } from "../../core/session/state.ts";
-import { instructionsOf } from "../../core/skill/instructions.ts";
+import { instructionsOf, skillBlock } from "../../core/skill/instructions.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
 import { slashTextOf } from "../../core/slash/line.ts";
 import { resolveSlash } from "../../core/slash/resolve.ts";
@@ -15,6 +16,12 @@ export interface CalledSkill {
   readonly words: string;
 }
 
+/** Instructions that go with a prompt; without a block if they get into it by themselves. */
+export interface BriefingUpdate {
+  readonly sent: InstructionsSent;
+  readonly block: ContentBlock | null;
+}
+
 /**
  * What one agent is told beside the conversation: who it is to be, and which skills there are. It
  * is told once, and again only after somebody has reloaded the files that it comes from.
@@ -24,6 +31,8 @@ export class Briefing {
   readonly #tenantId: TenantId;
   /** What this side of the conversation has been told; null if nothing. */
   #told: Instructed | null;
+  /** What the bridge puts in front of the first prompt, for an agent with no other place for it. */
+  #carried: InstructionsSent | null = null;
   #wanted: Instructed = { skills: "", persona: "" };
   #knowledge: Knowledge = NO_KNOWLEDGE;
 
@@ -42,32 +51,50 @@ export class Briefing {
     return isSame(this.#wanted, { skills: skills.hash, persona: persona.hash });
   }
 
-  /** Reads what the session has chosen. What cannot be read is missed, and no reason to stop. */
-  async learn(chosen: Chosen): Promise<void> {
+  /**
+   * Reads what the session has chosen; answers why it could not be read yet. What is damaged or
+   * gone for good is missed, and no reason to stop (P6): of that the agent is told nothing new.
+   */
+  async learn(chosen: Chosen): Promise<Refusal | null> {
     const { skills, persona } = chosen;
     const known = await readKnowledge(this.#world.store, this.#tenantId, chosen);
-    if (!known.ok) this.#world.log("snapshot not read", { because: known.refusal.code });
-    this.#knowledge = known.ok ? known.value : NO_KNOWLEDGE;
+    if (!known.ok && known.refusal.code === "store_unavailable") return known.refusal;
     this.#wanted = { skills: skills.hash, persona: persona.hash };
+    this.#knowledge = known.ok ? known.value : NO_KNOWLEDGE;
+    if (known.ok) return null;
+    this.#world.log("snapshot not read", { because: known.refusal.code });
+    this.#told = this.#wanted;
+    return null;
   }
 
-  /** The agent is there, and was told this on its way; null if that is no news to it. */
+  /**
+   * The agent is there, and was told this on its way; null if that is no news to it. What only its
+   * first prompt will carry has not been told yet: it may never get that prompt.
+   */
   arrived(context: AgentContext, hasSystemPrompt: boolean): InstructionsSent | null {
     const remembers = context === "resumed" || context === "loaded";
     if (!remembers) this.#told = null;
-    if (remembers && !hasSystemPrompt) return null;
-    return this.#tell(hasSystemPrompt ? "system_prompt" : "context_block");
+    if (hasSystemPrompt) return this.#tell("system_prompt");
+    if (!remembers) this.#carried = this.#tell("context_block");
+    return null;
   }
 
-  /** What has to go in front of the next prompt; null if the agent knows it all. */
-  update(): InstructionsSent | null {
-    return this.#tell("context_block");
+  /** What goes with the next prompt and is news to the agent, in the order of the telling. */
+  updates(): readonly BriefingUpdate[] {
+    const carried = this.#carried;
+    this.#carried = null;
+    const news = this.#tell("context_block");
+    return [
+      ...(carried === null ? [] : [{ sent: carried, block: null }]),
+      ...(news === null ? [] : [{ sent: news, block: instructionsBlock(news) }]),
+    ];
   }
 
   #tell(via: InstructionsSent["via"]): InstructionsSent | null {
     if (this.#told !== null && isSame(this.#told, this.#wanted)) return null;
     const { text } = this;
-    if (this.#told === null && text === null) return null;
+    // There is no system prompt that says nothing: that earlier words are void is told in words.
+    if (text === null && (this.#told === null || via === "system_prompt")) return null;
     this.#told = this.#wanted;
     return { via, ...this.#wanted, text: text ?? NO_LONGER };
   }
@@ -83,11 +110,25 @@ export class Briefing {
 const NO_LONGER = "The instructions that you were given before do not apply any more.";
 
 /** As a block in front of a prompt, for an agent that has heard something else before. */
-export function instructionsBlock({ text }: InstructionsSent): ContentBlock {
+function instructionsBlock({ text }: InstructionsSent): ContentBlock {
   const words = "From now on these take the place of earlier instructions:";
   return { type: "text", text: `<instructions>\n${words}\n\n${text}\n</instructions>` };
 }
 
 function isSame(one: Instructed, other: Instructed): boolean {
   return one.skills === other.skills && one.persona === other.persona;
+}
+
+/** Whether it is run without the agent. */
+export function isTool({ entry }: CalledSkill): boolean {
+  return entry.invocation_mode === "tool_dispatch";
+}
+
+/** The skill's text, and then what was said with it in place of the line that called for it. */
+export function calledContent(
+  { entry, words }: CalledSkill,
+  [, ...others]: readonly ContentBlock[],
+): readonly ContentBlock[] {
+  const asked = words === "" ? [] : [{ type: "text", text: words }];
+  return [{ type: "text", text: skillBlock(entry) }, ...asked, ...others];
 }

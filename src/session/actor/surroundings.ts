@@ -22,10 +22,11 @@ export async function filesAround(world: SessionWorld, place: LoadPlace): Promis
 export function knownSoon({ clock }: SessionWorld, files: Promise<Files>): Promise<Files> {
   return new Promise((resolve) => {
     const callOff = clock.after(SURROUNDINGS_MS_MAX, () => resolve(UNSEEN));
-    void files.then((known) => {
+    const told = (known: Files) => {
       callOff();
       resolve(known);
-    });
+    };
+    files.then(told, () => told(UNSEEN));
   });
 }
 

@@ -77,10 +77,13 @@ export class ToolTurn {
     const toolCall = { ...about, locations: call.locations };
     await this.#owner.heardUpdate({ sessionUpdate: "tool_call", ...toolCall, status: "pending" });
     if (!(await this.#isAllowed(toolCall))) {
-      await this.#update(toolCallId, "failed", "It was not allowed.");
+      await this.#ended(toolCallId, "failed", "It was not allowed.");
       return reply.skillCapabilityDenied(entry.skill_name, tool, "the call was not allowed");
     }
-    return this.#ran(call, toolCallId);
+    return this.#ran(call, toolCallId).catch(async (thrown: unknown) => {
+      await this.#ended(toolCallId, "failed", String(thrown));
+      return reply.toolFailed(tool, String(thrown));
+    });
   }
 
   async #isAllowed(toolCall: JsonObject): Promise<boolean> {
@@ -97,13 +100,15 @@ export class ToolTurn {
       status: "in_progress",
     });
     const answer = await this.#tools.run(call, this.#place, this.#giveUp.signal);
-    await this.#update(toolCallId, answer.isError ? "failed" : "completed", answer.text);
+    await this.#ended(toolCallId, answer.isError ? "failed" : "completed", answer.text);
     return answer.isError
       ? reply.toolFailed(call.name, answer.text)
       : reply.toolOk(call.name, answer.text);
   }
 
-  async #update(toolCallId: string, status: "completed" | "failed", text: string): Promise<void> {
+  /** A call that was called off is left open: the end of its turn closes it as cancelled. */
+  async #ended(toolCallId: string, status: "completed" | "failed", text: string): Promise<void> {
+    if (this.#giveUp.signal.aborted) return;
     const content = [{ type: "content", content: { type: "text", text } }];
     const sessionUpdate = "tool_call_update";
     await this.#owner.heardUpdate({
@@ -120,6 +125,6 @@ function notCalled(skill: string, tool: string, refusal: Refusal): CommandResult
   if (refusal.code === "tool_input_invalid") {
     return reply.toolInputInvalid(tool, String(refusal.details.reason ?? sentenceOf(refusal)));
   }
-  const isThere = refusal.code === "tool_unavailable";
-  return isThere ? reply.toolFailed(tool, sentenceOf(refusal)) : reply.executorUnbound(skill, tool);
+  const isAway = refusal.code === "tool_unavailable";
+  return isAway ? reply.toolFailed(tool, sentenceOf(refusal)) : reply.executorUnbound(skill, tool);
 }

@@ -6,7 +6,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import type { Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
-import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
@@ -64,8 +64,8 @@ export class BuiltInCommands {
   async #help({ live, skills, args, answer }: BuiltInOrder): Promise<void> {
     const [name] = args;
     if (name !== undefined) return answer({ result: reply.skillHelp(skills, name) });
-    const own = live.agent === null ? [] : await agentCommands(this.#world, live);
-    return answer({ result: reply.commandHelp(skills, own) });
+    const own = live.agent === null ? null : await agentCommands(this.#world, live);
+    return answer({ result: reply.commandHelp(skills, own?.ok ? own.value : []) });
   }
 
   async #agent({ live, args, answer }: BuiltInOrder): Promise<void> {
@@ -87,7 +87,8 @@ export class BuiltInCommands {
     if (modelId === undefined) {
       return answer({ result: reply.modelShown(modelConfig, modelsOf(live)) });
     }
-    const changed = await this.#hands.choices.changeModel(live.key, { modelId }, actorOf(prompt));
+    const actor = actorOf(prompt, live.session);
+    const changed = await this.#hands.choices.changeModel(live.key, { modelId }, actor);
     const now = live.session.chosen.modelConfig;
     const result = changed.ok
       ? reply.modelSet(now)
@@ -165,8 +166,10 @@ function modelsOf({ agent }: LiveSession): readonly string[] {
   return agent === null ? [] : modelIds(agent.offer.configOptions);
 }
 
-function actorOf({ clientId, userId }: WaitingPrompt): Actor {
-  return { kind: "client", clientId, userId, loopback: false };
+/** Whoever has left since was there when it was said: then the server does it in their place. */
+function actorOf({ clientId, userId }: WaitingPrompt, session: Session): Actor {
+  const hasLeft = clientId !== null && !isRegistered(session, clientId, userId);
+  return hasLeft ? { kind: "server" } : { kind: "client", clientId, userId, loopback: false };
 }
 
 function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): SessionId | null {

@@ -1,11 +1,14 @@
+import { refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
+import { ok } from "../../core/result.ts";
 import type { CommandData } from "../../core/session/command.ts";
-import type { WaitingPrompt } from "../../core/session/state.ts";
+import type { SlashWork, WaitingPrompt } from "../../core/session/state.ts";
+import type { SkillEntry } from "../../core/skill/skill.ts";
 import { slashTextOf } from "../../core/slash/line.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
-import { readKnowledge } from "../knowledge.ts";
+import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { agentCommands } from "./agent-commands.ts";
@@ -34,9 +37,11 @@ export class CommandDesk {
     const { promptId } = prompt;
     if (this.#inHand.get(live) === promptId) return;
     this.#inHand.set(live, promptId);
-    void this.#seeTo(live, prompt).finally(() => {
-      if (this.#inHand.get(live) === promptId) this.#inHand.delete(live);
-    });
+    void this.#seeTo(live, prompt)
+      .catch((thrown: unknown) => this.#stumbled(live, promptId, thrown))
+      .finally(() => {
+        if (this.#inHand.get(live) === promptId) this.#inHand.delete(live);
+      });
   }
 
   async #seeTo(live: LiveSession, prompt: WaitingPrompt): Promise<void> {
@@ -44,16 +49,27 @@ export class CommandDesk {
     const { promptId } = prompt;
     const answer = (answered: Answered) => this.#answer(live, promptId, answered);
     const known = await readKnowledge(this.#world.store, key.tenantId, session.chosen);
-    if (!known.ok) return answer({ result: reply.commandRefused(known.refusal) });
-    const { skills } = known.value;
     const line = slashTextOf(prompt.content) ?? "";
+    if (!known.ok && !isWithoutSkills(line)) {
+      return answer({ result: reply.commandRefused(known.refusal) });
+    }
+    const { skills } = known.ok ? known.value : NO_KNOWLEDGE;
     const ours = resolveSlash(line, skills, []);
-    const meaning = isNotOurs(ours)
-      ? resolveSlash(line, skills, await agentCommands(this.#world, live))
-      : ours;
+    const own = isNotOurs(ours) ? await agentCommands(this.#world, live) : ok([]);
+    // Without an agent nobody can say that it is unknown.
+    if (!own.ok) return answer({ result: reply.commandRefused(own.refusal) });
+    const meaning = isNotOurs(ours) ? resolveSlash(line, skills, own.value) : ours;
     if (meaning.kind === "refused") return answer({ result: meaning.result });
-    if (meaning.kind !== "built_in") return live.proceed(promptId);
+    if (meaning.kind === "agent") return live.proceed(promptId, "agent");
+    if (meaning.kind === "skill") return live.proceed(promptId, workOf(meaning.entry));
     await this.#builtIns.carryOut({ live, prompt, skills, ...meaning, answer });
+  }
+
+  /** Whatever a command stumbles over, it has its verdict (P2). */
+  #stumbled(live: LiveSession, promptId: PromptId, thrown: unknown): Promise<void> {
+    this.#world.log("command failed", { promptId, because: String(thrown) });
+    const result = reply.commandRefused(refusal("internal_error"));
+    return this.#answer(live, promptId, { result });
   }
 
   /** What cannot be done now is answered with why; a prompt that is gone, not at all. */
@@ -62,14 +78,24 @@ export class CommandDesk {
     for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
       const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
       const what = { promptId, result, ...(effect !== undefined && { effect }) };
-      const { refusal } = await live.submit({ ...by, type: "command_result", ...what });
-      if (refusal === null || refusal.code === "prompt_not_next") return;
+      const { refusal: why } = await live.insist({ ...by, type: "command_result", ...what });
+      if (why === null || why.code === "prompt_not_next") return;
       // A store that is away brings the session back by itself, and the prompt with it.
-      if (refusal.code === "store_unavailable") continue;
+      if (why.code === "store_unavailable") continue;
       if (effect === undefined) return;
-      return this.#answer(live, promptId, { result: reply.commandRefused(refusal) });
+      return this.#answer(live, promptId, { result: reply.commandRefused(why) });
     }
   }
+}
+
+/** Whether a line is for us whatever the skills are: above all, what mends a lost snapshot (P6). */
+function isWithoutSkills(line: string): boolean {
+  const meaning = resolveSlash(line, NO_KNOWLEDGE.skills, []);
+  return meaning.kind === "built_in" && meaning.name !== "skills" && meaning.name !== "help";
+}
+
+function workOf({ invocation_mode: mode }: SkillEntry): SlashWork {
+  return mode === "tool_dispatch" ? "tool" : "skill";
 }
 
 /** Then it may be the agent's; only it knows its own commands. */

@@ -1,13 +1,21 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { SessionKey, SessionStore } from "../../store/store.ts";
+import type { SessionStore } from "../../store/store.ts";
+import type { LiveSession } from "../live.ts";
 import { latestUpdate } from "./latest-update.ts";
 
-/** The slash commands that a session's agent last offered, in the wire's shape. */
+type Speaker = Pick<LiveSession, "agent" | "agentCommands" | "key">;
+
+/**
+ * The slash commands that a session's agent offers, in the wire's shape: as it has said since it
+ * came, or as the log has it. What stands there of a new agent's predecessor is not its own.
+ */
 export async function availableCommands(
   store: SessionStore,
-  key: SessionKey,
+  { agent, agentCommands, key }: Speaker,
 ): Promise<Result<readonly JsonObject[]>> {
+  const isNewcomer = agent?.context === "new" || agent?.context === "seeded";
+  if (agentCommands.length > 0 || isNewcomer) return ok(agentCommands.flatMap(commandOf));
   const latest = await latestUpdate(store, key, "available_commands_update");
   if (!latest.ok) return latest;
   const offered = latest.value?.availableCommands;

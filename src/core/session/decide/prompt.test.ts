@@ -241,6 +241,7 @@ describe("a command of ours, sent as a prompt", () => {
     life.prompt("p1");
     const decision = life.give("command_result", { promptId: promptId("p1"), result });
     expect(types(decision)).toEqual([
+      "session_update",
       "command_result",
       "session_update",
       "turn_complete",
@@ -254,7 +255,8 @@ describe("a command of ours, sent as a prompt", () => {
     const life = new Life().ready();
     expect(types(life.prompt("p1"))).toEqual(["prompt_admitted"]);
     const decision = life.give("command_result", { promptId: promptId("p1"), result });
-    expect(types(decision)).toEqual(["command_result", "session_update", "turn_complete"]);
+    const answer = ["command_result", "session_update", "turn_complete"];
+    expect(types(decision)).toEqual(["session_update", ...answer]);
   });
 
   it("that does not exist ends in an error", () => {

@@ -24,7 +24,7 @@ import { closed } from "./instance.ts";
 import { invalidAmount } from "./output.ts";
 import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";
 import { stopTurn } from "./stop.ts";
-import { beginTurn, pronounce, turnError, type Verdict } from "./turn.ts";
+import { beginTurn, echoPrompt, pronounce, turnError, type Verdict } from "./turn.ts";
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
@@ -157,6 +157,7 @@ export function answer(session: Session, command: Command<"command_result">): De
   if (cell !== "yes" && cell !== "skip") return refused(session, refusal(cell));
   const draft = new Draft(session, command);
   const stamp = stampOf(promptId, next.clientId);
+  echoPrompt(draft, next);
   if (effect !== undefined && effect.type !== "close") take(draft, effect, stamp);
   draft.emit("command_result", { promptId, ...result }, stamp);
   draft.emit("session_update", { update: spoken(result.message) }, stamp);

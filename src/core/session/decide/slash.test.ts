@@ -54,7 +54,8 @@ describe("what a command does to its session", () => {
     const life = new Life().ready();
     const before = life.now.chosen;
     const decision = answered(life, { type, ...loaded });
-    expect(types(decision)).toEqual([told, "command_result", "session_update", "turn_complete"]);
+    const answer = ["command_result", "session_update", "turn_complete"];
+    expect(types(decision)).toEqual(["session_update", told, ...answer]);
     const to = { version: 2, hash: "abc" };
     expect(dataOf(decision.events, told)).toMatchObject([{ from: before[field], to }]);
     expect(life.now.chosen).toEqual({ ...before, [field]: to });

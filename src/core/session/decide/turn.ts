@@ -11,14 +11,21 @@ import type { RunningPrompt, WaitingPrompt } from "../state.ts";
 
 /** Takes a prompt out of the queue and puts it to work. The session is `ready`. */
 export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
-  const { turnId, reservedMicro, price } = start;
+  const { turnId, reservedMicro, price, slash } = start;
   const { promptId, text, waited } = prompt;
   const stamp = stampOf(promptId, prompt.clientId);
   if (draft.session.phase === "Resumed") draft.enter("SessionResumed", {}, stamp);
-  draft.enter("SessionTurnStart", { turnId, promptId }, stamp);
+  const about = { turnId, promptId, ...(slash && { slash }) };
+  draft.enter("SessionTurnStart", about, stamp);
   draft.emit("credits_reserved", { turnId, n: 0, amountMicro: reservedMicro, price }, stamp);
   draft.moveTo("running", "prompt", { stamp });
   if (waited) draft.emit("pending_prompt_started", { promptId, text }, stamp);
+  echoPrompt(draft, prompt);
+}
+
+/** Shows everybody what is being answered from here on. */
+export function echoPrompt(draft: Draft, prompt: WaitingPrompt) {
+  const stamp = stampOf(prompt.promptId, prompt.clientId);
   const echoed = prompt.echo ? prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX) : [];
   for (const content of echoed) draft.emit("session_update", { update: echo(content) }, stamp);
 }

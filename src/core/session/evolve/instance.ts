@@ -48,6 +48,7 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
     ending: null,
     closed: false,
     agentSessionId: null,
+    agentUntold: true,
     instructed: null,
     surroundings: null,
     lastTurnError: null,
@@ -121,7 +122,7 @@ function instanceEnded(session: Session, { data }: SessionEvent<"session_lifecyc
 }
 
 function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">): Session {
-  const { turnId, promptId } = event.data;
+  const { turnId, promptId, slash = null } = event.data;
   const prompt = session.queue.find((waiting) => waiting.promptId === promptId);
   if (prompt === undefined || turnId === undefined) return session;
   return {
@@ -136,7 +137,10 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
       steeredIds: [],
       shellContext: session.shellContext,
       stamp: stampOf(prompt.promptId, prompt.clientId),
+      slash,
     },
+    // A tool's turn is the server's own: the agent hears nothing of it.
+    agentUntold: session.agentUntold && slash === "tool",
     shellContext: [],
     lastTurnError: null,
     connection: { ...session.connection, turn: { ...EMPTY_TURN, turnId } },
@@ -148,7 +152,8 @@ export function agentConnected(session: Session, event: SessionEvent<"agent_conn
   const { agentSessionId, context, surroundings = null } = event.data;
   const remembers = context === "resumed" || context === "loaded";
   const instructed = remembers ? session.instructed : null;
-  return { ...session, agentSessionId, instructed, surroundings };
+  const agentUntold = !remembers || session.agentUntold;
+  return { ...session, agentSessionId, agentUntold, instructed, surroundings };
 }
 
 export function instructed(session: Session, event: SessionEvent<"instructions_sent">): Session {

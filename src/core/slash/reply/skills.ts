@@ -125,3 +125,9 @@ function shownSummary({ summary }: SkillEntry): string {
 function shownNames(names: readonly string[]): string {
   return [...listed(names).map(shownName), ...leftOut(names)].join(", ");
 }
+
+/** It was there when the line was looked at, and was reloaded away before it could be used. */
+export function skillGone(): CommandResult {
+  const message = "Error: the skill was changed by a reload just now. /skills lists what there is.";
+  return failed("skill_not_found", message);
+}
