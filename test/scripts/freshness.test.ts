@@ -9,6 +9,8 @@ import {
   rememberInstall,
 } from "../../scripts/freshness.js";
 
+const RECIPE = ["tsconfig.json", "tsconfig.build.json", "scripts/build.js", "scripts/bundle.js"];
+
 let clone: string;
 
 function write(path: string, text: string): void {
@@ -22,10 +24,10 @@ function changed(path: string, atSeconds: number): void {
 
 beforeEach(() => {
   clone = mkdtempSync(join(tmpdir(), "fermata-clone-"));
-  for (const folder of ["node_modules", "src", "src/core"]) mkdirSync(join(clone, folder));
+  for (const folder of ["node_modules", "scripts", "src", "src/core"])
+    mkdirSync(join(clone, folder));
   write("package.json", '{ "version": "1.0.0", "devDependencies": { "a": "1" } }');
-  for (const path of ["package-lock.json", "tsconfig.json", "tsconfig.build.json"])
-    write(path, "{}");
+  for (const path of ["package-lock.json", ...RECIPE]) write(path, "{}");
   write("src/core/index.ts", "");
 });
 
@@ -56,9 +58,7 @@ describe("an install", () => {
 describe("a build", () => {
   beforeEach(() => {
     mkdirSync(join(clone, "dist"));
-    for (const path of ["tsconfig.json", "tsconfig.build.json", "src/core/index.ts"]) {
-      changed(path, 100);
-    }
+    for (const path of [...RECIPE, "src/core/index.ts"]) changed(path, 100);
     for (const folder of ["src/core", "src"]) changed(folder, 100);
     changed("dist", 200);
   });
@@ -67,13 +67,10 @@ describe("a build", () => {
     expect(buildIsFresh(clone)).toBe(true);
   });
 
-  it.each(["src/core/index.ts", "tsconfig.json", "tsconfig.build.json"])(
-    "is stale once %s changed",
-    (path) => {
-      changed(path, 300);
-      expect(buildIsFresh(clone)).toBe(false);
-    },
-  );
+  it.each(["src/core/index.ts", ...RECIPE])("is stale once %s changed", (path) => {
+    changed(path, 300);
+    expect(buildIsFresh(clone)).toBe(false);
+  });
 
   it("is stale once a source was deleted", () => {
     rmSync(join(clone, "src/core/index.ts"));

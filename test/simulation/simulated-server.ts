@@ -8,7 +8,7 @@ import type { LiveSession } from "../../src/session/live.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionSettings } from "../../src/session/settings.ts";
 import { SessionStreams } from "../../src/session/streams.ts";
-import { NO_LOADER, NO_TOOLS } from "../../src/session/world.fixture.ts";
+import { NO_LOADER, NO_METER, NO_TOOLS } from "../../src/session/world.fixture.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
@@ -72,6 +72,7 @@ export class SimulatedServer {
       agents: this.agents,
       loader: NO_LOADER,
       tools: NO_TOOLS,
+      meter: NO_METER,
       shell: this.shell,
       holder: holderOf(number),
       clock: scene.schedule.clock(number),
