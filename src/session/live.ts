@@ -1,4 +1,4 @@
-import type { AgentPast, AgentSession, PastMessage } from "../agent/agent.ts";
+import type { AgentPast, AgentSession } from "../agent/agent.ts";
 import { type Refusal, refusal } from "../core/error.ts";
 import type { ClientId, PromptId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -18,7 +18,7 @@ import type { SessionKey } from "../store/store.ts";
 import { type ActorOwner, type OpenSession, type Outcome, SessionActor } from "./actor/actor.ts";
 import type { Written } from "./actor/written.ts";
 import { Attendance } from "./attendance.ts";
-import { pastOf } from "./conversation/index.ts";
+import { storedMessages } from "./conversation/index.ts";
 import { openSession } from "./open.ts";
 import {
   type ContextUsageAnswer,
@@ -325,19 +325,7 @@ export class LiveSession implements ActorOwner {
     // One that was never given a prompt was never told of what had been before it either.
     const agentSessionId = session.agentUntold ? null : session.agentSessionId;
     if (agentSessionId === null && isNew) return null;
-    return { agentSessionId, messages: () => this.#messages() };
-  }
-
-  async *#messages(): AsyncGenerator<PastMessage> {
-    const { store } = this.#world;
-    const { key } = this;
-    const record = await store.readRecord(key);
-    if (!record.ok) return;
-    const { messageCount } = record.value;
-    const missed = (reason: string) => {
-      this.#world.log("message not told to the agent", { sessionId: key.sessionId, reason });
-    };
-    yield* pastOf({ messageCount, read: (range) => store.readMessages(key, range), missed });
+    return { agentSessionId, messages: () => storedMessages(this.#world, this.key) };
   }
 
   /** Until it succeeds or nobody wants it any more, with growing pauses. */

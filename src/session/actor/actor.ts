@@ -264,12 +264,8 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     if (turnId !== null) {
       const isHeard = this.#session.running?.stopCause === null;
       if (!this.#history.isTooLarge || !isHeard) return;
-      void this.submit({
-        ...this.#server(),
-        type: "limit_passed",
-        turnId,
-        limit: "turn_too_large",
-      });
+      const limit = "turn_too_large";
+      void this.submit({ ...this.#server(), type: "limit_passed", turnId, limit });
     } else if (this.#history.isLong) {
       this.#checkpoint(atMs);
     }

@@ -47,7 +47,7 @@ const say = async ({ send, idle }: Awaited<ReturnType<typeof begun>>, text: stri
 };
 
 describe("a line that begins with a slash", () => {
-  it("B8.1: is not given to the agent raw, whatever was reloaded since it was looked at", async () => {
+  it("B8.1: is never given to the agent raw, even if its skill was reloaded away", async () => {
     const known: Known = { skills: SNAPSHOT, persona: NO_PERSONA };
     const session = await begun(known);
     const { agents, runtime, key, live } = session;
