@@ -1,9 +1,13 @@
 #!/usr/bin/env node
 // Old syntax on purpose: on an old Node this file has to live long enough to say so.
 
+import module from "node:module";
+import { fileURLToPath } from "node:url";
 import { nodeIsTooOld, OLDEST_NODE } from "./node-version.js";
 
 const MAIN = new URL("../dist/cli/main.js", import.meta.url).href;
+// With the code, and not where others write too: whoever could change one could change the other.
+const COMPILED = new URL("../node_modules/.cache/fermata", import.meta.url);
 
 if (nodeIsTooOld(process.version)) {
   stop(
@@ -12,6 +16,8 @@ if (nodeIsTooOld(process.version)) {
       "which brings its own.",
   );
 } else {
+  // Where it cannot be written, every start compiles anew, and nothing else is different.
+  module.enableCompileCache(fileURLToPath(COMPILED));
   import(MAIN)
     .then((cli) => cli.main(process.argv.slice(2)))
     .then((exitCode) => {

@@ -1,5 +1,6 @@
-// Compiles src/ to dist/. The compiler writes beside dist, which is replaced only by a complete
-// result: a failed or interrupted build leaves no dist at all rather than half of one.
+// Compiles src/ to dist/, and makes bundles of what is run. All of it is written beside dist, which
+// is replaced only by a complete result: a failed or interrupted build leaves no dist at all rather
+// than half of one.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
@@ -22,12 +23,24 @@ rmSync(UNFINISHED, { recursive: true, force: true });
 
 const args = [COMPILER, "-p", "tsconfig.build.json", "--outDir", UNFINISHED];
 const compile = spawnSync(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
-if (compile.status !== 0) {
-  rmSync(UNFINISHED, { recursive: true, force: true });
-  console.error("fermata: the build failed; mend the errors above, then run `npm run build`.");
-  process.exit(compile.status ?? 1);
+if (compile.status !== 0) failed(compile.status ?? 1);
+
+try {
+  // Only now: what it imports is there once the compiler is.
+  const { bundlePrograms } = await import("./bundle.js");
+  await bundlePrograms(UNFINISHED);
+} catch (error) {
+  console.error(error);
+  failed(1);
 }
 
 renameSync(UNFINISHED, DIST);
 // The start of the build is the age of its result: a file saved meanwhile is not in it.
 utimesSync(DIST, startedAt, startedAt);
+
+/** @param {number} exitCode */
+function failed(exitCode) {
+  rmSync(UNFINISHED, { recursive: true, force: true });
+  console.error("fermata: the build failed; mend the errors above, then run `npm run build`.");
+  process.exit(exitCode);
+}

@@ -6,7 +6,13 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 
 const STAMP = "node_modules/.fermata-setup";
-const BUILD_INPUTS = ["src", "tsconfig.json", "tsconfig.build.json"];
+const BUILD_INPUTS = [
+  "src",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "scripts/build.js",
+  "scripts/bundle.js",
+];
 
 /**
  * Whether node_modules holds what package.json and package-lock.json ask for.
