@@ -1,6 +1,6 @@
 import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";
-import type { TenantId, TurnId } from "../core/id.ts";
+import type { SessionId, TenantId, TurnId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
@@ -41,6 +41,8 @@ export interface Agents {
 /** What a session wants of its agent. */
 export interface AgentOrder {
   readonly tenantId: TenantId;
+  /** The session that it is for, where that may come back under the name the agent gives it. */
+  readonly owner?: SessionId;
   readonly profile: string;
   /** The directory that the agent may read and write in. */
   readonly workspace: string;

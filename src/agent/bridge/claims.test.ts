@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { parseSessionId } from "../../core/id.ts";
 import { AGENT_QUEUE_CHARS_MAX, AGENT_SESSIONS_HELD_MAX } from "../../core/limits.ts";
 import { codeOf, pastOf, Stage } from "./bridge.fixture.ts";
 import { Claims } from "./claims.ts";
@@ -19,6 +20,22 @@ describe("an agent's name for a session", () => {
     expect(other.ears.text).toBe("");
     await other.session.close();
     expect((await owner.turn("say still mine")).text).toBe("still mine");
+  });
+
+  it("P8: stays that of its session, also after that has left", async () => {
+    const stage = new Stage();
+    const profile = stage.echo([]);
+    const [ada, bob] = [parseSessionId("ada"), parseSessionId("bob")];
+    if (ada === null || bob === null) expect.fail();
+    const first = await stage.connected(profile, { owner: ada });
+    const { agentSessionId } = first.session;
+    await first.turn("say mine");
+    await first.session.close();
+    const past = pastOf(agentSessionId, "Hello.");
+    const other = await stage.connected(profile, { owner: bob, past });
+    expect(other.session.context).toBe("seeded");
+    const again = await stage.connected(profile, { owner: ada, past });
+    expect(again.session).toMatchObject({ context: "resumed", agentSessionId });
   });
 
   it("P8: is not believed if another session has it", async () => {

@@ -1,5 +1,11 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { AGENT_QUEUE_CHARS_MAX, AGENT_SESSIONS_HELD_MAX } from "../../core/limits.ts";
+import type { SessionId } from "../../core/id.ts";
+import {
+  AGENT_NAMES_KEPT_MAX,
+  AGENT_QUEUE_CHARS_MAX,
+  AGENT_SESSIONS_HELD_MAX,
+} from "../../core/limits.ts";
+import type { AgentOrder } from "../agent.ts";
 import type { BridgeSession } from "./session.ts";
 
 interface Early {
@@ -13,6 +19,8 @@ interface Early {
  */
 export class Claims {
   readonly #sessions = new Map<string, BridgeSession>();
+  /** Whom each name was given to, also after that one has left. */
+  readonly #owners = new Map<string, SessionId | undefined>();
   /** An agent may speak of a session before it has answered with the session's name. */
   readonly #early = new Map<string, Early[]>();
   #earlyChars = 0;
@@ -26,6 +34,24 @@ export class Claims {
     const holder = this.#sessions.get(id) ?? session;
     if (holder === session) this.#sessions.set(id, session);
     return holder === session;
+  }
+
+  /** The agent made up this name, for this session. */
+  gave(id: string, { owner }: AgentOrder) {
+    this.#owners.delete(id);
+    this.#owners.set(id, owner);
+    const [oldest] = this.#owners.keys();
+    if (this.#owners.size > AGENT_NAMES_KEPT_MAX && oldest !== undefined) {
+      this.#owners.delete(oldest);
+    }
+  }
+
+  /**
+   * Whether a session may come back under this name. Some agents count anew with each process, so
+   * that one which this process gave to somebody else stands for another conversation.
+   */
+  mayComeBack(id: string, { owner }: AgentOrder): boolean {
+    return !this.#owners.has(id) || (owner !== undefined && this.#owners.get(id) === owner);
   }
 
   release(session: BridgeSession) {

@@ -147,15 +147,18 @@ export class AgentHost implements SessionHost {
       isRestoring = does;
     };
     const awaited = (id: string, isReplayed: boolean) => {
-      if (session.isOver || !this.#claims.claim(id, session)) return false;
+      if (session.isOver || !this.#claims.mayComeBack(id, order)) return false;
+      if (!this.#claims.claim(id, session)) return false;
       session.awaited(isReplayed);
       restores(true);
       return true;
     };
     const begun = (id: string, answer: JsonObject) => {
+      const isNew = !isRestoring;
       restores(false);
       if (session.isOver) return true;
       if (!this.#claims.claim(id, session)) return false;
+      if (isNew) this.#claims.gave(id, order);
       const early = this.#claims.takeEarly(id);
       for (const { update, chars } of early) void session.heard(update, chars);
       session.begun(answer);

@@ -159,3 +159,6 @@ export const TERMINAL_POLL_MS = 10;
 
 /** How long the output of an ended command is waited for, if a child of it keeps it open. */
 export const TERMINAL_DRAIN_MS_MAX = 250;
+
+/** Names of sessions that a process has given, kept to know whose they were. */
+export const AGENT_NAMES_KEPT_MAX = 10_000;

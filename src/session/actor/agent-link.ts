@@ -115,6 +115,7 @@ export class AgentLink {
     }
     const order = {
       tenantId,
+      owner: place.sessionId,
       profile: activeAgent,
       workspace: workspaceCwd,
       cwd: currentCwd,
