@@ -115,7 +115,9 @@ export class ForkDraft {
     // Without a turn behind it, a session has no past that its agent would be told.
     const turnsCompleted = Math.max(1, this.#log.turnsCompleted);
     const totals = { ...decided.value.totals, turnsCompleted };
-    const session = { ...decided.value, agentSessionId, totals };
+    // A copy of what the agent knows was told all of it.
+    const agentUntold = agentSessionId === null;
+    const session = { ...decided.value, agentSessionId, agentUntold, totals };
     const written = this.#weighed(rested.value);
     const snapshot = this.#snapshot({});
     const core = { ...CORE_SLOT, payload: encode(writeSlot(session)) };
