@@ -94,6 +94,7 @@ const EXPECTED = `
   tool_unavailable           503 later  Tool/Unavailable
   tool_input_invalid         400 never  Validation/ToolInputInvalid
   insufficient_credits       402 later  Session/InsufficientCredits
+  price_unknown              402 later  Session/PriceUnknown
   invalid_amount             400 never  Validation/AmountInvalid
   ledger_conflict            409 never  Session/LedgerConflict
   reservation_not_open       409 never  Session/ReservationNotOpen
@@ -118,6 +119,14 @@ const EXPECTED = `
   workspace_limit_exceeded   429 never  Session/WorkspaceLimit
   skills_unavailable         500 never  Session/SkillsUnavailable
   role_required              403 never  Server/RoleRequired
+  last_owner                 409 never  Identity/LastOwner
+  member_not_found           404 never  Identity/MemberNotFound
+  member_limit_exceeded      429 never  Identity/MemberLimit
+  token_not_found            404 never  Identity/TokenNotFound
+  token_limit_exceeded       429 never  Identity/TokenLimit
+  token_role_exceeded        409 never  Identity/TokenRole
+  too_many_attempts          429 later  Server/Attempts
+  key_set_unavailable        503 later  Server/KeySetUnavailable
   session_shell_disabled     403 never  Session/ShellDisabled
   invalid_transcript_cursor  400 never  Validation/TranscriptCursorInvalid
   transcript_snapshot_unavailable 409 reread Session/TranscriptChanged

@@ -2,10 +2,11 @@ import { request } from "node:http";
 import { onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import { ok } from "../core/result.ts";
 import { SessionRuntime } from "../session/runtime.ts";
 import { Stage } from "../session/stage.fixture.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
-import type { SessionWorld } from "../session/world.ts";
+import type { Clock, SessionWorld } from "../session/world.ts";
 import type { Daemon } from "./daemon.ts";
 import type { Authenticator } from "./gate/authenticator.ts";
 import type { Caller, Route } from "./route.ts";
@@ -23,6 +24,10 @@ export interface DaemonOptions {
   readonly stage?: Parameters<typeof Stage.open>[0];
   /** What of the sessions' world is another than the stage's. */
   readonly world?: Partial<SessionWorld>;
+  /** How callers say who they are, where they are not believed. */
+  readonly authenticator?: (daemon: Daemon) => Authenticator;
+  /** Of the server's outside, where time is to pass when a test says so. */
+  readonly clock?: Clock;
   /** False is a server that wants no token: its strict routes are refused. */
   readonly needsToken?: boolean;
 }
@@ -72,10 +77,10 @@ export class DaemonWorld extends ServerWorld {
     const server = new HttpServer({
       settings,
       table: new RouteTable(options.routes(daemon)),
-      clock: REAL_CLOCK,
+      clock: options.clock ?? REAL_CLOCK,
       log: (what, about) => logged.push(`${what} ${JSON.stringify(about)}`),
       closeMs: 200,
-      authenticator: byName(options.needsToken ?? true),
+      authenticator: options.authenticator?.(daemon) ?? byName(options.needsToken ?? true),
     });
     const { url, port } = granted(await server.listen());
     const http = new ServerWorld(server, url, port, logged);
@@ -135,8 +140,9 @@ function byName(needsToken: boolean): Authenticator {
   return {
     needsToken,
     authenticate(authorization) {
-      if (authorization === undefined) return LOCAL;
-      return JSON.parse(Buffer.from(authorization.slice("Bearer ".length), "base64").toString());
+      if (authorization === undefined) return ok(LOCAL);
+      const said = authorization.slice("Bearer ".length);
+      return ok(JSON.parse(Buffer.from(said, "base64").toString()));
     },
   };
 }

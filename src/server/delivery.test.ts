@@ -140,6 +140,7 @@ describe("what becomes of an answer", () => {
       method: "GET",
       path: "/a",
       gate: "caller",
+      needs: null,
       async handle({ signal }) {
         wasAsked();
         await once(signal, "abort");

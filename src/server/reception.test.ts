@@ -168,6 +168,7 @@ describe("a client that leaves", () => {
       method: "GET",
       path: "/wait",
       gate: "caller",
+      needs: null,
       clientId: "ignored",
       body: "json",
       async handle({ signal }) {

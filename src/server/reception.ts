@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../core/error.ts";
 import { parseClientId } from "../core/id.ts";
+import { isPermitted, rolesWith } from "../core/permission.ts";
 import type { Result } from "../core/result.ts";
 import type { Clock } from "../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
@@ -10,6 +11,8 @@ import { readClientId } from "./gate/client-id.ts";
 import { CorsGate } from "./gate/cors.ts";
 import { isLoopbackAddress, type OwnNames } from "./gate/own-names.ts";
 import type { RateLimiter, RateTier } from "./gate/rate-limiter.ts";
+import { FailedAttempts } from "./identity/failed-attempts.ts";
+import { WatchedSource } from "./identity/watched-source.ts";
 import { requestScope } from "./request-scope.ts";
 import type { Caller, OpenRequest, Route } from "./route.ts";
 import type { Match, RouteTable } from "./route-table.ts";
@@ -47,11 +50,13 @@ export class Reception {
   readonly #parts: ReceptionParts;
   readonly #cors: CorsGate;
   readonly #bodies: BodyDesk;
+  readonly #attempts: FailedAttempts;
 
   constructor(parts: ReceptionParts) {
     this.#parts = parts;
     this.#cors = new CorsGate(parts.allowOrigins);
     this.#bodies = new BodyDesk(parts.clock);
+    this.#attempts = new FailedAttempts(() => parts.clock.nowMs());
   }
 
   /** The headers that browsers want on whatever is answered, and how to get the answer. */
@@ -82,10 +87,20 @@ export class Reception {
   }
 
   async #identify(visit: Visit): Promise<Answer> {
-    const { authenticator } = this.#parts;
-    const caller = await authenticator.authenticate(visit.incoming.headers.authorization);
-    if (caller === null) return UNAUTHORIZED;
-    return this.#limited(visit) ?? this.#readBody(visit, caller);
+    const { authorization } = visit.incoming.headers;
+    const { remoteAddress } = visit.incoming.socket;
+    const retryAfterMs = this.#attempts.waitMs(remoteAddress, authorization);
+    if (retryAfterMs !== null) return refused(refusal("too_many_attempts", { retryAfterMs }));
+    const answer = this.#parts.authenticator.authenticate(authorization);
+    // What is known at once is counted at once: requests that came together are no way around it.
+    const found = answer instanceof Promise ? await answer : answer;
+    if (!found.ok) return refused(found.refusal);
+    if (found.value === null) {
+      this.#attempts.failed(remoteAddress, authorization);
+      return UNAUTHORIZED;
+    }
+    this.#attempts.succeeded(authorization);
+    return this.#limited(visit) ?? this.#readBody(visit, found.value);
   }
 
   #limited(visit: Visit): Answer | null {
@@ -125,6 +140,11 @@ export class Reception {
     if (route.gate === "strict" && !this.#parts.authenticator.needsToken) {
       return refused(refusal("token_required"));
     }
+    // Whoever may not do it learns nothing about what is there to do it with.
+    const { needs } = route;
+    if (needs !== null && caller !== null && !isPermitted(caller.role, needs)) {
+      return refused(refusal("role_required", { roles: rolesWith(needs) }));
+    }
     return this.#ask(visit, route, params, caller, body.value);
   }
 
@@ -143,7 +163,23 @@ export class Reception {
     const asked = { params, query: target.query, body: object, bytes, clientId, header, signal };
     const request: OpenRequest = { ...asked, isLoopbackPeer };
     if (route.gate === "open") return route.handle(request);
-    return caller === null ? UNAUTHORIZED : route.handle({ ...request, caller });
+    if (caller === null) return UNAUTHORIZED;
+    const answer = await route.handle({ ...request, caller });
+    if (answer.kind !== "events" || !this.#parts.authenticator.needsToken) return answer;
+    const mayGoOn = () => this.#isStill(caller, route.needs, incoming.headers.authorization);
+    return { ...answer, source: new WatchedSource(answer.source, mayGoOn, this.#parts.clock) };
+  }
+
+  /** Whether the same credential would still get as far; where nobody can tell, it does. */
+  async #isStill(
+    { tenantId }: Caller,
+    needs: Route["needs"],
+    authorization: string | undefined,
+  ): Promise<boolean> {
+    const found = await this.#parts.authenticator.authenticate(authorization);
+    if (!found.ok) return true;
+    if (found.value?.tenantId !== tenantId) return false;
+    return needs === null || isPermitted(found.value.role, needs);
   }
 }
 

@@ -1,11 +1,10 @@
 import type { ClientId, TenantId, UserId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Permission, Role } from "../core/permission.ts";
 import type { Answer } from "./answer.ts";
 import type { HonouredFeature } from "./route/features.ts";
 
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
-
-export type Role = "owner" | "admin" | "member" | "viewer";
 
 /** Who asks, as far as a token says so. */
 export interface Caller {
@@ -77,11 +76,15 @@ interface RouteRow<Path extends string> {
 
 interface OpenRoute<Path extends string> extends RouteRow<Path> {
   readonly gate: "open";
+  /** Nobody has been asked who they are. */
+  readonly needs: null;
   handle(request: OpenRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
 interface CallerRoute<Path extends string> extends RouteRow<Path> {
   readonly gate: Exclude<Gate, "open">;
+  /** What the caller's role must allow; null is for whoever has been let in. */
+  readonly needs: Permission | null;
   handle(request: ServerRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 

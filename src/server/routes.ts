@@ -11,6 +11,8 @@ import { closeRoute } from "./route/close.ts";
 import { contextRoute } from "./route/context.ts";
 import { contextUsageRoute } from "./route/context-usage.ts";
 import { createRoute } from "./route/create.ts";
+import { creditsRoutes } from "./route/credits.ts";
+import { creditReportRoutes } from "./route/credits-report.ts";
 import { detachRoute } from "./route/detach.ts";
 import { eventsRoute } from "./route/events.ts";
 import { exportRoute } from "./route/export.ts";
@@ -18,6 +20,7 @@ import { fieldsRoute } from "./route/fields.ts";
 import { type ActivityReport, healthRoute } from "./route/health.ts";
 import { heartbeatRoute } from "./route/heartbeat.ts";
 import { listRoutes } from "./route/list.ts";
+import { membersRoutes } from "./route/members.ts";
 import { metadataRoute } from "./route/metadata.ts";
 import { midTurnRoutes } from "./route/mid-turn.ts";
 import { modelRoute } from "./route/model.ts";
@@ -34,6 +37,7 @@ import { statusTableRoute } from "./route/status-table.ts";
 import { supportedCommandsRoute } from "./route/supported-commands.ts";
 import { taskRoutes } from "./route/tasks.ts";
 import { tenantEventsRoute } from "./route/tenant-events.ts";
+import { tokensRoutes } from "./route/tokens.ts";
 import { transcriptRoute } from "./route/transcript.ts";
 import { turnRoutes } from "./route/turns.ts";
 import { voteRoutes } from "./route/vote.ts";
@@ -53,6 +57,10 @@ export function allRoutes(daemon: Daemon, version: string, report: ActivityRepor
     }),
     statusTableRoute(),
     ...workspacesRoutes(daemon),
+    ...creditsRoutes(daemon),
+    ...creditReportRoutes(daemon),
+    ...membersRoutes(daemon),
+    ...tokensRoutes(daemon),
     ...listRoutes(daemon),
     ...batchDeleteRoutes(daemon),
     tenantEventsRoute(daemon),

@@ -30,6 +30,7 @@ export function mirror(row: Partial<Route> & { path: string; gate?: "caller" | "
   return route({
     method: "POST",
     gate: "caller",
+    needs: null,
     clientId: "shape",
     body: "json",
     ...row,
@@ -43,7 +44,8 @@ export function mirror(row: Partial<Route> & { path: string; gate?: "caller" | "
 
 /** A row whose handler is all that matters. */
 export function answering(path: string, handle: () => Promise<Answer>): Route {
-  return route({ method: "GET", path, gate: "caller", clientId: "ignored", body: "json", handle });
+  const row = { method: "GET", path, gate: "caller", clientId: "ignored", body: "json" } as const;
+  return route({ ...row, needs: null, handle });
 }
 
 export interface Question {

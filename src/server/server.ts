@@ -7,7 +7,7 @@ import { streamError } from "../session/bus/notice.ts";
 import type { Clock, SessionWorld } from "../session/world.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { Delivery } from "./delivery.ts";
-import { type Authenticator, sharedToken, withoutToken } from "./gate/authenticator.ts";
+import { type Authenticator, byToken, sharedToken, withoutToken } from "./gate/authenticator.ts";
 import { OwnNames } from "./gate/own-names.ts";
 import { RateLimiter } from "./gate/rate-limiter.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
@@ -26,6 +26,10 @@ export interface ServerParts {
   readonly authenticator?: Authenticator;
   /** How long open requests have when it closes. */
   readonly closeMs?: number;
+}
+
+function usualAuthenticator(token: string | null): Authenticator {
+  return token === null ? withoutToken() : byToken([sharedToken(token)]);
 }
 
 /** The daemon's outside: listens, lets in, has the routes answer, and closes in order. */
@@ -56,7 +60,7 @@ export class HttpServer {
       clock,
       allowOrigins,
       requireAuth,
-      authenticator: parts.authenticator ?? (token === null ? withoutToken() : sharedToken(token)),
+      authenticator: parts.authenticator ?? usualAuthenticator(token),
       limiter: this.#limiter,
       names: () => this.#names,
     });

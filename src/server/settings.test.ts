@@ -12,6 +12,7 @@ describe("the settings of a server", () => {
         hostname: "127.0.0.1",
         port: 4_170,
         token: null,
+        hasIdentities: false,
         requireAuth: false,
         allowOrigins: [],
         tls: null,

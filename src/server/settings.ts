@@ -57,6 +57,8 @@ const settings = z.strictObject({
   /** 0 takes any that is free. */
   port: z.int().min(0).max(65_535).default(PORT),
   token: token.nullable().default(null),
+  /** Whether callers have other ways to show who they are: tokens of their own, or JWTs. */
+  hasIdentities: z.boolean().default(false),
   /** Whether `/health` wants the token on a loopback bind too. */
   requireAuth: z.boolean().default(false),
   allowOrigins: z.array(origin).max(ORIGINS_MAX).default([]),
@@ -111,24 +113,29 @@ const UNSAFE: readonly UnsafeCombination[] = [
   {
     path: "hostname",
     reason: "others can reach this address, so a token is needed; give one, or bind to 127.0.0.1",
-    isUnsafe: ({ token, hostname }) => token === null && !isLoopbackName(hostname),
+    isUnsafe: (settings) => isForAll(settings) && !isLoopbackName(settings.hostname),
   },
   {
     path: "allowOrigins",
     reason: "with * every web page may come in, so a token is needed",
-    isUnsafe: ({ token, allowOrigins }) => token === null && allowOrigins.includes("*"),
+    isUnsafe: (settings) => isForAll(settings) && settings.allowOrigins.includes("*"),
   },
   {
     path: "requireAuth",
     reason: "there is no token that could be required; give one",
-    isUnsafe: ({ token, requireAuth }) => token === null && requireAuth,
+    isUnsafe: (settings) => isForAll(settings) && settings.requireAuth,
   },
   {
     path: "enableShell",
     reason: "a shell for everybody on this machine is too much; give a token",
-    isUnsafe: ({ token, enableShell }) => token === null && enableShell,
+    isUnsafe: (settings) => isForAll(settings) && settings.enableShell,
   },
 ];
+
+/** Whether whoever reaches the server is let in. */
+function isForAll({ token, hasIdentities }: ServerSettings): boolean {
+  return token === null && !hasIdentities;
+}
 
 /** As browsers send it: without a path, and without the port that its scheme has anyway. */
 function isCanonicalOrigin(value: string): boolean {

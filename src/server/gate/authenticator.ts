@@ -1,32 +1,65 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { ok, type Result } from "../../core/result.ts";
 import type { Caller } from "../route.ts";
+
+/** Who it is; null if nobody that we know. A refusal says that this cannot be found out now. */
+export type Identified = Result<Caller | null>;
 
 /** Who is behind an `Authorization` header. */
 export interface Authenticator {
   /** Whether callers need a token at all; where they do not, strict routes are refused. */
   readonly needsToken: boolean;
-  /** Null if nobody is: no header, another scheme, a token that we do not know. */
-  authenticate(authorization: string | undefined): Caller | null | Promise<Caller | null>;
+  /** Nobody is: no header, another scheme, a token that we do not know. */
+  authenticate(authorization: string | undefined): Identified | Promise<Identified>;
+}
+
+/**
+ * One way to know a caller by what follows `Bearer`. What a person may have chosen, and so can be
+ * guessed, is judged at once and not in a promise: then each guess is counted before the next.
+ */
+export interface WayIn {
+  recognize(token: string): Identified | Promise<Identified>;
 }
 
 /** Whoever can reach a server without a token owns it: it listens on this machine only. */
 export function withoutToken(): Authenticator {
-  return { needsToken: false, authenticate: () => LOCAL_OWNER };
+  return { needsToken: false, authenticate: () => ok(LOCAL_OWNER) };
 }
 
-/** One token for everybody, as upstream has it: it says nothing about who is behind it. */
-export function sharedToken(token: string): Authenticator {
-  const expected = digestOf(token);
+/** Everybody is somebody by one of these ways; the first that knows them counts. */
+export function byToken(ways: readonly WayIn[]): Authenticator {
   return {
     needsToken: true,
     authenticate(authorization) {
-      const given = bearerToken(authorization);
-      // Digests are equally long, so the comparison tells nothing, not even the token's length.
-      const isKnown = given !== null && timingSafeEqual(digestOf(given), expected);
-      return isKnown ? LOCAL_OWNER : null;
+      const token = bearerToken(authorization);
+      return token === null ? NOBODY : firstKnown(ways, token);
     },
   };
+}
+
+/** One token for everybody, as upstream has it: it says nothing about who is behind it. */
+export function sharedToken(token: string): WayIn {
+  const expected = digestOf(token);
+  return {
+    recognize(given) {
+      // Digests are equally long, so the comparison tells nothing, not even the token's length.
+      return timingSafeEqual(digestOf(given), expected) ? ok(LOCAL_OWNER) : NOBODY;
+    },
+  };
+}
+
+/** What every way answers about somebody that it does not know. */
+export const NOBODY: Identified = ok(null);
+
+function firstKnown(ways: readonly WayIn[], token: string): Identified | Promise<Identified> {
+  const [way, ...others] = ways;
+  if (way === undefined) return NOBODY;
+  const answer = way.recognize(token);
+  const goOn = (found: Identified) => {
+    return found.ok && found.value === null ? firstKnown(others, token) : found;
+  };
+  return answer instanceof Promise ? answer.then(goOn) : goOn(answer);
 }
 
 /** The credential of a bearer header: the scheme in any case, blanks before it skipped. */

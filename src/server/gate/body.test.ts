@@ -135,6 +135,7 @@ describe("P10: the size of a body", () => {
       method: "POST",
       path: "/hold",
       gate: "caller",
+      needs: null,
       clientId: "ignored",
       body: "json",
       async handle() {
@@ -202,6 +203,7 @@ describe("a body that lies about its length", () => {
         ...counting,
         method: "POST",
         gate: "caller",
+        needs: null,
         path: "/mirror",
         async handle() {
           count += 1;

@@ -14,6 +14,7 @@ export function activeAgentRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/agent",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

@@ -18,6 +18,7 @@ export function approvalModeRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/approval-mode",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

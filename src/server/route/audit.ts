@@ -31,12 +31,10 @@ export function auditRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/audit",
     gate: "caller",
+    needs: "session:write",
     clientId: "ignored",
     body: "json",
     async handle(request) {
-      if (request.caller.role === "viewer") {
-        return refused(refusal("role_required", { roles: "owners, admins and members" }));
-      }
       return withSession(request, async (key) => {
         const { sessionId } = key;
         const query = readQuery(auditQuery, request.query);

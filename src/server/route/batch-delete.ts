@@ -20,6 +20,7 @@ export function batchDeleteRoutes(daemon: Daemon): readonly Route[] {
       method: "POST",
       path: "/sessions/delete",
       gate: "caller",
+      needs: "session:delete",
       clientId: "shape",
       body: "json",
       handle: (request) => deleteSessions(daemon, request),
@@ -28,6 +29,7 @@ export function batchDeleteRoutes(daemon: Daemon): readonly Route[] {
       method: "POST",
       path: "/workspaces/:workspace/sessions/delete",
       gate: "caller",
+      needs: "session:delete",
       clientId: "shape",
       body: "json",
       async handle(request) {

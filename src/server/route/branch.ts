@@ -29,6 +29,7 @@ export function branchRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/branch",
     gate: "caller",
+    needs: "session:create",
     clientId: "shape",
     body: "json",
     handle: (request) =>

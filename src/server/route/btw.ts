@@ -19,6 +19,7 @@ export function btwRoute({ runtime }: Daemon): Route {
     method: "POST",
     path: "/session/:id/btw",
     gate: "caller",
+    needs: "session:write",
     clientId: "shape",
     body: "json",
     handle: (request) =>

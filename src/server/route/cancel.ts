@@ -9,6 +9,7 @@ export function cancelRoute({ runtime, world }: Daemon): Route {
     method: "POST",
     path: "/session/:id/cancel",
     gate: "caller",
+    needs: "session:steer",
     clientId: "registered",
     body: "json",
     handle: (request) =>

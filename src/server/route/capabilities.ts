@@ -29,6 +29,7 @@ export function capabilitiesRoute(source: CapabilitiesSource): Route {
     method: "GET",
     path: "/capabilities",
     gate: "caller",
+    needs: null,
     clientId: "ignored",
     body: "json",
     async handle({ caller }) {

@@ -9,6 +9,7 @@ export function closeRoute({ runtime }: Daemon): Route {
     method: "DELETE",
     path: "/session/:id",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

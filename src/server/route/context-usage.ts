@@ -9,6 +9,7 @@ export function contextUsageRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/context-usage",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

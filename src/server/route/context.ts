@@ -10,6 +10,7 @@ export function contextRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/context",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

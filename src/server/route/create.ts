@@ -32,6 +32,7 @@ export function createRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session",
     gate: "caller",
+    needs: "session:create",
     clientId: "shape",
     body: "json",
     honours: [

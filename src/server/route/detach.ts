@@ -14,6 +14,7 @@ export function detachRoute({ runtime }: Daemon): Route {
     method: "POST",
     path: "/session/:id/detach",
     gate: "caller",
+    needs: "session:read",
     clientId: "shape",
     body: "json",
     async handle(request) {

@@ -13,6 +13,7 @@ export function eventsRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/events",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     rate: "exempt",

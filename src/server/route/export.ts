@@ -11,6 +11,7 @@ export function exportRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/export",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

@@ -24,6 +24,7 @@ export function fieldsRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/fields",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

@@ -39,6 +39,7 @@ export function healthRoute(report: ActivityReport): Route {
     method: "GET",
     path: "/health",
     gate: "open",
+    needs: null,
     clientId: "ignored",
     body: "json",
     async handle({ query }) {

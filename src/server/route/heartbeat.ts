@@ -9,6 +9,7 @@ export function heartbeatRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/heartbeat",
     gate: "caller",
+    needs: "session:read",
     clientId: "registered",
     body: "json",
     rate: "exempt",

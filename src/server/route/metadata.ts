@@ -16,6 +16,7 @@ export function metadataRoute(daemon: Daemon): Route {
     method: "PATCH",
     path: "/session/:id/metadata",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

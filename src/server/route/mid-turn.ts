@@ -37,6 +37,7 @@ function sendRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/mid-turn-message",
     gate: "caller",
+    needs: "session:steer",
     clientId: "registered",
     body: "json",
     handle: (request) =>
@@ -111,6 +112,7 @@ function listRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/mid-turn-messages",
     gate: "caller",
+    needs: "session:read",
     clientId: "registered",
     body: "json",
     handle: (request) =>
@@ -130,6 +132,7 @@ function removeRoute(daemon: Daemon): Route {
     method: "DELETE",
     path: "/session/:id/mid-turn-messages/:messageId",
     gate: "caller",
+    needs: "session:steer",
     clientId: "registered",
     body: "json",
     handle: (request) =>

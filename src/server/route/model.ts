@@ -14,6 +14,7 @@ export function modelRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/model",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

@@ -15,6 +15,7 @@ function listRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/pending-prompts",
     gate: "caller",
+    needs: "session:read",
     clientId: "registered",
     body: "json",
     handle: (request) =>
@@ -46,6 +47,7 @@ function removeRoute(daemon: Daemon): Route {
     method: "DELETE",
     path: "/session/:id/pending-prompts/:promptId",
     gate: "caller",
+    needs: "session:steer",
     clientId: "registered",
     body: "json",
     handle: (request) =>

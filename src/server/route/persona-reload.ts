@@ -9,6 +9,7 @@ export function personaReloadRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/persona/reload",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor, Command, Idempotency } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
+import { promptStart, promptStarted } from "../../session/meter/index.ts";
 import { type Answer, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
@@ -33,6 +34,7 @@ export function promptRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/prompt",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     rate: "prompt",
@@ -69,7 +71,16 @@ async function admit(
 ): Promise<Answer> {
   const { runtime, world, settings } = daemon;
   const { epoch: eventEpoch } = live;
-  const admitted = await runtime.prompt(live.key, promptOf(daemon, live, actor, wish));
+  const prompt = promptOf(daemon, live, actor, wish);
+  const given = promptStart(world, live, prompt);
+  // Where nothing has to be weighed, nothing is waited for.
+  const start = given instanceof Promise ? await given : given;
+  if (!start.ok) return refused(start.refusal);
+  const admitted = await runtime.prompt(live.key, {
+    ...prompt,
+    ...(start.value && { start: start.value }),
+  });
+  await promptStarted(world, live, start.value, admitted.ok ? null : admitted.refusal);
   if (!admitted.ok) return refused(admitted.refusal);
   const { answer, answered } = admitted.value;
   // Once the caller has its answer, and the time to read it, streams may have the verdict.
@@ -99,7 +110,6 @@ function promptOf(
     params,
     pendingMax: settings.pendingPromptsMax,
     echo: !isSeen,
-    start: { turnId: ids.turn(), reservedMicro: 0, price: null },
   };
 }
 

@@ -9,6 +9,7 @@ export function recapRoute({ runtime }: Daemon): Route {
     method: "POST",
     path: "/session/:id/recap",
     gate: "caller",
+    needs: "session:write",
     clientId: "shape",
     body: "json",
     handle: (request) =>

@@ -53,6 +53,7 @@ export function loadRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/load",
     gate: "caller",
+    needs: "session:write",
     clientId: "shape",
     body: "json",
     handle: (request) =>
@@ -72,6 +73,7 @@ export function resumeRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/resume",
     gate: "caller",
+    needs: "session:write",
     clientId: "shape",
     body: "json",
     handle: (request) =>

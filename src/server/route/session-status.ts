@@ -11,6 +11,7 @@ export function sessionStatusRoute({ runtime, world }: Daemon): Route {
     method: "GET",
     path: "/session/:id/status",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

@@ -21,6 +21,7 @@ export function shellRoute({ runtime, settings }: Daemon): Route {
     method: "POST",
     path: "/session/:id/shell",
     gate: "strict",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     async handle(request) {

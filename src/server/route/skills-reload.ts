@@ -9,6 +9,7 @@ export function skillsReloadRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/skills/reload",
     gate: "caller",
+    needs: "session:write",
     clientId: "registered",
     body: "json",
     handle: (request) =>

@@ -9,6 +9,7 @@ export function statsRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/stats",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

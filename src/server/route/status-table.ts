@@ -17,6 +17,7 @@ export function statusTableRoute(): Route {
     method: "GET",
     path: "/status-table",
     gate: "caller",
+    needs: null,
     clientId: "ignored",
     body: "json",
     handle: async () => json(200, TABLES),

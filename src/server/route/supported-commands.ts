@@ -1,7 +1,7 @@
 import { offeredCommands } from "../../core/slash/offered.ts";
-import { readKnowledge } from "../../session/knowledge.ts";
+import { NO_KNOWLEDGE, readKnowledge } from "../../session/knowledge.ts";
 import { availableCommands } from "../../session/view/commands.ts";
-import { answerTo, json, refused } from "../answer.ts";
+import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
 import { type Route, route } from "../route.ts";
@@ -12,6 +12,7 @@ export function supportedCommandsRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/supported-commands",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>
@@ -19,9 +20,9 @@ export function supportedCommandsRoute(daemon: Daemon): Route {
         const { store } = daemon.world;
         const { sessionId, tenantId } = live.key;
         const known = await readKnowledge(store, tenantId, live.session.chosen);
-        if (!known.ok) return refused(known.refusal);
-        const { skills } = known.value;
-        const own = await availableCommands(store, live.key);
+        // What cannot be read of it is missing here; its own commands are there all the same (P6).
+        const { skills } = known.ok ? known.value : NO_KNOWLEDGE;
+        const own = await availableCommands(store, live);
         return answerTo(own, (commands) => {
           const availableCommands = offeredCommands(skills, commands);
           const availableSkills = skills.entries.map(({ skill_name }) => skill_name);

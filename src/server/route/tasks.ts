@@ -16,6 +16,7 @@ function listRoute({ runtime }: Daemon): Route {
     method: "GET",
     path: "/session/:id/tasks",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>
@@ -31,6 +32,7 @@ function cancelRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/tasks/:taskId/cancel",
     gate: "strict",
+    needs: "session:steer",
     clientId: "shape",
     body: "json",
     handle: (request) =>

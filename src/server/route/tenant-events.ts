@@ -8,6 +8,7 @@ export function tenantEventsRoute({ runtime }: Daemon): Route {
     method: "GET",
     path: "/events",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     rate: "exempt",

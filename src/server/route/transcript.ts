@@ -32,6 +32,7 @@ export function transcriptRoute({ world }: Daemon): Route {
     method: "GET",
     path: "/session/:id/transcript",
     gate: "caller",
+    needs: "session:read",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

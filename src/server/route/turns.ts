@@ -18,6 +18,7 @@ function currentRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/turns/current",
     gate: "caller",
+    needs: "session:read",
     clientId: "registered",
     body: "json",
     handle: (request) =>
@@ -33,6 +34,7 @@ function promptRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/session/:id/turns/:promptId",
     gate: "caller",
+    needs: "session:read",
     clientId: "registered",
     body: "json",
     handle: (request) =>

@@ -37,6 +37,7 @@ function sessionVoteRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/session/:id/permission/:requestId",
     gate: "caller",
+    needs: "session:vote",
     clientId: "ignored",
     body: "json",
     honours: ["permission_mediation"],
@@ -62,6 +63,7 @@ function requestVoteRoute(daemon: Daemon): Route {
     method: "POST",
     path: "/permission/:requestId",
     gate: "caller",
+    needs: "session:vote",
     clientId: "ignored",
     body: "json",
     handle: (request) =>

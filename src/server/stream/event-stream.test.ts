@@ -34,6 +34,7 @@ function eventsRoute(): Route {
     method: "GET",
     path: "/events",
     gate: "caller",
+    needs: null,
     clientId: "ignored",
     body: "json",
     rate: "exempt",

@@ -1,0 +1,166 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { errorBody } from "../../core/error.ts";
+import type { TenantId } from "../../core/id.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { Members } from "../../server/identity/members.ts";
+import { isInUse } from "../../server/identity/token-record.ts";
+import { type IssuedToken, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
+import { SYSTEM_CLOCK } from "../../session/system.ts";
+import { activateStore } from "../../store/roster.ts";
+import { sqliteStore } from "../../store/sqlite/store.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { readTokensWish, type TokensAct, type TokensWish } from "./tokens-wish.ts";
+
+const TOKENS_USAGE = `Usage: fermata tokens create --user NAME --role ROLE [options]
+       fermata tokens list | revoke ID | rotate ID [options]
+
+Tokens with which people and programs prove who they are, for a server that runs
+or for one that will. A new token is printed once; only its hash is kept.
+
+Once there is a token, a server that is started wants one from everybody, on this
+machine too. One that runs without tokens wants none until it is started again.
+
+Options:
+  --data DIR      The server's data directory (~/.fermata, or FERMATA_DATA).
+  --tenant NAME   Whose tokens they are (local).
+  --user NAME     Whom a new one is for; who is no member yet becomes one.
+  --role ROLE     owner, admin, member or viewer; not more than the member is.
+  --name TEXT     What to know it by.
+  --expires TIME  As 12h or 90d; without it, it does not expire.
+  --grace TIME    How long the old secret of a rotated one stays good (0s).
+`;
+
+const OPERATOR = { kind: "operator" } as const;
+
+/** Makes, lists, revokes and rotates the tokens of a tenant. */
+export async function tokens(args: readonly string[]): Promise<number> {
+  const wish = readTokensWish(args, process.env);
+  if (!wish.ok) {
+    console.error(`fermata: ${errorBody(wish.refusal).error}; see "fermata tokens --help".`);
+    return 2;
+  }
+  if (wish.value === "help") {
+    process.stdout.write(TOKENS_USAGE);
+    return 0;
+  }
+  const { tenantId, what } = wish.value;
+  const done = await inStore(wish.value, (store) => carryOut(store, tenantId, what));
+  if (!done.ok) {
+    console.error(`fermata: ${errorBody(done.refusal).error}`);
+    return 1;
+  }
+  const { shown, said } = done.value;
+  if (shown !== "") process.stdout.write(`${shown}\n`);
+  if (said !== "") console.error(`fermata: ${said}`);
+  return 0;
+}
+
+/** What goes where a program can read it, and what is for people beside it. */
+interface Outcome {
+  readonly shown: string;
+  readonly said: string;
+}
+
+async function carryOut(
+  store: SessionStore,
+  tenantId: TenantId,
+  what: TokensAct,
+): Promise<Result<Outcome>> {
+  const members = new Members(store, SYSTEM_CLOCK);
+  const kept = new Tokens(store, members, SYSTEM_CLOCK);
+  switch (what.act) {
+    case "create": {
+      const known = await takeIn(members, tenantId, what);
+      if (!known.ok) return known;
+      return told(await kept.create(tenantId, what, OPERATOR), issued);
+    }
+    case "rotate":
+      return told(await kept.rotate(tenantId, what.id, what.graceMs, OPERATOR), issued);
+    case "revoke":
+      return told(await kept.revoke(tenantId, what.id, OPERATOR), () => {
+        return { shown: `Token ${what.id} opens nothing any more.`, said: "" };
+      });
+    case "list":
+      return told(await kept.list(tenantId), (all) => ({ shown: table(all), said: "" }));
+  }
+}
+
+/** Who has the data directory says who belongs to a tenant; whoever does stays what they are. */
+async function takeIn(
+  members: Members,
+  tenantId: TenantId,
+  { userId, role }: Extract<TokensAct, { act: "create" }>,
+): Promise<Result<unknown>> {
+  const known = await members.find(tenantId, userId);
+  if (!known.ok || known.value !== null) return known;
+  return members.put(tenantId, userId, role, { steward: OPERATOR, role: "owner" });
+}
+
+function told<Value>(result: Result<Value>, say: (value: Value) => Outcome): Result<Outcome> {
+  return result.ok ? ok(say(result.value)) : result;
+}
+
+function issued({ text, kept: { id, userId, role } }: IssuedToken): Outcome {
+  return { shown: text, said: `token ${id} of ${userId} (${role}); it is shown this once.` };
+}
+
+function table(all: readonly KeptToken[]): string {
+  const nowMs = SYSTEM_CLOCK.nowMs();
+  const rows = all.map((token) => [
+    token.id,
+    token.userId,
+    token.role,
+    isInUse(token, nowMs) ? "in use" : token.revokedAtMs === null ? "expired" : "revoked",
+    dayOf(token.createdAtMs),
+    dayOf(token.expiresAtMs),
+    dayOf(token.lastUsedAtMs),
+    token.name ?? "",
+  ]);
+  const lines = [["ID", "USER", "ROLE", "STATE", "MADE", "EXPIRES", "LAST USE", "NAME"], ...rows];
+  const widths = lines[0]?.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  const padded = lines.map((line) => line.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)));
+  return padded.map((line) => line.join("  ").trimEnd()).join("\n");
+}
+
+function dayOf(ms: number | null): string {
+  return ms === null ? "-" : new Date(ms).toISOString().slice(0, 16);
+}
+
+/** Beside a server at work: documents belong to no process. A first token makes the store. */
+async function inStore<Value>(
+  { folder, what }: TokensWish,
+  act: (store: SessionStore) => Promise<Result<Value>>,
+): Promise<Result<Value>> {
+  const made = await prepared(folder, what.act === "create");
+  if (!made.ok) return made;
+  const host = {
+    persistenceSurface: { announce: () => {} },
+    env: { get: () => undefined },
+    audit: () => {},
+  };
+  const candidate = { store: sqliteStore(), config: { active: true, path: folder } };
+  const opened = await activateStore([candidate], host, () => {});
+  if (!opened.ok) return opened;
+  try {
+    return await act(opened.value);
+  } finally {
+    await opened.value.dispose();
+  }
+}
+
+/** A mistyped directory must not look like one without tokens. */
+async function prepared(folder: string, isMade: boolean): Promise<Result<void>> {
+  try {
+    if (isMade) await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
+    return existsSync(folder) || isMade ? DONE : missing(folder);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return fail("store_unavailable", { reason });
+  }
+}
+
+function missing(folder: string): Result<never> {
+  return fail("store_unavailable", { reason: `there is no ${folder}` });
+}

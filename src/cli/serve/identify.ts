@@ -1,0 +1,49 @@
+import { ok, type Result } from "../../core/result.ts";
+import {
+  type Authenticator,
+  byToken,
+  sharedToken,
+  type WayIn,
+  withoutToken,
+} from "../../server/gate/authenticator.ts";
+import { Members } from "../../server/identity/members.ts";
+import { hasStoredTokens, StoredWay } from "../../server/identity/stored-way.ts";
+import type { ServerSettings } from "../../server/settings.ts";
+import { SYSTEM_CLOCK } from "../../session/system.ts";
+import type { SessionStore } from "../../store/index.ts";
+import type { Chosen } from "./options.ts";
+import { serverSettings } from "./settings.ts";
+
+interface Identification {
+  readonly settings: ServerSettings;
+  readonly authenticator: Authenticator;
+}
+
+/**
+ * How callers say who they are. Once anybody has a token, a key set is named or `--token` is given,
+ * everybody needs one; else whoever reaches the server owns it, and it must be this machine only.
+ */
+export async function identify({
+  chosen,
+  jwt,
+  store,
+}: {
+  readonly chosen: Chosen;
+  readonly jwt: WayIn | null;
+  readonly store: SessionStore;
+}): Promise<Result<Identification>> {
+  const hasTokens = await hasStoredTokens(store);
+  if (!hasTokens.ok) return hasTokens;
+  const settings = await serverSettings(chosen, jwt !== null || hasTokens.value);
+  if (!settings.ok) return settings;
+  const { token, hasIdentities } = settings.value;
+  if (token === null && !hasIdentities) {
+    return ok({ settings: settings.value, authenticator: withoutToken() });
+  }
+  const ways = [
+    ...(token === null ? [] : [sharedToken(token)]),
+    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK),
+    ...(jwt === null ? [] : [jwt]),
+  ];
+  return ok({ settings: settings.value, authenticator: byToken(ways) });
+}

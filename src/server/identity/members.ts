@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import type { TenantId, UserId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { MEMBERS_MAX } from "../../core/limits.ts";
+import { isAtLeast, type Role } from "../../core/permission.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Clock } from "../../session/world.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { auditEntry, type Steward } from "./audited.ts";
+import { roleField, userField } from "./request.ts";
+import { changeDocument } from "./tenant-document.ts";
+
+const member = z.object({
+  userId: userField,
+  role: roleField,
+  /** Another one each time that somebody is taken in: tokens of an earlier time stay dead. */
+  membership: z.string(),
+  addedAtMs: z.number(),
+});
+
+const roster = z.object({ members: z.array(member) });
+
+/** Somebody of a tenant, and what they are in it. */
+export type Member = z.output<typeof member>;
+
+/** Who sets a role, and how much they have to say themselves. */
+export interface Granting {
+  readonly steward: Steward;
+  readonly role: Role;
+}
+
+const KIND = "members";
+const KEY = "all";
+
+/**
+ * Who belongs to a tenant. All of them are in one document, so that no two changes at the same
+ * time, by whichever process, leave a tenant without an owner.
+ */
+export class Members {
+  readonly #store: SessionStore;
+  readonly #clock: Pick<Clock, "nowMs">;
+
+  constructor(store: SessionStore, clock: Pick<Clock, "nowMs">) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async list(tenantId: TenantId): Promise<Result<readonly Member[]>> {
+    const found = await this.#store.readDocument(tenantId, KIND, KEY);
+    return found.ok ? membersIn(found.value?.value ?? null) : found;
+  }
+
+  async find(tenantId: TenantId, userId: UserId): Promise<Result<Member | null>> {
+    const members = await this.list(tenantId);
+    if (!members.ok) return members;
+    return ok(members.value.find((one) => one.userId === userId) ?? null);
+  }
+
+  /** Takes somebody in, or gives them another role. Nobody gives or takes more than they have. */
+  async put(tenantId: TenantId, userId: UserId, role: Role, by: Granting): Promise<Result<Member>> {
+    const atMs = this.#clock.nowMs();
+    const fresh = { userId, role, membership: randomUUID(), addedAtMs: atMs };
+    const entry = auditEntry("member_set", by.steward, { userId, role }, atMs);
+    const place = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, place, entry, (before) => {
+      const members = membersIn(before);
+      if (!members.ok) return members;
+      const known = members.value.find((one) => one.userId === userId);
+      const others = members.value.filter((one) => one !== known);
+      if (!isAtLeast(by.role, role) || !isAtLeast(by.role, known?.role ?? role)) {
+        return fail("role_required", { roles: "owners" });
+      }
+      if (role !== "owner" && isLastOwner(known, others)) return fail("last_owner", { userId });
+      if (others.length >= MEMBERS_MAX) {
+        return fail("member_limit_exceeded", { limit: MEMBERS_MAX });
+      }
+      const outcome = known === undefined ? fresh : { ...known, role };
+      return ok({ value: { members: [...others, outcome] }, outcome });
+    });
+  }
+
+  async remove(tenantId: TenantId, userId: UserId, steward: Steward): Promise<Result<void>> {
+    const entry = auditEntry("member_removed", steward, { userId }, this.#clock.nowMs());
+    const place = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, place, entry, (before) => {
+      const members = membersIn(before);
+      if (!members.ok) return members;
+      const known = members.value.find((one) => one.userId === userId);
+      if (known === undefined) return fail("member_not_found", { userId });
+      const others = members.value.filter((one) => one !== known);
+      if (isLastOwner(known, others)) return fail("last_owner", { userId });
+      return ok({ value: { members: others }, outcome: undefined });
+    });
+  }
+}
+
+function isLastOwner(known: Member | undefined, others: readonly Member[]): boolean {
+  return known?.role === "owner" && !others.some(({ role }) => role === "owner");
+}
+
+/** A list that cannot be read is nobody's word: it is refused, and never taken for an empty one. */
+function membersIn(value: JsonObject | null): Result<readonly Member[]> {
+  if (value === null) return ok([]);
+  const read = roster.safeParse(value);
+  if (read.success) return ok(read.data.members);
+  return fail("session_corrupt", { reason: `document ${KIND}/${KEY}` });
+}

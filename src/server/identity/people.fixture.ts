@@ -1,0 +1,71 @@
+import type { Role } from "../../core/permission.ts";
+import { value } from "../../store/kit/expect.ts";
+import { type Call, DaemonWorld } from "../daemon.fixture.ts";
+import type { Daemon } from "../daemon.ts";
+import { byToken } from "../gate/authenticator.ts";
+import { allRoutes } from "../routes.ts";
+import { IDLE } from "../server.fixture.ts";
+import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
+import { Members } from "./members.ts";
+import { StoredWay } from "./stored-way.ts";
+import { Tokens } from "./tokens.ts";
+
+type Options = Omit<Parameters<typeof DaemonWorld.open>[0], "routes" | "authenticator">;
+
+/** A whole server, all routes, and people who have tokens of their own. */
+export class People {
+  readonly world: DaemonWorld;
+  readonly members: Members;
+  readonly tokens: Tokens;
+
+  private constructor(world: DaemonWorld) {
+    const { store, clock } = world.daemon.world;
+    this.world = world;
+    this.members = new Members(store, clock);
+    this.tokens = new Tokens(store, this.members, clock);
+  }
+
+  static async open(options: Options = {}): Promise<People> {
+    const authenticator = ({ world: { store, clock } }: Daemon) =>
+      byToken([new StoredWay(store, new Members(store, clock), clock)]);
+    const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
+    return new People(await DaemonWorld.open({ ...options, routes, authenticator }));
+  }
+
+  /** Somebody of a tenant, who from now on calls with a token of their own. */
+  async person(name: string, role: Role, tenantId = ACME): Promise<Person> {
+    const userId = user(name);
+    await value(this.members.put(tenantId, userId, role, BY_OWNER));
+    const wish = { userId, role, name: null, lifeMs: null };
+    const { text, kept } = await value(this.tokens.create(tenantId, wish, OPERATOR));
+    return new Person(this.world, text, kept.id);
+  }
+}
+
+export class Person {
+  readonly #world: DaemonWorld;
+  readonly token: string;
+  readonly tokenId: string;
+
+  constructor(world: DaemonWorld, token: string, tokenId: string) {
+    this.#world = world;
+    this.token = token;
+    this.tokenId = tokenId;
+  }
+
+  get headers() {
+    return { authorization: `Bearer ${this.token}` };
+  }
+
+  call(method: string, path: string, call: Omit<Call, "as"> = {}) {
+    return this.#world.call(method, path, {
+      ...call,
+      headers: { ...this.headers, ...call.headers },
+    });
+  }
+
+  /** With another token than their own. */
+  with(token: string): Person {
+    return new Person(this.#world, token, "");
+  }
+}

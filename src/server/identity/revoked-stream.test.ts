@@ -1,0 +1,56 @@
+import { describe, expect, it, vi } from "vitest";
+import { STREAM_RECHECK_MS } from "../../core/limits.ts";
+import { value } from "../../store/kit/expect.ts";
+import { ManualClock } from "../stream/manual-clock.fixture.ts";
+import { StreamClient } from "../stream/stream-client.fixture.ts";
+import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
+import { People } from "./people.fixture.ts";
+
+async function streaming() {
+  const clock = new ManualClock();
+  const people = await People.open({ clock });
+  const ada = await people.person("ada", "owner");
+  const bob = await people.person("bob", "member");
+  const made = await ada.call("POST", "/session", { body: { sessionScope: "thread" } });
+  const path = `/session/${made.body.sessionId}/events`;
+  const streams = [
+    await StreamClient.open(people.world, path, bob.headers),
+    await StreamClient.open(people.world, "/events", bob.headers),
+  ];
+  const others = await StreamClient.open(people.world, path, ada.headers);
+  await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(3));
+  return { clock, people, bob, streams, others };
+}
+
+describe("the streams of somebody", () => {
+  it.each<[string, (people: People, tokenId: string) => Promise<unknown>]>([
+    ["whose token is revoked", ({ tokens }, id) => value(tokens.revoke(ACME, id, OPERATOR))],
+    ["who is removed", ({ members }) => value(members.remove(ACME, user("bob"), OPERATOR))],
+  ])("%s end within a moment, and nobody else's", async (_what, act) => {
+    const { clock, people, bob, streams, others } = await streaming();
+    await act(people, bob.tokenId);
+    clock.advance(STREAM_RECHECK_MS);
+    for (const stream of streams) {
+      await stream.until(({ isOver }) => isOver !== null);
+      const last = stream.frames.at(-1);
+      expect(last?.data).toMatchObject({
+        type: "stream_error",
+        data: { errorKind: "unauthorized" },
+      });
+    }
+    await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(1));
+    expect(others.isOver).toBeNull();
+    others.leave();
+  });
+
+  it("who may still read goes on, as what they are now", async () => {
+    const { clock, people, streams, others } = await streaming();
+    await value(people.members.put(ACME, user("bob"), "viewer", BY_OWNER));
+    clock.advance(STREAM_RECHECK_MS);
+    await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(3));
+    for (const stream of [...streams, others]) {
+      expect(stream.isOver).toBeNull();
+      stream.leave();
+    }
+  });
+});

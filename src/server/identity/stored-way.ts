@@ -1,0 +1,93 @@
+import { TOKEN_USE_NOTED_MS } from "../../core/limits.ts";
+import { lesserRole } from "../../core/permission.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { Clock } from "../../session/world.ts";
+import type { Document, SessionStore } from "../../store/store.ts";
+import { type Identified, NOBODY, type WayIn } from "../gate/authenticator.ts";
+import { type Credential, parseCredential } from "./credential.ts";
+import type { Member, Members } from "./members.ts";
+import { isInUse, isOpenedBy, readTokenRecord, TOKEN_KIND } from "./token-record.ts";
+
+/**
+ * In by a token that is stored. It names its tenant and itself, so both lookups are by key, and
+ * they are made with every request: whatever is revoked or changed, by whichever process, counts
+ * from the next request on.
+ */
+export class StoredWay implements WayIn {
+  readonly #store: SessionStore;
+  readonly #members: Members;
+  readonly #clock: Pick<Clock, "nowMs">;
+  /** Those whose last use is being written down just now. */
+  readonly #noting = new Set<string>();
+
+  constructor(store: SessionStore, members: Members, clock: Pick<Clock, "nowMs">) {
+    this.#store = store;
+    this.#members = members;
+    this.#clock = clock;
+  }
+
+  recognize(text: string): Identified | Promise<Identified> {
+    const credential = parseCredential(text);
+    return credential === null ? NOBODY : this.#lookUp(credential);
+  }
+
+  async #lookUp(credential: Credential): Promise<Identified> {
+    const { tenantId, tokenId } = credential;
+    const [found, members] = await Promise.all([
+      this.#store.readDocument(tenantId, TOKEN_KIND, tokenId),
+      this.#members.list(tenantId),
+    ]);
+    if (!found.ok) return found;
+    if (!members.ok) return members;
+    return found.value === null ? NOBODY : this.#judge(credential, found.value, members.value);
+  }
+
+  #judge(
+    { tenantId, secret }: Credential,
+    document: Document,
+    members: readonly Member[],
+  ): Identified {
+    const nowMs = this.#clock.nowMs();
+    const token = readTokenRecord(document.value);
+    if (token === null || !isOpenedBy(token, secret, nowMs) || !isInUse(token, nowMs)) {
+      return NOBODY;
+    }
+    const { userId, membership, lastUsedAtMs } = token;
+    const member = members.find((one) => one.userId === userId);
+    if (member === undefined || member.membership !== membership) return NOBODY;
+    const isDue = lastUsedAtMs === null || nowMs - lastUsedAtMs >= TOKEN_USE_NOTED_MS;
+    if (isDue) void this.#note(tenantId, document, nowMs);
+    return ok({ tenantId, userId, role: lesserRole(token.role, member.role) });
+  }
+
+  /**
+   * Nobody waits for this, and it replaces only what was read: a token that was revoked meanwhile
+   * stays so. What is not written down is written with a later use.
+   */
+  async #note(
+    tenantId: Credential["tenantId"],
+    { kind, key, version, value }: Document,
+    lastUsedAtMs: number,
+  ): Promise<void> {
+    const name = `${tenantId} ${key}`;
+    if (this.#noting.has(name)) return;
+    this.#noting.add(name);
+    const noted = { kind, key, expectedVersion: version, value: { ...value, lastUsedAtMs } };
+    await this.#store.writeDocument(tenantId, noted).catch(() => {});
+    this.#noting.delete(name);
+  }
+}
+
+/**
+ * Whether anybody has a token here, in use or not: then nobody comes in without one. A tenant that
+ * cannot be read may have some, so it counts as one that has.
+ */
+export async function hasStoredTokens(store: SessionStore): Promise<Result<boolean>> {
+  const tenants = await store.tenants();
+  if (!tenants.ok) return tenants;
+  for (const tenantId of tenants.value) {
+    const page = await store.listDocuments(tenantId, TOKEN_KIND, null);
+    if (!page.ok || page.value.rows.length > 0) return ok(true);
+  }
+  return ok(false);
+}

@@ -1,0 +1,188 @@
+import type { TenantId, UserId } from "../../core/id.ts";
+import { TOKENS_MAX } from "../../core/limits.ts";
+import { isAtLeast, type Role } from "../../core/permission.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { Clock } from "../../session/world.ts";
+import type { Document, SessionStore } from "../../store/store.ts";
+import { Turnstile } from "../turnstile.ts";
+import { auditEntry, type Steward } from "./audited.ts";
+import {
+  credentialText,
+  freshSecret,
+  freshTokenId,
+  hashOfSecret,
+  isTokenId,
+} from "./credential.ts";
+import type { Members } from "./members.ts";
+import { changeDocument } from "./tenant-document.ts";
+import { isInUse, readTokenRecord, TOKEN_KIND, type TokenRecord } from "./token-record.ts";
+
+/** A token under its id. */
+export interface KeptToken extends TokenRecord {
+  readonly id: string;
+}
+
+/** A token with its text, which nobody can show again. */
+export interface IssuedToken {
+  readonly text: string;
+  readonly kept: KeptToken;
+}
+
+export interface TokenWish {
+  readonly userId: UserId;
+  readonly role: Role;
+  readonly name: string | null;
+  /** How long it is good; null does not expire. */
+  readonly lifeMs: number | null;
+}
+
+/** The tokens of tenants: made, listed, rotated, revoked, and forgotten. */
+export class Tokens {
+  readonly #store: SessionStore;
+  readonly #members: Members;
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #making = new Turnstile();
+
+  constructor(store: SessionStore, members: Members, clock: Pick<Clock, "nowMs">) {
+    this.#store = store;
+    this.#members = members;
+    this.#clock = clock;
+  }
+
+  /** All of them, also those that are over, the newest first. */
+  async list(tenantId: TenantId): Promise<Result<readonly KeptToken[]>> {
+    const documents = await this.#documents(tenantId);
+    if (!documents.ok) return documents;
+    const tokens = documents.value.flatMap(({ key: id, value }) => {
+      const record = readTokenRecord(value);
+      return record === null ? [] : [{ ...record, id }];
+    });
+    return ok(tokens.toSorted((a, b) => b.createdAtMs - a.createdAtMs));
+  }
+
+  /** For a member, and never more than that one is. */
+  create(tenantId: TenantId, wish: TokenWish, by: Steward): Promise<Result<IssuedToken>> {
+    return this.#making.pass(tenantId, () => this.#create(tenantId, wish, by));
+  }
+
+  async #create(tenantId: TenantId, wish: TokenWish, by: Steward): Promise<Result<IssuedToken>> {
+    const { userId, role, name, lifeMs } = wish;
+    const member = await this.#members.find(tenantId, userId);
+    if (!member.ok) return member;
+    if (member.value === null) return fail("member_not_found", { userId });
+    if (!isAtLeast(member.value.role, role)) {
+      return fail("token_role_exceeded", { userId, role: member.value.role });
+    }
+    const room = await this.#makeRoom(tenantId);
+    if (!room.ok) return room;
+    const createdAtMs = this.#clock.nowMs();
+    const tokenId = freshTokenId();
+    const secret = freshSecret();
+    const record: TokenRecord = {
+      userId,
+      role,
+      name,
+      membership: member.value.membership,
+      hash: hashOfSecret(secret),
+      formerHash: null,
+      formerUntilMs: null,
+      createdAtMs,
+      expiresAtMs: lifeMs === null ? null : createdAtMs + lifeMs,
+      lastUsedAtMs: null,
+      revokedAtMs: null,
+    };
+    const entry = auditEntry("token_created", by, { tokenId, userId, role }, createdAtMs);
+    const place = { tenantId, kind: TOKEN_KIND, key: tokenId };
+    const text = credentialText({ tenantId, tokenId, secret });
+    const outcome = { text, kept: { ...record, id: tokenId } };
+    return changeDocument(this.#store, place, entry, () => ok({ value: record, outcome }));
+  }
+
+  /** Nobody comes in by it any more, from now on. */
+  async revoke(tenantId: TenantId, id: string, by: Steward): Promise<Result<void>> {
+    const nowMs = this.#clock.nowMs();
+    return this.#change(tenantId, id, "token_revoked", by, (record) => {
+      return { value: { ...record, revokedAtMs: nowMs }, outcome: undefined };
+    });
+  }
+
+  /** A new secret under the same id. The old one dies at once, or lives on for so long. */
+  async rotate(
+    tenantId: TenantId,
+    id: string,
+    graceMs: number,
+    by: Steward,
+  ): Promise<Result<IssuedToken>> {
+    const secret = freshSecret();
+    const nowMs = this.#clock.nowMs();
+    return this.#change(tenantId, id, "token_rotated", by, (record) => {
+      const former =
+        graceMs > 0
+          ? { formerHash: record.hash, formerUntilMs: nowMs + graceMs }
+          : { formerHash: null, formerUntilMs: null };
+      const value = { ...record, ...former, hash: hashOfSecret(secret) };
+      const text = credentialText({ tenantId, tokenId: id, secret });
+      return { value, outcome: { text, kept: { ...value, id } } };
+    });
+  }
+
+  /** Forgets all that were this user's. */
+  async removeOf(tenantId: TenantId, userId: UserId): Promise<Result<void>> {
+    const tokens = await this.list(tenantId);
+    if (!tokens.ok) return tokens;
+    const theirs = tokens.value.filter((token) => token.userId === userId);
+    return this.#forget(tenantId, new Set(theirs.map(({ id }) => id)));
+  }
+
+  async #change<Outcome>(
+    tenantId: TenantId,
+    tokenId: string,
+    act: string,
+    by: Steward,
+    change: (record: TokenRecord) => { readonly value: TokenRecord; readonly outcome: Outcome },
+  ): Promise<Result<Outcome>> {
+    if (!isTokenId(tokenId)) return fail("token_not_found", { tokenId });
+    const nowMs = this.#clock.nowMs();
+    const entry = auditEntry(act, by, { tokenId }, nowMs);
+    const place = { tenantId, kind: TOKEN_KIND, key: tokenId };
+    return changeDocument(this.#store, place, entry, (before) => {
+      const record = before === null ? null : readTokenRecord(before);
+      if (record === null || !isInUse(record, nowMs)) return fail("token_not_found", { tokenId });
+      return ok(change(record));
+    });
+  }
+
+  /** Those that are over are forgotten when a new one wants their place. */
+  async #makeRoom(tenantId: TenantId): Promise<Result<void>> {
+    const tokens = await this.list(tenantId);
+    if (!tokens.ok || tokens.value.length < TOKENS_MAX) return tokens.ok ? DONE : tokens;
+    const nowMs = this.#clock.nowMs();
+    const over = tokens.value.filter((token) => !isInUse(token, nowMs));
+    if (over.length === 0) return fail("token_limit_exceeded", { limit: TOKENS_MAX });
+    return this.#forget(tenantId, new Set(over.map(({ id }) => id)));
+  }
+
+  /** One that somebody changes at the same time is no longer what it was, and stays. */
+  async #forget(tenantId: TenantId, ids: ReadonlySet<string>): Promise<Result<void>> {
+    const documents = await this.#documents(tenantId);
+    if (!documents.ok) return documents;
+    for (const { kind, key, version } of documents.value) {
+      if (!ids.has(key)) continue;
+      const gone = { kind, key, expectedVersion: version, value: null };
+      const written = await this.#store.writeDocument(tenantId, gone);
+      if (!written.ok && written.refusal.code !== "document_conflict") return written;
+    }
+    return DONE;
+  }
+
+  async #documents(tenantId: TenantId): Promise<Result<readonly Document[]>> {
+    const documents: Document[] = [];
+    for (let after: string | null = null; ; ) {
+      const page = await this.#store.listDocuments(tenantId, TOKEN_KIND, after);
+      if (!page.ok) return page;
+      documents.push(...page.value.rows);
+      after = documents.at(-1)?.key ?? null;
+      if (!page.value.more || after === null) return ok(documents);
+    }
+  }
+}

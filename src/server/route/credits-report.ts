@@ -1,0 +1,86 @@
+import { z } from "zod";
+import {
+  MICRO_CREDITS_MAX,
+  STATEMENT_ROWS_DEFAULT_MAX,
+  STATEMENT_ROWS_MAX,
+} from "../../core/limits.ts";
+import { type StatementLine, statementCsv, USAGE_GROUPINGS } from "../../session/meter/index.ts";
+import { answerTo, file, json, refused } from "../answer.ts";
+import type { Daemon } from "../daemon.ts";
+import { readQuery } from "../request-schema.ts";
+import { type Route, route } from "../route.ts";
+
+const whole = z
+  .string()
+  .regex(/^\d{1,15}$/, "it is a whole number")
+  .transform(Number);
+
+const statementQuery = z.object({
+  format: z.enum(["json", "csv"]).default("json"),
+  after: whole.default(0),
+  limit: whole.pipe(z.int().min(1).max(STATEMENT_ROWS_MAX)).default(STATEMENT_ROWS_DEFAULT_MAX),
+});
+
+/** A day, or a moment of one; in universal time where it does not say. */
+const moment = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/, "it is a date, as in 2026-05-01")
+  .transform((text) => Date.parse(text))
+  .pipe(z.int());
+
+const usageQuery = z.object({
+  by: z.enum(USAGE_GROUPINGS).default("day"),
+  from: moment.default(0),
+  to: moment.default(MICRO_CREDITS_MAX),
+});
+
+/** What became of a tenant's credits (ours). */
+export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/credits/statement",
+      gate: "caller",
+      needs: "credits:read",
+      clientId: "ignored",
+      body: "json",
+      async handle({ caller, query }) {
+        const read = readQuery(statementQuery, query);
+        if (!read.ok) return refused(read.refusal);
+        const { format, after, limit } = read.value;
+        if (format === "csv") {
+          const pieces = await statementCsv(meter, caller.tenantId, after);
+          return answerTo(pieces, (csv) => file("text/csv; charset=utf-8", csv));
+        }
+        return answerTo(await meter.statement(caller.tenantId, after, limit), (page) => {
+          const last = page.more ? page.lines.at(-1)?.seq : undefined;
+          const entries = page.lines.map(entryOf);
+          return json(200, { v: 1, entries, hasMore: page.more, ...(last && { nextAfter: last }) });
+        });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/credits/usage",
+      gate: "caller",
+      needs: "credits:read",
+      clientId: "ignored",
+      body: "json",
+      async handle({ caller, query }) {
+        const read = readQuery(usageQuery, query);
+        if (!read.ok) return refused(read.refusal);
+        const { by, from: fromMs, to: beforeMs } = read.value;
+        const report = await meter.usage(caller.tenantId, { by, fromMs, beforeMs });
+        return answerTo(report, (usage) => json(200, { v: 1, ...usage }));
+      },
+    }),
+  ];
+}
+
+function entryOf({ atMs, turnId, kind, isPriced, ...line }: StatementLine) {
+  const { seq, n, amountMicro, sessionId, userId, agent, model, tokens, note } = line;
+  const whose = { sessionId, userId };
+  const used = kind === "charge" ? { agent, model, tokens, priced: isPriced } : {};
+  const at = new Date(atMs).toISOString();
+  return { seq, at, kind, id: turnId, n, amountMicro, ...whose, ...used, ...(note && { note }) };
+}
