@@ -7,6 +7,7 @@ import { SessionRuntime } from "../src/session/runtime.ts";
 import {
   CREATION,
   NO_LOADER,
+  NO_METER,
   NO_SHELL,
   NO_TOOLS,
   RANDOM_IDS,
@@ -82,6 +83,7 @@ class SessionStage {
       agents: this.#agent,
       loader: NO_LOADER,
       tools: NO_TOOLS,
+      meter: NO_METER,
       shell: NO_SHELL,
       holder: thisHolder("bench"),
       clock: REAL_CLOCK,

@@ -1,3 +1,4 @@
+import { ok } from "../src/core/result.ts";
 import { activityOf } from "../src/server/activity.ts";
 import { allRoutes } from "../src/server/routes.ts";
 import { HttpServer } from "../src/server/server.ts";
@@ -8,6 +9,7 @@ import { SessionRuntime } from "../src/session/runtime.ts";
 import {
   CREATION,
   NO_LOADER,
+  NO_METER,
   NO_SHELL,
   NO_TOOLS,
   RANDOM_IDS,
@@ -35,6 +37,7 @@ export class WireWorld {
       agents: this.agents,
       loader: NO_LOADER,
       tools: NO_TOOLS,
+      meter: NO_METER,
       shell: NO_SHELL,
       holder: this.stores.holder,
       clock: REAL_CLOCK,
@@ -60,7 +63,7 @@ export class WireWorld {
       log: () => {},
       authenticator: {
         needsToken: false,
-        authenticate: () => ({ tenantId, userId: null, role: "owner" }),
+        authenticate: () => ok({ tenantId, userId: null, role: "owner" }),
       },
     });
     this.#server = server;

@@ -9,6 +9,8 @@ Commands:
   serve          Serve sessions over HTTP; this is also what happens without a
                  command. "fermata serve --help" lists its options.
   agents         List the agents that can be hosted, or try one out.
+  tokens         Make, list, rotate and revoke the tokens of users.
+  credits        Show, grant and limit what a tenant may spend.
   seize          Free a session whose server is gone for good.
   repair         Cut a session's log before what cannot be read any more.
 
@@ -22,10 +24,19 @@ type Command = (args: readonly string[]) => Promise<number>;
 /** Loaded when it is wanted: a server is large, and nobody waits for it to see the version. */
 const serve: Command = async (args) => (await import("./commands/serve.ts")).serve(args);
 const agents: Command = async (args) => (await import("./commands/agents.ts")).agents(args);
+const tokens: Command = async (args) => (await import("./commands/tokens.ts")).tokens(args);
+const credits: Command = async (args) => (await import("./commands/credits.ts")).credits(args);
 const seize: Command = async (args) => (await import("./commands/seize.ts")).seize(args);
 const repair: Command = async (args) => (await import("./commands/repair.ts")).repair(args);
 
-const COMMANDS: Readonly<Record<string, Command>> = { agents, repair, seize, serve };
+const COMMANDS: Readonly<Record<string, Command>> = {
+  agents,
+  credits,
+  repair,
+  seize,
+  serve,
+  tokens,
+};
 
 /** Runs the command line and returns its exit code. */
 export async function main(args: readonly string[]): Promise<number> {

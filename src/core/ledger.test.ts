@@ -8,6 +8,7 @@ import {
   type LedgerEntry,
   type Posting,
   postEntry,
+  recordedEntry,
   settle,
 } from "./ledger.ts";
 
@@ -339,6 +340,33 @@ describe("P9: the settlement of a turn", () => {
       expect(figures(book)).toEqual([0, 0 - spent, 0, spent]);
     });
     fc.assert(property);
+  });
+});
+
+describe("an entry that a journal has", () => {
+  const held = recordedEntry(emptyAccount("granted"), entry("reserve", 10)) ?? expect.unreachable();
+
+  it("is believed, whatever the balance", () => {
+    expect(held).toMatchObject({ openMicro: 10, chargedMicro: 0 });
+    expect(availableMicro(held)).toBe(-10);
+  });
+
+  it("counts as charged in full, even if the turn held less", () => {
+    expect(recordedEntry(held, entry("charge", 25))).toMatchObject({
+      openMicro: 0,
+      chargedMicro: 25,
+      openByTurn: new Map(),
+    });
+  });
+
+  it("takes nothing from another turn", () => {
+    const released = recordedEntry(held, entry("release", 4, T2));
+    expect(released?.openByTurn).toEqual(new Map([[T1, 10]]));
+  });
+
+  it("is none if no sum can hold it", () => {
+    expect(recordedEntry(held, entry("grant", -1))).toBeNull();
+    expect(recordedEntry(held, entry("charge", MAX, T2))).toBeNull();
   });
 });
 

@@ -70,6 +70,20 @@ export function postEntry(
   return take(account, entry);
 }
 
+/**
+ * The account with an entry that a journal has: it is believed. Where more was taken than the turn
+ * held, the difference counts as reserved, so that nothing that was charged is ever forgotten.
+ */
+export function recordedEntry(account: Account, entry: LedgerEntry): Account | null {
+  const { kind, turnId, amountMicro } = entry;
+  const held = account.openByTurn.get(turnId) ?? 0;
+  const isTaken = kind === "charge" || kind === "release";
+  const missing = isTaken ? Math.max(0, amountMicro - held) : 0;
+  const covered = missing > 0 ? hold(account, turnId, missing) : account;
+  const posting = postEntry(covered, entry, null, "committed");
+  return posting.kind === "posted" ? posting.account : null;
+}
+
 function reserve(account: Account, entry: LedgerEntry, weight: "weighed" | "committed"): Posting {
   const { amountMicro } = entry;
   const available = availableMicro(account);

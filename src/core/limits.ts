@@ -93,6 +93,8 @@ export const REPLAY_JOURNAL_BYTES_MAX = 8 * 1_024 * 1_024;
 export const REPLAY_JOURNAL_CHUNKS_JOINED_MAX = 256;
 
 export * from "./limits/agent.ts";
+export * from "./limits/credit.ts";
+export * from "./limits/identity.ts";
 export * from "./limits/loader.ts";
 export * from "./limits/server.ts";
 export * from "./limits/session.ts";

@@ -28,6 +28,7 @@ export async function openSession(
   const read = await readSession(world, key, opened.value);
   // What cannot be read here is not kept from others, who may be able to.
   if (!read.ok) await world.store.close(key, opened.value.term);
+  else await world.meter.opened(key, read.value.session);
   return read;
 }
 

@@ -1,8 +1,9 @@
 import { RECOVERIES_AT_ONCE_MAX } from "../core/limits.ts";
-import { ok, type Result } from "../core/result.ts";
+import { fail, ok, type Result } from "../core/result.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
 import { SESSION_STATES } from "../core/status.ts";
 import type { ListFilter, SessionKey } from "../store/store.ts";
+import type { LiveSession } from "./live.ts";
 import type { SessionRegistry } from "./registry.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -52,7 +53,33 @@ export async function reconcileStaleSessions(
     }
   };
   await Promise.all(Array.from({ length: RECOVERIES_AT_ONCE_MAX }, work));
+  await world.meter.sweep((key) => looked(registry, key));
   return ok({ total, recovered, setAside, restoredSnapshots });
+}
+
+/** A look at a session, which leaves it as it was: opening it has closed what was open. */
+async function looked(registry: SessionRegistry, key: SessionKey): Promise<Result<Session>> {
+  const isLive = registry.peek(key) !== null;
+  const opened = await registry.get(key, "uncapped");
+  if (!opened.ok) return opened;
+  const session = await settledSession(opened.value, () => registry.peek(key));
+  const isLeft = session.ok && !isLive && isAtRest(session.value);
+  if (isLeft) await registry.letGo(opened.value);
+  return session;
+}
+
+/**
+ * The session as its log has it. While its store is away, nobody knows that: what is in memory
+ * may lack a commit whose answer was lost.
+ */
+export async function settledSession(
+  live: LiveSession,
+  peek: () => LiveSession | null,
+): Promise<Result<Session>> {
+  const why = await live.settled();
+  if (why !== null) return { ok: false, refusal: why };
+  const isLost = peek() !== live;
+  return isLost ? fail("store_unavailable", { reason: "it was let go" }) : ok(live.session);
 }
 
 function isAtRest(session: Session): boolean {

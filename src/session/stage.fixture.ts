@@ -18,12 +18,14 @@ import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
+import type { Meter } from "./meter/meter.ts";
 import { SessionRegistry } from "./registry.ts";
 import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
 import {
   CREATION,
   NO_LOADER,
+  NO_METER,
   NO_TOOLS,
   RANDOM_IDS,
   REAL_CLOCK,
@@ -76,6 +78,7 @@ export class Stage {
       agents,
       loader: options.loader ?? NO_LOADER,
       tools: options.tools ?? NO_TOOLS,
+      meter: options.meter?.(store) ?? NO_METER,
       shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
@@ -128,6 +131,8 @@ interface StageOptions {
   readonly guard?: SecretGuard;
   readonly loader?: Loader;
   readonly tools?: Tools;
+  /** What turns cost, where they cost anything. */
+  meter?(store: SessionStore): Meter;
   wrap?(store: SessionStore): SessionStore;
 }
 

@@ -1,9 +1,10 @@
 import { NO_PERSONA } from "../core/persona.ts";
-import { fail, ok } from "../core/result.ts";
+import { DONE, fail, ok } from "../core/result.ts";
 import type { Creation } from "../core/session/state.ts";
 import { NO_SKILLS } from "../core/skill/skill.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Tools } from "../tool/tool.ts";
+import type { Meter } from "./meter/meter.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
 
@@ -35,6 +36,31 @@ export const NO_TOOLS: Tools = {
   run: async () => ({ isError: true, text: "there are no tools here" }),
   servers: [],
   close: async () => {},
+};
+
+const noLedger = async () => fail("store_unavailable", { reason: "there is no ledger here" });
+
+/** For a world in which nothing costs anything, and nobody keeps an account of it. */
+export const NO_METER: Meter = {
+  reserve: () => ok({ reservedMicro: 0, price: null }),
+  afford: async () => DONE,
+  isFree: () => true,
+  slice: async () => ok(0),
+  giveBack: async () => {},
+  giveBackUnbegun: async () => {},
+  leave: () => {},
+  begun: () => {},
+  entries: () => [],
+  settled: () => null,
+  whenRaised: () => () => {},
+  opened: async () => {},
+  sweep: async () => {},
+  balance: noLedger,
+  grant: noLedger,
+  setLimit: noLedger,
+  setBudget: noLedger,
+  statement: noLedger,
+  usage: noLedger,
 };
 
 export const SETTINGS: SessionSettings = {

@@ -3,6 +3,7 @@ import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../c
 import type { Loader } from "../loader/loader.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
+import type { Meter } from "./meter/meter.ts";
 import type { SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
 
@@ -14,6 +15,8 @@ export interface SessionWorld {
   readonly loader: Loader;
   /** What skills can run without a model. */
   readonly tools: Tools;
+  /** Sets credits aside for turns, and knows what they cost. */
+  readonly meter: Meter;
   /** Runs the command lines of clients. */
   readonly shell: ShellRunner;
   /** Who owns the sessions that are opened here. */

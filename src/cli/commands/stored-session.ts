@@ -71,7 +71,7 @@ function readWish(args: readonly string[]): Wish | "help" | null {
 }
 
 /** Nothing is made where nothing is: a mistyped directory must not look like an empty store. */
-async function inStore<Value>(
+export async function inStore<Value>(
   path: string,
   act: (store: SessionStore) => Promise<Result<Value>>,
 ): Promise<Result<Value>> {

@@ -3,18 +3,20 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { activityOf } from "../../server/activity.ts";
 import type { Daemon } from "../../server/daemon.ts";
-import { LOCAL_TENANT } from "../../server/gate/authenticator.ts";
+import { LOCAL_TENANT, type WayIn } from "../../server/gate/authenticator.ts";
 import { allRoutes } from "../../server/routes.ts";
 import { HttpServer } from "../../server/server.ts";
-import type { ServerSettings } from "../../server/settings.ts";
 import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, memoryOfMachine } from "./agent-memory.ts";
 import { openHands } from "./hands.ts";
+import { identify } from "./identify.ts";
 import { openLoader } from "./loader.ts";
 import type { ServerLog } from "./log.ts";
+import { openMeter, sweepRegularly } from "./meter.ts";
 import type { Chosen } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
 import { type ChosenMcp, openServerTools } from "./tools.ts";
@@ -30,10 +32,12 @@ export interface RunningServer {
 /** What a server is put together from. */
 interface ServerKit {
   readonly chosen: Chosen;
-  readonly settings: ServerSettings;
   readonly profiles: ReadonlyMap<string, AgentProfile>;
   readonly defaultAgent: string;
   readonly mcp: ChosenMcp;
+  /** In by JWT, if that was chosen. */
+  readonly jwt: WayIn | null;
+  readonly prices: PriceTable;
   readonly folder: string;
   readonly guard: SecretGuard;
   readonly log: ServerLog;
@@ -43,7 +47,13 @@ interface ServerKit {
 
 /** Puts agents, sessions and the network together over an open store, and begins to listen. */
 export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
-  const { chosen, settings, profiles, defaultAgent, mcp, folder, guard, log } = kit;
+  const identified = await identify(kit);
+  if (!identified.ok) {
+    await kit.store.dispose();
+    return identified;
+  }
+  const { settings, authenticator } = identified.value;
+  const { chosen, profiles, defaultAgent, mcp, folder, guard, log } = kit;
   const { store, version } = kit;
   const memoryMax = agentMemoryBytes(chosen["agent-memory-max-mb"], memoryOfMachine());
   const { agents, shell } = await openHands(profiles, memoryMax, folder, guard, log);
@@ -54,6 +64,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     agents,
     loader: openLoader(process.env, workspaces, tools),
     tools,
+    meter: openMeter(store, kit.prices, chosen, log),
     shell,
     holder: thisHolder(randomUUID()),
     clock: SYSTEM_CLOCK,
@@ -63,14 +74,17 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     ...log,
   };
   const runtime = new SessionRuntime(world);
+  const endSweep = sweepRegularly(world.meter, runtime);
   const daemon = { runtime, world, settings, workspaces };
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, version, async () => activityOf(daemon, server)),
     clock: SYSTEM_CLOCK,
     log: log.log,
+    authenticator,
   });
   const stop = async (hurry: AbortSignal) => {
+    endSweep();
     server.stopAccepting();
     await runtime.shutDown(hurry);
     await tools.close();

@@ -17,9 +17,20 @@ export const OPTIONS = {
   hostname: text({ help: "Address to listen on (127.0.0.1)", placeholder: "HOST" }),
   port: whole(0, 65_535, { help: "Port; 0 takes any that is free (4170)", placeholder: "PORT" }),
   token: text({
-    help: "Token that every caller must send; needed to listen beyond this machine",
+    help: "Token of the operator; beyond this machine one is needed, or `fermata tokens`",
     variables: ["QWEN_SERVER_TOKEN"],
   }),
+  "jwt-jwks": text({
+    help: "Take JWTs (RS256, ES256) that these keys have signed, beside tokens",
+    placeholder: "FILE|URL",
+  }),
+  "jwt-issuer": text({ help: "Who must have issued them", placeholder: "NAME" }),
+  "jwt-audience": text({ help: "Whom they must be meant for", placeholder: "NAME" }),
+  "jwt-tenant-claim": text({
+    help: "Where they name the tenant (tenant_id)",
+    placeholder: "CLAIM",
+  }),
+  "jwt-role-claim": text({ help: "And the role (role)", placeholder: "CLAIM" }),
   "require-auth": toggle({ help: "Want the token for /health on this machine too" }),
   "allow-origin": texts({ help: "Web origin that may call; may be repeated", placeholder: "URL" }),
   "max-connections": count("Connections at a time; 0 is no limit (256)", 65_536),
@@ -86,6 +97,15 @@ export const OPTIONS = {
   "mcp-config": text({
     help: "File that names MCP servers (~/.fermata/mcp.json)",
     placeholder: "FILE",
+  }),
+
+  // What turns cost
+  prices: text({
+    help: "File with what models and agents cost, before the usual prices",
+    placeholder: "FILE",
+  }),
+  "tenant-credits": choice(["granted", "unlimited"], "granted", {
+    help: "What tenants beside `local` may spend where nobody has said so (granted)",
   }),
 
   // Where it remembers

@@ -2,7 +2,9 @@ import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { chooseAgents } from "./agent-choice.ts";
 import type { RunningServer } from "./assemble.ts";
+import { jwtWayOf, mayHaveTokens } from "./jwt.ts";
 import { openLog } from "./log.ts";
+import { choosePrices } from "./meter.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings } from "./settings.ts";
 import { dataFolder, openStore } from "./store.ts";
@@ -18,25 +20,31 @@ export async function startServer(
   env: NodeJS.ProcessEnv,
   version: string,
 ): Promise<Result<RunningServer>> {
-  const settings = await serverSettings(chosen);
+  const folder = dataFolder(chosen, env);
+  const jwt = await jwtWayOf(chosen);
+  if (!jwt.ok) return jwt;
+  const mayKnowCallers = jwt.value !== null || mayHaveTokens(chosen, folder);
+  const settings = await serverSettings(chosen, mayKnowCallers);
   if (!settings.ok) return settings;
   const choice = await chooseAgents(chosen);
   if (!choice.ok) return choice;
   const mcp = await chooseMcp(chosen, env);
   if (!mcp.ok) return mcp;
+  const prices = await choosePrices(chosen);
+  if (!prices.ok) return prices;
   const guard = new SecretGuard();
   const { token } = settings.value;
   if (token !== null) guard.know(token);
   const log = openLog(chosen["log-level"], guard);
-  const folder = dataFolder(chosen, env);
   const opening = openStore(chosen, folder, guard, log);
   const [store, { assemble }] = await Promise.all([opening, import("./assemble.ts")]);
   if (!store.ok) return store;
   const kit = {
     chosen,
-    settings: settings.value,
     ...choice.value,
     mcp: mcp.value,
+    jwt: jwt.value,
+    prices: prices.value,
     folder,
     guard,
     log,

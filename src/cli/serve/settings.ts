@@ -5,8 +5,11 @@ import { readServerSettings, type ServerSettings } from "../../server/settings.t
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
 import type { Chosen } from "./options.ts";
 
-/** What was chosen, as the server wants to know it. */
-export async function serverSettings(chosen: Chosen): Promise<Result<ServerSettings>> {
+/** What was chosen, as the server wants to know it, and whether callers can say who they are. */
+export async function serverSettings(
+  chosen: Chosen,
+  hasIdentities: boolean,
+): Promise<Result<ServerSettings>> {
   const tls = await tlsOf(chosen);
   if (!tls.ok) return tls;
   const workspaces = chosen.workspace.length === 0 ? ["."] : chosen.workspace;
@@ -15,12 +18,13 @@ export async function serverSettings(chosen: Chosen): Promise<Result<ServerSetti
     const reason = `there is no directory "${missing}"`;
     return fail("invalid_server_config", { path: "--workspace", reason });
   }
-  return byOption(chosen, workspaces, tls.value);
+  return byOption(chosen, hasIdentities, workspaces, tls.value);
 }
 
 /** What is wrong is told by the name of the option, which is all that a person knows of it. */
 function byOption(
   chosen: Chosen,
+  hasIdentities: boolean,
   workspaces: readonly string[],
   tls: { cert: string; key: string } | null,
 ): Result<ServerSettings> {
@@ -35,6 +39,7 @@ function byOption(
       verdictLeadMs: chosen["verdict-lead-ms"],
     }),
     token: chosen.token?.trim() ?? null,
+    hasIdentities,
     requireAuth: chosen["require-auth"],
     allowOrigins: chosen["allow-origin"],
     tls,

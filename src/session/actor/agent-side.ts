@@ -10,10 +10,11 @@ import {
 } from "../../core/limits.ts";
 import type { Actor, AgentStatusReport, Command } from "../../core/session/command.ts";
 import type { AgentExit } from "../../core/session/event.ts";
-import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import { slashTextOf } from "../../core/slash/line.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
+import { SessionCredit } from "../meter/session-credit.ts";
 import type { CallOff, SessionWorld } from "../world.ts";
 import { AgentLink, type AgentSetting, type LinkOwner } from "./agent-link.ts";
 import type { Written } from "./written.ts";
@@ -48,17 +49,19 @@ export class AgentSide {
   #link: AgentLink | null = null;
   /** The one that is being closed: until it is, there is no other. */
   #leaving: AgentLink | null = null;
+  readonly #credit: SessionCredit;
   #failure: Refusal | null = null;
   /** Activations that came to nothing, one after the other. */
   #failures = 0;
   #callOffRetry: CallOff | null = null;
   #isResting = false;
   /** The prompt of which it is known that it is a turn, though it begins with a slash. */
-  #isTurn: PromptId | null = null;
+  #turnBySlash: { readonly promptId: PromptId; readonly slash: SlashWork } | null = null;
 
   constructor(world: SessionWorld, owner: AgentSideOwner) {
     this.#world = world;
     this.#owner = owner;
+    this.#credit = new SessionCredit(world, owner);
   }
 
   get link(): AgentLink | null {
@@ -85,7 +88,9 @@ export class AgentSide {
   }
 
   /** What the state does not show: how an ask ended, and what was said in between. */
-  hear({ event }: Written) {
+  hear(written: Written) {
+    const { event } = written;
+    this.#credit.hear(written);
     if (event.type === "permission_decided" || event.type === "permission_resolved") {
       const { requestId, outcome } = event.data;
       const answers = "answers" in event.data ? event.data.answers : undefined;
@@ -97,6 +102,7 @@ export class AgentSide {
 
   async end(): Promise<void> {
     this.#callOffRetry?.();
+    this.#credit.end();
     const link = this.#link;
     this.#link = null;
     await Promise.all([link?.discard(), this.#leaving?.discard()]);
@@ -119,28 +125,31 @@ export class AgentSide {
   }
 
   /** The next prompt goes to work when the agent is free, and wakes one when there is none. */
-  #moveOn({ closed, ending }: Session) {
+  #moveOn(durable: Session) {
     const { queue, running, connection } = this.#owner.decided;
     const [next] = queue;
-    if (next === undefined || running !== null || closed || ending !== null) return;
-    if (this.#isResting) return;
-    if (slashTextOf(next.content) !== null && this.#isTurn !== next.promptId) {
-      this.#owner.commandNext(next);
+    if (next === undefined || running !== null || this.#isResting) return;
+    if (durable.closed || durable.ending !== null) return;
+    const { promptId } = next;
+    const slash = this.#turnBySlash?.promptId === promptId ? this.#turnBySlash.slash : null;
+    if (slash === null && slashTextOf(next.content) !== null) {
+      // What it means hangs on everything before it, so all of that has to be there.
+      if (durable.queue[0]?.promptId === promptId) this.#owner.commandNext(next);
       return;
     }
     const { sessionState } = connection;
     if (sessionState === "ready") {
-      const start = { turnId: this.#world.ids.turn(), reservedMicro: 0, price: null };
-      const { promptId } = next;
-      void this.#owner.say({ ...this.#by(SERVER), type: "begin_turn", promptId, start });
+      this.#credit.begin(next, { ...(slash && { slash }) }, () =>
+        this.#moveOn(this.#owner.decided),
+      );
     } else if (sessionState === "inactive" || sessionState === "error") {
       this.#activate();
     }
   }
 
   /** That prompt is for the agent after all, or for a tool in its place. */
-  proceed(promptId: PromptId) {
-    this.#isTurn = promptId;
+  proceed(promptId: PromptId, slash: SlashWork) {
+    this.#turnBySlash = { promptId, slash };
     this.#moveOn(this.#owner.decided);
   }
 

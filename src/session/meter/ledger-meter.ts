@@ -1,0 +1,352 @@
+import { parseTurnId, type TenantId, type TurnId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { type Account, availableMicro } from "../../core/ledger.ts";
+import {
+  CREDIT_SWEEP_SESSIONS_MAX,
+  LEDGER_SETTLED_UNREAD_MAX,
+  LEDGERS_HELD_MAX,
+  MICRO_CREDITS_MAX,
+} from "../../core/limits.ts";
+import { isCount } from "../../core/price.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { JournalEntry, SessionKey, SessionStore } from "../../store/store.ts";
+import type { Written } from "../actor/written.ts";
+import type { CallOff } from "../world.ts";
+import { type Allowance, type BudgetScope, withBudget } from "./allowance.ts";
+import { auditEntry, type Treasurer } from "./audited.ts";
+import { keyOf, plainLine, readLine } from "./entry.ts";
+import type {
+  Balance,
+  CreditWarning,
+  Grant,
+  Meter,
+  Slice,
+  TurnCredit,
+  TurnOrder,
+} from "./meter.ts";
+import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
+import { settlementEntries } from "./settlement.ts";
+import { usedByUser } from "./sums.ts";
+import { TenantLedger } from "./tenant-ledger.ts";
+import { type UsageWish, usageReport } from "./usage.ts";
+
+export interface MeterParts {
+  readonly store: SessionStore;
+  readonly prices: PriceTable;
+  /** What a tenant is where nobody has said anything. */
+  usualLimit(tenantId: TenantId): Account["limit"];
+  nowMs(): number;
+  log(what: string, about: Readonly<Record<string, string | number>>): void;
+}
+
+/** The credits of all tenants, over the journals of a store. */
+export class LedgerMeter implements Meter {
+  readonly #parts: MeterParts;
+  /** The one that was used last is at the end. */
+  readonly #ledgers = new Map<TenantId, TenantLedger>();
+  /** Reserved here for turns of which nobody knows yet whether they begin. */
+  readonly #pending = new Set<TurnId>();
+  /** Turns that a log has open although the ledger has their charge: the log was cut. */
+  readonly #charged = new Set<TurnId>();
+  /** Settlements since the sums were last brought up to date. */
+  readonly #unread = new Map<TenantId, number>();
+  #hasSwept = false;
+
+  constructor(parts: MeterParts) {
+    this.#parts = parts;
+  }
+
+  reserve(order: TurnOrder): Result<TurnCredit> | Promise<Result<TurnCredit>> {
+    const quote = this.#quote(order);
+    if (this.isFree(order)) return ok({ reservedMicro: 0, price: quote?.price ?? null });
+    return this.#reserve(order, quote);
+  }
+
+  async #reserve(order: TurnOrder, quote: Quote | null): Promise<Result<TurnCredit>> {
+    const needed = await this.#needed(order, quote);
+    if (!needed.ok) return needed;
+    const reservedMicro = needed.value;
+    const price = quote?.price ?? null;
+    if (reservedMicro === 0) return ok({ reservedMicro, price });
+    this.#pending.add(order.turnId);
+    const reserved = await this.#ledger(order.key.tenantId).reserve(order, 0, reservedMicro);
+    if (reserved.ok) return ok({ reservedMicro, price });
+    this.#pending.delete(order.turnId);
+    return reserved;
+  }
+
+  async afford(order: TurnOrder): Promise<Result<void>> {
+    if (this.isFree(order)) return DONE;
+    const needed = await this.#needed(order, this.#quote(order));
+    if (!needed.ok) return needed;
+    return this.#ledger(order.key.tenantId).afford(order, needed.value);
+  }
+
+  /** Nothing for those without any limit; an unknown price is only for them. */
+  async #needed(order: TurnOrder, quote: Quote | null): Promise<Result<number>> {
+    const ledger = this.#ledger(order.key.tenantId);
+    const known = ledger.allowance;
+    const loaded = known === null ? await ledger.inTurn(async (read) => ok(read)) : ok(known);
+    if (!loaded.ok) return loaded;
+    const { agent, model } = order;
+    if (quote !== null) return ok(this.isFree(order) ? 0 : quote.estimateMicro);
+    if (loaded.value.limit === "unlimited") return ok(0);
+    return fail("price_unknown", { agent, model: model ?? "unknown" });
+  }
+
+  isFree({ key: { tenantId }, userId, budgetMicro }: TurnOrder): boolean {
+    const allowance = this.#ledgers.get(tenantId)?.allowance ?? null;
+    if (allowance === null || budgetMicro !== null || allowance.limit !== "unlimited") return false;
+    return allowance.tenantMicro === null && (userId === null || !allowance.userMicro.has(userId));
+  }
+
+  async slice(order: TurnOrder, { n, price, missingMicro }: Slice): Promise<Result<number>> {
+    const usual = this.#quote(order)?.estimateMicro ?? (price === null ? 0 : estimateOf(price));
+    const ledger = this.#ledger(order.key.tenantId);
+    const whole = Math.max(usual, missingMicro);
+    const reserved = await ledger.reserve(order, n, whole);
+    if (reserved.ok) return ok(whole);
+    // The last of the credit is used up before a turn is ended for want of it.
+    if (reserved.refusal.code !== "insufficient_credits" || whole === missingMicro) return reserved;
+    const rest = await ledger.reserve(order, n, missingMicro);
+    return rest.ok ? ok(missingMicro) : rest;
+  }
+
+  async giveBack({ tenantId }: SessionKey, turnId: TurnId): Promise<void> {
+    const released = await this.#ledger(tenantId).release(turnId);
+    this.#pending.delete(turnId);
+    if (!released.ok) this.#tell("credits not released", tenantId, released.refusal.code);
+  }
+
+  async giveBackUnbegun(key: SessionKey, turnId: TurnId): Promise<void> {
+    if (this.#pending.has(turnId)) await this.giveBack(key, turnId);
+  }
+
+  leave(turnId: TurnId) {
+    this.#pending.delete(turnId);
+  }
+
+  begun(turnId: TurnId) {
+    this.#pending.delete(turnId);
+  }
+
+  entries(
+    key: SessionKey,
+    before: Session | null,
+    written: readonly Written[],
+  ): readonly JournalEntry[] {
+    if (before === null) return [];
+    const entries = settlementEntries(key, before, written);
+    const turnId = before.running?.turnId;
+    if (entries.length === 0 || turnId === undefined) return entries;
+    return this.#charged.delete(turnId) ? [] : entries;
+  }
+
+  settled({ tenantId, sessionId }: SessionKey): Promise<readonly CreditWarning[]> | null {
+    const ledger = this.#ledger(tenantId);
+    const { allowance } = ledger;
+    const isWatched = allowance?.tenantMicro !== null || allowance.userMicro.size > 0;
+    const unread = (this.#unread.get(tenantId) ?? 0) + 1;
+    this.#unread.set(tenantId, unread);
+    const isLimited = allowance?.limit !== "unlimited";
+    if (!isWatched && !isLimited && unread < LEDGER_SETTLED_UNREAD_MAX) return null;
+    this.#unread.delete(tenantId);
+    return this.#warnings(ledger, sessionId);
+  }
+
+  async #warnings(
+    ledger: TenantLedger,
+    sessionId: SessionKey["sessionId"],
+  ): Promise<readonly CreditWarning[]> {
+    const followed = await ledger.inTurn(async () => DONE);
+    if (!followed.ok) return [];
+    ledger.raised();
+    return ledger.takeWarnings(sessionId);
+  }
+
+  whenRaised(tenantId: TenantId, act: () => void): CallOff {
+    return this.#ledger(tenantId).whenRaised(act);
+  }
+
+  async opened(key: SessionKey, session: Session): Promise<void> {
+    const reconciled = await this.#reconcile(key, this.#candidates(key), session);
+    if (reconciled.ok) return;
+    this.#tell("credits not reconciled", key.tenantId, reconciled.refusal.code);
+  }
+
+  /** The first time through all tenants; then through those that are in use here. */
+  async sweep(look: (key: SessionKey) => Promise<Result<Session>>): Promise<void> {
+    const held = ok([...this.#ledgers.keys()]);
+    const tenants = this.#hasSwept ? held : await this.#parts.store.tenants();
+    if (!tenants.ok) return this.#tell("credits not swept", null, tenants.refusal.code);
+    this.#hasSwept = true;
+    for (const tenantId of tenants.value) {
+      const swept = await this.#sweepTenant(tenantId, look);
+      if (!swept.ok) this.#tell("credits not swept", tenantId, swept.refusal.code);
+    }
+  }
+
+  async #sweepTenant(
+    tenantId: TenantId,
+    look: (key: SessionKey) => Promise<Result<Session>>,
+  ): Promise<Result<void>> {
+    const ledger = this.#ledger(tenantId);
+    const fresh = await ledger.refresh();
+    if (!fresh.ok) return fresh;
+    const named = [...ledger.sums.open.values()].flatMap(({ sessionId }) => sessionId ?? []);
+    for (const sessionId of [...new Set(named)].slice(0, CREDIT_SWEEP_SESSIONS_MAX)) {
+      const key = { tenantId, sessionId };
+      // Those that are pending are not; whatever else is open has begun, or never will.
+      const candidates = this.#candidates(key);
+      if (candidates.length === 0) continue;
+      const session = await look(key);
+      const isGone = !session.ok && session.refusal.code === "session_not_found";
+      if (!session.ok && !isGone) continue;
+      const done = await this.#reconcile(key, candidates, session.ok ? session.value : null);
+      if (!done.ok) return done;
+    }
+    return DONE;
+  }
+
+  #candidates({ tenantId, sessionId }: SessionKey): readonly TurnId[] {
+    const { open } = this.#ledger(tenantId).sums;
+    const mine = [...open].filter(([, turn]) => turn.sessionId === sessionId);
+    return mine.map(([turnId]) => turnId).filter((turnId) => !this.#pending.has(turnId));
+  }
+
+  /** Releases what is held for turns that the session does not have. */
+  async #reconcile(
+    key: SessionKey,
+    candidates: readonly TurnId[],
+    session: Session | null,
+  ): Promise<Result<void>> {
+    const ledger = this.#ledger(key.tenantId);
+    const isLoaded = ledger.allowance !== null;
+    const loaded = isLoaded ? DONE : await ledger.inTurn(async () => DONE);
+    if (!loaded.ok) return loaded;
+    const current = session?.connection.turn.currentReservation?.turnId ?? null;
+    if (current !== null) {
+      const charged = await ledger.has(keyOf({ kind: "charge", turnId: current, ...FIRST }));
+      if (!charged.ok) return charged;
+      if (charged.value) this.#charged.add(current);
+    }
+    for (const turnId of isLoaded ? candidates : this.#candidates(key)) {
+      if (turnId === current) continue;
+      const released = await ledger.release(turnId);
+      if (!released.ok) return released;
+      const { tenantId, sessionId } = key;
+      this.#parts.log("reservation without a turn released", { tenantId, sessionId, turnId });
+    }
+    return DONE;
+  }
+
+  balance(tenantId: TenantId): Promise<Result<Balance>> {
+    const ledger = this.#ledger(tenantId);
+    return ledger.inTurn(async ({ limit, tenantMicro, userMicro }) => {
+      const { sums } = ledger;
+      const { grantedMicro, chargedMicro, openMicro, openByTurn } = sums.account;
+      const users = [...userMicro].map(([userId, budgetMicro]) => {
+        return { scope: `user:${userId}`, budgetMicro, usedMicro: usedByUser(sums, userId) };
+      });
+      const usedMicro = chargedMicro + openMicro;
+      const whole = { scope: "tenant", budgetMicro: tenantMicro ?? 0, usedMicro };
+      return ok({
+        limit,
+        availableMicro: limit === "granted" ? availableMicro({ ...sums.account, limit }) : null,
+        grantedMicro,
+        chargedMicro,
+        openMicro,
+        openTurns: openByTurn.size,
+        budgets: [...(tenantMicro === null ? [] : [whole]), ...users],
+      });
+    });
+  }
+
+  async grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>> {
+    const { id, amountMicro, note, by } = grant;
+    const turnId = parseTurnId(id);
+    if (turnId === null) return fail("invalid_request", { reason: "It is no id for a grant." });
+    if (!isCount(amountMicro) || amountMicro === 0) {
+      return fail("invalid_amount", { limit: MICRO_CREDITS_MAX });
+    }
+    const entry = { kind: "grant", turnId, n: 0, amountMicro } as const;
+    const userId = by.kind === "client" ? by.userId : null;
+    const atMs = this.#parts.nowMs();
+    const details = { id, amountMicro, ...(note !== null && { note }) };
+    const audit = auditEntry("credits_granted", by, details, { atMs, name: `grant ${id}` });
+    const granted = await this.#ledger(tenantId).grant(
+      { ...plainLine(entry, userId), note },
+      audit,
+    );
+    return granted.ok ? this.balance(tenantId) : granted;
+  }
+
+  async setLimit(
+    tenantId: TenantId,
+    limit: Account["limit"],
+    by: Treasurer,
+  ): Promise<Result<Balance>> {
+    const audit = this.#audited("credits_limit_set", by, { limit });
+    const change = (allowance: Allowance) => ok({ ...allowance, limit });
+    const set = await this.#ledger(tenantId).change(change, audit);
+    return set.ok ? this.balance(tenantId) : set;
+  }
+
+  async setBudget(
+    tenantId: TenantId,
+    scope: BudgetScope,
+    budgetMicro: number | null,
+    by: Treasurer,
+  ): Promise<Result<Balance>> {
+    const audit = this.#audited("credits_budget_set", by, { ...scope, budgetMicro });
+    const change = (allowance: Allowance) => withBudget(allowance, scope, budgetMicro);
+    const set = await this.#ledger(tenantId).change(change, audit);
+    return set.ok ? this.balance(tenantId) : set;
+  }
+
+  async statement(tenantId: TenantId, after: number, limit: number) {
+    const query = { journal: "ledger", after, limit } as const;
+    const page = await this.#parts.store.readJournal(tenantId, query);
+    if (!page.ok) return page;
+    const { rows, more } = page.value;
+    return ok({ lines: rows.map(readLine).filter((line) => line !== null), more });
+  }
+
+  usage(tenantId: TenantId, wish: UsageWish) {
+    return usageReport(this.#parts.store, tenantId, wish);
+  }
+
+  #audited(act: string, by: Treasurer, details: JsonObject): JournalEntry {
+    return auditEntry(act, by, details, { atMs: this.#parts.nowMs() });
+  }
+
+  #quote({ agent, model }: TurnOrder): Quote | null {
+    return this.#parts.prices.quote(agent, model);
+  }
+
+  #ledger(tenantId: TenantId): TenantLedger {
+    const known = this.#ledgers.get(tenantId);
+    const { store, nowMs } = this.#parts;
+    const limit = this.#parts.usualLimit(tenantId);
+    const ledger = known ?? new TenantLedger(store, tenantId, limit, nowMs);
+    this.#ledgers.delete(tenantId);
+    this.#ledgers.set(tenantId, ledger);
+    if (known === undefined) this.#makeRoom();
+    return ledger;
+  }
+
+  /** One that is in use stays; all that another held can be read again. */
+  #makeRoom() {
+    for (const [tenantId, ledger] of this.#ledgers) {
+      if (this.#ledgers.size <= LEDGERS_HELD_MAX) return;
+      if (ledger.isIdle && ledger.allowance !== null) this.#ledgers.delete(tenantId);
+    }
+  }
+
+  #tell(what: string, tenantId: TenantId | null, because: string) {
+    this.#parts.log(what, { ...(tenantId !== null && { tenantId }), because });
+  }
+}
+
+const FIRST = { n: 0, amountMicro: 0 } as const;

@@ -1,0 +1,127 @@
+import type { TenantId, TurnId, UserId } from "../../core/id.ts";
+import type { Price } from "../../core/price.ts";
+import type { Result } from "../../core/result.ts";
+import type { Announcements } from "../../core/session/event.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { JournalEntry, SessionKey } from "../../store/store.ts";
+import type { Written } from "../actor/written.ts";
+import type { CallOff } from "../world.ts";
+import type { Allowance, BudgetScope } from "./allowance.ts";
+import type { Treasurer } from "./audited.ts";
+import type { StatementLine } from "./entry.ts";
+import type { UsageReport, UsageWish } from "./usage.ts";
+
+/** Whose turn credits are wanted for, and what is known of what it will cost. */
+export interface TurnOrder {
+  readonly key: SessionKey;
+  readonly turnId: TurnId;
+  readonly userId: UserId | null;
+  readonly agent: string;
+  readonly model: string | null;
+  /** What the session may cost in all, and has cost or set aside so far. */
+  readonly budgetMicro: number | null;
+  readonly usedMicro: number;
+}
+
+/** What a turn begins with. */
+export interface TurnCredit {
+  readonly reservedMicro: number;
+  /** Null is unknown, which only an unlimited tenant may use. */
+  readonly price: Price | null;
+}
+
+export interface Slice {
+  readonly n: number;
+  readonly price: Price | null;
+  /** What the turn has spent beyond what it holds. */
+  readonly missingMicro: number;
+}
+
+export type CreditWarning = Announcements["credits_warning"];
+
+/** What live sessions need of the ledger. The session's log is the commit point of it all. */
+interface TurnMeter {
+  /**
+   * Sets credits aside for a turn that is about to begin. It answers at once where nothing has to
+   * be weighed. Whoever asked says what became of the turn: `hear` if it began, else `giveBack`.
+   */
+  reserve(order: TurnOrder): Result<TurnCredit> | Promise<Result<TurnCredit>>;
+  /** Why such a turn could not begin now, without setting anything aside; null if it could. */
+  afford(order: TurnOrder): Promise<Result<void>>;
+  /** Whether nothing has to be weighed for it: then there are no slices either. */
+  isFree(order: TurnOrder): boolean;
+  /** More for a turn at work; answers how much. */
+  slice(order: TurnOrder, slice: Slice): Promise<Result<number>>;
+  /** The turn did not begin, or a slice came too late for it: what it holds is free again. */
+  giveBack(key: SessionKey, turnId: TurnId): Promise<void>;
+  /** The same, unless the turn has begun after all. */
+  giveBackUnbegun(key: SessionKey, turnId: TurnId): Promise<void>;
+  /** Nobody knows whether it began; the session's log will tell whoever opens it. */
+  leave(turnId: TurnId): void;
+  /** The log has the beginning of this turn: its reservation is not pending any more. */
+  begun(turnId: TurnId): void;
+  /** The ledger's share in a commit: what a verdict settles, in one piece with the verdict. */
+  entries(
+    key: SessionKey,
+    before: Session | null,
+    written: readonly Written[],
+  ): readonly JournalEntry[];
+  /** A settlement is durable. Answers which budgets of the tenant and the user it brought near. */
+  settled(key: SessionKey): Promise<readonly CreditWarning[]> | null;
+  /** Calls once, when there may be more to spend than there was. */
+  whenRaised(tenantId: TenantId, act: () => void): CallOff;
+  /** A session was opened: reservations of turns that it does not have are released. */
+  opened(key: SessionKey, session: Session): Promise<void>;
+}
+
+/** What people ask of the ledger. */
+interface CreditOffice {
+  balance(tenantId: TenantId): Promise<Result<Balance>>;
+  /** The same id with the same words is the same grant. */
+  grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>>;
+  setLimit(tenantId: TenantId, limit: Allowance["limit"], by: Treasurer): Promise<Result<Balance>>;
+  /** Null takes the budget away. */
+  setBudget(
+    tenantId: TenantId,
+    scope: BudgetScope,
+    budgetMicro: number | null,
+    by: Treasurer,
+  ): Promise<Result<Balance>>;
+  statement(tenantId: TenantId, after: number, limit: number): Promise<Result<StatementPage>>;
+  usage(tenantId: TenantId, wish: UsageWish): Promise<Result<UsageReport>>;
+}
+
+export interface Meter extends TurnMeter, CreditOffice {
+  /**
+   * Brings all accounts up to date with what others wrote, and finds reservations without a turn.
+   * `look` opens a session, or says that there is none.
+   */
+  sweep(look: (key: SessionKey) => Promise<Result<Session>>): Promise<void>;
+}
+
+export interface Grant {
+  readonly id: string;
+  readonly amountMicro: number;
+  readonly note: string | null;
+  readonly by: Treasurer;
+}
+
+export interface StatementPage {
+  readonly lines: readonly StatementLine[];
+  readonly more: boolean;
+}
+
+export interface Balance {
+  readonly limit: Allowance["limit"];
+  /** Null where there is no limit to be left under. */
+  readonly availableMicro: number | null;
+  readonly grantedMicro: number;
+  readonly chargedMicro: number;
+  readonly openMicro: number;
+  readonly openTurns: number;
+  readonly budgets: readonly {
+    readonly scope: string;
+    readonly budgetMicro: number;
+    readonly usedMicro: number;
+  }[];
+}

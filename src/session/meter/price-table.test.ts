@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { isPrice } from "../../core/price.ts";
+import { value } from "../stage.fixture.ts";
+import { DEFAULT_PRICES } from "./default-prices.ts";
+import { PriceTable, readPrices } from "./price-table.ts";
+
+describe("the price table", () => {
+  it.each(Object.keys(DEFAULT_PRICES.models ?? {}))("has a price for %s that can be", (model) => {
+    const quote = new PriceTable().quote("any", model);
+    expect(quote?.price).toSatisfy(isPrice);
+    expect(quote?.estimateMicro).toBeGreaterThan(0);
+  });
+
+  it("knows a model by its name, with a date behind it or without", () => {
+    const table = new PriceTable();
+    const plain = table.quote("any", "claude-sonnet-4-5");
+    expect(plain?.price).toMatchObject({ input: 3_000_000, output: 15_000_000 });
+    expect(table.quote("any", "claude-sonnet-4-5-20250929")).toEqual(plain);
+    expect(table.quote("any", "gpt-4o-2024-08-06")).toEqual(table.quote("any", "gpt-4o"));
+  });
+
+  it("does not take one model for another, or guess at one that it does not know", () => {
+    const table = new PriceTable();
+    expect(table.quote("any", "gpt-5-miniature")).toBeNull();
+    expect(table.quote("any", null)).toBeNull();
+    expect(table.quote("any", "__proto__")).toBeNull();
+  });
+
+  it("takes an agent's price where no model is known, by the turn if it says so", () => {
+    const table = value(readPrices('{"agents":{"quiet":{"perTurn":250}}}'));
+    expect(table.quote("quiet", null)).toMatchObject({
+      price: { perTurn: 250, input: 0 },
+      estimateMicro: 250,
+    });
+    expect(new PriceTable().quote("echo", null)).toMatchObject({ estimateMicro: 0 });
+  });
+
+  it("is overridden by whole rows, and told how much to set aside", () => {
+    const table = value(readPrices('{"models":{"gpt-5":{"input":1,"reserve":77}}}'));
+    expect(table.quote("any", "gpt-5")).toEqual({
+      price: { input: 1, output: 0, cachedRead: 0, cachedWrite: 0, thought: 0, perTurn: 0 },
+      estimateMicro: 77,
+    });
+    expect(table.quote("any", "gpt-5-mini")?.price.output).toBe(2_000_000);
+  });
+
+  it.each([
+    "",
+    "[]",
+    '{"models":{"m":{"input":-1}}}',
+    '{"models":{"m":{"input":0.5}}}',
+    '{"models":{"m":{"input":"1"}}}',
+    '{"models":{"m":{"inputs":1}}}',
+    '{"models":{"m":{"input":9007199254740991}}}',
+    '{"model":{}}',
+  ])("refuses a file that says %s, and says where", (text) => {
+    expect(readPrices(text)).toMatchObject({
+      ok: false,
+      refusal: {
+        code: "invalid_server_config",
+        details: { path: expect.stringMatching(/^--prices/) },
+      },
+    });
+  });
+});

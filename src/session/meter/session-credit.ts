@@ -1,0 +1,209 @@
+import type { Refusal } from "../../core/error.ts";
+import type { PromptId, TurnId, UserId } from "../../core/id.ts";
+import { CREDIT_RETRY_MS } from "../../core/limits.ts";
+import type { Actor, Command, TurnStart } from "../../core/session/command.ts";
+import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { Written } from "../actor/written.ts";
+import type { CallOff, SessionWorld } from "../world.ts";
+import type { CreditWarning, TurnCredit, TurnOrder } from "./meter.ts";
+import { warningOf } from "./tenant-ledger.ts";
+
+/** What the credits of a session need of the session. */
+export interface CreditOwner {
+  readonly key: SessionKey;
+  /** As decided so far, which may be more than is durable. */
+  readonly decided: Session;
+  say(command: Command): Promise<Refusal | null>;
+}
+
+/** What a turn begins with, beside its id and its credits. */
+type TurnWork = Omit<TurnStart, "turnId" | keyof TurnCredit>;
+
+/** Who wants to begin a turn of this session, and what is known of what it will cost. */
+export function turnOrder(
+  key: SessionKey,
+  session: Session,
+  turn: { readonly turnId: TurnId; readonly userId: UserId | null },
+): TurnOrder {
+  const { chosen, surroundings, totals, connection } = session;
+  const held = connection.turn.currentReservation?.reservedMicro ?? 0;
+  return {
+    key,
+    ...turn,
+    agent: chosen.activeAgent,
+    model: chosen.modelConfig.modelId ?? surroundings?.model ?? null,
+    budgetMicro: chosen.budgetMicro,
+    usedMicro: totals.chargedMicro + held,
+  };
+}
+
+/**
+ * Sees to a session's credits: no turn begins without them, one that passes what it has gets more
+ * or ends, and what is not needed is given back. A prompt that nobody can pay for stays at the
+ * head of the queue, and goes on when there is more to spend.
+ */
+export class SessionCredit {
+  readonly #world: SessionWorld;
+  readonly #owner: CreditOwner;
+  /** The head of the queue, while credits are being set aside for it. */
+  #asking: PromptId | null = null;
+  /** What was not enough, while the head of the queue waits for more. */
+  #short: string | null = null;
+  #callOffWait: CallOff = () => {};
+  #isSlicing = false;
+  #isOver = false;
+
+  constructor(world: SessionWorld, owner: CreditOwner) {
+    this.#world = world;
+    this.#owner = owner;
+  }
+
+  /** Begins the turn of the head of the queue, at once if nothing has to be weighed. */
+  begin(prompt: WaitingPrompt, work: TurnWork, again: () => void) {
+    const session = this.#owner.decided;
+    if (this.#asking !== null || this.#short === wantsOf(session, prompt)) return;
+    this.#endWait();
+    const turn = { turnId: this.#world.ids.turn(), userId: prompt.userId };
+    const order = turnOrder(this.#owner.key, session, turn);
+    const credit = this.#world.meter.reserve(order);
+    if (!(credit instanceof Promise)) {
+      if (!credit.ok) return this.#wait(prompt, credit.refusal, again);
+      void this.#start(prompt.promptId, { ...work, ...credit.value, turnId: turn.turnId });
+      return;
+    }
+    this.#asking = prompt.promptId;
+    void credit.then((answer) => {
+      this.#asking = null;
+      if (!answer.ok) return this.#wait(prompt, answer.refusal, again);
+      return this.#granted(prompt.promptId, order, { ...work, ...answer.value }, again);
+    });
+  }
+
+  /** What the log says now: a turn that began, or ended, or has used more than it has. */
+  hear({ event }: Written) {
+    if (event.type === "credits_reserved" && event.data.n === 0) {
+      this.#world.meter.begun(event.data.turnId);
+    } else if (event.type === "usage_reported" || event.type === "credits_reserved") {
+      this.#sliceIfShort();
+    } else if (event.type === "credits_settled") {
+      void this.#warn(event.data.chargedMicro);
+    }
+  }
+
+  end() {
+    this.#isOver = true;
+    this.#endWait();
+  }
+
+  /** Credits are set aside; if the turn cannot begin any more, they are given back. */
+  async #granted(
+    promptId: PromptId,
+    { key, turnId }: TurnOrder,
+    start: Omit<TurnStart, "turnId">,
+    again: () => void,
+  ): Promise<void> {
+    const { meter } = this.#world;
+    if (this.#isOver) return meter.giveBack(key, turnId);
+    const refused = await this.#start(promptId, { ...start, turnId });
+    if (refused === null) return;
+    // What the store did not confirm is looked up in the log by whoever opens it next.
+    if (isUnknown(refused)) return meter.leave(turnId);
+    await meter.giveBack(key, turnId);
+    if (refused.code === "prompt_not_next" && !this.#isOver) again();
+  }
+
+  #wait(prompt: WaitingPrompt, { code }: Refusal, again: () => void) {
+    if (this.#isOver) return;
+    const { tenantId, sessionId } = this.#owner.key;
+    this.#short = wantsOf(this.#owner.decided, prompt);
+    const wake = () => {
+      this.#endWait();
+      again();
+    };
+    this.#callOffWait = POOR.has(code)
+      ? this.#world.meter.whenRaised(tenantId, wake)
+      : this.#world.clock.after(CREDIT_RETRY_MS, wake);
+    this.#world.log("turn waits for credits", { sessionId, because: code });
+  }
+
+  #start(promptId: PromptId, start: TurnStart): Promise<Refusal | null> {
+    return this.#owner.say({ ...this.#server(), type: "begin_turn", promptId, start });
+  }
+
+  #endWait() {
+    this.#short = null;
+    this.#callOffWait();
+    this.#callOffWait = () => {};
+  }
+
+  #sliceIfShort() {
+    const { connection, running } = this.#owner.decided;
+    const reservation = connection.turn.currentReservation;
+    if (reservation === null || running === null || running.stopCause !== null) return;
+    const missingMicro = reservation.spentMicro - reservation.reservedMicro;
+    if (missingMicro <= 0 || this.#isSlicing || this.#isOver) return;
+    const { turnId, slices: n, price } = reservation;
+    const turn = { turnId, userId: running.userId };
+    const order = turnOrder(this.#owner.key, this.#owner.decided, turn);
+    if (this.#world.meter.isFree(order)) return;
+    this.#isSlicing = true;
+    void this.#slice(order, { n, price, missingMicro }).finally(() => {
+      this.#isSlicing = false;
+      this.#sliceIfShort();
+    });
+  }
+
+  async #slice(order: TurnOrder, slice: Parameters<SessionWorld["meter"]["slice"]>[1]) {
+    const { turnId, key } = order;
+    const { meter } = this.#world;
+    const given = await meter.slice(order, slice);
+    if (!given.ok) {
+      const by = this.#server();
+      const isPoor = POOR.has(given.refusal.code);
+      if (isPoor) await this.#owner.say({ ...by, type: "limit_passed", turnId, limit: "budget" });
+      else await new Promise<void>((go) => this.#world.clock.after(CREDIT_RETRY_MS, go));
+      return;
+    }
+    const more = { turnId, n: slice.n, amountMicro: given.value };
+    const refused = await this.#owner.say({ ...this.#server(), type: "reserve_slice", ...more });
+    // The turn has ended meanwhile; what its verdict did not know of is nobody's.
+    if (refused !== null && !isUnknown(refused)) await meter.giveBack(key, turnId);
+  }
+
+  async #warn(chargedMicro: number): Promise<void> {
+    const { chosen, totals } = this.#owner.decided;
+    const used = totals.chargedMicro;
+    const own = warningOf("session", chosen.budgetMicro, used - chargedMicro, used);
+    if (own !== null) this.#announce(own);
+    const others = await this.#world.meter.settled(this.#owner.key);
+    for (const warning of others ?? []) this.#announce(warning);
+  }
+
+  #announce(data: CreditWarning) {
+    if (this.#isOver) return;
+    const announcement = { type: "credits_warning", data } as const;
+    void this.#owner.say({ ...this.#server(), type: "announce", announcement });
+  }
+
+  #server() {
+    return { atMs: this.#world.clock.nowMs(), actor: SERVER };
+  }
+}
+
+const SERVER: Actor = { kind: "server" };
+
+/** Only more credit, another price or another model helps. */
+const POOR: ReadonlySet<string> = new Set(["insufficient_credits", "price_unknown"]);
+
+/** By what a turn was found too dear: another of these is worth another try. */
+function wantsOf({ chosen, surroundings }: Session, { promptId }: WaitingPrompt): string {
+  const { activeAgent, modelConfig, budgetMicro } = chosen;
+  const model = modelConfig.modelId ?? surroundings?.model ?? null;
+  return JSON.stringify([promptId, activeAgent, model, budgetMicro]);
+}
+
+/** Whether nobody knows what came of it. */
+export function isUnknown({ code }: Refusal): boolean {
+  return code === "store_unavailable";
+}

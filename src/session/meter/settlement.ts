@@ -1,0 +1,48 @@
+import type { LedgerEntry } from "../../core/ledger.ts";
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
+import { NO_TOKENS } from "../../core/price.ts";
+import type { Session } from "../../core/session/state.ts";
+import { cutText } from "../../core/text.ts";
+import type { JournalEntry, SessionKey } from "../../store/store.ts";
+import type { Written } from "../actor/written.ts";
+import { journalEntry, plainLine } from "./entry.ts";
+
+/**
+ * The ledger's entries of a settlement, which are committed with the verdict: whatever crashes,
+ * there is never one without the other. What was reserved before is in the ledger already; what
+ * was overspent is reserved here, so that reserved = charged + released (P9). A turn that cost
+ * nothing has its charge too: by these, usage is counted.
+ */
+export function settlementEntries(
+  { sessionId }: SessionKey,
+  before: Session,
+  written: readonly Written[],
+): readonly JournalEntry[] {
+  const settled = written.find(({ event }) => event.type === "credits_settled")?.event;
+  if (settled?.type !== "credits_settled") return [];
+  const { turnId, chargedMicro, releasedMicro } = settled.data;
+  const userId = before.running?.userId ?? null;
+  const atMs = settled._meta.serverTimestamp;
+  const entry = (one: LedgerEntry) => journalEntry(plainLine(one, userId), sessionId, atMs);
+  const further = written.flatMap(({ event }) => {
+    if (event.type !== "credits_reserved") return [];
+    const { n, amountMicro } = event.data;
+    return [entry({ kind: "reserve", turnId, n, amountMicro })];
+  });
+  const release = { kind: "release", turnId, n: 0, amountMicro: releasedMicro } as const;
+  const charge = { kind: "charge", turnId, n: 0, amountMicro: chargedMicro } as const;
+  const line = { ...plainLine(charge, userId), ...usedIn(before) };
+  const released = releasedMicro > 0 ? [entry(release)] : [];
+  return [...further, journalEntry(line, sessionId, atMs), ...released];
+}
+
+function usedIn({ chosen, connection }: Session) {
+  const { currentReservation, lastContextUsage } = connection.turn;
+  const model = lastContextUsage?.model ?? chosen.modelConfig.modelId;
+  return {
+    agent: cutText(chosen.activeAgent, AGENT_NAME_CHARS_MAX),
+    model: model && cutText(model, AGENT_NAME_CHARS_MAX),
+    tokens: lastContextUsage?.tokens ?? NO_TOKENS,
+    isPriced: currentReservation !== null && currentReservation.price !== null,
+  };
+}
