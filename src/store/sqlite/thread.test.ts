@@ -9,6 +9,8 @@ import type { FrailData, FrailOps } from "./frail-thread.fixture.ts";
 import { Thread } from "./thread.ts";
 
 const SCRIPT = new URL("./frail-thread.fixture.ts", import.meta.url);
+const FLOOD = new URL("./flood-child.fixture.ts", import.meta.url);
+const ENDED_WRITER = new URL("./ended-writer-child.fixture.ts", import.meta.url);
 const NEVER = Number.MAX_SAFE_INTEGER;
 const ENDED = "its thread has ended";
 
@@ -86,10 +88,9 @@ describe("a thread of the store", () => {
 });
 
 /** What a child process that has a store in an empty place says at its end. */
-async function saidBy(fixture: string, ...flags: readonly string[]): Promise<unknown> {
+async function saidBy({ pathname: script }: URL, ...flags: readonly string[]): Promise<unknown> {
   const place = await mkdtemp(join(tmpdir(), "fermata-thread-"));
   onTestFinished(() => rm(place, { recursive: true, force: true }));
-  const script = new URL(`./${fixture}.fixture.ts`, import.meta.url).pathname;
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, script, place]);
   return JSON.parse(stdout);
 }
@@ -98,7 +99,7 @@ describe("P10, P5: the SQLite store", () => {
   it(
     "with little memory reads hundreds of pages that are asked for at once, and goes on",
     async () => {
-      const said = await saidBy("flood-child", `--max-old-space-size=${HEAP_MEGABYTES}`);
+      const said = await saidBy(FLOOD, `--max-old-space-size=${HEAP_MEGABYTES}`);
       expect(said).toEqual({ answers: ["page"], after: "page" });
     },
     CHILD_MS_MAX,
@@ -107,7 +108,7 @@ describe("P10, P5: the SQLite store", () => {
   it(
     "whose writing thread ends amid its work loses nothing acknowledged, and goes on",
     async () => {
-      const rounds = await saidBy("ended-writer-child");
+      const rounds = await saidBy(ENDED_WRITER);
       expect(rounds).toHaveLength(5);
       const codes = new Set<string>();
       for (const [index, round] of Object.entries(Array.isArray(rounds) ? rounds : [])) {
