@@ -32,10 +32,11 @@ export async function runTool(script: string, args: readonly string[]): Promise<
   }
   // Whatever the tool left behind ends with it; else it would hold the output open for ever.
   child.once("exit", () => endGroup(child, "SIGKILL"));
-  const [exitCode] = await once(child, "close");
+  const [exitCode, signal] = await once(child, "close");
   running = undefined;
   if (interruptedBy) exitAfter(interruptedBy);
-  return { exitCode: exitCode ?? 1, output };
+  // A tool that is killed cannot say so itself.
+  return { exitCode: exitCode ?? 1, output: signal ? `${output}\nended by ${signal}` : output };
 }
 
 /** Ends the running tool when we are told to end, and us after it; asked twice, at once. */

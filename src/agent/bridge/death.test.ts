@@ -48,6 +48,7 @@ describe("an agent that dies", () => {
     hand.begin("hi");
     await hand.ears.until(() => hand.ears.exits.length === 1);
     const child = Number(readFileSync(join(stage.folder, "child.pid"), "utf8"));
+    expect(child).toBeGreaterThan(1);
     onTestFinished(() => void process.kill(child));
     expect(hand.ears.exits).toMatchObject([{ exitCode: 5 }]);
     expect(isAlive(child)).toBe(true);
