@@ -6,6 +6,8 @@ export default defineConfig({
     // Each test owns its world, so workers can be shared: about six times faster.
     pool: "threads",
     isolate: false,
+    // Most of them wait for processes of theirs; by itself vitest takes one on two cores.
+    maxWorkers: 2,
     testTimeout: 10_000,
     hookTimeout: 60_000,
   },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { parseTenantId, type TenantId, type TurnId } from "../../core/id.ts";
+import { parseSessionId, parseTenantId, type TenantId, type TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, type Result } from "../../core/result.ts";
@@ -101,6 +101,7 @@ export class Stage {
   order(profile: string, change: Partial<AgentOrder> = {}): AgentOrder {
     return {
       tenantId: tenant("acme"),
+      owner: parseSessionId("ada") ?? expect.fail(),
       profile,
       workspace: this.folder,
       cwd: this.folder,
