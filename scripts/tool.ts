@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 
-export type ToolResult = { readonly exitCode: number; readonly output: string };
+export type ToolResult = {
+  readonly exitCode: number;
+  /** By what it was ended, if it did not end by itself. */
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+};
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const GRACE_MS = 3_000;
@@ -36,7 +41,8 @@ export async function runTool(script: string, args: readonly string[]): Promise<
   running = undefined;
   if (interruptedBy) exitAfter(interruptedBy);
   // A tool that is killed cannot say so itself.
-  return { exitCode: exitCode ?? 1, output: signal ? `${output}\nended by ${signal}` : output };
+  const said = signal ? `${output}\nended by ${signal}` : output;
+  return { exitCode: exitCode ?? 1, signal, output: said };
 }
 
 /** Ends the running tool when we are told to end, and us after it; asked twice, at once. */
