@@ -13,6 +13,14 @@ const STEPS = [
   ["unused code", "knip/bin/knip.js", []],
 ] as const;
 
+/**
+ * V8 takes a process with as many threads as the tests have down with it now and then, by a check
+ * of its own or a fault. That says nothing of any test, so they run in parts, and a part whose
+ * process was killed before it could report runs again, a few times.
+ */
+const PARTS = 8;
+const TRIES_MAX = 3;
+
 endToolsOnInterrupt();
 process.exitCode = await check(process.argv.slice(2));
 
@@ -27,14 +35,6 @@ async function check(testFilters: readonly string[]): Promise<number> {
   console.log(`${tests.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }
-
-/**
- * V8 takes a process with as many threads as the tests have down with it now and then, by a check
- * of its own or a fault. That says nothing of any test, so they run in parts, and a part whose
- * process was killed before it could report runs again, a few times.
- */
-const PARTS = 8;
-const TRIES_MAX = 3;
 
 async function runTests(filters: readonly string[]): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "fermata-check-"));
