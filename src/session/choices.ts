@@ -1,10 +1,11 @@
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { ModelChange } from "../core/session/model-config.ts";
+import type { Reload } from "../core/slash/reply.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { LiveSession } from "./live.ts";
 import { ModelChanges } from "./model-change.ts";
-import { type Reload, Reloads } from "./reload.ts";
+import { Reloads } from "./reload.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** The session, for somebody who has shown a sign of life by asking for it. */

@@ -1,17 +1,10 @@
 import { ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
-import type { SnapshotRef } from "../core/session/state.ts";
 import { personaDifference, skillDifference } from "../core/skill/difference.ts";
+import type { Reload } from "../core/slash/reply.ts";
 import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "./knowledge.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
-
-/** What a reload comes to: both versions, and in words what differs between them. */
-export interface Reload {
-  readonly from: SnapshotRef;
-  readonly to: SnapshotRef;
-  readonly difference: string;
-}
 
 export type ReloadType = "reload_skills" | "reload_persona";
 

@@ -264,12 +264,6 @@ describe("B8.3: what became of a skill's use", () => {
       "error",
       "skill run needs the tool shell, which is not available now.",
     ],
-    [
-      "llm_backend_unavailable",
-      reply.llmBackendUnavailable("review", "It exited."),
-      "error",
-      "skill review needs the agent, which is not there: It exited.",
-    ],
   ])("%s", (code, answer, status, says) => {
     expect(answer).toMatchObject({ code, status });
     expect(answer.message).toContain(says);
@@ -290,7 +284,7 @@ describe("B8.3: any other refusal", () => {
     );
     expect(answer).toMatchObject({ status: "error", code: "session_limit_exceeded" });
     expect(answer.message).toMatch(/^Error: 20 sessions of this workspace are live already/);
-    const why = reply.reasonOf(refusal("session_busy"));
-    expect(why).toBe("A turn is running; wait for its verdict or cancel it.");
+    const busy = reply.commandRefused(refusal("session_busy"));
+    expect(busy.message).toBe("Error: A turn is running; wait for its verdict or cancel it.");
   });
 });

@@ -1,4 +1,4 @@
-import { errorBody, type Refusal } from "../../error.ts";
+import { type Refusal, sentenceOf } from "../../error.ts";
 import type { CommandResult } from "../../session/event.ts";
 import { BUILT_INS, type BuiltInName } from "../built-in.ts";
 import { failed, listed, shownName } from "./answer.ts";
@@ -34,10 +34,5 @@ export function aliasAmbiguous(alias: string, skills: readonly string[]): Comman
 
 /** What else can be refused says so with the code and the sentence it has everywhere. */
 export function commandRefused(refusal: Refusal): CommandResult {
-  return failed(refusal.code, `Error: ${reasonOf(refusal)}`, refusal.details);
-}
-
-/** The sentence of a refusal, for answers that have a code of their own. */
-export function reasonOf(refusal: Refusal): string {
-  return `${errorBody(refusal).error}`;
+  return failed(refusal.code, `Error: ${sentenceOf(refusal)}`, refusal.details);
 }

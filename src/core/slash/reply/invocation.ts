@@ -30,9 +30,3 @@ export function executorUnbound(skill: string, tool: string): CommandResult {
     "which is not available now.";
   return failed("executor_unbound", message, { skill, tool });
 }
-
-/** The skill is for the agent, and there is no agent that could take it. */
-export function llmBackendUnavailable(skill: string, reason: string): CommandResult {
-  const message = `Error: skill ${shownName(skill)} needs the agent, which is not there: ${reason}`;
-  return failed("llm_backend_unavailable", message, { skill });
-}
