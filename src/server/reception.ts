@@ -9,7 +9,8 @@ import type { Authenticator } from "./gate/authenticator.ts";
 import { type Body, BodyDesk } from "./gate/body.ts";
 import { readClientId } from "./gate/client-id.ts";
 import { CorsGate } from "./gate/cors.ts";
-import { isLoopbackAddress, type OwnNames } from "./gate/own-names.ts";
+import type { OwnNames } from "./gate/own-names.ts";
+import { TrustedProxies } from "./gate/peer.ts";
 import type { RateLimiter, RateTier } from "./gate/rate-limiter.ts";
 import { FailedAttempts } from "./identity/failed-attempts.ts";
 import { WatchedSource } from "./identity/watched-source.ts";
@@ -24,6 +25,7 @@ export interface ReceptionParts {
   readonly limiter: RateLimiter | null;
   readonly clock: Clock;
   readonly allowOrigins: readonly string[];
+  readonly trustedProxies: readonly string[];
   /** Whether even `open` routes want a token. */
   readonly requireAuth: boolean;
   /** Known once the server listens. */
@@ -51,11 +53,13 @@ export class Reception {
   readonly #cors: CorsGate;
   readonly #bodies: BodyDesk;
   readonly #attempts: FailedAttempts;
+  readonly #proxies: TrustedProxies;
 
   constructor(parts: ReceptionParts) {
     this.#parts = parts;
     this.#cors = new CorsGate(parts.allowOrigins);
     this.#bodies = new BodyDesk(parts.clock);
+    this.#proxies = new TrustedProxies(parts.trustedProxies);
     this.#attempts = new FailedAttempts(() => parts.clock.nowMs());
   }
 
@@ -88,15 +92,15 @@ export class Reception {
 
   async #identify(visit: Visit): Promise<Answer> {
     const { authorization } = visit.incoming.headers;
-    const { remoteAddress } = visit.incoming.socket;
-    const retryAfterMs = this.#attempts.waitMs(remoteAddress, authorization);
+    const { address } = this.#proxies.peerOf(visit.incoming);
+    const retryAfterMs = this.#attempts.waitMs(address, authorization);
     if (retryAfterMs !== null) return refused(refusal("too_many_attempts", { retryAfterMs }));
     const answer = this.#parts.authenticator.authenticate(authorization);
     // What is known at once is counted at once: requests that came together are no way around it.
     const found = answer instanceof Promise ? await answer : answer;
     if (!found.ok) return refused(found.refusal);
     if (found.value === null) {
-      this.#attempts.failed(remoteAddress, authorization);
+      this.#attempts.failed(address, authorization);
       return UNAUTHORIZED;
     }
     this.#attempts.succeeded(authorization);
@@ -106,7 +110,7 @@ export class Reception {
   #limited(visit: Visit): Answer | null {
     const { limiter, clock } = this.#parts;
     const tier = rateTierOf(visit);
-    const excess = tier === null ? null : limiter?.take(tier, rateKeyOf(visit.incoming));
+    const excess = tier === null ? null : limiter?.take(tier, this.#rateKeyOf(visit.incoming));
     if (!tier || !excess) return null;
     const { limit, retryAfterMs } = excess;
     return refused(refusal("rate_limit_exceeded", { tier, retryAfterMs }), {
@@ -114,6 +118,13 @@ export class Reception {
       "X-RateLimit-Remaining": "0",
       "X-RateLimit-Reset": `${Math.ceil((clock.nowMs() + retryAfterMs) / 1_000)}`,
     });
+  }
+
+  /** Callers on this machine share an address; what they call themselves tells them apart. */
+  #rateKeyOf(incoming: IncomingMessage): string {
+    const { address, isLoopback } = this.#proxies.peerOf(incoming);
+    const clientId = parseClientId(headerOf(incoming, "x-qwen-client-id") ?? "") ?? "";
+    return isLoopback ? clientId : `${address} ${clientId}`;
   }
 
   async #readBody(visit: Visit, caller: Caller | null): Promise<Answer> {
@@ -159,7 +170,7 @@ export class Reception {
     const named = readClientId(header("x-qwen-client-id"), route.clientId);
     if (named.kind === "refused") return named.answer;
     const { clientId } = named;
-    const isLoopbackPeer = isLoopbackAddress(incoming.socket.remoteAddress);
+    const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
     const asked = { params, query: target.query, body: object, bytes, clientId, header, signal };
     const request: OpenRequest = { ...asked, isLoopbackPeer };
     if (route.gate === "open") return route.handle(request);
@@ -198,11 +209,4 @@ function rateTierOf({ method, match }: Visit): RateTier | null {
   if (method === "OPTIONS" || route?.gate === "open" || route?.rate === "exempt") return null;
   if (route?.rate === "prompt") return "prompt";
   return method === "GET" || method === "HEAD" ? "read" : "mutation";
-}
-
-/** Callers on this machine share an address; what they call themselves tells them apart. */
-function rateKeyOf(incoming: IncomingMessage): string {
-  const { remoteAddress } = incoming.socket;
-  const clientId = parseClientId(headerOf(incoming, "x-qwen-client-id") ?? "") ?? "";
-  return isLoopbackAddress(remoteAddress) ? clientId : `${remoteAddress} ${clientId}`;
 }

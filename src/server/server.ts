@@ -48,7 +48,8 @@ export class HttpServer {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     const { settings, table, clock } = parts;
-    const { hostname, port, token, rateLimit, allowOrigins, requireAuth } = settings;
+    const { hostname, port, token, rateLimit, requireAuth } = settings;
+    const { allowOrigins, trustedProxies } = settings;
     this.#names = new OwnNames(hostname, port);
     const failed = (error: unknown) => this.#logFailure("answer broken off", error);
     this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
@@ -59,6 +60,7 @@ export class HttpServer {
       table,
       clock,
       allowOrigins,
+      trustedProxies,
       requireAuth,
       authenticator: parts.authenticator ?? usualAuthenticator(token),
       limiter: this.#limiter,

@@ -15,6 +15,7 @@ describe("the settings of a server", () => {
         hasIdentities: false,
         requireAuth: false,
         allowOrigins: [],
+        trustedProxies: [],
         tls: null,
         maxConnections: 256,
         maxSessions: 20,
@@ -64,6 +65,7 @@ describe("the settings of a server", () => {
       { allowOrigins: ["https://a.example:443"] },
       "allowOrigins.0",
     ],
+    ["a proxy that is no address", { trustedProxies: ["proxy.example"] }, "trustedProxies.0"],
     ["a relative workspace", { workspaces: ["w"] }, "workspaces.0"],
     ["no workspace", { workspaces: [] }, "workspaces"],
     ["an unknown policy", { permissionPolicy: "lottery" }, "permissionPolicy"],
@@ -96,6 +98,14 @@ describe("a server without a token", () => {
       expect(read({ hostname })).toMatchObject({ ok: true });
     },
   );
+
+  it("takes no requests from a proxy, which brings others", () => {
+    const trustedProxies = ["127.0.0.1"];
+    expect(read({ trustedProxies })).toMatchObject({
+      refusal: { details: { path: "trustedProxies", reason: expect.stringContaining("token") } },
+    });
+    expect(read({ trustedProxies, token: "t" })).toMatchObject({ ok: true });
+  });
 
   it.each(["0.0.0.0", "::", "192.168.0.1", "example.com", "127.evil.example", "127.0.0.1.nip.io"])(
     "does not start on %s, and does with one",

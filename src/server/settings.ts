@@ -8,6 +8,7 @@ import {
   ORIGINS_MAX,
   PROMPT_ANSWER_LEAD_MS,
   PROMPTS_PENDING_MAX,
+  PROXIES_MAX,
   RATE_MUTATIONS_MAX,
   RATE_PROMPTS_MAX,
   RATE_READS_MAX,
@@ -20,6 +21,7 @@ import {
 import { MEDIATION_POLICIES } from "../core/policy/mediation.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { isLoopbackName } from "./gate/own-names.ts";
+import { isNetwork } from "./gate/peer.ts";
 import { firstProblem } from "./request-schema.ts";
 
 const PORT = 4_170;
@@ -39,6 +41,10 @@ const token = z
 
 const origin = text.refine((value) => value === "*" || isCanonicalOrigin(value), {
   error: 'an origin is "*" or scheme://host[:port], as browsers send it',
+});
+
+const proxy = text.refine(isNetwork, {
+  error: "a proxy is named by its address, or by a network such as 10.0.0.0/8",
 });
 
 const path = text.refine(isAbsolute, { error: "a workspace is an absolute path" });
@@ -62,6 +68,8 @@ const settings = z.strictObject({
   /** Whether `/health` wants the token on a loopback bind too. */
   requireAuth: z.boolean().default(false),
   allowOrigins: z.array(origin).max(ORIGINS_MAX).default([]),
+  /** Proxies that are believed when they say for whom they ask. */
+  trustedProxies: z.array(proxy).max(PROXIES_MAX).default([]),
   tls: z
     .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
     .nullable()
@@ -114,6 +122,11 @@ const UNSAFE: readonly UnsafeCombination[] = [
     path: "hostname",
     reason: "others can reach this address, so a token is needed; give one, or bind to 127.0.0.1",
     isUnsafe: (settings) => isForAll(settings) && !isLoopbackName(settings.hostname),
+  },
+  {
+    path: "trustedProxies",
+    reason: "others come through a proxy, so a token is needed; give one",
+    isUnsafe: (settings) => isForAll(settings) && settings.trustedProxies.length > 0,
   },
   {
     path: "allowOrigins",

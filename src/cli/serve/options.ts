@@ -33,6 +33,10 @@ export const OPTIONS = {
   "jwt-role-claim": text({ help: "And the role (role)", placeholder: "CLAIM" }),
   "require-auth": toggle({ help: "Want the token for /health on this machine too" }),
   "allow-origin": texts({ help: "Web origin that may call; may be repeated", placeholder: "URL" }),
+  "trusted-proxy": texts({
+    help: "Proxy whose X-Forwarded-For is believed; may be repeated",
+    placeholder: "ADDRESS",
+  }),
   "max-connections": count("Connections at a time; 0 is no limit (256)", 65_536),
   "tls-cert": text({ help: "Certificate, to serve https", placeholder: "FILE" }),
   "tls-key": text({ help: "Its key", placeholder: "FILE" }),

@@ -78,6 +78,7 @@ export const OPTION_MS_MAX = 2_147_483_647;
 export const TOKEN_CHARS_MAX = 4_096;
 export const OPTION_TEXT_CHARS_MAX = 4_096;
 export const ORIGINS_MAX = 64;
+export const PROXIES_MAX = 64;
 export const WORKSPACES_MAX = 64;
 
 /** How much of an unforeseen error is logged. */
