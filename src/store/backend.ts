@@ -33,6 +33,7 @@ export interface Backend {
 
   list(tenantId: TenantId, filter: S.ListFilter, page: ListRange): Promise<Result<ListRows>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
+  removeTenant(tenantId: TenantId, holder: Holder): Promise<Result<void>>;
 
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]): Promise<Result<void>>;
   readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<S.Page<S.JournalRow>>>;

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { parseTenantId } from "../core/id.ts";
 import { thisHolder } from "./holder.ts";
 import { withLocator } from "./located.ts";
 import { SessionLocator } from "./locator.ts";
@@ -59,6 +60,25 @@ describe("a store that notes where its sessions are", () => {
     const { holder: owner } = newSession("s2");
     expect(await store.delete(keyOf("s2"), owner, [])).toMatchObject({ ok: true });
     expect(await locator.find(keyOf("s2"))).toEqual({ ok: true, value: "elsewhere" });
+  });
+
+  it("P8: forgets a tenant that it removes, and no other", async () => {
+    const { locator, store } = await located();
+    const other = { ...keyOf("s1"), tenantId: parseTenantId("globex") ?? expect.fail() };
+    await locator.note(other, "elsewhere");
+    expect(await store.create(keyOf("s1"), newSession("s1"))).toMatchObject({ ok: true });
+    const { holder: owner } = newSession("s1");
+    expect(await store.removeTenant(keyOf("s1").tenantId, owner)).toMatchObject({ ok: true });
+    expect(await locator.find(keyOf("s1"))).toEqual({ ok: true, value: null });
+    expect(await locator.find(other)).toEqual({ ok: true, value: "elsewhere" });
+  });
+
+  it("P8: forgets it first: a removal that a crash cuts off leaves no names behind", async () => {
+    const { locator, store } = await located();
+    expect(await store.create(keyOf("s1"), newSession("s1"))).toMatchObject({ ok: true });
+    const refused = await store.removeTenant(keyOf("s1").tenantId, holder);
+    expect(refused).toMatchObject({ refusal: { code: "session_locked" } });
+    expect(await locator.find(keyOf("s1"))).toEqual({ ok: true, value: null });
   });
 
   it("notes what it makes, forgets what it deletes, and is as it was beside", async () => {

@@ -29,6 +29,7 @@ export function withLocator(
     get(target, name) {
       if (name === "create" && isLasting) return create;
       if (name === "delete" && isLasting) return remove;
+      if (name === "removeTenant" && isLasting) return removeTenant;
       const own: unknown = Reflect.get(target, name, target);
       if (typeof own !== "function") return own;
       if (!EXPLAINED.has(name)) return own.bind(target);
@@ -51,5 +52,11 @@ export function withLocator(
     const removed = await store.delete(...args);
     if (removed.ok) await locator.forget(args[0]);
     return removed;
+  }
+
+  async function removeTenant(...args: Parameters<SessionStore["removeTenant"]>) {
+    // First, so that a crash leaves no names of what is gone; a note too few is only a hint less.
+    await locator.forgetTenant(args[0]);
+    return store.removeTenant(...args);
   }
 }

@@ -75,5 +75,6 @@ describe("the index outside the stores", () => {
     const refused = { ok: false, refusal: { code: "invalid_store_input" } };
     expect(await locator.note(outside, "sqlite")).toMatchObject(refused);
     expect(await locator.find(JSON.parse("null"))).toMatchObject(refused);
+    expect(await locator.forgetTenant(outside.tenantId)).toMatchObject(refused);
   });
 });

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { TenantId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { caseSafe } from "./case-safe.ts";
-import { checkKey, invalid } from "./check.ts";
+import { checkKey, checkTenant, invalid } from "./check.ts";
 import type { SessionKey } from "./store.ts";
 
 /**
@@ -46,6 +47,16 @@ export class SessionLocator {
     });
   }
 
+  /** All that was noted of a tenant: not even the names of its sessions are to stay. */
+  async forgetTenant(tenantId: TenantId): Promise<Result<void>> {
+    const fits = checkTenant(tenantId);
+    if (!fits.ok) return fits;
+    return this.#safely(async () => {
+      await rm(join(this.#root, caseSafe(tenantId)), { recursive: true, force: true });
+      return DONE;
+    });
+  }
+
   /** Null if nobody has noted it. A file that lost its content in a power cut says nothing. */
   find(key: SessionKey): Promise<Result<string | null>> {
     return this.#at(key, async (file) => {
@@ -76,8 +87,13 @@ export class SessionLocator {
   ): Promise<Result<Value>> {
     const fits = isObject(key) ? checkKey(key) : invalid("key", "it names no session");
     if (!fits.ok) return fits;
+    const file = join(this.#root, caseSafe(key.tenantId), caseSafe(key.sessionId));
+    return this.#safely(() => act(file));
+  }
+
+  async #safely<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
     try {
-      return await act(join(this.#root, caseSafe(key.tenantId), caseSafe(key.sessionId)));
+      return await act();
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       return fail("store_unavailable", { reason: `its index of sessions: ${reason}` });

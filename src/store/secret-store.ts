@@ -208,6 +208,7 @@ function unguarded(store: SessionStore): Omit<SessionStore, Guarded> {
     readSlots: (key) => store.readSlots(key),
     list: (tenantId, filter, page) => store.list(tenantId, filter, page),
     tenants: () => store.tenants(),
+    removeTenant: (tenantId, holder) => store.removeTenant(tenantId, holder),
     readJournal: (tenantId, query) => store.readJournal(tenantId, query),
     readDocument: (tenantId, kind, key) => store.readDocument(tenantId, kind, key),
     listDocuments: (tenantId, kind, after) => store.listDocuments(tenantId, kind, after),

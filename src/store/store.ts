@@ -72,13 +72,22 @@ export interface SessionStore {
   list(tenantId: TenantId, filter: ListFilter, page: ListPage): Promise<Result<Listing>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
 
+  /**
+   * Removes all that there is of a tenant, and nothing of another, whole or not at all. Refused,
+   * naming the holder, while this holder could not delete each of its sessions. One that is not
+   * there is removed already. A tenant made anew under the name begins with nothing, and writers
+   * of the old one are refused in it.
+   */
+  removeTenant(tenantId: TenantId, holder: Holder): Promise<Result<void>>;
+
   /** Appends to a tenant's journal. A key that is there already must bring the same text. */
   appendJournal(tenantId: TenantId, entries: readonly JournalEntry[]): Promise<Result<void>>;
   readJournal(tenantId: TenantId, query: JournalQuery): Promise<Result<Page<JournalRow>>>;
 
   /**
    * Small keyed values of a tenant. A write names the version it replaces, 0 for none. Versions of
-   * a key only rise, also through a deletion, so that no late writer mistakes one for another.
+   * a key only rise, also through a deletion, so that no late writer mistakes one for another. To
+   * delete what is not there makes no tenant where there is none.
    */
   readDocument(tenantId: TenantId, kind: string, key: string): Promise<Result<Document | null>>;
   /** A page of them by key, beginning after the given one; null begins at the beginning. */

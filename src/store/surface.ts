@@ -178,6 +178,15 @@ export class StoreSurface implements S.SessionStore {
     );
   }
 
+  removeTenant(tenantId: TenantId, holder: Holder) {
+    const fits = () =>
+      all(
+        () => check.checkTenant(tenantId),
+        () => check.checkOwner(holder),
+      );
+    return this.#write(fits, () => this.#backend.removeTenant(tenantId, holder));
+  }
+
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {
     const fits = () =>
       all(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { type Check, cannot, check } from "./check.ts";
 import { listedIds, sessionState, unchanged, value } from "./expect.ts";
-import { keyed, tenantReads, tenantWrites } from "./operation.ts";
+import { keyed, tenantReads, tenantRemoval, tenantWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 
 const { keyOf, tenantId } = sample;
@@ -77,7 +77,8 @@ export const HOSTILE_IDS: readonly Check[] = [
     await stage.session(store);
     for (const id of [...HOSTILE, ...NO_TEXT]) {
       const key = { ...keyOf("s-1"), tenantId: tenantId(id as string) };
-      const all = [...keyed(store, key), ...tenantReads(store, key), ...tenantWrites(store, key)];
+      const ofTenant = [...tenantReads(store, key), ...tenantWrites(store, key)];
+      const all = [...keyed(store, key), ...ofTenant, tenantRemoval(store, key)];
       for (const { name, act } of all) {
         const result = await act();
         const answer = result.ok ? "accepted" : result.refusal.code;
@@ -127,6 +128,7 @@ export const HOSTILE_IDS: readonly Check[] = [
       for (const id of [...HOSTILE, ...DISTINCT]) {
         for (const key of [keyOf(id), keyOf("s-1", tenantId(id))]) {
           for (const { act } of [...keyed(store, key), ...tenantWrites(store, key)]) await act();
+          await tenantRemoval(store, key).act();
         }
       }
       assert.deepEqual(await readdir(stage.aroundRoot), inside);

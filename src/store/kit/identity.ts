@@ -298,6 +298,8 @@ function nonsense(store: SessionStore): readonly { readonly name: string; readon
     { name: "readJournal without query", act: () => store.readJournal(sample.ACME, none) },
     { name: "appendJournal of nothing", act: () => store.appendJournal(sample.ACME, none) },
     { name: "writeDocument of nothing", act: () => store.writeDocument(sample.ACME, none) },
+    { name: "removeTenant by nobody", act: () => store.removeTenant(sample.ACME, none) },
+    { name: "removeTenant of nothing", act: () => store.removeTenant(none, sample.holder()) },
     { name: "writeBlob of nothing", act: () => store.writeBlob(sample.ACME, none) },
     { name: "writeBlob of text", act: () => store.writeBlob(sample.ACME, "text" as never) },
     { name: "readBlob of nothing", act: () => store.readBlob(sample.ACME, none) },

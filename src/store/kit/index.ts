@@ -25,6 +25,7 @@ import { ROUND_TRIP } from "./round-trip.ts";
 import { SHAPE } from "./shape.ts";
 import { Stage } from "./stage.ts";
 import { TENANT } from "./tenant.ts";
+import { TENANT_REMOVAL } from "./tenant-removal.ts";
 import { TEXT } from "./text.ts";
 
 export { BROKEN_STORES, type BrokenStore } from "./broken/index.ts";
@@ -58,6 +59,7 @@ const CHECKS: readonly Check[] = [
   ...CUT,
   ...PAGE,
   ...BOUND,
+  ...TENANT_REMOVAL,
 ];
 
 /**

@@ -3,7 +3,7 @@ import type { SessionStore } from "../store.ts";
 import { type Check, cannot, check, forgetful } from "./check.ts";
 import { listedIds, refused, sessionState, value } from "./expect.ts";
 import { openFilesUnder, resourceCounts } from "./leftover.ts";
-import { operations, writes } from "./operation.ts";
+import { operations, tenantRemoval, writes } from "./operation.ts";
 import * as sample from "./sample.ts";
 import type { Stage } from "./stage.ts";
 
@@ -84,7 +84,8 @@ export const LIFECYCLE: readonly Check[] = [
     await value(store.init(stage.host, { ...stage.samples.valid, active: false }));
     await refused(store.activate(), "store_unavailable");
     assert.deepEqual(stage.announced, []);
-    for (const { name, act } of writes(store, sample.keyOf("s-1"))) {
+    const key = sample.keyOf("s-1");
+    for (const { name, act } of [...writes(store, key), tenantRemoval(store, key)]) {
       const result = await act();
       assert.ok(!result.ok && result.refusal.code === "store_unavailable", name);
     }
@@ -180,7 +181,8 @@ export const LIFECYCLE: readonly Check[] = [
 ];
 
 async function allUnavailable(store: SessionStore) {
-  for (const { name, act } of operations(store, sample.keyOf("s-1"))) {
+  const key = sample.keyOf("s-1");
+  for (const { name, act } of [...operations(store, key), tenantRemoval(store, key)]) {
     const result = await act();
     const answer = result.ok ? "accepted" : result.refusal.code;
     assert.equal(answer, "store_unavailable", name);

@@ -67,12 +67,17 @@ export function tenantWrites(
   ];
 }
 
+/** What ends a tenant. It is not among the others, which some checks look for afterwards. */
+export function tenantRemoval(store: S.SessionStore, { tenantId }: S.SessionKey): Operation {
+  return { name: "removeTenant", act: () => store.removeTenant(tenantId, sample.holder()) };
+}
+
 /** Whatever changes anything. */
 export function writes(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
   return [...createAndClose(store, key), ...sessionWrites(store, key), ...tenantWrites(store, key)];
 }
 
-/** Every operation there is. */
+/** Every operation there is, but the one that leaves nothing to be looked at. */
 export function operations(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
   const tenants = { name: "tenants", act: () => store.tenants() };
   return [...sessionReads(store, key), ...writes(store, key), ...tenantReads(store, key), tenants];

@@ -4,7 +4,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Backend, Claim, DocumentQuery, DocumentText, ListRange, Place } from "../backend.ts";
 import { checkCut, checkPosition } from "../check.ts";
 import { configSchema } from "../config.ts";
-import { describeHolder, mayTake } from "../holder.ts";
+import { describeHolder, type Holder, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
 import { MemorySession } from "./session.ts";
@@ -39,6 +39,7 @@ export function memoryStore(snapshotBytesLimit: number = COMMIT_BYTES_MAX): S.Se
 /** The backend in its shortest form: read it before writing another. */
 class MemoryBackend implements Backend {
   readonly #tenants = new Map<TenantId, MemoryTenant>();
+  #lastTerm = 0;
 
   async open() {
     return DONE;
@@ -56,7 +57,7 @@ class MemoryBackend implements Backend {
     return this.#change(key.tenantId, (tenant) => {
       const { sessionId } = key;
       if (tenant.sessions.has(sessionId)) return fail("session_id_conflict", { sessionId });
-      const session = new MemorySession(sessionId, created, tenant.nextTerm());
+      const session = new MemorySession(sessionId, created, this.#nextTerm());
       const committed = apply(tenant, session, created.commit);
       if (!committed.ok) return committed;
       tenant.sessions.set(sessionId, session);
@@ -67,9 +68,9 @@ class MemoryBackend implements Backend {
   async acquire(key: S.SessionKey, claim: Claim): Promise<Result<S.Opened>> {
     const found = this.#claimed(key, claim);
     if (!found.ok) return found;
-    const { tenant, session } = found.value;
+    const { session } = found.value;
     const replaced = session.holder;
-    session.own(claim.holder, tenant.nextTerm());
+    session.own(claim.holder, this.#nextTerm());
     const { term, manifest, record } = session;
     return ok({ term, record, manifest, ...session.readSlots(), replaced });
   }
@@ -132,7 +133,17 @@ class MemoryBackend implements Backend {
     return ok([...this.#tenants.keys()]);
   }
 
+  async removeTenant(tenantId: TenantId, holder: Holder): Promise<Result<void>> {
+    for (const { holder: held } of this.#known(tenantId).sessions.values()) {
+      if (held === null || mayTake(held, holder)) continue;
+      return fail("session_locked", { holder: describeHolder(held) });
+    }
+    this.#tenants.delete(tenantId);
+    return DONE;
+  }
+
   async appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {
+    if (entries.length === 0) return DONE;
     return this.#change(tenantId, (tenant) => tenant.append(entries));
   }
 
@@ -145,6 +156,8 @@ class MemoryBackend implements Backend {
   }
 
   async writeDocument(tenantId: TenantId, document: DocumentText) {
+    const deletesNothing = document.expectedVersion === 0 && document.text === null;
+    if (deletesNothing && !this.#tenants.has(tenantId)) return ok(0);
     return this.#change(tenantId, (tenant) => tenant.writeDocument(document));
   }
 
@@ -157,6 +170,15 @@ class MemoryBackend implements Backend {
 
   async readBlob(tenantId: TenantId, hash: string) {
     return ok(this.#known(tenantId).blobs.get(hash)?.slice() ?? null);
+  }
+
+  /**
+   * Terms are never used twice, not by a session made anew under a deleted one's id, nor in a
+   * tenant made anew under a removed one's.
+   */
+  #nextTerm(): number {
+    this.#lastTerm += 1;
+    return this.#lastTerm;
   }
 
   /** An unknown tenant is an empty one, and does not become known by being asked for. */

@@ -15,13 +15,6 @@ export class MemoryTenant {
   readonly #documents = new Map<string, DocumentRow>();
   /** Of deleted documents too: their versions are not used again. */
   readonly #lastVersions = new Map<string, number>();
-  #lastTerm = 0;
-
-  /** Terms are never used twice, not even by a session made anew under a deleted one's id. */
-  nextTerm(): number {
-    this.#lastTerm += 1;
-    return this.#lastTerm;
-  }
 
   /** All of them or none. */
   append(entries: readonly S.JournalEntry[]): Result<void> {

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import type { TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
 
@@ -30,8 +31,7 @@ export class Counters {
 
   flush() {
     for (const name of this.#changed) {
-      const value = this.get(name);
-      this.#db.run(WRITE, name, value, rows.rowChecksum(name, value));
+      writeCounter(this.#db, name, this.get(name));
     }
   }
 }
@@ -44,6 +44,28 @@ export function readCounter(db: TenantDatabase, name: string): number {
   if (row.checksum !== rows.rowChecksum(name, value)) throw new rows.Damage(`counter ${name}`);
   return value;
 }
+
+/**
+ * A new database begins its terms where no earlier one of the same tenant can have had them:
+ * nobody's late write to one that was removed is taken for that of a present owner.
+ */
+export function beginTerms(db: TenantDatabase) {
+  writeCounter(db, LAST_TERM, randomInt(FIRST_TERM_MAX));
+}
+
+/** The same for a copy: terms rise, past those that were given after it was made. */
+export function leapTerms(db: TenantDatabase) {
+  writeCounter(db, LAST_TERM, readCounter(db, LAST_TERM) + randomInt(TERM_LEAP_MAX));
+}
+
+function writeCounter(db: TenantDatabase, name: string, value: number) {
+  db.run(WRITE, name, value, rows.rowChecksum(name, value));
+}
+
+/** All that `randomInt` takes; safe integers are 32 times as many. */
+const FIRST_TERM_MAX = 2 ** 48 - 1;
+/** A database can be restored thousands of times before it is out of terms. */
+const TERM_LEAP_MAX = 2 ** 40;
 
 const WRITE = "INSERT OR REPLACE INTO counters (name, value, checksum) VALUES (?, ?, ?)";
 

@@ -13,11 +13,12 @@ import {
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
-import { STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
+import { LOG_KEPT_BYTES_MAX, STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
 import { caseSafe } from "../case-safe.ts";
 import { pageOf } from "../page.ts";
 import type { Page } from "../store.ts";
 import { SessionCache } from "./cache.ts";
+import { beginTerms } from "./counter.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { step } from "./step.ts";
 
@@ -36,7 +37,9 @@ export class TenantDatabase {
   readonly #statements = new Map<string, Database.Statement<unknown[]>>();
 
   constructor(file: string, access: Access) {
-    this.#db = new Database(file, { readonly: access === "read", timeout: BUSY_MS });
+    // Where a file has just been removed, no empty one may come in its place.
+    const options = { readonly: access === "read", fileMustExist: true, timeout: BUSY_MS };
+    this.#db = new Database(file, options);
     this.#db.function("fold", { deterministic: true }, (text) => String(text).toLowerCase());
     try {
       if (access !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
@@ -116,6 +119,8 @@ function prepareForWriting(db: Database.Database) {
   db.pragma("journal_mode = WAL");
   db.pragma("synchronous = FULL");
   db.pragma("wal_autocheckpoint = 4000");
+  // What grew while a backup kept it from being put away is given back afterwards.
+  db.pragma(`journal_size_limit = ${LOG_KEPT_BYTES_MAX}`);
   migrate(db);
 }
 
@@ -144,7 +149,7 @@ function versionOf(db: Database.Database): number {
 }
 
 /** A database from a newer version is refused rather than guessed at. */
-class NewerDatabase extends Error {
+export class NewerDatabase extends Error {
   constructor(version: number) {
     super(`its database has version ${version}, which only a newer Fermata can read`);
   }
@@ -164,7 +169,9 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   makeFolder(folder);
   const draft = `${file}.${randomUUID()}`;
   closeSync(openSync(draft, "wx", 0o600));
-  new TenantDatabase(draft, "make").close();
+  const made = new TenantDatabase(draft, "make");
+  beginTerms(made);
+  made.close();
   step("sqlite-before-naming");
   // A link never replaces: whoever else has made this tenant meanwhile was first.
   unlessThere(() => linkSync(draft, file));
@@ -194,6 +201,12 @@ export function removeDrafts(folder: string) {
   }
 }
 
+/** Which file has this name, as long as that one is there; null if there is none. */
+export function inodeOf(file: string): string | null {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}-${found.ino}`;
+}
+
 /** Makes a folder with all above it, each as durable as the one it stands in. */
 export function makeFolder(folder: string) {
   if (existsSync(folder)) return;
@@ -203,7 +216,7 @@ export function makeFolder(folder: string) {
 }
 
 /** A name is as durable as the folder that it stands in. */
-function syncFolder(folder: string) {
+export function syncFolder(folder: string) {
   const handle = openSync(folder, "r");
   fsyncSync(handle);
   closeSync(handle);
@@ -224,6 +237,6 @@ const DRAFT = /^sessions\.db\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\w+
 /** Making a database takes milliseconds. */
 const DRAFT_MS_MAX = 60_000;
 
-function tenantFolder(root: string, tenantId: TenantId): string {
+export function tenantFolder(root: string, tenantId: TenantId): string {
   return join(tenantsFolder(root), caseSafe(tenantId));
 }

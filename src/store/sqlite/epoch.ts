@@ -20,7 +20,7 @@ export function markOpen(
   // Nothing is written where nothing changes: opening a database must not cost a commit.
   if (gone.length > 0 || isRelaxed) {
     db.transaction("immediate", () => {
-      if (gone.length > 0) renewEpochs(db, freshEpoch);
+      if (gone.length > 0) renewEpochs(db, freshEpoch, { isFreed: false });
       for (const { name } of gone) db.run(REMOVE_OPENER, name);
       if (isRelaxed) db.run(ADD_OPENER, JSON.stringify(opener));
     });
@@ -36,6 +36,11 @@ export function needsRenewal(db: TenantDatabase): boolean {
 export function markClosed(db: TenantDatabase, opener: Holder) {
   const name = JSON.stringify(opener);
   if (openersOf(db).some((other) => other.name === name)) db.run(REMOVE_OPENER, name);
+}
+
+/** Whoever had the database open that this one is a copy of does not have this one. */
+export function forgetOpeners(db: TenantDatabase) {
+  db.run("DELETE FROM relaxed_openers");
 }
 
 interface Opener {
@@ -56,11 +61,17 @@ function openersOf(db: TenantDatabase): readonly Opener[] {
 const ADD_OPENER = "INSERT OR IGNORE INTO relaxed_openers (holder) VALUES (?)";
 const REMOVE_OPENER = "DELETE FROM relaxed_openers WHERE holder = ?";
 
-function renewEpochs(db: TenantDatabase, freshEpoch: () => string) {
+/** Gives every log another identity; and takes its sessions from whoever held them, if told to. */
+export function renewEpochs(
+  db: TenantDatabase,
+  freshEpoch: () => string,
+  { isFreed }: { readonly isFreed: boolean },
+) {
   for (const row of db.all("SELECT * FROM sessions")) {
     const session = rows.readSession(row);
     if (!session.ok) continue; // What is damaged stays as it is.
-    const renewed = { ...session.value, epoch: freshEpoch() };
+    const holder = isFreed ? null : session.value.holder;
+    const renewed = { ...session.value, epoch: freshEpoch(), holder };
     db.run(rows.UPDATE_SESSION, ...rows.sessionValues(renewed), renewed.number);
   }
 }

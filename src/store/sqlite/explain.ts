@@ -9,6 +9,12 @@ export function explain(thrown: unknown): Result<never> {
   return fail("store_unavailable", { reason: advice ? `${reason} (${advice})` : reason });
 }
 
+/** The same as a sentence's end, for whoever has a code of their own. */
+export function reasonOf(thrown: unknown): string {
+  const explained = explain(thrown);
+  return explained.ok ? "" : String(explained.refusal.details.reason);
+}
+
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/SQLITE_FULL|ENOSPC|EDQUOT/, "free some space on its disk"],
   [/SQLITE_READONLY|SQLITE_PERM|EACCES|EROFS|EPERM/, "make its directory writable"],

@@ -3,12 +3,12 @@ import { existsSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { thisHolder } from "../holder.ts";
 import { databaseFile, TenantDatabase, tenantsFolder } from "./database.ts";
 import { markOpen, needsRenewal } from "./epoch.ts";
 import { explain } from "./explain.ts";
-import { Handles } from "./handles.ts";
+import { Handles, MovedDatabase } from "./handles.ts";
 import { readJournal } from "./journal.ts";
 import * as read from "./read.ts";
 import { Damage } from "./row.ts";
@@ -27,6 +27,9 @@ export type ReaderOps = {
     tenantId: TenantId,
     ...args: Rest<(typeof READS)[Op]>
   ) => ReturnType<(typeof READS)[Op]>;
+} & {
+  /** The tenant was removed: what was seen of it is not missed. */
+  readonly forget: (tenantId: TenantId) => Result<void>;
 };
 
 type ReadOp = keyof typeof READS;
@@ -90,19 +93,24 @@ function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
   for (const call of calls) yield [{ n: call.n, value: safely(call) }];
 }
 
-function safely(call: Call): unknown {
+function safely(call: Call, isRepeat = false): unknown {
   try {
     return perform(call);
   } catch (thrown) {
     if (!(thrown instanceof Damage)) handles.dropAll();
+    if (thrown instanceof MovedDatabase && !isRepeat) return safely(call, true);
     return explain(thrown);
   }
 }
 
 function perform({ op, args: [tenant, ...args] }: Call): unknown {
-  if (!isReadOp(op)) return fail("store_unavailable", { reason: `there is no operation ${op}` });
   const tenantId = parseTenantId(String(tenant));
   const file = tenantId === null ? null : databaseFile(root, tenantId);
+  if (op === "forget") {
+    if (file !== null) handles.forget(file);
+    return DONE;
+  }
+  if (!isReadOp(op)) return fail("store_unavailable", { reason: `there is no operation ${op}` });
   if (!existsSync(tenantsFolder(root))) {
     return fail("store_unavailable", { reason: `its directory ${root} is gone` });
   }

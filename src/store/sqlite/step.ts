@@ -17,6 +17,9 @@ export const SQLITE_FAILPOINTS = [
   "sqlite-amid-flush",
   "sqlite-before-commit",
   "sqlite-after-commit",
+  "sqlite-before-tenant-removal",
+  "sqlite-amid-tenant-removal",
+  "sqlite-after-tenant-removal",
 ] as const;
 
 export const step: (name: (typeof SQLITE_FAILPOINTS)[number]) => void = failpoint;

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { access, readdir } from "node:fs/promises";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
-import { ok, type Result } from "../../core/result.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
 import type { Backend, Claim, DocumentQuery, DocumentText, ListRange } from "../backend.ts";
 import { idOfCaseSafe } from "../case-safe.ts";
 import { configSchema, type OptionRules, textOption } from "../config.ts";
-import { thisHolder } from "../holder.ts";
+import { type Holder, thisHolder } from "../holder.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
 import { databaseFile, tenantsFolder } from "./database.ts";
@@ -155,6 +155,16 @@ class SqliteBackend implements Backend {
       .filter((id) => id !== null);
     const there = await Promise.all(ids.map((id) => exists(databaseFile(this.#root, id))));
     return ok(ids.filter((_, index) => there[index]).sort());
+  }
+
+  async removeTenant(tenantId: TenantId, holder: Holder): Promise<Result<void>> {
+    const removed = await this.#write.call("removeTenant", tenantId, { ...holder });
+    if (!removed.ok) return removed;
+    // It must not miss what is gone. A reading thread that has ended has nothing to forget.
+    await this.#read.call("forget", tenantId).catch(() => DONE);
+    // Until now the reader had to be able to tell that it was removed.
+    await this.#write.call("clearRemoved").catch(() => DONE);
+    return removed;
   }
 
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {

@@ -4,8 +4,9 @@ import { dirname, join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Holder } from "../holder.ts";
+import { clearStages } from "./backup/stage.ts";
 import { Batch } from "./batch.ts";
 import {
   type Durability,
@@ -13,15 +14,18 @@ import {
   makeDatabaseFile,
   makeFolder,
   removeDrafts,
+  syncFolder,
   TenantDatabase,
   tenantsFolder,
 } from "./database.ts";
 import { markClosed, markOpen } from "./epoch.ts";
 import { explain, isOfTheWorld } from "./explain.ts";
-import { Handles } from "./handles.ts";
+import { Handles, MovedDatabase } from "./handles.ts";
+import { isAlone, noteClosed, noteOpen } from "./presence.ts";
 import { serve } from "./serve.ts";
 import { step } from "./step.ts";
 import { appendJournal, writeBlob, writeDocument } from "./tenant.ts";
+import { clearAway, takeAway } from "./tenant-removal.ts";
 import type { Answer, Call } from "./thread.ts";
 import * as write from "./write.ts";
 
@@ -46,7 +50,12 @@ export type WriterOps = {
     tenantId: TenantId,
     ...args: Rest<(typeof WRITES)[Op]>
   ) => ReturnType<(typeof WRITES)[Op]>;
-} & { readonly probe: () => Result<void> };
+} & {
+  readonly probe: () => Result<void>;
+  /** Clears what is left of removed tenants, once nobody in this process misses them. */
+  readonly clearRemoved: () => Result<void>;
+  readonly removeTenant: (tenantId: TenantId, holder: Holder) => Result<void>;
+};
 
 const WRITES = {
   create: write.create,
@@ -88,23 +97,42 @@ function end() {
     if (releases.length > 0) together(tenantId, releases);
   }
   handles.dropAll();
+  noteClosed(root, opener);
+  clearRemoved();
 }
 
 function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
   const groups = Map.groupBy(calls, ({ args: [tenant] }) => tenant);
-  for (const [tenant, group] of groups) yield together(tenant, group);
+  for (const [tenant, group] of groups) {
+    for (const stretch of stretches(group)) yield together(tenant, stretch);
+  }
 }
+
+/** The removal of a tenant is alone in its transaction, between what came before and after it. */
+function stretches(group: readonly Call[]): readonly (readonly Call[])[] {
+  const at = group.findIndex(isRemoval);
+  if (at < 0 || group.length === 1) return [group];
+  const [before, removal, after] = [
+    group.slice(0, at),
+    group.slice(at, at + 1),
+    group.slice(at + 1),
+  ];
+  return [before, removal, ...stretches(after)].filter(({ length }) => length > 0);
+}
+
+const isRemoval = ({ op }: Call) => op === "removeTenant";
 
 /**
  * One transaction for all. If something in it is thrown, each alone, so that one fault stays one;
  * but what the disk or another process does not allow, it allows none of them.
  */
-function together(tenant: unknown, group: readonly Call[]): readonly Answer[] {
+function together(tenant: unknown, group: readonly Call[], isRepeat = false): readonly Answer[] {
   try {
     return transact(tenant, group);
   } catch (thrown) {
     const tenantId = parseTenantId(String(tenant));
     if (tenantId !== null) handles.drop(databaseFile(root, tenantId));
+    if (thrown instanceof MovedDatabase && !isRepeat) return together(tenant, group, true);
     const value = explain(thrown);
     if (group.length === 1 || isOfTheWorld(thrown)) return group.map(({ n }) => ({ n, value }));
     return group.flatMap((call) => together(tenant, [call]));
@@ -114,17 +142,21 @@ function together(tenant: unknown, group: readonly Call[]): readonly Answer[] {
 function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
   const tenantId = typeof tenant === "string" ? parseTenantId(tenant) : null;
   if (tenantId === null) {
-    const probed = (op: string) => (op === "probe" ? probe() : fail("store_unavailable"));
-    return group.map(({ n, op }) => ({ n, value: probed(op) }));
+    return group.map(({ n, op }) => ({ n, value: ofTheWhole(op) }));
   }
-  const isThere = handles.isThere(databaseFile(root, tenantId));
-  if (!isThere && !group.some(({ op }) => MAKES_TENANT.has(op))) {
-    return group.map((call) => ({ n: call.n, value: unknownSession(call) }));
+  if (!handles.isThere(databaseFile(root, tenantId))) {
+    if (!existsSync(tenantsFolder(root))) throw new Error(`its directory ${root} is gone`);
+    const answers = group.map((call) => ({ n: call.n, value: withoutTenant(call) }));
+    if (answers.every(({ value }) => value !== null)) return answers;
   }
-  const db = handles.get(makeDatabaseFile(root, tenantId));
+  const [first] = group;
+  if (first !== undefined && isRemoval(first)) return [{ n: first.n, value: removed(first) }];
+  const file = makeDatabaseFile(root, tenantId);
+  const db = handles.get(file);
   const batch = new Batch(db);
   step("sqlite-before-transaction");
   const answers = db.transaction("immediate", () => {
+    if (handles.hasMoved(file)) throw new MovedDatabase(file);
     db.sessions.seen(db.dataVersion);
     const done = group.map((call) => ({ n: call.n, value: perform(batch, call) }));
     step("sqlite-before-flush");
@@ -143,18 +175,46 @@ function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
   return answers;
 }
 
-/** Asking for a session does not make a tenant of whoever is asked about. */
-const MAKES_TENANT: ReadonlySet<string> = new Set<keyof typeof WRITES>([
-  "create",
-  "appendJournal",
-  "writeDocument",
-  "writeBlob",
-]);
+/**
+ * What is answered of a tenant that is not there; null if the call makes it. Asking for a session
+ * makes none, and neither does a late write to a document that was in it.
+ */
+function withoutTenant({ op, args: [, what] }: Call): Result<unknown> | null {
+  if (op === "create" || op === "writeBlob") return null;
+  if (op === "appendJournal") return Array.isArray(what) && what.length === 0 ? DONE : null;
+  if (op === "writeDocument") return withoutDocument(what);
+  if (op === "release" || op === "removeTenant") return DONE;
+  return fail("session_not_found", { sessionId: isObject(what) ? String(what.sessionId) : "" });
+}
 
-function unknownSession({ op, args: [, key] }: Call): Result<void> {
-  if (!existsSync(tenantsFolder(root))) throw new Error(`its directory ${root} is gone`);
-  if (op === "release") return DONE;
-  return fail("session_not_found", { sessionId: isObject(key) ? String(key.sessionId) : "" });
+function withoutDocument(write: unknown): Result<number> | null {
+  const { expectedVersion: expected, text } = isObject(write) ? write : {};
+  if (expected !== 0) return fail("document_conflict", { version: 0, expected: Number(expected) });
+  return text === null ? ok(0) : null;
+}
+
+/** What is not cleared soon is cleared at the next start: it has lost its name already. */
+function removed({ args: [tenant, holder] }: Call): Result<void> {
+  // Calls come from our own proxy, and the surface has checked both of these.
+  const [tenantId, by] = [tenant as TenantId, holder as Holder];
+  const file = databaseFile(root, tenantId);
+  const db = handles.get(file);
+  try {
+    const taken = db.transaction("immediate", () => {
+      if (handles.hasMoved(file)) throw new MovedDatabase(file);
+      return takeAway(db, root, tenantId, by);
+    });
+    if (!taken.ok) return taken;
+  } catch (thrown) {
+    // Once the folder is away the tenant is removed, whatever becomes of the lock.
+    if (thrown instanceof MovedDatabase || !handles.hasMoved(file)) throw thrown;
+  }
+  syncFolder(tenantsFolder(root));
+  step("sqlite-after-tenant-removal");
+  handles.forget(file);
+  owned.delete(tenantId);
+  clearAway(root, { isAlone: false });
+  return DONE;
 }
 
 function perform(batch: Batch, { op, args: [, ...args] }: Call): unknown {
@@ -163,14 +223,29 @@ function perform(batch: Batch, { op, args: [, ...args] }: Call): unknown {
   return ops[op]?.(batch, ...(args as never[]));
 }
 
+/** What is asked of no tenant. */
+function ofTheWhole(op: string): Result<void> {
+  if (op === "probe") return probe();
+  return op === "clearRemoved" ? clearRemoved() : fail("store_unavailable");
+}
+
+function clearRemoved(): Result<void> {
+  clearAway(root, { isAlone: isAlone(root, opener) });
+  return DONE;
+}
+
 /** Proves that the directory can be made and written, and that what is written reaches it. */
 function probe(): Result<void> {
   makeFolder(tenantsFolder(root));
   const file = join(root, ".probe");
+  rmSync(file, { force: true }); // One that a crash has left may be another user's.
   const handle = openSync(file, "w", 0o600);
   writeSync(handle, "fermata");
   fsyncSync(handle);
   closeSync(handle);
   rmSync(file, { force: true });
-  return DONE;
+  const isNoted = noteOpen(root, opener);
+  // Whoever comes now finds our note, so what is left by the dead is nobody's.
+  if (isNoted && isAlone(root, opener)) clearStages(root);
+  return clearRemoved();
 }

@@ -2,6 +2,7 @@ import type { SessionStore } from "../../store.ts";
 import * as identity from "./identity.ts";
 import * as loss from "./loss.ts";
 import * as ownership from "./ownership.ts";
+import * as tenant from "./tenant.ts";
 
 /** A store that is wrong in one way, and how the kit must find that out. */
 export interface BrokenStore {
@@ -121,6 +122,31 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     store: loss.endsPagesEarly,
     by: ["S2", "S3", "S4"],
     saying: /the pages are not all that was written/,
+  },
+  "removes only the sessions of a tenant": {
+    store: tenant.removesOnlySessions,
+    by: ["U1", "U4", "U5", "U6"],
+    saying: /globex/,
+  },
+  "removes the neighbours of a tenant": {
+    store: tenant.removesNeighbours,
+    by: ["U1"],
+    saying: /strictly deep-equal/,
+  },
+  "removes tenants for anybody": {
+    store: tenant.removesForAnybody,
+    by: ["U2"],
+    saying: /accepted, instead of session_locked/,
+  },
+  "counts the terms of a new tenant from 1 again": {
+    store: tenant.countsTermsAnew,
+    by: ["U5"],
+    saying: /accepted, instead of writer_lost/,
+  },
+  "brings removed tenants back": {
+    store: tenant.revivesTenants,
+    by: ["U6"],
+    saying: /acme/,
   },
   "pages by counting": {
     store: identity.pagesByCounting,

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import type { TenantId } from "../../../core/id.ts";
 import type { Result } from "../../../core/result.ts";
 import type * as S from "../../store.ts";
+import { DOOMED } from "./doomed-lane.ts";
 import type { Played } from "./model.ts";
 import type { Line, Refused, SessionStep, Step } from "./step.ts";
 
@@ -26,6 +28,8 @@ export class History {
   readonly documents = new Map<string, S.Document>();
   readonly blobs = new Map<string, Uint8Array>();
   readonly entries = new Map<string, S.JournalEntry>();
+  /** What was done to the tenant that is removed again and again, since its last removal. */
+  doomed: readonly Called[] = [];
   readonly #sessions = new Map<string, SessionHistory>();
   #called: Called<TenantStep>[] = [];
 
@@ -38,7 +42,8 @@ export class History {
       const { step, refused } = line;
       const answer = answers.get(line.n) ?? null;
       if (answer !== null) isExpected(step, refused, answer);
-      if ("key" in step) this.of(step.key).called.push({ step, refused, answer });
+      if (tenantOf(step) === DOOMED) this.doomed = [...this.doomed, { step, refused, answer }];
+      else if ("key" in step) this.of(step.key).called.push({ step, refused, answer });
       else this.#called.push({ step, refused, answer });
     }
   }
@@ -60,6 +65,10 @@ export class History {
     this.#called = [];
     return called;
   }
+}
+
+function tenantOf(step: Step): TenantId {
+  return "key" in step ? step.key.tenantId : step.tenantId;
 }
 
 function isExpected(step: Step, refused: Refused, answer: Result<unknown>) {

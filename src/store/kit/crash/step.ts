@@ -13,6 +13,7 @@ export type Step =
   | ({ readonly op: "close"; readonly key: S.SessionKey } & Termed)
   | ({ readonly op: "cutLog"; readonly key: S.SessionKey; readonly cut: S.LogCut } & Termed)
   | ({ readonly op: "delete"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
+  | { readonly op: "removeTenant"; readonly tenantId: TenantId; readonly holder: Holder }
   | { readonly op: "append"; readonly tenantId: TenantId; readonly entries: Entries }
   | { readonly op: "document"; readonly tenantId: TenantId; readonly write: S.DocumentWrite }
   | { readonly op: "blob"; readonly tenantId: TenantId; readonly bytes: Uint8Array };
@@ -39,6 +40,8 @@ export function perform(store: S.SessionStore, step: Step): Promise<Result<unkno
       return store.cutLog(step.key, step.term, step.cut);
     case "delete":
       return store.delete(step.key, step.holder, step.audit);
+    case "removeTenant":
+      return store.removeTenant(step.tenantId, step.holder);
     case "append":
       return store.appendJournal(step.tenantId, step.entries);
     case "document":

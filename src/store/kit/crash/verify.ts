@@ -5,6 +5,7 @@ import type { TenantId } from "../../../core/id.ts";
 import { isObject } from "../../../core/json.ts";
 import type * as S from "../../store.ts";
 import { allEntries, allListed, sessionState, value } from "../expect.ts";
+import { verifyDoomed } from "./doomed.ts";
 import type { Called, History, SessionHistory } from "./history.ts";
 import { type Expected, type Played, SessionModel } from "./model.ts";
 import type { SessionStep } from "./step.ts";
@@ -26,6 +27,7 @@ export async function verify(store: S.SessionStore, history: History): Promise<v
     assert.deepEqual(stray, [], "the journal has entries that nobody wrote");
   }
   await verifyTenants(store, history);
+  await verifyDoomed(store, history);
 }
 
 /** One journal after the other, each in the order of its numbers, without a gap from 1 on. */

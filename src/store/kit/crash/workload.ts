@@ -4,6 +4,7 @@ import type * as S from "../../store.ts";
 import { value } from "../expect.ts";
 import * as sample from "../sample.ts";
 import { Chance } from "./chance.ts";
+import { DoomedLane } from "./doomed-lane.ts";
 import { type Hand, Lane, type Submit } from "./lane.ts";
 import { type Line, perform, type Refused, type Step } from "./step.ts";
 
@@ -65,10 +66,12 @@ export async function work(
   const hand: Hand = { submit, chance, holder: thisHolder(life), storeId, fresh, life };
   const lanes = await lanesOver(store, hand);
   const tenants = new TenantLane(store, hand);
+  const doomed = new DoomedLane(hand);
   say({ says: "has", fact: "started" });
   while (calls < steps) {
     const count = chance.between(5, PHASE_STEPS_MAX);
-    await Promise.all([...lanes.map((lane) => lane.run(count)), tenants.run(count)]);
+    const all = [...lanes, tenants, doomed];
+    await Promise.all(all.map((lane) => lane.run(count)));
     if (!chance.happens(RESTART_PERCENT)) continue;
     await shut(store, lanes, tell);
     store = await started(make(), config);

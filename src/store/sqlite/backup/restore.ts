@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmod, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { TenantId } from "../../../core/id.ts";
+import { DONE, fail, ok, type Result } from "../../../core/result.ts";
+import { describeHolder, type Holder, thisHolder } from "../../holder.ts";
+import type { JournalEntry } from "../../store.ts";
+import { makeFolder, NewerDatabase, syncFolder, tenantsFolder } from "../database.ts";
+import { reasonOf } from "../explain.ts";
+import { noteClosed, noteFile, noteOpen, othersIn, unreadableIn } from "../presence.ts";
+import { clearAway } from "../tenant-removal.ts";
+import {
+  type BackedUpTenant,
+  type BackupContents,
+  backupFile,
+  CONTENTS_FILE,
+  ofNewer,
+  readContents,
+} from "./contents.ts";
+import { digestOf } from "./file.ts";
+import { renew } from "./renew.ts";
+import { clearStages, makeStage } from "./stage.ts";
+
+export interface RestoreOrder {
+  /** The store's own directory, in which there is nothing yet. */
+  readonly root: string;
+  readonly source: string;
+  /** What the audit of each tenant is to say of it. */
+  entryOf(contents: BackupContents): JournalEntry;
+  /** Told before each tenant, with its place among all of them. */
+  onTenant(tenantId: TenantId, place: number, all: number): void;
+}
+
+/**
+ * Puts a backup where there is no store yet. Everything is looked at, copied beside and renewed
+ * first; one renaming at the end puts all of it in place, so that after a crash there is a whole
+ * store or none.
+ */
+export async function restoreBackup(order: RestoreOrder): Promise<Result<BackupContents>> {
+  const root = resolve(order.root);
+  const contents = await contentsOf(order.source);
+  if (!contents.ok) return contents;
+  const self = thisHolder(randomUUID());
+  try {
+    makeFolder(root);
+    if (!noteOpen(root, self)) return occupied(`${noteFile(root, self)} cannot be written`);
+    return await restore({ ...order, root }, contents.value, self);
+  } catch (thrown) {
+    return fail("restore_failed", { reason: reasonOf(thrown) });
+  } finally {
+    noteClosed(root, self);
+  }
+}
+
+async function contentsOf(source: string): Promise<Result<BackupContents>> {
+  const file = join(source, CONTENTS_FILE);
+  if (!existsSync(file)) {
+    const reason = `there is no ${file}: it is no backup, or one that was broken off`;
+    return fail("backup_unreadable", { reason });
+  }
+  return readContents(await readFile(file, "utf8"));
+}
+
+async function restore(
+  { root, source, entryOf, onTenant }: RestoreOrder,
+  contents: BackupContents,
+  self: Holder,
+): Promise<Result<BackupContents>> {
+  const free = isFree(root, self);
+  if (!free.ok) return free;
+  clearStages(root);
+  const stage = makeStage(root);
+  try {
+    const { tenants } = contents;
+    for (const [index, tenant] of tenants.entries()) {
+      onTenant(tenant.tenantId, index + 1, tenants.length);
+      const copied = await copyTenant({ source, stage, tenant, contents, entryOf });
+      if (!copied.ok) return copied;
+    }
+    const stillFree = isFree(root, self);
+    if (!stillFree.ok) return stillFree;
+    // Whatever has come to be in the way of it makes this fail, and is not replaced.
+    renameSync(tenantsFolder(stage), tenantsFolder(root));
+    syncFolder(root);
+    return ok(contents);
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
+  }
+}
+
+/** Where somebody is at work, or anything is kept, nothing is put. */
+function isFree(root: string, self: Holder): Result<void> {
+  const [other] = othersIn(root, self);
+  if (other !== undefined) {
+    // Of one that is here we know that it lives; of another machine's nobody can ask.
+    const isHere = other.host === self.host;
+    const unlessGone = `; if it is gone for good, delete ${noteFile(root, other)}`;
+    const advice = `stop the server first${isHere ? "" : unlessGone}`;
+    return occupied(`${root} is in use by ${describeHolder(other)}; ${advice}`);
+  }
+  const [unreadable] = unreadableIn(root);
+  if (unreadable !== undefined) {
+    const advice = `run this as the server's user, or delete it if no server runs`;
+    return occupied(`${unreadable} may say that ${root} is in use, and cannot be read; ${advice}`);
+  }
+  if (!existsSync(tenantsFolder(root))) return DONE;
+  clearAway(root, { isAlone: true });
+  if (readdirSync(tenantsFolder(root)).length === 0) return DONE;
+  return occupied(`${root} holds sessions already; move it away, or restore elsewhere with --data`);
+}
+
+const occupied = (reason: string) => fail("restore_failed", { reason });
+
+interface TenantCopy {
+  readonly source: string;
+  readonly stage: string;
+  readonly tenant: BackedUpTenant;
+  readonly contents: BackupContents;
+  readonly entryOf: RestoreOrder["entryOf"];
+}
+
+async function copyTenant(copy: TenantCopy): Promise<Result<void>> {
+  const { source, stage, contents, entryOf } = copy;
+  const { tenantId, bytes, sha256 } = copy.tenant;
+  const name = backupFile(tenantId);
+  const file = join(stage, name);
+  const damaged = (reason: string) => fail("backup_unreadable", { reason: `${name}: ${reason}` });
+  if (!existsSync(join(source, name))) return damaged("it is not there");
+  makeFolder(dirname(file));
+  copyFileSync(join(source, name), file);
+  await chmod(file, 0o600);
+  const found = await digestOf(file);
+  if (found.bytes !== bytes) return damaged(`it has ${found.bytes} bytes, and had ${bytes}`);
+  if (found.sha256 !== sha256) return damaged("it is not what was backed up; its SHA-256 differs");
+  try {
+    return renew(file, entryOf(contents));
+  } catch (thrown) {
+    if (thrown instanceof NewerDatabase) return ofNewer(contents.fermata);
+    return damaged(reasonOf(thrown));
+  }
+}

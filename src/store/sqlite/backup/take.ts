@@ -1,0 +1,167 @@
+import { closeSync, existsSync, openSync, rmSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import Database from "better-sqlite3";
+import { parseTenantId, type TenantId } from "../../../core/id.ts";
+import { fail, ok, type Result } from "../../../core/result.ts";
+import { idOfCaseSafe } from "../../case-safe.ts";
+import { databaseFile, inodeOf, makeFolder, tenantsFolder } from "../database.ts";
+import { reasonOf } from "../explain.ts";
+import { MovedDatabase } from "../handles.ts";
+import {
+  BACKUP_FORMAT,
+  type BackedUpTenant,
+  type BackupContents,
+  backupFile,
+  CONTENTS_FILE,
+  type DamagedTenant,
+  writeContents,
+} from "./contents.ts";
+import { makeDraft, nameDraft } from "./draft.ts";
+import { digestOf, writeDurably } from "./file.ts";
+import { mayBackUp } from "./target.ts";
+
+export interface BackupOrder {
+  /** The store's own directory. */
+  readonly root: string;
+  /** Where the backup is to be; nothing may be there yet. */
+  readonly target: string;
+  /** Of Fermata. */
+  readonly version: string;
+  readonly nowMs: number;
+  /** Told before each tenant, with its place among all of them. */
+  onTenant(tenantId: TenantId, place: number, all: number): void;
+}
+
+/**
+ * Copies every tenant's database as it is at one moment, while servers may be writing. Each copy
+ * is made by one statement, `VACUUM INTO`, within one read transaction: it neither waits for
+ * writers nor holds them up, and begins anew for none of them, as SQLite's backup API would with
+ * each foreign commit. And what was deleted is not in it.
+ *
+ * One tenant that cannot be read keeps no other out: the backup says which are not in it.
+ *
+ * The whole gets its name when it is on the disk: what has the name is a whole backup.
+ */
+export async function takeBackup(order: BackupOrder): Promise<Result<BackupContents>> {
+  const target = resolve(order.target);
+  const may = await mayBackUp(order.root, target);
+  if (!may.ok) return may;
+  let draft: string | null = null;
+  try {
+    draft = makeDraft(target);
+    const contents = await fill(draft, order);
+    nameDraft(draft, target);
+    return ok(contents);
+  } catch (thrown) {
+    if (draft !== null) await rm(draft, { recursive: true, force: true });
+    return fail("backup_failed", { reason: reasonOf(thrown) });
+  }
+}
+
+async function fill(draft: string, order: BackupOrder): Promise<BackupContents> {
+  const { root, version, nowMs, onTenant } = order;
+  const names = await readdir(tenantsFolder(root));
+  const ids = names.map((name) => parseTenantId(idOfCaseSafe(name) ?? "")).filter(isThere);
+  const all = ids.sort();
+  const tenants: BackedUpTenant[] = [];
+  const damaged: DamagedTenant[] = [];
+  for (const [index, tenantId] of all.entries()) {
+    onTenant(tenantId, index + 1, all.length);
+    const copied = await copy(databaseFile(root, tenantId), draft, tenantId);
+    if (copied !== null && "reason" in copied) damaged.push(copied);
+    else if (copied !== null) tenants.push(copied);
+  }
+  const [first] = damaged;
+  if (first !== undefined && tenants.length === 0) {
+    throw new Error(`tenant ${first.tenantId}: ${first.reason}`);
+  }
+  const takenAt = new Date(nowMs).toISOString();
+  const contents = { format: BACKUP_FORMAT, fermata: version, takenAt, tenants, damaged } as const;
+  await writeDurably(join(draft, CONTENTS_FILE), writeContents(contents));
+  return contents;
+}
+
+const isThere = (id: TenantId | null) => id !== null;
+
+/** Null for a tenant that is not there any more, or is not there yet. */
+async function copy(
+  source: string,
+  draft: string,
+  tenantId: TenantId,
+): Promise<BackedUpTenant | DamagedTenant | null> {
+  const file = join(draft, backupFile(tenantId));
+  try {
+    makeFolder(dirname(file));
+    // SQLite takes an empty file for its own, and that one has the right mode.
+    closeSync(openSync(file, "wx", 0o600));
+    const sessions = copyDatabase(source, file);
+    return { tenantId, sessions, ...(await digestOf(file)) };
+  } catch (thrown) {
+    const isGone = !existsSync(source);
+    if (!isGone && !(thrown instanceof UnreadableTenant)) throw thrown;
+    rmSync(dirname(file), { recursive: true, force: true });
+    return isGone ? null : { tenantId, reason: reasonOf(thrown) };
+  }
+}
+
+/** It is the tenant's own fault, and not that of the place where its copy was to go. */
+class UnreadableTenant extends Error {}
+
+/** Answers with how many sessions it copied. */
+function copyDatabase(source: string, file: string, isRepeat = false): number {
+  try {
+    vacuum(source, file);
+    return countSessions(file);
+  } catch (thrown) {
+    if (thrown instanceof MovedDatabase && !isRepeat) return copyDatabase(source, file, true);
+    throw thrown;
+  }
+}
+
+/** Through a connection that cannot write, so that not even a mistake changes what is there. */
+function vacuum(source: string, file: string) {
+  const db = opened(source);
+  try {
+    db.prepare("VACUUM INTO ?").run(file);
+  } catch (thrown) {
+    throw DAMAGE.test(codeOf(thrown)) ? new UnreadableTenant(reasonOf(thrown)) : thrown;
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * SQLite opens the log beside a database by name, when it first reads: by then a tenant that was
+ * removed may have been made anew, and both must be of one and the same.
+ */
+function opened(source: string): Database.Database {
+  const inode = inodeOf(source);
+  let db: Database.Database | null = null;
+  try {
+    db = new Database(source, { readonly: true, fileMustExist: true });
+    db.prepare("SELECT count(*) FROM sessions").get();
+    if (inode === inodeOf(source)) return db;
+  } catch (thrown) {
+    db?.close();
+    throw new UnreadableTenant(reasonOf(thrown));
+  }
+  db.close();
+  throw new MovedDatabase(source);
+}
+
+function countSessions(file: string): number {
+  const db = new Database(file, { readonly: true, fileMustExist: true });
+  try {
+    return Number(db.prepare("SELECT count(*) FROM sessions").pluck().get());
+  } finally {
+    db.close();
+  }
+}
+
+/** What only reading can end with; a full disk or one that cannot be written is the copy's. */
+const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB|IOERR_READ|IOERR_SHORT_READ)/;
+
+function codeOf(thrown: unknown): string {
+  return thrown instanceof Database.SqliteError ? thrown.code : "";
+}

@@ -1,0 +1,122 @@
+import {
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type Holder, isGone, readHolder } from "../holder.ts";
+
+/**
+ * Who has a store's directory open, one small file each. Many may; but whoever wants to put
+ * another store in its place has to know that nobody has. What a crash left behind is cleared by
+ * the next one that comes.
+ *
+ * Answers whether the note could be written. Where it could not, as in a folder that another user
+ * has made, the store is opened all the same: a note hinders nobody at their work.
+ */
+export function noteOpen(root: string, opener: Holder): boolean {
+  const folder = folderOf(root);
+  return succeeds(() => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // What a link points to is not ours to write in, and still less to give away.
+    if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is no directory`);
+    giveToOwner(root, folder);
+    for (const { file, isReadable, holder } of notes(root)) {
+      const isOver = isReadable && (holder === null || isGone(holder));
+      if (isOver) succeeds(() => rmSync(file, { force: true }));
+    }
+    const own = noteFile(root, opener);
+    writeFileSync(own, JSON.stringify(opener), { mode: 0o600 });
+    giveToOwner(root, own);
+  });
+}
+
+/** On a disk that takes no writes any more it stays, until its process is known to be gone. */
+export function noteClosed(root: string, opener: Holder) {
+  succeeds(() => rmSync(noteFile(root, opener), { force: true }));
+}
+
+/** All who may still have it open, as far as we may read their notes. */
+export function openersOf(root: string): readonly Holder[] {
+  const holders = notes(root).map(({ holder }) => holder);
+  return holders.filter((holder) => holder !== null).filter((holder) => !isGone(holder));
+}
+
+/** All others who may. */
+export function othersIn(root: string, self: Holder): readonly Holder[] {
+  return openersOf(root).filter(({ label }) => label !== self.label);
+}
+
+/** What may say that somebody has it open, and cannot be read, as when it is another user's. */
+export function unreadableIn(root: string): readonly string[] {
+  return notes(root)
+    .filter(({ isReadable }) => !isReadable)
+    .map(({ file }) => file);
+}
+
+/** Whether it is known that nobody else has it open. */
+export function isAlone(root: string, self: Holder): boolean {
+  return othersIn(root, self).length === 0 && unreadableIn(root).length === 0;
+}
+
+/** Labels of openers are ids of ours, so they are good names for files. */
+export function noteFile(root: string, { label }: Holder): string {
+  return join(folderOf(root), `${label}.json`);
+}
+
+interface Note {
+  readonly file: string;
+  readonly isReadable: boolean;
+  /** One that makes no sense is nobody's: it is written in one go, by whoever lives. */
+  readonly holder: Holder | null;
+}
+
+function notes(root: string): readonly Note[] {
+  const folder = folderOf(root);
+  const names = readOr<readonly string[]>([], () => readdirSync(folder));
+  if (names === null) return [{ file: folder, isReadable: false, holder: null }];
+  return names.map((name) => {
+    const file = join(folder, name);
+    const text = readOr("", () => readFileSync(file, "utf8"));
+    return { file, isReadable: text !== null, holder: readHolder(text ?? "") };
+  });
+}
+
+/**
+ * What is gone by the time that it is looked at was closed in good order. Null is what is there
+ * and cannot be read.
+ */
+function readOr<Value>(missing: Value, read: () => Value): Value | null {
+  try {
+    return read();
+  } catch (thrown) {
+    const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
+    return isMissing ? missing : null;
+  }
+}
+
+/**
+ * What root leaves here belongs to the store's owner, as SQLite does it with its files: a server
+ * that runs as that user has to read it.
+ */
+function giveToOwner(root: string, path: string) {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(root);
+  if (lstatSync(path).uid !== uid) lchownSync(path, uid, gid);
+}
+
+function succeeds(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const folderOf = (root: string) => join(root, "open");
