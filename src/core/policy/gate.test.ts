@@ -6,9 +6,17 @@ import {
   type GateRuling,
   passGates,
   refusedOutcome,
+  type TierRule,
+  tierRule,
   type WorkflowOpinion,
 } from "./gate.ts";
-import type { AutonomyProfile, RiskTier, SecurityMode } from "./risk.ts";
+import {
+  AUTONOMY_PROFILES,
+  type AutonomyProfile,
+  RISK_TIERS,
+  type RiskTier,
+  type SecurityMode,
+} from "./risk.ts";
 
 const ALLOW: AskOption = { optionId: "yes", kind: "allow_once" };
 const ALWAYS: AskOption = { optionId: "ever", kind: "allow_always" };
@@ -206,5 +214,33 @@ describe("a question", () => {
     { grants: new Map([["execute:make", "execute"]]) },
   ])("goes to people under every rule (%#)", (facts) => {
     expect(ruling({ ...facts, kind: "user_question" })).toEqual(people);
+  });
+});
+
+describe("what people are told of a tier", () => {
+  // Of `read`, `write`, `execute` and `destructive`, under each profile.
+  it.each<[SecurityMode, AutonomyProfile, TierRule[]]>([
+    ["ask", "manual", ["ask", "ask", "ask", "ask"]],
+    ["ask", "supervised", ["allow", "ask", "ask", "ask"]],
+    ["ask", "balanced", ["allow", "allow", "ask", "ask"]],
+    ["ask", "autonomous", ["allow", "allow", "allow", "ask"]],
+    ["allowlist", "manual", ["allowlist", "allowlist", "allowlist", "allowlist"]],
+    ["allowlist", "autonomous", ["allowlist", "allowlist", "allowlist", "allowlist"]],
+    ["yolo", "manual", ["allow", "allow", "allow", "allow"]],
+    ["yolo", "autonomous", ["allow", "allow", "allow", "allow"]],
+  ])("in mode %s with profile %s is %j", (mode, profile, rules) => {
+    expect(RISK_TIERS.map((tier) => tierRule(mode, profile, tier))).toEqual(rules);
+  });
+
+  it("is what the gates then do", () => {
+    for (const securityMode of ["ask", "yolo"] as const) {
+      for (const autonomyProfile of AUTONOMY_PROFILES) {
+        for (const tier of RISK_TIERS) {
+          const { kind } = ruling({ securityMode, autonomyProfile, tier });
+          const rule = tierRule(securityMode, autonomyProfile, tier);
+          expect(kind).toBe(rule === "allow" ? "decided" : "people");
+        }
+      }
+    }
   });
 });

@@ -97,6 +97,15 @@ function refusedBy(gate: Gate, options: readonly AskOption[]): GateRuling {
   return { kind: "decided", gate, allowed: false, outcome: refusedOutcome(options) };
 }
 
+/** What becomes of a call of this tier that nobody has granted and no workflow speaks of. */
+export type TierRule = "allow" | "ask" | "allowlist";
+
+/** For people to read before it matters; `passGates` decides when it does. */
+export function tierRule(mode: SecurityMode, profile: AutonomyProfile, tier: RiskTier): TierRule {
+  if (mode === "allowlist") return "allowlist";
+  return mode === "yolo" || profileAllows(profile, tier) ? "allow" : "ask";
+}
+
 /** A refusal must reach the agent even if it offers no way to refuse: then it is cancelled. */
 export function refusedOutcome(options: readonly AskOption[]): AskOutcome {
   const option = optionOfKind(options, "reject_once");

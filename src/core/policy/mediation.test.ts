@@ -38,7 +38,7 @@ function open(mediation: Mediation, votes: Record<string, string> = {}): Ask {
 }
 
 function ballot(voter: string | null, optionId = "yes", loopback = false): Ballot {
-  return { voter, loopback, optionId };
+  return { names: voter === null ? [] : [voter], loopback, optionId };
 }
 
 /** An ask under this policy, made by Ada's prompt while Ada and Bob were there. */
@@ -124,6 +124,30 @@ describe("the rules of an ask", () => {
   });
 });
 
+describe("somebody whom an ask may know by more than one name", () => {
+  const names = ["user ada", "client ada-1", "client ada-2"];
+  const under = (policy: MediationPolicy, designated: string | null, votes = {}) => {
+    const voters = ["client ada-1", "client ada-2", "user bob"];
+    return open(openMediation(policy, null, voters, designated), votes);
+  };
+  const vote = { names, loopback: false, optionId: "yes" };
+
+  it.each<[string, Ask, Count]>([
+    ["votes first", under("first-responder", null), resolved],
+    ["is who is designated under any of them", under("designated", "client ada-2"), resolved],
+    ["is not who is designated under none", under("designated", "user bob"), mismatch],
+    ["is as far away as before", under("local-only", "user ada"), remote],
+    [
+      "counts as the first that was asked",
+      under("consensus", null),
+      recorded("client ada-1", { yes: 1 }, 1, 1),
+    ],
+    ["has voted if any of them has", under("consensus", null, { "client ada-2": "yes" }), repeated],
+  ])("%s", (_, ask, expected) => {
+    expect(countBallot(ask, vote)).toEqual(expected);
+  });
+});
+
 describe("the quorum", () => {
   const everybody = ["a", "b", "c", "d", "e"];
 
@@ -161,20 +185,20 @@ describe("consensus", () => {
 
   // Four voters, three must agree. What was voted, the next ballot, what it comes to.
   it.each<[Record<string, string>, string, string, Count]>([
-    [{}, "ada", "yes", recorded({ yes: 1 }, 1, 2)],
-    [{ ada: "yes" }, "bob", "yes", recorded({ yes: 2 }, 2, 1)],
-    [{ ada: "yes" }, "bob", "no", recorded({ yes: 1, no: 1 }, 2, 2)],
-    [{ ada: "yes", bob: "no" }, "cyd", "later", recorded({ yes: 1, no: 1, later: 1 }, 3, 2)],
-    [{ ada: "yes", bob: "no" }, "cyd", "no", recorded({ yes: 1, no: 2 }, 3, 1)],
+    [{}, "ada", "yes", recorded("ada", { yes: 1 }, 1, 2)],
+    [{ ada: "yes" }, "bob", "yes", recorded("bob", { yes: 2 }, 2, 1)],
+    [{ ada: "yes" }, "bob", "no", recorded("bob", { yes: 1, no: 1 }, 2, 2)],
+    [{ ada: "yes", bob: "no" }, "cyd", "later", recorded("cyd", { yes: 1, no: 1, later: 1 }, 3, 2)],
+    [{ ada: "yes", bob: "no" }, "cyd", "no", recorded("cyd", { yes: 1, no: 2 }, 3, 1)],
     [{ ada: "yes", bob: "yes" }, "cyd", "yes", resolved],
     [{ ada: "no", bob: "no" }, "cyd", "no", resolved],
     [{ ada: "yes", bob: "yes", cyd: "no" }, "dan", "yes", resolved],
-    [{ ada: "yes", bob: "yes", cyd: "no" }, "dan", "no", recorded({ yes: 2, no: 2 }, 4, 1)],
+    [{ ada: "yes", bob: "yes", cyd: "no" }, "dan", "no", recorded("dan", { yes: 2, no: 2 }, 4, 1)],
     [
       { ada: "yes", bob: "no", cyd: "no" },
       "dan",
       "later",
-      recorded({ yes: 1, no: 2, later: 1 }, 4, 1),
+      recorded("dan", { yes: 1, no: 2, later: 1 }, 4, 1),
     ],
   ])("of three in four: after %j the vote of %s for %s is %j", (votes, voter, option, expected) => {
     expect(countBallot(open(four, votes), ballot(voter, option))).toEqual(expected);
@@ -202,14 +226,16 @@ describe("consensus", () => {
     const all = openMediation("consensus", 9, ["ada", "bob", "cyd"], null);
     const votes = { ada: "no", bob: "no" };
     expect(countBallot(open(all, votes), ballot("cyd", "no"))).toEqual(resolved);
-    expect(countBallot(open(all, votes), ballot("cyd"))).toEqual(recorded({ yes: 1, no: 2 }, 3, 1));
+    expect(countBallot(open(all, votes), ballot("cyd"))).toEqual(
+      recorded("cyd", { yes: 1, no: 2 }, 3, 1),
+    );
   });
 
   it("counts an option of any name", () => {
     const votes = { ada: "__proto__" };
     const count = countBallot(open(four, votes), ballot("bob", "__proto__"));
     const tallies = Object.fromEntries([["__proto__", 2]]);
-    expect(count).toEqual(recorded(tallies, 2, 1));
+    expect(count).toEqual(recorded("bob", tallies, 2, 1));
     expect(Object.entries(count.kind === "recorded" ? count.tallies : {})).toEqual([
       ["__proto__", 2],
     ]);
@@ -222,6 +248,11 @@ describe("consensus", () => {
   });
 });
 
-function recorded(tallies: Record<string, number>, votesReceived: number, votesNeeded: number) {
-  return { kind: "recorded", tallies, votesReceived, votesNeeded } as const;
+function recorded(
+  voter: string,
+  tallies: Record<string, number>,
+  votesReceived: number,
+  votesNeeded: number,
+) {
+  return { kind: "recorded", voter, tallies, votesReceived, votesNeeded } as const;
 }

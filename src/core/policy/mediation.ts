@@ -49,7 +49,8 @@ function quorumOf(configured: number | null, voters: readonly string[]): number 
 }
 
 export interface Ballot {
-  readonly voter: string | null;
+  /** The names that the voter goes by, the present one first; none for an anonymous vote. */
+  readonly names: readonly string[];
   readonly loopback: boolean;
   readonly optionId: string;
 }
@@ -60,9 +61,12 @@ export type Count =
   | { readonly kind: "resolved" }
   | { readonly kind: "repeated" }
   | { readonly kind: "forbidden"; readonly reason: ForbiddenReason }
-  | ({ readonly kind: "recorded"; readonly tallies: Readonly<Record<string, number>> } & Progress);
+  | ({ readonly kind: "recorded" } & Progress);
 
 interface Progress {
+  /** The name that it was counted under: one of those that the ask was put to. */
+  readonly voter: string;
+  readonly tallies: Readonly<Record<string, number>>;
   readonly votesReceived: number;
   readonly votesNeeded: number;
 }
@@ -75,22 +79,25 @@ export function countBallot(ask: Ask, ballot: Ballot): Count {
 const COUNTS: Readonly<Record<MediationPolicy, (ask: Ask, ballot: Ballot) => Count>> = {
   "first-responder": () => ({ kind: "resolved" }),
   "local-only": (_, { loopback }) => (loopback ? { kind: "resolved" } : notLocal),
-  designated: ({ mediation: { designated } }, { voter }) =>
-    designated === null || designated === voter ? { kind: "resolved" } : mismatch,
+  designated: ({ mediation: { designated } }, { names }) =>
+    designated === null || names.includes(designated) ? { kind: "resolved" } : mismatch,
   consensus: countTowardsConsensus,
 };
 
 const mismatch: Count = { kind: "forbidden", reason: "designated_mismatch" };
 const notLocal: Count = { kind: "forbidden", reason: "remote_not_allowed" };
 
-function countTowardsConsensus({ mediation, votes }: Ask, { voter, optionId }: Ballot): Count {
-  if (voter === null || !mediation.voters.includes(voter)) return mismatch;
-  if (votes.has(voter)) return { kind: "repeated" };
+/** Whoever has voted under any of their names has voted. */
+function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: Ballot): Count {
+  const voter = names.find((name) => mediation.voters.includes(name));
+  if (voter === undefined) return mismatch;
+  if (names.some((name) => votes.has(name))) return { kind: "repeated" };
   const tallies = tally([...votes.values(), optionId]);
   const best = Math.max(...Object.values(tallies));
   if (best >= mediation.quorum) return { kind: "resolved" };
   return {
     kind: "recorded",
+    voter,
     tallies,
     votesReceived: votes.size + 1,
     votesNeeded: Math.max(1, mediation.quorum - best),

@@ -5,6 +5,7 @@ import {
   type AutonomyProfile,
   approvalMeaning,
   approvalModeAllowed,
+  approvalModeFor,
   covers,
   profileAllows,
   RISK_TIERS,
@@ -80,6 +81,16 @@ describe("an approval mode", () => {
     ["yolo", "autonomous", null],
   ])("%s means profile %s and agent mode %s", (mode, autonomyProfile, agentMode) => {
     expect(approvalMeaning(mode)).toEqual({ autonomyProfile, agentMode });
+  });
+
+  // For a profile, what becomes of each of the five words, in their order.
+  it.each<[AutonomyProfile, ApprovalMode[]]>([
+    ["manual", ["plan", "default", "default", "default", "default"]],
+    ["supervised", ["plan", "default", "default", "default", "default"]],
+    ["balanced", ["plan", "auto-edit", "auto-edit", "auto-edit", "auto-edit"]],
+    ["autonomous", ["plan", "auto", "auto", "auto", "yolo"]],
+  ])("for profile %s is, in place of each of the five, %j", (profile, words) => {
+    expect(APPROVAL_MODES.map((mode) => approvalModeFor(profile, mode))).toEqual(words);
   });
 
   it.each<[SecurityMode, ApprovalMode[]]>([

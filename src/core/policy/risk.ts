@@ -24,12 +24,19 @@ export function riskTier(toolKind: string | null): RiskTier {
   return (toolKind === null ? undefined : TIER_OF_KIND.get(toolKind)) ?? "execute";
 }
 
+/** Whether it is a kind that the protocol knows, and no agent's own word. */
+export function isToolKind(kind: string): boolean {
+  return TIER_OF_KIND.has(kind);
+}
+
 export function covers(granted: RiskTier, needed: RiskTier): boolean {
   return RISK_TIERS.indexOf(granted) >= RISK_TIERS.indexOf(needed);
 }
 
 /** The highest tier that happens without asking; `destructive` always asks. */
-export type AutonomyProfile = "manual" | "supervised" | "balanced" | "autonomous";
+export type AutonomyProfile = (typeof AUTONOMY_PROFILES)[number];
+
+export const AUTONOMY_PROFILES = ["manual", "supervised", "balanced", "autonomous"] as const;
 
 const REACH: Readonly<Record<AutonomyProfile, RiskTier | null>> = {
   manual: null,
@@ -67,6 +74,31 @@ const MEANINGS: Readonly<Record<ApprovalMode, ApprovalMeaning>> = {
 
 export function approvalMeaning(mode: ApprovalMode): ApprovalMeaning {
   return MEANINGS[mode];
+}
+
+/** Whether a word of the wire puts agents into this mode of theirs. */
+export function hasWord(agentMode: string): boolean {
+  return APPROVAL_MODES.some((mode) => MEANINGS[mode].agentMode === agentMode);
+}
+
+/**
+ * The wire's word for a profile. The present word stays if it means just this, or if it says what
+ * mode the agent is in, which a profile does not touch. Else it is the word that comes nearest and
+ * promises no more than is so: there is none for `supervised`, which goes by `default`.
+ */
+export function approvalModeFor(profile: AutonomyProfile, present: ApprovalMode): ApprovalMode {
+  const { autonomyProfile, agentMode } = MEANINGS[present];
+  if (autonomyProfile === profile || agentMode !== null) return present;
+  return PLAIN_MODES.findLast((mode) => isWithin(MEANINGS[mode], profile)) ?? "default";
+}
+
+/** Those that say how much may happen unasked and nothing else, the most careful first. */
+const PLAIN_MODES = ["default", "auto-edit", "auto"] as const;
+
+function isWithin({ autonomyProfile }: ApprovalMeaning, profile: AutonomyProfile): boolean {
+  return RISK_TIERS.every((tier) => {
+    return !profileAllows(autonomyProfile, tier) || profileAllows(profile, tier);
+  });
 }
 
 /** `yolo` is not a way around the mode the session was created with. */

@@ -27,7 +27,9 @@ describe("the fold table of events", () => {
   it("keeps the latest of what says how something stands", () => {
     expect(folding("latest")).toEqual([
       "agent_connected",
+      "agent_mode_changed",
       "approval_mode_changed",
+      "autonomy_profile_changed",
       "followup_suggestion",
       "instructions_sent",
       "model_config_changed",

@@ -50,6 +50,8 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   model_switch_failed: "keep",
   model_config_changed: "latest",
   approval_mode_changed: "latest",
+  autonomy_profile_changed: "latest",
+  agent_mode_changed: "latest",
   sandbox_changed: "latest",
   skills_reloaded: "keep",
   persona_reloaded: "keep",

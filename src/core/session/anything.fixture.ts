@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { MEDIATION_POLICIES } from "../policy/mediation.ts";
-import { APPROVAL_MODES } from "../policy/risk.ts";
+import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
 import { NO_TOKENS } from "../price.ts";
 import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
 import { ADMISSION, COMMAND_TYPES } from "./admission.ts";
@@ -22,6 +22,7 @@ import {
 } from "./life.fixture.ts";
 import type { ModelChange } from "./model-config.ts";
 import { STOP_REASONS } from "./reason.ts";
+import { SANDBOX_STATES } from "./sandbox.ts";
 import type { SlashWork } from "./state.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
@@ -155,7 +156,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
 
   ask: (at) =>
     newAsk(`a${at.step}`, {
-      kind: at.pick % 5 === 0 ? "user_question" : "permission",
+      kind: Math.floor(at.pick / 5) % 5 === 0 ? "user_question" : "permission",
       policy: one(MEDIATION_POLICIES, at.pick),
       present: [clientId("c1"), clientId("c2")],
       workflow: one([null, null, "approve", "deny", "defer"], at.pick),
@@ -173,12 +174,16 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       at.pick,
     ),
   }),
-  revoke_grant: ({ odd, life }) => ({ key: odd ? someGrant(life) : "" }),
+  revoke_grant: ({ odd, pick, life }) => ({
+    key: odd ? someGrant(life) : one([null, ""], pick),
+  }),
 
   metadata: ({ odd, pick }) => ({ displayName: odd ? `name ${pick % 3}` : "\u0000" }),
   model: someModel,
   approval_mode: ({ pick }) => ({ mode: one(APPROVAL_MODES, pick), persisted: false }),
-  sandbox: ({ pick }) => ({ state: one(["none", "provisioning", "ready", "timed_out"], pick) }),
+  autonomy: ({ pick }) => ({ profile: one(AUTONOMY_PROFILES, pick) }),
+  agent_mode: ({ pick }) => ({ mode: one([null, "plan", "code"], pick) }),
+  sandbox: ({ pick }) => ({ state: one(SANDBOX_STATES, pick) }),
   reload_skills: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
   reload_persona: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
   change_agent: ({ odd }) => ({ to: odd ? "echo" : "chat" }),
@@ -277,6 +282,7 @@ function someStart({ step, pick, odd }: Situation) {
 }
 
 function someDeadline(at: Situation): CommandData["deadline_passed"]["deadline"] {
+  if (at.pick % 10 === 0) return { of: "sandbox" };
   if (at.pick % 3 === 0) return { of: "prompt", promptId: somePending(at) };
   if (at.pick % 3 === 1) return { of: "ask", requestId: someAsk(at) };
   return { of: "settling", turnId: someTurn(at) };

@@ -4,10 +4,10 @@ import type { JsonObject } from "../json.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
 import type { WorkflowOpinion } from "../policy/gate.ts";
 import type { MediationPolicy } from "../policy/mediation.ts";
-import type { ApprovalMode } from "../policy/risk.ts";
+import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { AgentStatus } from "../status.ts";
-import type { ContextUsage, SandboxState } from "../turn.ts";
+import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
 import type {
   AgentContext,
   AgentExit,
@@ -15,6 +15,7 @@ import type {
   AnnouncementType,
   CommandResult,
   InstructionsSent,
+  Originator,
   ShellResult,
   Skipped,
   Stamp,
@@ -61,13 +62,17 @@ export interface CommandData {
   // Asks
   ask: NewAsk;
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
-  revoke_grant: { key: string };
+  /** Null is all of them. */
+  revoke_grant: { key: string | null };
 
   // What the session is set to
   metadata: { displayName: string };
   /** What the agent has taken, or what it has not. */
   model: { change: ModelChange } | { failure: ModelFailure };
   approval_mode: { mode: ApprovalMode; persisted: boolean };
+  autonomy: { profile: AutonomyProfile };
+  /** The agent's own, by its id; null is the agent's usual one. */
+  agent_mode: { mode: AgentMode };
   sandbox: { state: SandboxState };
   reload_skills: { hash: string; difference: string };
   reload_persona: { hash: string; difference: string };
@@ -83,7 +88,8 @@ export interface CommandData {
   shell_output: { shellId: ShellId; output: string };
   shell_result: ShellResult;
 
-  announce: { announcement: Announcement };
+  /** With whoever did it, where the server only tells what somebody has done. */
+  announce: { announcement: Announcement; originator?: Originator };
 }
 
 /** What a slash command does to its session, in one commit with its answer. */
@@ -155,6 +161,10 @@ interface AgentStatusDetails extends Record<AgentStatus, object> {
     readonly agentSessionId: string | null;
     readonly context: AgentContext;
     readonly surroundings?: Surroundings;
+    /** Of the log that it is connected under. */
+    readonly epoch?: string;
+    /** The mode that it is in when nobody has chosen one. */
+    readonly usualMode?: AgentMode;
   };
   turn_complete: { readonly turnId: TurnId; readonly stopReason: string };
   turn_error: { readonly turnId: TurnId | null; readonly failure: AgentFailure };
@@ -172,7 +182,9 @@ export type Deadline =
   | { readonly of: "prompt"; readonly promptId: PromptId }
   | { readonly of: "ask"; readonly requestId: AskId }
   /** The agent was told to stop and has not settled its turn since. */
-  | { readonly of: "settling"; readonly turnId: TurnId };
+  | { readonly of: "settling"; readonly turnId: TurnId }
+  /** The sandbox has been idle, or on its way, for too long. */
+  | { readonly of: "sandbox" };
 
 export interface NewAsk {
   readonly requestId: AskId;
@@ -200,11 +212,16 @@ export function clientOf(actor: Actor): ClientId | null {
   return actor.kind === "client" ? actor.clientId : null;
 }
 
-/** The stamp of what a caller did to the session itself, outside any prompt. */
-export function callerStamp(actor: Actor): Stamp {
-  return stampOf(null, clientOf(actor));
-}
-
 export function userOf(actor: Actor): UserId | null {
   return actor.kind === "client" ? actor.userId : null;
+}
+
+/** Whose doing it is: an agent's and the server's own have no originator. */
+export function originatorOf(actor: Actor): Originator {
+  return { clientId: clientOf(actor), userId: userOf(actor) };
+}
+
+/** The stamp of what a caller did to the session itself, outside any prompt. */
+export function callerStamp(actor: Actor): Stamp {
+  return stampOf(null, originatorOf(actor));
 }

@@ -98,6 +98,8 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   metadata: setting.metadata,
   model: setting.model,
   approval_mode: setting.approvalMode,
+  autonomy: setting.autonomy,
+  agent_mode: setting.agentMode,
   sandbox: setting.sandbox,
   reload_skills: setting.reloadSkills,
   reload_persona: setting.reloadPersona,

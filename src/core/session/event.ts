@@ -5,11 +5,11 @@ import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
 import type { Gate } from "../policy/gate.ts";
 import type { ForbiddenReason, Mediation } from "../policy/mediation.ts";
-import type { ApprovalMode, RiskTier } from "../policy/risk.ts";
+import type { ApprovalMode, AutonomyProfile, RiskTier } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
-import type { ContextUsage, SandboxState } from "../turn.ts";
+import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
 import type { ModelSetting } from "./model-config.ts";
 import type { AskEnd, EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
 import type {
@@ -55,7 +55,7 @@ export interface EventData extends Announcements {
   permission_already_resolved: { requestId: AskId; outcome: AskOutcome };
   permission_partial_vote: PartialVote;
   permission_forbidden: VoteForbidden;
-  session_grant_added: { key: string; tier: RiskTier };
+  session_grant_added: { key: string; tier: RiskTier; requestId?: AskId };
   session_grant_revoked: { key: string };
 
   // Money
@@ -69,7 +69,9 @@ export interface EventData extends Announcements {
   model_switch_failed: { requestedModelId: string; error: string };
   model_config_changed: { from: ModelConfig; to: ModelConfig };
   approval_mode_changed: ApprovalModeChange;
-  sandbox_changed: { state: SandboxState };
+  autonomy_profile_changed: { from: AutonomyProfile; to: AutonomyProfile };
+  agent_mode_changed: { from: AgentMode; to: AgentMode };
+  sandbox_changed: { state: SandboxState; from?: SandboxState };
   skills_reloaded: SnapshotChange;
   persona_reloaded: SnapshotChange;
   active_agent_changed: { from: string; to: string };
@@ -112,16 +114,24 @@ export interface EventOf<Type extends EventType> extends Stamp {
   readonly _meta: { readonly serverTimestamp: number };
 }
 
-/** The prompt an event belongs to, and the client whose doing it was. */
+/** The prompt an event belongs to, and the client and the user whose doing it was. */
 export interface Stamp {
   readonly promptId?: PromptId;
   readonly originatorClientId?: ClientId;
+  readonly originatorUserId?: UserId;
 }
 
-export function stampOf(promptId: PromptId | null, clientId: ClientId | null): Stamp {
+/** Whose doing something is, as far as that is known: no client, no user, or neither is fine. */
+export interface Originator {
+  readonly clientId: ClientId | null;
+  readonly userId?: UserId | null;
+}
+
+export function stampOf(promptId: PromptId | null, { clientId, userId }: Originator): Stamp {
   return {
     ...(promptId !== null && { promptId }),
     ...(clientId !== null && { originatorClientId: clientId }),
+    ...(userId && { originatorUserId: userId }),
   };
 }
 
@@ -184,6 +194,10 @@ interface Connected {
   agentSessionId: string | null;
   context: AgentContext;
   surroundings?: Surroundings;
+  /** Of this log: under another one, that side of the agent may know more than the log. */
+  epoch?: string;
+  /** The agent's mode when nobody has chosen one; null if it has no modes. */
+  usualMode?: AgentMode;
 }
 
 /** What an agent was told beside the conversation, word for word. */
@@ -293,11 +307,16 @@ interface AskResolved {
   voterClientId?: ClientId;
   voterUserId?: UserId;
   answers?: Readonly<Record<string, string>>;
+  /** Only if "always" was chosen and is not kept, so that the next such call is asked again. */
+  granted?: false;
 }
 
 interface PartialVote {
   requestId: AskId;
+  /** As the ask knows them, and behind that who it was. */
   voter: string;
+  voterClientId?: ClientId;
+  voterUserId?: UserId;
   optionId: string;
   votesReceived: number;
   votesNeeded: number;
@@ -305,9 +324,11 @@ interface PartialVote {
   optionTallies: Readonly<Record<string, number>>;
 }
 
+/** The voter is told here, because its envelope has whoever sent the prompt (wire, 9.2). */
 interface VoteForbidden {
   requestId: AskId;
   clientId?: ClientId;
+  userId?: UserId;
   reason: ForbiddenReason;
 }
 
@@ -329,6 +350,8 @@ interface ApprovalModeChange {
   previous: ApprovalMode;
   next: ApprovalMode;
   persisted: boolean;
+  /** Ours: it is but another word for what is so, and brings no profile and no agent mode. */
+  isWordOnly?: true;
 }
 
 interface SnapshotChange {

@@ -69,6 +69,8 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   model_switch_failed: same,
   model_config_changed: setting.modelConfigChanged,
   approval_mode_changed: setting.approvalModeChanged,
+  autonomy_profile_changed: setting.autonomyProfileChanged,
+  agent_mode_changed: setting.agentModeChanged,
   sandbox_changed: setting.sandboxChanged,
   skills_reloaded: setting.skillsReloaded,
   persona_reloaded: setting.personaReloaded,

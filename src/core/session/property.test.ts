@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Account, emptyAccount, type LedgerEntry, postEntry } from "../ledger.ts";
 import { ASKS_RESOLVED_MAX, CLIENTS_MAX, PROMPTS_PENDING_MAX } from "../limits.ts";
+import { approvalMeaning, profileAllows, RISK_TIERS } from "../policy/risk.ts";
 import { EVENT_TYPES } from "../replay/fold.ts";
 import { hasTurn, SESSION_STATES, type SessionState, VALID_TRANSITIONS } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
@@ -264,6 +265,42 @@ describe("whatever happens to a session", () => {
       const said = decision.events.some(({ type }) => CHOICES.has(type));
       if (!said) expect(decision.session.chosen).toBe(before.chosen);
       expect(decision.session.fixed).toBe(before.fixed);
+    });
+  });
+
+  it("P7: how much may happen unasked changes only by the events that say so", () => {
+    inEveryLife(({ before, decision }) => {
+      if (before === null || decision.session === null) return;
+      const { autonomyProfile, agentMode } = decision.session.connection;
+      const types = decision.events.map(({ type }) => type);
+      const isMoved = decision.events.some((event) => {
+        return event.type === "approval_mode_changed" && event.data.isWordOnly !== true;
+      });
+      if (!isMoved && !types.includes("agent_mode_changed")) {
+        expect(agentMode).toBe(before.connection.agentMode);
+      }
+      if (isMoved || types.includes("autonomy_profile_changed")) return;
+      expect(autonomyProfile).toBe(before.connection.autonomyProfile);
+    });
+  });
+
+  it("the wire's word never names a mode that the agent is not to be in", () => {
+    inEveryLife(({ decision: { session } }) => {
+      if (session === null) return;
+      const named = approvalMeaning(session.chosen.approvalMode).agentMode;
+      if (named !== null) expect(session.connection.agentMode).toBe(named);
+    });
+  });
+
+  it("the wire's word never promises more than the profile lets through", () => {
+    inEveryLife(({ decision: { session } }) => {
+      if (session === null) return;
+      const promised = approvalMeaning(session.chosen.approvalMode).autonomyProfile;
+      const { autonomyProfile } = session.connection;
+      for (const tier of RISK_TIERS) {
+        const isPromised = profileAllows(promised, tier);
+        expect(isPromised && !profileAllows(autonomyProfile, tier)).toBe(false);
+      }
     });
   });
 

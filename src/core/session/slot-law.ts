@@ -24,8 +24,11 @@ const LAWS: readonly ((session: Session) => boolean)[] = [
 function hasItsTurn({ running, phase, connection }: Session): boolean {
   const { turn, sessionState } = connection;
   if (running === null) return !hasTurn(sessionState) && turn === EMPTY_TURN;
-  const { promptId, clientId, turnId, stamp } = running;
-  const stamped = stamp.promptId === promptId && (stamp.originatorClientId ?? null) === clientId;
+  const { promptId, clientId, userId, turnId, stamp } = running;
+  // Prompts that began before stamps had users have one without.
+  const isTheirs = (stamp.originatorUserId ?? userId) === userId;
+  const isOfClient = (stamp.originatorClientId ?? null) === clientId;
+  const stamped = stamp.promptId === promptId && isOfClient && isTheirs;
   const same = turn.turnId === turnId && turn.currentReservation?.turnId === turnId;
   return hasTurn(sessionState) && phase === "Active" && stamped && same;
 }

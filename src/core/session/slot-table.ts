@@ -223,6 +223,7 @@ const WAITING_PROMPT: Fields<WaitingPrompt> = {
 const STAMP: Fields<Stamp> = {
   promptId: optional(promptId),
   originatorClientId: optional(clientId),
+  originatorUserId: optional(userId),
 };
 
 const RUNNING_PROMPT: Fields<RunningPrompt> = {
@@ -252,12 +253,14 @@ const ADMISSION: Fields<Admission> = { hash: text, answer: firstAnswer, atMs: ti
 const SHELL: Fields<RunningShell> = {
   command: text,
   clientId: orNull(clientId),
+  userId: optional(userId),
   startedAtMs: timeMs,
 };
 
 const ENDING: Fields<Ending> = {
   reason: oneOf(...STOP_REASONS, "client_close", "crash", "store_failure"),
   closedBy: orNull(clientId),
+  closedByUser: optional(userId),
 };
 
 const TOTALS: Fields<Totals> = {
@@ -297,6 +300,9 @@ const SESSION: Fields<Session> = {
   ending: orNull(object(ENDING)),
   closed: flag,
   agentSessionId: orNull(text),
+  agentEpoch: optional(text),
+  agentUsualMode: optional(orNull(text)),
+  agentModeChoices: optional(count),
   agentUntold: flag,
   instructed: orNull(object(INSTRUCTED)),
   surroundings: orNull(object(SURROUNDINGS)),

@@ -152,7 +152,7 @@ function withPrompt(session: Session, promptId: PromptId, event: SessionEvent): 
     text: "",
     content: [],
     clientId: event.originatorClientId ?? null,
-    userId: null,
+    userId: event.originatorUserId ?? null,
     deadlineAtMs: null,
     admittedAtMs: event._meta.serverTimestamp,
     params: null,

@@ -5,7 +5,7 @@ import type { PhaseBefore } from "../lifecycle.ts";
 import type { AskOutcome } from "../policy/ask.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
-import type { ConnectionState, TurnState } from "../turn.ts";
+import type { AgentMode, ConnectionState, TurnState } from "../turn.ts";
 import type { Stamp } from "./event.ts";
 import type { EndReason, StopCause } from "./reason.ts";
 
@@ -46,8 +46,20 @@ export interface Session {
 
   /** The agent's own name for its side of the conversation, by which it can be resumed. */
   readonly agentSessionId: string | null;
+  /**
+   * The epoch of the log that it was connected under. A log gets another one when it has lost its
+   * end, as by a restored backup: then that side may know what the session does not.
+   */
+  readonly agentEpoch?: string;
   /** That side has been given no prompt yet: it knows nothing, and nothing is lost with it. */
   readonly agentUntold: boolean;
+  /** The mode that the side is in when nobody has chosen one; null if it has no modes. */
+  readonly agentUsualMode?: string | null;
+  /**
+   * How often somebody has chosen the agent's mode. The same one chosen again is a choice too: the
+   * agent may have left it by itself, and is put back.
+   */
+  readonly agentModeChoices?: number;
   /** What that side was last instructed with; null if it was not. */
   readonly instructed: Instructed | null;
   /** What there was around the session when its agent was last connected. */
@@ -94,6 +106,8 @@ export interface Creation
     Omit<Chosen, "titleSource" | "currentCwd"> {
   /** Null takes the profile that the approval mode stands for. */
   readonly autonomyProfile: AutonomyProfile | null;
+  /** The agent's own mode; one that the approval mode stands for comes with that. */
+  readonly agentMode?: AgentMode;
 }
 
 export interface ModelConfig {
@@ -182,12 +196,14 @@ export type FirstAnswer =
 export interface RunningShell {
   readonly command: string;
   readonly clientId: ClientId | null;
+  readonly userId?: UserId;
   readonly startedAtMs: number;
 }
 
 export interface Ending {
   readonly reason: EndReason;
   readonly closedBy: ClientId | null;
+  readonly closedByUser?: UserId;
 }
 
 export interface Totals {

@@ -75,13 +75,15 @@ function instanceCreated(draft: Draft): Refusal | null {
 
 function connected(draft: Draft, report: AgentStatusReport<"connected">): Refusal | null {
   if (draft.state !== "activating") return onlyIn(draft, "ready", "connected");
-  const { agentSessionId, context, surroundings } = report;
+  const { agentSessionId, context, surroundings, epoch, usualMode } = report;
   const { surroundings: before, chosen } = draft.session;
   const changes = driftSince(before, surroundings ?? null, chosen);
   draft.emit("agent_connected", {
     agentSessionId,
     context,
     ...(surroundings && { surroundings }),
+    ...(epoch !== undefined && { epoch }),
+    ...(usualMode !== undefined && { usualMode }),
   });
   if (changes.length > 0) draft.emit("session_drift", { changes });
   draft.moveTo("ready", "connected");

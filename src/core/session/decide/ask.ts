@@ -1,4 +1,5 @@
 import { type Refusal, refusal } from "../../error.ts";
+import type { ClientId, UserId } from "../../id.ts";
 import { stringAt, withoutNulls } from "../../json.ts";
 import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX, GRANTS_MAX } from "../../limits.ts";
 import { approvalKeys } from "../../policy/allowlist.ts";
@@ -18,10 +19,11 @@ import {
   callerStamp,
   clientOf,
   type NewAsk,
+  originatorOf,
   userOf,
 } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { type Stamp, stampOf } from "../event.ts";
+import { stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
 import { resumeIfAnswered } from "./stop.ts";
 
@@ -113,7 +115,8 @@ export function vote(session: Session, command: Command<"vote">): Decision {
 function tellLate(session: Session, command: Command<"vote">, past: AskOutcome | undefined) {
   const draft = new Draft(session, command);
   const { requestId } = command;
-  if (past) draft.emit("permission_already_resolved", { requestId, outcome: past });
+  const stamp = callerStamp(command.actor);
+  if (past) draft.emit("permission_already_resolved", { requestId, outcome: past }, stamp);
   return draft.refuse("ask_already_resolved", { sessionId: session.sessionId, requestId });
 }
 
@@ -130,73 +133,98 @@ function weigh(session: Session, command: Command<"vote">, open: Ask): Decision 
   if (!open.options.some((option) => option.optionId === optionId)) {
     return notOffered(session, command, optionId);
   }
-  const voter = voterIn(session, actor);
   const loopback = actor.kind === "client" && actor.loopback;
-  const count = countBallot(open, { voter, loopback, optionId });
+  const count = countBallot(open, { names: namesOf(session, actor), loopback, optionId });
   switch (count.kind) {
     case "resolved":
       return resolve(draft, command, open);
     case "repeated":
       return draft.accept();
     case "recorded":
-      return record(draft, open, { voter, optionId }, count);
+      return record(draft, command, open, { ...count, optionId });
     case "forbidden":
       return forbid(draft, command, open, count.reason);
   }
 }
 
-/** A voter as registered: a client that came before there were users keeps its own name. */
-function voterIn(session: Session, actor: Actor): string | null {
+/**
+ * A user votes as that user. An ask may still know them by a client that came before there were
+ * users: that one is theirs as well, and so is every client that is theirs by now.
+ */
+function namesOf(session: Session, actor: Actor): readonly string[] {
   const clientId = clientOf(actor);
-  const registered = clientId === null ? undefined : session.clients.get(clientId);
-  return voterOf(clientId, registered ? registered.userId : userOf(actor));
+  const userId = userOf(actor);
+  const isTheirs = (id: ClientId, owner: UserId | null) => {
+    return id === clientId || (userId !== null && owner === userId);
+  };
+  const clients = [...session.clients].filter(([id, client]) => isTheirs(id, client.userId));
+  const names = [voterOf(clientId, userId), ...clients.map(([id]) => voterOf(id, null))];
+  return names.filter((name) => name !== null);
 }
 
 function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
-  const { requestId, outcome, answers } = command;
-  const voter = clientOf(command.actor);
-  const userId = userOf(command.actor);
-  const by = { ...(voter && { voterClientId: voter }), ...(userId && { voterUserId: userId }) };
+  const { requestId, outcome, answers, actor } = command;
+  const isLasting = isAlways(open, outcome);
+  const keys = isLasting ? grantableKeys(draft.session, open) : [];
   const resolved = {
     requestId,
     outcome,
     reason: "vote",
-    ...by,
+    ...votedBy(actor),
     ...(answers && { answers }),
+    ...(isLasting && keys.length === 0 && NOT_GRANTED),
   } as const;
-  const stamp = stampOf(draft.session.running?.promptId ?? null, voter);
+  const stamp = stampOf(draft.session.running?.promptId ?? null, originatorOf(actor));
   draft.emit("permission_resolved", resolved, stamp);
-  grantIfLasting(draft, open, outcome, stamp);
+  for (const key of keys) {
+    draft.emit("session_grant_added", { key, tier: open.tier, requestId }, stamp);
+  }
   resumeIfAnswered(draft);
   return draft.accept();
 }
 
-/** "Always" is for this session: later asks for the same keys need no person. */
-function grantIfLasting(draft: Draft, ask: Ask, outcome: AskOutcome, stamp: Stamp) {
-  const { options, keys, tier } = ask;
-  if (outcome.outcome !== "selected") return;
+/** Who it was, beside the name that the vote counts under. */
+function votedBy(actor: Actor) {
+  const clientId = clientOf(actor);
+  const userId = userOf(actor);
+  return {
+    ...(clientId && { voterClientId: clientId }),
+    ...(userId && { voterUserId: userId }),
+  };
+}
+
+const NOT_GRANTED = { granted: false } as const;
+
+function isAlways({ options }: Ask, outcome: AskOutcome): boolean {
+  if (outcome.outcome !== "selected") return false;
   const option = options.find(({ optionId }) => optionId === outcome.optionId);
-  if (option?.kind !== "allow_always") return;
-  for (const key of keys) {
-    if (draft.session.connection.sessionGrants.size >= GRANTS_MAX) return;
-    draft.emit("session_grant_added", { key, tier }, stamp);
-  }
+  return option?.kind === "allow_always";
+}
+
+/**
+ * "Always" is for this session: later asks for the same keys need no person. A call is granted as
+ * a whole or not at all, since some of its keys alone would let nothing pass; and nothing is
+ * granted by the answer to a question, which allows no call.
+ */
+function grantableKeys(session: Session, { kind, keys }: Ask): readonly string[] {
+  const { sessionGrants } = session.connection;
+  const fresh = keys.filter((key) => !sessionGrants.has(key));
+  const isRoom = sessionGrants.size + fresh.length <= GRANTS_MAX;
+  return kind === "permission" && isRoom ? keys : [];
 }
 
 type Recorded = Extract<Count, { kind: "recorded" }>;
 
 function record(
   draft: Draft,
+  { actor }: Command<"vote">,
   { requestId, mediation }: Ask,
-  ballot: { readonly voter: string | null; readonly optionId: string },
-  { votesReceived, votesNeeded, tallies }: Recorded,
+  { voter, optionId, votesReceived, votesNeeded, tallies }: Recorded & { optionId: string },
 ): Decision {
-  const { voter, optionId } = ballot;
-  if (voter === null) return draft.accept();
   const { quorum } = mediation;
   const progress = { votesReceived, votesNeeded, quorum, optionTallies: tallies };
-  const stamp = draft.session.running?.stamp;
-  draft.emit("permission_partial_vote", { requestId, voter, optionId, ...progress }, stamp);
+  const vote = { requestId, voter, ...votedBy(actor), optionId, ...progress };
+  draft.emit("permission_partial_vote", vote, draft.session.running?.stamp);
   return draft.accept();
 }
 
@@ -207,18 +235,24 @@ function forbid(
   reason: ForbiddenReason,
 ): Decision {
   const clientId = clientOf(command.actor);
-  const forbidden = { requestId, reason, ...(clientId && { clientId }) };
+  const userId = userOf(command.actor);
+  const who = { ...(clientId && { clientId }), ...(userId && { userId }) };
+  const forbidden = { requestId, reason, ...who };
   draft.emit("permission_forbidden", forbidden, draft.session.running?.stamp);
   const { sessionId } = draft.session;
   return draft.refuse("permission_forbidden", { requestId, sessionId, reason });
 }
 
+/** One grant, or all that there are; that there are none is then as good. */
 export function revokeGrant(session: Session, command: Command<"revoke_grant">): Decision {
-  const { key } = command;
-  if (!session.connection.sessionGrants.has(key)) {
+  const { key, actor } = command;
+  const { sessionGrants } = session.connection;
+  if (key !== null && !sessionGrants.has(key)) {
     return refused(session, refusal("grant_not_found", { key }));
   }
   const draft = new Draft(session, command);
-  draft.emit("session_grant_revoked", { key }, callerStamp(command.actor));
+  for (const one of key === null ? sessionGrants.keys() : [key]) {
+    draft.emit("session_grant_revoked", { key: one }, callerStamp(actor));
+  }
   return draft.accept();
 }

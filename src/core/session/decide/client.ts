@@ -78,7 +78,7 @@ export function shellOutput(session: Session, command: Command<"shell_output">):
     output,
     _meta: { source: "user-shell", shellId },
   };
-  draft.emit("session_update", { update }, stampOf(null, shell.clientId));
+  draft.emit("session_update", { update }, stampOf(null, shell));
   return draft.accept();
 }
 
@@ -90,7 +90,7 @@ export function shellResult(session: Session, command: Command<"shell_result">):
   const draft = new Draft(session, command);
   const output = lastOfText(command.output, SHELL_CONTEXT_CHARS_MAX);
   const result = { shellId, command: shell.command, exitCode, signal, aborted, output };
-  const stamp = stampOf(null, shell.clientId);
+  const stamp = stampOf(null, shell);
   draft.emit("user_shell_result", error ? { ...result, error } : result, stamp);
   return draft.accept();
 }

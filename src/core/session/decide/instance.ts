@@ -1,6 +1,6 @@
 import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
 import { ALLOWLIST_PATTERNS_MAX, APPROVAL_KEY_CHARS_MAX } from "../../limits.ts";
-import { approvalModeAllowed } from "../../policy/risk.ts";
+import { approvalModeAllowed, approvalModeFor } from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
 import { hasTurn } from "../../status.ts";
 import { type Command, callerStamp } from "../command.ts";
@@ -8,15 +8,16 @@ import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type SessionEvent, type Stamp, stampOf } from "../event.ts";
 import { created } from "../evolve/instance.ts";
 import type { AskEnd, EndReason, StopReason } from "../reason.ts";
-import { type Creation, pendingCount, type Session } from "../state.ts";
+import { type Creation, type Ending, pendingCount, type Session } from "../state.ts";
 import { invalidAmount } from "./output.ts";
 import { displayNameRefusal, trustGate } from "./setting.ts";
 import { endTurn, pronounce, turnError } from "./turn.ts";
 
 export function create(command: Command<"create">): Decision {
-  const { sessionId, creation, atMs } = command;
-  const why = creationRefusal(creation);
+  const { sessionId, atMs } = command;
+  const why = creationRefusal(command.creation);
   if (why !== null) return refused(null, why);
+  const creation = worded(command.creation);
   const event: SessionEvent<"session_created"> = {
     v: 1,
     type: "session_created",
@@ -37,6 +38,13 @@ function creationRefusal(creation: Creation): Refusal | null {
   if (!approvalModeAllowed(approvalMode, securityMode)) return trustGate();
   if (budgetMicro !== null && !isCount(budgetMicro)) return invalidAmount();
   return displayNameRefusal(displayName ?? "");
+}
+
+/** The profile, where one is named, is what counts; the wire's word is the one that fits it. */
+function worded(creation: Creation): Creation {
+  const { autonomyProfile, approvalMode } = creation;
+  if (autonomyProfile === null) return creation;
+  return { ...creation, approvalMode: approvalModeFor(autonomyProfile, approvalMode) };
 }
 
 const isPattern = ({ length }: string) => length > 0 && length <= APPROVAL_KEY_CHARS_MAX;
@@ -104,9 +112,10 @@ export function dropQueue(draft: Draft, code: TurnErrorCode, message?: string) {
 
 /** No shell command outlives its instance, so none is left without a result. */
 function abortShells(draft: Draft) {
-  for (const [shellId, { command, clientId }] of draft.session.shells) {
+  for (const [shellId, shell] of draft.session.shells) {
+    const { command } = shell;
     const ended = { exitCode: null, signal: null, aborted: true, output: "" };
-    draft.emit("user_shell_result", { shellId, command, ...ended }, stampOf(null, clientId));
+    draft.emit("user_shell_result", { shellId, command, ...ended }, stampOf(null, shell));
   }
 }
 
@@ -122,9 +131,14 @@ function closeInstance(draft: Draft, reason: EndReason, stamp: Stamp) {
 export function finishEnding(draft: Draft) {
   const { ending } = draft.session;
   if (ending === null) return;
-  const { reason, closedBy } = ending;
+  const { reason } = ending;
   draft.moveTo("inactive", reason);
-  closeInstance(draft, reason, stampOf(null, closedBy));
+  closeInstance(draft, reason, enderStamp(ending));
+}
+
+/** An agent is gone some time after it was told to go: whoever wanted that is kept until then. */
+function enderStamp({ closedBy, closedByUser }: Ending): Stamp {
+  return stampOf(null, { clientId: closedBy, userId: closedByUser ?? null });
 }
 
 interface Interruption {
@@ -155,7 +169,7 @@ export function recover(
   draft.moveTo("inactive", reason);
   if (draft.session.phase !== "Closed") {
     const { ending } = draft.session;
-    closeInstance(draft, ending?.reason ?? reason, stampOf(null, ending?.closedBy ?? null));
+    closeInstance(draft, ending?.reason ?? reason, ending === null ? {} : enderStamp(ending));
   }
   return draft.accept();
 }

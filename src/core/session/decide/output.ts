@@ -4,6 +4,7 @@ import { MICRO_CREDITS_MAX } from "../../limits.ts";
 import { isCount, isTokenUsage } from "../../price.ts";
 import type { Command } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
+import { stampOf } from "../event.ts";
 import type { Session } from "../state.ts";
 import { displayNameRefusal } from "./setting.ts";
 
@@ -64,6 +65,7 @@ export function invalidAmount(): Refusal {
 export function announce(session: Session, command: Command<"announce">): Decision {
   const draft = new Draft(session, command);
   const { type, data } = command.announcement;
-  draft.emit(type, data);
+  const { originator } = command;
+  draft.emit(type, data, originator && stampOf(null, originator));
   return draft.accept();
 }

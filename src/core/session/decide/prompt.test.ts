@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { parseUserId } from "../../id.ts";
 import { IDEMPOTENCY_AGE_MS_MAX, IDEMPOTENCY_KEYS_MAX } from "../../limits.ts";
 import {
   client,
@@ -282,6 +283,13 @@ describe("steering", () => {
       { messageIds: ["m1"], messages: ["say p-m1"] },
     ]);
     expect(life.give("steer", message("m1", true)).events).toEqual([]);
+  });
+
+  it("says who it is from, once tokens are in use", () => {
+    const userId = parseUserId("ada");
+    const ada = { kind: "client", clientId: null, userId, loopback: true } as const;
+    const said = new Life().running().give("steer", message("m1", true), ada);
+    expect(said.events).toMatchObject([{ originatorUserId: "ada" }]);
   });
 
   it("waits its turn where the agent cannot, or is stopping", () => {

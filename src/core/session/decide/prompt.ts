@@ -15,7 +15,7 @@ import { slashTextOf } from "../../slash/line.ts";
 import { cutText, utf8Bytes } from "../../text.ts";
 import { ADMISSION, standing } from "../admission.ts";
 import type { CommandEffect, NewPrompt, TurnStart } from "../command.ts";
-import { type Command, clientOf, type Idempotency, userOf } from "../command.ts";
+import { type Command, clientOf, type Idempotency, originatorOf, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type CommandResult, type Stamp, stampOf } from "../event.ts";
 import type { WaitingPrompt } from "../state.ts";
@@ -57,9 +57,10 @@ function admit(
   return draft.accept({ promptId, lastEventId });
 }
 
-function announceWaiting(draft: Draft, { promptId, text, admittedAtMs, clientId }: WaitingPrompt) {
+function announceWaiting(draft: Draft, prompt: WaitingPrompt) {
+  const { promptId, text, admittedAtMs } = prompt;
   const added = { promptId, text, queuedAt: admittedAtMs };
-  draft.emit("pending_prompt_added", added, stampOf(promptId, clientId));
+  draft.emit("pending_prompt_added", added, stampOf(promptId, prompt));
 }
 
 /** What a retry was answered the first time, or word that its key stands for something else. */
@@ -127,7 +128,7 @@ function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs }: Command
     ...(deadlineAtMs && { deadlineAtMs }),
     ...(idempotency && { idempotency }),
   };
-  draft.emit("prompt_admitted", data, stampOf(promptId, clientId));
+  draft.emit("prompt_admitted", data, stampOf(promptId, { clientId, userId }));
 }
 
 /** Puts the head of the queue to work, now that its credits are set aside. */
@@ -156,7 +157,7 @@ export function answer(session: Session, command: Command<"command_result">): De
   const cell = effect === undefined ? "yes" : ADMISSION[effect.type].cells[standing(session)];
   if (cell !== "yes" && cell !== "skip") return refused(session, refusal(cell));
   const draft = new Draft(session, command);
-  const stamp = stampOf(promptId, next.clientId);
+  const stamp = stampOf(promptId, next);
   echoPrompt(draft, next);
   if (effect !== undefined && effect.type !== "close") take(draft, effect, stamp);
   draft.emit("command_result", { promptId, ...result }, stamp);
@@ -193,11 +194,11 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
   const waiting = session.queue.find((prompt) => prompt.promptId === promptId);
   if (waiting !== undefined) {
     const removed = { promptId, state: "removed" } as const;
-    const stamp = stampOf(promptId, waiting.clientId);
+    const stamp = stampOf(promptId, waiting);
     if (waiting.waited) draft.emit("pending_prompt_completed", removed, stamp);
     pronounce(draft, waiting, { type: "turn_complete", stopReason: "cancelled" }, "none");
   } else if (session.running?.promptId === promptId) {
-    stopTurn(draft, "client", clientOf(command.actor));
+    stopTurn(draft, "client", originatorOf(command.actor));
   } else {
     return refused(
       session,
@@ -231,7 +232,7 @@ export function steer(session: Session, command: Command<"steer">): Decision {
       messageIds: [messageId],
       items: [{ messageId, content: prompt.content }],
     },
-    stampOf(promptId, clientOf(command.actor)),
+    stampOf(promptId, originatorOf(command.actor)),
   );
   return draft.accept();
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "../../limits.ts";
 import { AGENT, client, dataOf, Life, steps, types, verdictOn } from "../life.fixture.ts";
 
 const named = (life: Life, displayName: string) =>
@@ -97,15 +98,16 @@ describe("P7: each setting", () => {
     expect(meaning("auto-edit")).toEqual(["balanced", null]);
     expect(meaning("auto")).toEqual(["autonomous", null]);
     expect(meaning("default")).toEqual(["manual", null]);
-    expect(life.now).toEqual(before);
+    expect(life.now).toEqual({ ...before, agentModeChoices: 4 });
   });
 
-  it("yolo needs a session created so; the same mode again is no news", () => {
+  it("yolo needs a session created so; the same mode again is a choice of the agent's", () => {
     const life = new Life().ready();
     expect(verdictOn(life.give("approval_mode", { mode: "yolo", persisted: false }))).toBe(
       "trust_gate",
     );
-    expect(life.give("approval_mode", { mode: "default", persisted: false }).events).toEqual([]);
+    const again = life.give("approval_mode", { mode: "default", persisted: false });
+    expect(types(again)).toEqual(["agent_mode_changed"]);
     const free = new Life().ready({ securityMode: "yolo" });
     expect(verdictOn(free.give("approval_mode", { mode: "yolo", persisted: true }))).toBe(
       "accepted",
@@ -189,5 +191,49 @@ describe("a sandbox", () => {
     expect(life.give("sandbox", { state: "ready" }).events).toEqual([]);
     life.give("sandbox", { state: "none" });
     expect(life.now.connection).toMatchObject({ sandboxProvisionedAt: null });
+  });
+
+  const passed = (life: Life, afterMs: number) => {
+    life.nowMs += afterMs - 1;
+    return dataOf(
+      life.give("deadline_passed", { deadline: { of: "sandbox" } }).events,
+      "sandbox_changed",
+    );
+  };
+
+  it("that is on its way for too long has timed out, and not a moment before", () => {
+    const life = new Life().ready();
+    life.give("sandbox", { state: "provisioning" });
+    expect(passed(life, SANDBOX_PROVISIONING_MS_MAX - 1)).toEqual([]);
+    expect(passed(life, 1)).toMatchObject([{ state: "timed_out" }]);
+    expect(passed(life, SANDBOX_PROVISIONING_MS_MAX)).toEqual([]);
+  });
+
+  it("that nobody uses for too long has timed out; an open tool call is use", () => {
+    const life = new Life().running();
+    life.give("sandbox", { state: "ready" });
+    const called = (status: string) => {
+      const update = { sessionUpdate: "tool_call_update", toolCallId: "c", status };
+      life.give("agent_update", { update }, AGENT);
+    };
+    called("in_progress");
+    expect(passed(life, SANDBOX_IDLE_MS_MAX)).toEqual([]);
+    called("completed");
+    expect(passed(life, SANDBOX_IDLE_MS_MAX - 1)).toEqual([]);
+    expect(passed(life, 1)).toMatchObject([{ state: "timed_out" }]);
+    expect(life.now.connection.sandboxProvisionedAt).not.toBeNull();
+  });
+
+  it("is reported by clients, in their name, and goes with the instance", () => {
+    const life = new Life().ready().attached("c1");
+    const [event] = life.give("sandbox", { state: "ready" }, client("c1")).events;
+    expect(event).toMatchObject({ type: "sandbox_changed", originatorClientId: "c1" });
+    expect(verdictOn(life.give("sandbox", { state: "none" }, AGENT))).toBe("actor_not_allowed");
+    life.give("recovery", {});
+    expect(life.now.connection).toMatchObject({
+      sandboxState: "none",
+      sandboxProvisionedAt: null,
+      lastSandboxActivity: null,
+    });
   });
 });

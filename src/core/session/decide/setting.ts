@@ -1,11 +1,19 @@
 import { type Refusal, refusal } from "../../error.ts";
 import { DISPLAY_NAME_CHARS_MAX, MICRO_CREDITS_MAX } from "../../limits.ts";
-import { approvalModeAllowed } from "../../policy/risk.ts";
+import {
+  type ApprovalMode,
+  type AutonomyProfile,
+  approvalMeaning,
+  approvalModeAllowed,
+  approvalModeFor,
+} from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
-import { type Command, type CommandData, callerStamp } from "../command.ts";
+import type { AgentMode } from "../../turn.ts";
+import { type Actor, type Command, type CommandData, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import type { Stamp } from "../event.ts";
 import { isSameConfig, type ModelFailure } from "../model-config.ts";
+import { sandboxDueAtMs } from "../sandbox.ts";
 import type { Session, SnapshotRef } from "../state.ts";
 
 /** Names the session; the empty name takes the name away, the same name is no news. */
@@ -60,17 +68,75 @@ function modelRefused(draft: Draft, failure: ModelFailure, stamp: Stamp): Decisi
   return draft.refuse("model_switch_failed", { requestedModelId, reason });
 }
 
+/**
+ * The same mode again takes the profile back to what it stands for. It is a choice of the agent's
+ * mode as well, which the agent may have left by itself.
+ */
 export function approvalMode(session: Session, command: Command<"approval_mode">): Decision {
   const { mode: next, persisted } = command;
   if (!approvalModeAllowed(next, session.fixed.securityMode)) {
     return refused(session, trustGate());
   }
   const draft = new Draft(session, command);
+  const { actor } = command;
   const previous = session.chosen.approvalMode;
   if (next !== previous) {
-    draft.emit("approval_mode_changed", { previous, next, persisted }, callerStamp(command.actor));
+    // It brings both with it.
+    draft.emit("approval_mode_changed", { previous, next, persisted }, callerStamp(actor));
+    return draft.accept();
   }
+  const { autonomyProfile, agentMode } = approvalMeaning(next);
+  profileChanged(draft, session.connection.autonomyProfile, autonomyProfile, actor);
+  agentModeChosen(draft, agentMode, actor);
   return draft.accept();
+}
+
+/**
+ * The same setting under its finer name. If the wire's word would promise more than is so, or
+ * another comes nearer, that goes first; the agent's mode stays. What is asked already stays with
+ * people: this is for what comes after it.
+ */
+export function autonomy(session: Session, command: Command<"autonomy">): Decision {
+  const draft = new Draft(session, command);
+  const { profile, actor } = command;
+  reworded(draft, approvalModeFor(profile, session.chosen.approvalMode), actor);
+  profileChanged(draft, session.connection.autonomyProfile, profile, actor);
+  return draft.accept();
+}
+
+/**
+ * Chooses the agent's own mode, for the next turn (A15). A word that stands for another one would
+ * be untrue from now on: the profile's own word goes first. Neither moves the profile.
+ */
+export function agentMode(session: Session, command: Command<"agent_mode">): Decision {
+  const draft = new Draft(session, command);
+  const { mode, actor } = command;
+  const { autonomyProfile } = session.connection;
+  const meant = approvalMeaning(session.chosen.approvalMode).agentMode;
+  if (meant !== null && meant !== mode) {
+    reworded(draft, approvalModeFor(autonomyProfile, "default"), actor);
+  }
+  agentModeChosen(draft, mode, actor);
+  return draft.accept();
+}
+
+/** Another word for what is so, or is about to be by an event of its own: it moves neither. */
+function reworded(draft: Draft, next: ApprovalMode, actor: Actor) {
+  const { approvalMode: previous } = draft.session.chosen;
+  if (next === previous) return;
+  const change = { previous, next, persisted: false, isWordOnly: true } as const;
+  draft.emit("approval_mode_changed", change, callerStamp(actor));
+}
+
+/** Also if it is the same: what the agent is in by itself is not known here. */
+function agentModeChosen(draft: Draft, to: AgentMode, actor: Actor) {
+  const { agentMode: from } = draft.session.connection;
+  draft.emit("agent_mode_changed", { from, to }, callerStamp(actor));
+}
+
+function profileChanged(draft: Draft, from: AutonomyProfile, to: AutonomyProfile, actor: Actor) {
+  if (from === to) return;
+  draft.emit("autonomy_profile_changed", { from, to }, callerStamp(actor));
 }
 
 export function trustGate(): Refusal {
@@ -81,8 +147,17 @@ export function trustGate(): Refusal {
 export function sandbox(session: Session, command: Command<"sandbox">): Decision {
   const draft = new Draft(session, command);
   const { state } = command;
-  if (state !== session.connection.sandboxState) draft.emit("sandbox_changed", { state });
+  const { sandboxState: from } = session.connection;
+  if (state !== from) draft.emit("sandbox_changed", { state, from }, callerStamp(command.actor));
   return draft.accept();
+}
+
+/** It has been used since, or is another by now: then there is nothing to do. */
+export function sandboxExpired(draft: Draft, atMs: number) {
+  const { connection } = draft.session;
+  const dueAtMs = sandboxDueAtMs(connection);
+  if (dueAtMs === null || dueAtMs > atMs) return;
+  draft.emit("sandbox_changed", { state: "timed_out", from: connection.sandboxState });
 }
 
 export function reloadSkills(session: Session, command: Command<"reload_skills">): Decision {

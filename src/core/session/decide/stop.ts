@@ -1,20 +1,23 @@
 import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
-import type { AskId, ClientId } from "../../id.ts";
+import type { AskId } from "../../id.ts";
 import { refusedOutcome } from "../../policy/gate.ts";
 import { applySessionTransition } from "../../status.ts";
-import { type AgentStatusReport, type Command, callerStamp, clientOf } from "../command.ts";
+import { type AgentStatusReport, type Command, callerStamp, originatorOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { stampOf } from "../event.ts";
+import { type Originator, stampOf } from "../event.ts";
 import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
 import { finishEnding } from "./instance.ts";
+import { sandboxExpired } from "./setting.ts";
 import { cancelAsks, endTurn, pronounce, turnError, type Verdict } from "./turn.ts";
+
+const NOBODY: Originator = { clientId: null };
 
 /**
  * Tells the running turn to stop. It keeps running until the agent has settled it, so that no
  * other prompt meets an agent that is still at work; a deadline of the server's bounds the wait.
  */
-export function stopTurn(draft: Draft, cause: StopCause, by: ClientId | null) {
+export function stopTurn(draft: Draft, cause: StopCause, by: Originator) {
   const { running } = draft.session;
   if (running === null || running.stopCause !== null) return;
   const { promptId } = running;
@@ -27,7 +30,7 @@ export function stopTurn(draft: Draft, cause: StopCause, by: ClientId | null) {
 /** Cancels what runs; with nothing running it is only told, as the wire has it. */
 export function cancel(session: Session, command: Command<"cancel">): Decision {
   const draft = new Draft(session, command);
-  if (session.running !== null) stopTurn(draft, "client", clientOf(command.actor));
+  if (session.running !== null) stopTurn(draft, "client", originatorOf(command.actor));
   else draft.emit("prompt_cancelled", {}, callerStamp(command.actor));
   return draft.accept();
 }
@@ -35,7 +38,7 @@ export function cancel(session: Session, command: Command<"cancel">): Decision {
 export function limitPassed(session: Session, command: Command<"limit_passed">): Decision {
   if (session.running?.turnId !== command.turnId) return notOpen(session);
   const draft = new Draft(session, command);
-  stopTurn(draft, command.limit, null);
+  stopTurn(draft, command.limit, NOBODY);
   return draft.accept();
 }
 
@@ -47,9 +50,11 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
     const { promptId } = deadline;
     const waiting = session.queue.find((prompt) => prompt.promptId === promptId);
     if (waiting !== undefined) pronounce(draft, waiting, turnError("prompt_deadline_exceeded"));
-    else if (session.running?.promptId === promptId) stopTurn(draft, "deadline", null);
+    else if (session.running?.promptId === promptId) stopTurn(draft, "deadline", NOBODY);
   } else if (deadline.of === "ask") {
     expireAsk(draft, deadline.requestId);
+  } else if (deadline.of === "sandbox") {
+    sandboxExpired(draft, command.atMs);
   } else if (session.running?.turnId === deadline.turnId) {
     abortUnsettled(draft);
   }

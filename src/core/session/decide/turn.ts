@@ -13,7 +13,7 @@ import type { RunningPrompt, WaitingPrompt } from "../state.ts";
 export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
   const { turnId, reservedMicro, price, slash } = start;
   const { promptId, text, waited } = prompt;
-  const stamp = stampOf(promptId, prompt.clientId);
+  const stamp = stampOf(promptId, prompt);
   if (draft.session.phase === "Resumed") draft.enter("SessionResumed", {}, stamp);
   const about = { turnId, promptId, ...(slash && { slash }) };
   draft.enter("SessionTurnStart", about, stamp);
@@ -25,7 +25,7 @@ export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart)
 
 /** Shows everybody what is being answered from here on. */
 export function echoPrompt(draft: Draft, prompt: WaitingPrompt) {
-  const stamp = stampOf(prompt.promptId, prompt.clientId);
+  const stamp = stampOf(prompt.promptId, prompt);
   const echoed = prompt.echo ? prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX) : [];
   for (const content of echoed) draft.emit("session_update", { update: echo(content) }, stamp);
 }
@@ -101,7 +101,7 @@ export function pronounce(
   notice: "after" | "none" = "after",
 ) {
   const { promptId, waited } = prompt;
-  const stamp = stampOf(promptId, prompt.clientId);
+  const stamp = stampOf(promptId, prompt);
   const ran = "turnId" in prompt;
   const about = ran ? { promptId, turnId: prompt.turnId } : { promptId };
   if (verdict.type === "turn_complete") {

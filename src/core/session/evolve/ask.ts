@@ -4,6 +4,7 @@ import type { Ask, AskKind } from "../../policy/ask.ts";
 import type { DeferredInteractiveMessage, TurnState } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
+import { boundTo } from "./binding.ts";
 
 export function made(session: Session, { data }: SessionEvent<"permission_request">): Session {
   const { sessionId: _, deadlineAtMs, ...rest } = data;
@@ -19,7 +20,8 @@ export function voted(
   const ask = openAsks(session).get(data.requestId);
   if (ask === undefined) return session;
   const votes = new Map(ask.votes).set(data.voter, data.optionId);
-  return withOpenAsks(session, new Map(openAsks(session)).set(ask.requestId, { ...ask, votes }));
+  const bound = boundTo(session, data.voterClientId, data.voterUserId);
+  return withOpenAsks(bound, new Map(openAsks(session)).set(ask.requestId, { ...ask, votes }));
 }
 
 export function resolved(session: Session, { data }: SessionEvent<"permission_resolved">): Session {
@@ -27,7 +29,8 @@ export function resolved(session: Session, { data }: SessionEvent<"permission_re
   open.delete(data.requestId);
   const kept = [...session.resolvedAsks].slice(1 - ASKS_RESOLVED_MAX);
   const resolvedAsks = new Map([...kept, [data.requestId, data.outcome]]);
-  return withOpenAsks({ ...session, resolvedAsks }, open);
+  const bound = boundTo(session, data.voterClientId, data.voterUserId);
+  return withOpenAsks({ ...bound, resolvedAsks }, open);
 }
 
 function openAsks(session: Session): DeferredInteractiveMessage {

@@ -3,6 +3,7 @@ import { SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
 import { cutText, lastOfText } from "../../text.ts";
 import type { SessionEvent } from "../event.ts";
 import type { RegisteredClient, Session } from "../state.ts";
+import { boundTo } from "./binding.ts";
 import { remember } from "./prompt.ts";
 
 export function attached(session: Session, { data }: SessionEvent<"client_attached">): Session {
@@ -30,12 +31,13 @@ function withClient(session: Session, id: ClientId, client: RegisteredClient | n
 }
 
 export function shellStarted(session: Session, event: SessionEvent<"user_shell_command">): Session {
-  const { shellId, command, clientId } = event.data;
+  const { shellId, command, clientId, userId } = event.data;
   const atMs = event._meta.serverTimestamp;
-  const shell = { command, clientId: clientId ?? null, startedAtMs: atMs };
+  const by = { clientId: clientId ?? null, ...(userId && { userId }) };
+  const shell = { command, ...by, startedAtMs: atMs };
   const shells = new Map(session.shells).set(shellId, shell);
   const admissions = remember(session.admissions, event.data, { shellId }, atMs);
-  return { ...session, shells, admissions };
+  return { ...boundTo(session, clientId, userId), shells, admissions };
 }
 
 /** Told to the agent with the next prompt. The newest results are kept, within one budget. */

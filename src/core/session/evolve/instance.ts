@@ -8,7 +8,7 @@ import type { Session } from "../state.ts";
 
 export function created({ data, _meta }: SessionEvent<"session_created">): Session {
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, displayName, budgetMicro, ...fixed } = rest;
+  const { approvalMode, agentMode = null, displayName, budgetMicro, ...fixed } = rest;
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
@@ -32,7 +32,7 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
       sessionState: "inactive",
       sessionGrants: new Map(),
       autonomyProfile: autonomyProfile ?? meaning.autonomyProfile,
-      agentMode: meaning.agentMode,
+      agentMode: meaning.agentMode ?? agentMode,
       sandboxState: "none",
       sandboxProvisionedAt: null,
       lastSandboxActivity: null,
@@ -71,11 +71,13 @@ export function statusChanged(session: Session, event: SessionEvent<"session_sta
   const left = hasTurn(session.connection.sessionState) && !hasTurn(to);
   const connection = left ? resetTurnState(session.connection) : session.connection;
   const ends = to === "deactivating" && isEndReason(cause);
-  const closedBy = event.originatorClientId ?? null;
+  const { originatorClientId: closedBy = null, originatorUserId: user } = event;
   return {
     ...session,
     connection: { ...connection, sessionState: to },
-    ending: ends ? { reason: cause, closedBy } : session.ending,
+    ending: ends
+      ? { reason: cause, closedBy, ...(user && { closedByUser: user }) }
+      : session.ending,
     activation: event.data.activation ?? session.activation,
   };
 }
@@ -136,7 +138,7 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
       stopAskedAtMs: null,
       steeredIds: [],
       shellContext: session.shellContext,
-      stamp: stampOf(prompt.promptId, prompt.clientId),
+      stamp: stampOf(prompt.promptId, prompt),
       slash,
     },
     // A tool's turn is the server's own: the agent hears nothing of it.
@@ -149,11 +151,16 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
 
 /** An agent that begins anew has been told nothing yet. */
 export function agentConnected(session: Session, event: SessionEvent<"agent_connected">): Session {
-  const { agentSessionId, context, surroundings = null } = event.data;
+  const { agentSessionId, context, surroundings = null, epoch, usualMode } = event.data;
   const remembers = context === "resumed" || context === "loaded";
   const instructed = remembers ? session.instructed : null;
   const agentUntold = !remembers || session.agentUntold;
-  return { ...session, agentSessionId, agentUntold, instructed, surroundings };
+  const side = {
+    agentSessionId,
+    ...(epoch !== undefined && { agentEpoch: epoch }),
+    ...(usualMode !== undefined && { agentUsualMode: usualMode }),
+  };
+  return { ...session, ...side, agentUntold, instructed, surroundings };
 }
 
 export function instructed(session: Session, event: SessionEvent<"instructions_sent">): Session {

@@ -68,7 +68,9 @@ function toolCalled(session: Session, update: AgentUpdate, atMs: number): Sessio
   const begun = turn.persistedToolCallIds.has(toolCallId);
   const ended = turn.completedToolIds.has(toolCallId);
   if (begun && (ended || status === "open")) return withActivity(inTurn(session, TOUCHED), atMs);
-  if (turn.persistedToolCallIds.size >= TOOL_CALLS_TRACKED_MAX && !begun) return session;
+  if (turn.persistedToolCallIds.size >= TOOL_CALLS_TRACKED_MAX && !begun) {
+    return withActivity(session, atMs);
+  }
   const pending = new Map(turn.pendingToolCalls);
   if (status === "open") {
     pending.set(toolCallId, {

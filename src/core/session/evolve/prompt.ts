@@ -9,6 +9,7 @@ import { cutText } from "../../text.ts";
 import type { SessionEvent } from "../event.ts";
 import type { RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
 import { admissionKey, type FirstAnswer, inTurn } from "../state.ts";
+import { boundTo } from "./binding.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
   const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
@@ -23,7 +24,7 @@ export function admitted(session: Session, event: SessionEvent<"prompt_admitted"
   };
   const answer = { promptId, lastEventId };
   return {
-    ...session,
+    ...boundTo(session, clientId, userId),
     queue: [...session.queue, waiting],
     admissions: remember(session.admissions, event.data, answer, admittedAtMs),
     totals: { ...session.totals, promptCount: session.totals.promptCount + 1 },

@@ -1,4 +1,5 @@
 import { approvalMeaning } from "../../policy/risk.ts";
+import type { AgentMode, SandboxState } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import type { Chosen, Session, Surroundings } from "../state.ts";
 
@@ -23,14 +24,40 @@ export function modelConfigChanged(session: Session, event: SessionEvent<"model_
   return choose(session, { modelConfig: event.data.to });
 }
 
-/** The mode's meaning moves with it; it is one setting under two names. */
+/** The mode's meaning moves with it, unless it only follows what was chosen by another name. */
 export function approvalModeChanged(
   session: Session,
   event: SessionEvent<"approval_mode_changed">,
 ) {
-  const { next } = event.data;
-  const connection = { ...session.connection, ...approvalMeaning(next) };
-  return choose({ ...session, connection }, { approvalMode: next });
+  const { next, isWordOnly = false } = event.data;
+  const worded = choose(session, { approvalMode: next });
+  if (isWordOnly) return worded;
+  const { autonomyProfile, agentMode } = approvalMeaning(next);
+  const moved = inAgentMode(worded, agentMode);
+  return { ...moved, connection: { ...moved.connection, autonomyProfile } };
+}
+
+/** The wire's word, where another fits, has an event of its own before this one. */
+export function autonomyProfileChanged(
+  session: Session,
+  event: SessionEvent<"autonomy_profile_changed">,
+): Session {
+  const { connection } = session;
+  return { ...session, connection: { ...connection, autonomyProfile: event.data.to } };
+}
+
+export function agentModeChanged(
+  session: Session,
+  event: SessionEvent<"agent_mode_changed">,
+): Session {
+  return inAgentMode(session, event.data.to);
+}
+
+/** Also if it is the same: somebody has said so once more. */
+function inAgentMode(session: Session, agentMode: AgentMode): Session {
+  const { connection, agentModeChoices = 0 } = session;
+  const agentModeChosen = { agentModeChoices: agentModeChoices + 1 };
+  return { ...session, ...agentModeChosen, connection: { ...connection, agentMode } };
 }
 
 /** What was loaded just now is what is around: it has not drifted. */
@@ -62,15 +89,21 @@ export function budgetChanged(session: Session, event: SessionEvent<"session_bud
   return choose(session, { budgetMicro: event.data.to });
 }
 
+/** One that is being made has its times from the beginning; one that is gone has none. */
 export function sandboxChanged(session: Session, event: SessionEvent<"sandbox_changed">): Session {
-  const sandboxState = event.data.state;
-  const atMs = event._meta.serverTimestamp;
   const { connection } = session;
-  if (sandboxState !== "ready") {
-    const gone = sandboxState === "none";
-    const times = gone ? { sandboxProvisionedAt: null, lastSandboxActivity: null } : {};
-    return { ...session, connection: { ...connection, sandboxState, ...times } };
-  }
-  const times = { sandboxProvisionedAt: atMs, lastSandboxActivity: atMs };
+  const sandboxState = event.data.state;
+  const times = SANDBOX_TIMES[sandboxState](event._meta.serverTimestamp);
   return { ...session, connection: { ...connection, sandboxState, ...times } };
 }
+
+type SandboxTimes = Partial<
+  Pick<Session["connection"], "sandboxProvisionedAt" | "lastSandboxActivity">
+>;
+
+const SANDBOX_TIMES: Readonly<Record<SandboxState, (atMs: number) => SandboxTimes>> = {
+  none: () => ({ sandboxProvisionedAt: null, lastSandboxActivity: null }),
+  provisioning: (atMs) => ({ sandboxProvisionedAt: null, lastSandboxActivity: atMs }),
+  ready: (atMs) => ({ sandboxProvisionedAt: atMs, lastSandboxActivity: atMs }),
+  timed_out: () => ({}),
+};
