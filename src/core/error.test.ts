@@ -61,6 +61,9 @@ const EXPECTED = `
   invalid_store_input        400 never  Validation/StoreInputInvalid
   invalid_store_config       400 never  Validation/ConfigSchemaViolation
   store_cardinality          500 never  Validation/CardinalityMismatch
+  backup_failed              500 later  Session/BackupFailed
+  backup_unreadable          500 never  Session/BackupUnreadable
+  restore_failed             409 never  Session/RestoreFailed
   secret_leak                400 never  Session/SecretLeak
   journal_conflict           409 never  Session/JournalConflict
   document_conflict          409 reread Session/DocumentConflict
@@ -96,6 +99,7 @@ const EXPECTED = `
   insufficient_credits       402 later  Session/InsufficientCredits
   price_unknown              402 later  Session/PriceUnknown
   invalid_amount             400 never  Validation/AmountInvalid
+  grants_too_large           400 never  Validation/GrantsTooLarge
   ledger_conflict            409 never  Session/LedgerConflict
   reservation_not_open       409 never  Session/ReservationNotOpen
   invalid_session_id         400 never  Validation/SessionIdInvalid
@@ -125,6 +129,9 @@ const EXPECTED = `
   token_not_found            404 never  Identity/TokenNotFound
   token_limit_exceeded       429 never  Identity/TokenLimit
   token_role_exceeded        409 never  Identity/TokenRole
+  tenant_deleting            503 later  Identity/TenantDeleting
+  tenant_busy                503 later  Identity/TenantBusy
+  tenant_locked              409 later  Identity/TenantLocked
   too_many_attempts          429 later  Server/Attempts
   key_set_unavailable        503 later  Server/KeySetUnavailable
   session_shell_disabled     403 never  Session/ShellDisabled
@@ -147,6 +154,7 @@ const EXPECTED = `
   route_not_found            404 never  Server/RouteNotFound
   method_not_allowed         405 never  Server/MethodNotAllowed
   server_busy                503 later  Server/Busy
+  file_limit_exceeded        429 later  Server/FileLimit
   internal_error             500 never  Server/InternalError
   invalid_server_config      400 never  Validation/ServerConfigInvalid
   listen_failed              503 later  Server/ListenFailed
@@ -207,8 +215,8 @@ describe("the body of an error", () => {
     ],
     [
       "insufficient_credits",
-      { neededMicro: 10, availableMicro: -3 },
-      "This needs 10 micro-credits, -3 are left; top up and retry.",
+      { neededMicro: 10, availableMicro: 3, scope: "user" },
+      "This needs 10 micro-credits, the user has 3; ask an owner.",
     ],
     [
       "ledger_conflict",

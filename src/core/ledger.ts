@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "./error.ts";
 import type { TurnId } from "./id.ts";
 import { MICRO_CREDITS_MAX } from "./limits.ts";
-import { isCount } from "./price.ts";
+import { addCounts, isCount } from "./price.ts";
 import type { CreditReservation } from "./turn.ts";
 
 /**
@@ -40,9 +40,12 @@ export function emptyAccount(limit: Account["limit"]): Account {
   return { limit, grantedMicro: 0, chargedMicro: 0, openByTurn: new Map(), openMicro: 0 };
 }
 
-/** What may still be reserved. Open reservations are spoken for. */
+/**
+ * What may still be reserved. Open reservations are spoken for. Without a limit it is as much as
+ * can be held open and still be counted exactly.
+ */
 export function availableMicro(account: Account): number {
-  if (account.limit === "unlimited") return MICRO_CREDITS_MAX;
+  if (account.limit === "unlimited") return MICRO_CREDITS_MAX - account.openMicro;
   return account.grantedMicro - account.chargedMicro - account.openMicro;
 }
 
@@ -63,53 +66,68 @@ export function postEntry(
   if (!isCount(amountMicro)) return invalidAmount;
   if (known === amountMicro) return { kind: "repeated" };
   if (known !== null) return refused(refusal("ledger_conflict", { turnId, kind, n }));
-  if (kind === "grant") {
-    return posted({ ...account, grantedMicro: account.grantedMicro + amountMicro });
-  }
+  if (kind === "grant") return grant(account, amountMicro);
   if (kind === "reserve") return reserve(account, entry, weight);
   return take(account, entry);
 }
 
 /**
  * The account with an entry that a journal has: it is believed. Where more was taken than the turn
- * held, the difference counts as reserved, so that nothing that was charged is ever forgotten.
+ * held, the difference counts as reserved, so that nothing that was charged is ever forgotten. A
+ * sum that would pass what is counted exactly stops there: an account can always be read.
  */
-export function recordedEntry(account: Account, entry: LedgerEntry): Account | null {
+export function recordedEntry(account: Account, entry: LedgerEntry): Account {
   const { kind, turnId, amountMicro } = entry;
+  if (kind === "grant") {
+    return { ...account, grantedMicro: addCounts(account.grantedMicro, amountMicro) };
+  }
   const held = account.openByTurn.get(turnId) ?? 0;
-  const isTaken = kind === "charge" || kind === "release";
-  const missing = isTaken ? Math.max(0, amountMicro - held) : 0;
-  const covered = missing > 0 ? hold(account, turnId, missing) : account;
-  const posting = postEntry(covered, entry, null, "committed");
-  return posting.kind === "posted" ? posting.account : null;
+  if (kind === "reserve") return hold(account, turnId, addCounts(held, amountMicro));
+  const rest = hold(account, turnId, Math.max(0, held - amountMicro));
+  if (kind === "release") return rest;
+  return { ...rest, chargedMicro: addCounts(rest.chargedMicro, amountMicro) };
+}
+
+function grant(account: Account, amountMicro: number): Posting {
+  const leftMicro = MICRO_CREDITS_MAX - account.grantedMicro;
+  if (amountMicro > leftMicro) {
+    return refused(refusal("grants_too_large", { limit: MICRO_CREDITS_MAX, leftMicro }));
+  }
+  return posted({ ...account, grantedMicro: account.grantedMicro + amountMicro });
 }
 
 function reserve(account: Account, entry: LedgerEntry, weight: "weighed" | "committed"): Posting {
   const { amountMicro } = entry;
-  const available = availableMicro(account);
-  if (weight === "weighed" && amountMicro > available) {
-    const details = { neededMicro: amountMicro, availableMicro: available };
-    return refused(refusal("insufficient_credits", details));
-  }
-  return posted(hold(account, entry.turnId, amountMicro));
+  const left = availableMicro(account);
+  if (weight === "weighed" && amountMicro > left) return refused(tooPoor(amountMicro, left));
+  if (amountMicro > MICRO_CREDITS_MAX - account.openMicro) return invalidAmount;
+  const held = account.openByTurn.get(entry.turnId) ?? 0;
+  return posted(hold(account, entry.turnId, held + amountMicro));
 }
 
 /** Takes from what the turn holds: a charge for good, a release to give it back. */
 function take(account: Account, { kind, turnId, amountMicro }: LedgerEntry): Posting {
-  if ((account.openByTurn.get(turnId) ?? 0) < amountMicro) {
-    return refused(refusal("reservation_not_open", { turnId }));
-  }
+  const held = account.openByTurn.get(turnId) ?? 0;
+  if (held < amountMicro) return refused(refusal("reservation_not_open", { turnId }));
   const chargedMicro = account.chargedMicro + (kind === "charge" ? amountMicro : 0);
-  return posted({ ...hold(account, turnId, -amountMicro), chargedMicro });
+  return posted({ ...hold(account, turnId, held - amountMicro), chargedMicro });
 }
 
 /** A turn that holds nothing is not open, and takes no memory. */
-function hold(account: Account, turnId: TurnId, changeMicro: number): Account {
-  const held = (account.openByTurn.get(turnId) ?? 0) + changeMicro;
+function hold(account: Account, turnId: TurnId, heldMicro: number): Account {
   const openByTurn = new Map(account.openByTurn);
-  if (held === 0) openByTurn.delete(turnId);
-  else openByTurn.set(turnId, held);
-  return { ...account, openByTurn, openMicro: account.openMicro + changeMicro };
+  if (heldMicro === 0) openByTurn.delete(turnId);
+  else openByTurn.set(turnId, heldMicro);
+  const before = account.openByTurn.get(turnId) ?? 0;
+  // A sum that was stopped says nothing of its parts, so it is not gone on from.
+  const isExact = account.openMicro < MICRO_CREDITS_MAX;
+  const openMicro = isExact ? account.openMicro - before + heldMicro : sumOf(openByTurn);
+  return { ...account, openByTurn, openMicro: Math.min(openMicro, MICRO_CREDITS_MAX) };
+}
+
+/** All of them together, which stops where counting exactly does. */
+export function sumOf(amounts: ReadonlyMap<unknown, number>): number {
+  return [...amounts.values()].reduce(addCounts, 0);
 }
 
 /** No sum may grow past what a double counts exactly, or the next entry would be a guess. */
@@ -125,6 +143,19 @@ function refused(why: Refusal): Posting {
 }
 
 const invalidAmount = refused(refusal("invalid_amount", { limit: MICRO_CREDITS_MAX }));
+
+/** Which limit left too little: the balance, or a budget. */
+export type CreditScope = "balance" | "tenant" | "user" | "session";
+
+/** Nobody has less than nothing left, however far a balance is overdrawn. */
+export function tooPoor(
+  neededMicro: number,
+  leftMicro: number,
+  scope: CreditScope = "balance",
+): Refusal {
+  const availableMicro = Math.max(0, leftMicro);
+  return refusal("insufficient_credits", { neededMicro, availableMicro, scope });
+}
 
 export interface Settlement {
   /** Cost above what was reserved is reserved first, so that P9 stays an equation. */

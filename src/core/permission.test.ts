@@ -27,6 +27,7 @@ const MATRIX = `
   credits:write     yes   no    no     no
   audit:read        yes   yes   no     no
   workspaces:write  yes   yes   no     no
+  tenant:write      yes   no    no     no
 `;
 
 const [head = [], ...rows] = MATRIX.trim()

@@ -20,6 +20,7 @@ export const PERMISSIONS = [
   "credits:write",
   "audit:read",
   "workspaces:write",
+  "tenant:write",
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

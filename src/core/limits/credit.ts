@@ -12,6 +12,12 @@ export const LEDGER_OPEN_TURNS_MAX = 2_000;
 /** Users of one tenant whose charges are summed up; a budget of any further one cannot be kept. */
 export const LEDGER_USERS_MAX = 5_000;
 
+/**
+ * Sessions of one tenant of which it is known what questions beside them have cost. A budget of a
+ * session counts them as long as it is among these, which are the ones that were asked last.
+ */
+export const LEDGER_ASIDE_SESSIONS_MAX = 5_000;
+
 /** Budgets of users in one tenant. */
 export const USER_BUDGETS_MAX = 1_000;
 

@@ -28,6 +28,10 @@ export const ATTEMPT_ADDRESSES_MAX = 10_000;
 /** Credentials that are known to be good, and so are not held up by others of their address. */
 export const CREDENTIALS_KNOWN_MAX = 4_096;
 
+/** Suspects whose tokens are looked at in the store at a time, and when others may come again. */
+export const SUSPECTS_MAX = 64;
+export const SUSPECT_RETRY_MS = 1_000;
+
 /** Verified JWTs, and how long at most they are believed without another look (A12). */
 export const JWT_CACHED_MAX = 10_000;
 export const JWT_CACHED_MS_MAX = 5 * 60_000;
@@ -43,11 +47,18 @@ export const KEY_SET_KEPT_MS_MAX = 10 * 60_000;
 /** How soon an unknown key may have the set fetched again. */
 export const KEY_SET_RETRY_MS = 30_000;
 
+/** The same of a set in a file, which costs little to read. */
+export const KEY_FILE_KEPT_MS_MAX = 5_000;
+export const KEY_FILE_RETRY_MS = 1_000;
+
 /** How long a set that could not be had is not asked for again, whoever knocks. */
 export const KEY_SET_FAILED_MS = 5_000;
 
 /** How far the clocks of whoever signs and of this machine may be apart. */
 export const JWT_SKEW_MS = 5_000;
+
+/** Sessions that are named to whoever cannot delete a tenant because others have them. */
+export const HELD_SESSIONS_NAMED_MAX = 5;
 
 /** How often it is looked at whether whoever has a stream open may still have it. */
 export const STREAM_RECHECK_MS = 20_000;

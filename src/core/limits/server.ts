@@ -59,6 +59,12 @@ export const STREAM_QUEUED_MAX = 2_048;
 /** An answer of which nothing is taken for this long is given up. */
 export const ANSWER_STALL_MS_MAX = 60_000;
 
+/** How much of a list is repeated to somebody who named another one. */
+export const CONFLICT_CHARS_MAX = 1_024;
+
+/** Files that those of one tenant may be getting at a time: each keeps the store busy. */
+export const FILES_SENT_MAX = 4;
+
 /** Requests of one caller within the window, if rates are limited; the wire's figures. */
 export const RATE_WINDOW_MS = 60_000;
 export const RATE_PROMPTS_MAX = 10;
@@ -128,9 +134,19 @@ export const TRANSCRIPT_PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 /** How many turns are passed over, newest first, in search of the one that a client names. */
 export const TRANSCRIPT_SEARCH_TURNS_MAX = 10_000;
 
-/** Entries of one page of a session's audit, unless fewer or more are asked for, and at most. */
+/** Entries of one page of an audit, unless fewer or more are asked for, and at most. */
 export const AUDIT_ROWS_DEFAULT_MAX = 100;
 export const AUDIT_ROWS_MAX = 500;
+
+/** Rows that one request looks at in search of entries, before it says where to go on. */
+export const AUDIT_ROWS_SEARCHED_MAX = 10_000;
+
+/** Of these at a time. */
+export const AUDIT_STRETCH_ROWS_MAX = 250;
+
+/** Kinds of acts that may be asked for at once, and what one of them is called. */
+export const AUDIT_ACTS_MAX = 32;
+export const AUDIT_ACT_CHARS_MAX = 64;
 
 /** A restore that took too long is tried again after as long as it may take, within these. */
 export const RESTORE_RETRY_MS_MIN = 5_000;

@@ -25,8 +25,11 @@ export const EVICTIONS_TRIED_MAX = 32;
 /** Stale sessions that are recovered at a time. */
 export const RECOVERIES_AT_ONCE_MAX = 5;
 
-/** Refusals of one live session that are audited one by one; of more, only every doubling. */
+/** A caller's refusals with one code that are audited one by one; of more, every doubling. */
 export const REFUSALS_AUDITED_MAX = 256;
+
+/** Pairs of caller and code that a live session counts apart; later ones share by their code. */
+export const REFUSAL_COUNTS_MAX = 64;
 
 /** How often an agent is tried for a session that waits for one, and the pauses between. */
 export const ACTIVATIONS_MAX = 6;
@@ -40,12 +43,25 @@ export const VERDICT_HELD_MS_MAX = 250;
 export const SESSION_IDLE_MS = 30 * 60 * 1_000;
 export const SESSION_REAP_MS = 60 * 1_000;
 
+/** How long a sandbox may be on its way, and how long unused, before it counts as timed out. */
+export const SANDBOX_PROVISIONING_MS_MAX = 10 * 60 * 1_000;
+export const SANDBOX_IDLE_MS_MAX = 60 * 60 * 1_000;
+
+/** How many turns are looked through for who gave a grant; the grant itself is never lost. */
+export const GRANT_SEARCH_TURNS_MAX = 256;
+
 /** How long running turns have to finish when the server stops. */
 export const SHUTDOWN_DRAIN_MS = 10_000;
 
 /** And how long each session then has to be ended in good order, in so many tries. */
 export const SHUTDOWN_END_MS = 30_000;
 export const SHUTDOWN_TRIES_MAX = 3;
+
+/** How long all that is at work for a tenant has to end before it is deleted, or is not. */
+export const TENANT_REMOVAL_MS_MAX = 60_000;
+
+/** And how long each of its sessions has for that in good order, before it is dropped. */
+export const TENANT_SESSION_END_MS_MAX = 15_000;
 
 /** How often a command is given again to a session that was just being let go. */
 export const SUBMIT_TRIES_MAX = 8;
@@ -107,6 +123,9 @@ export const FORK_NAMES_MAX = 100;
 /** A name, id or code in an audit entry, and how many things an entry lists by their names. */
 export const AUDIT_NAME_CHARS_MAX = 256;
 export const AUDIT_LISTED_MAX = 16;
+
+/** A name that an agent gave, and that is told as it is; of a longer one the hash is told. */
+export const AUDIT_AGENT_NAME_CHARS_MAX = 64;
 
 /** An earlier conversation is read so many messages at a time, and told with so many tool calls. */
 export const PAST_PAGE_ROWS_MAX = 64;

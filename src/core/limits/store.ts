@@ -14,6 +14,9 @@ export const BLOB_BYTES_MAX = 32 * 1_024 * 1_024;
 /** A tenant document is small by definition. */
 export const DOCUMENT_BYTES_MAX = 1_024 * 1_024;
 
+/** What a backup may say of itself: hundreds of thousands of tenants fit. */
+export const BACKUP_CONTENTS_BYTES_MAX = 64 * 1_024 * 1_024;
+
 /** Rows of one page of anything; a reader comes back for more. */
 export const PAGE_ROWS_MAX = 1_000;
 
@@ -34,6 +37,12 @@ export const TENANT_DATABASES_OPEN_MAX = 128;
 
 /** Statements that a database keeps prepared: all of ours, and the filters of some lists. */
 export const STATEMENTS_PREPARED_MAX = 256;
+
+/**
+ * What a tenant's write-ahead log keeps of its disk once it has been put away. That happens at
+ * about 16 MiB, so in daily work nothing is ever cut off, and nothing has to grow again.
+ */
+export const LOG_KEPT_BYTES_MAX = 32 * 1_024 * 1_024;
 
 /** Session rows that the writing thread knows by heart, for each tenant. */
 export const SESSION_ROWS_CACHED_MAX = 4_096;

@@ -8,7 +8,8 @@ import type { SessionStore } from "../../store/store.ts";
 
 /** What a tenant and its users may spend; kept in one document, so that it changes as one. */
 export interface Allowance {
-  readonly limit: Account["limit"];
+  /** Null where nobody has said anything: then it is as the server is set. */
+  readonly limit: Account["limit"] | null;
   /** What the tenant may cost in all; null is no budget. */
   readonly tenantMicro: number | null;
   readonly userMicro: ReadonlyMap<UserId, number>;
@@ -18,27 +19,25 @@ export type BudgetScope = { readonly of: "tenant" } | { readonly of: "user"; use
 
 const PLACE = { kind: "credits", key: "allowance" } as const;
 
-/** As it stands, or as it is by default where nobody has said anything. */
+/** As it stands; nothing of it is said where nobody has said anything. */
 export async function readAllowance(
   store: SessionStore,
   tenantId: TenantId,
-  usual: Account["limit"],
 ): Promise<Result<Allowance & { readonly version: number }>> {
   const found = await store.readDocument(tenantId, PLACE.kind, PLACE.key);
   if (!found.ok) return found;
   const { value = {}, version = 0 } = found.value ?? {};
-  return ok({ ...allowanceOf(value, usual), version });
+  return ok({ ...allowanceOf(value), version });
 }
 
 /** Changes it, however many others do the same: each changes what the one before has left. */
 export async function changeAllowance(
   store: SessionStore,
   tenantId: TenantId,
-  usual: Account["limit"],
   change: (allowance: Allowance) => Result<Allowance>,
 ): Promise<Result<Allowance>> {
   for (let tries = 0; tries < ALLOWANCE_TRIES_MAX; tries += 1) {
-    const before = await readAllowance(store, tenantId, usual);
+    const before = await readAllowance(store, tenantId);
     if (!before.ok) return before;
     const after = change(before.value);
     if (!after.ok) return after;
@@ -76,9 +75,9 @@ function documentOf({ limit, tenantMicro, userMicro }: Allowance): JsonObject {
 }
 
 /** What cannot be understood is as if it had not been said. */
-function allowanceOf(value: JsonObject, usual: Account["limit"]): Allowance {
+function allowanceOf(value: JsonObject): Allowance {
   const { limit, tenantMicro } = value;
-  const known = limit === "granted" || limit === "unlimited" ? limit : usual;
+  const known = limit === "granted" || limit === "unlimited" ? limit : null;
   const users = Object.entries(objectAt(value, "userMicro") ?? {}).flatMap(([name, micro]) => {
     const userId = parseUserId(name);
     return userId !== null && isAmount(micro) ? [[userId, micro] as const] : [];

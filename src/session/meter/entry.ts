@@ -21,6 +21,8 @@ export interface LedgerLine extends LedgerEntry {
   readonly isPriced: boolean;
   /** Of a grant: what was said about it. */
   readonly note: string | null;
+  /** True for what was asked beside a session, which is no turn of it. */
+  readonly isAside: boolean;
 }
 
 /** The same, with its place in the journal. */
@@ -30,11 +32,15 @@ export interface StatementLine extends LedgerLine {
   readonly sessionId: SessionId | null;
 }
 
-const PLAIN = { userId: null, agent: null, model: null, tokens: NO_TOKENS, isPriced: true };
+const PLAIN = { agent: null, model: null, tokens: NO_TOKENS, isPriced: true, note: null };
 
 /** A line of which nothing more is to be said than whose it is. */
-export function plainLine(entry: LedgerEntry, userId: UserId | null): LedgerLine {
-  return { ...PLAIN, ...entry, userId, note: null };
+export function plainLine(
+  { kind, turnId, n, amountMicro }: LedgerEntry,
+  userId: UserId | null,
+  isAside = false,
+): LedgerLine {
+  return { ...PLAIN, kind, turnId, n, amountMicro, userId, isAside };
 }
 
 export function keyOf({ kind, turnId, n }: LedgerEntry): string {
@@ -52,6 +58,7 @@ export function journalEntry(
 /** The same line is always the same text: by that a repeat is known from a conflict. */
 function textOf(line: LedgerLine): string {
   const { kind, turnId, n, amountMicro, userId, agent, model, tokens, isPriced, note } = line;
+  const { isAside } = line;
   const charged = { ...(model !== null && { model }), tokens, ...(!isPriced && { priced: false }) };
   return JSON.stringify({
     v: 1,
@@ -63,6 +70,7 @@ function textOf(line: LedgerLine): string {
     ...(agent !== null && { agent }),
     ...(kind === "charge" && charged),
     ...(note !== null && { note }),
+    ...(isAside && { aside: true }),
   });
 }
 
@@ -91,6 +99,7 @@ export function readLine({ seq, atMs, sessionId, text }: JournalRow): StatementL
     tokens,
     isPriced: said.priced !== false,
     note: stringAt(said, "note"),
+    isAside: said.aside === true,
   };
 }
 

@@ -5,10 +5,7 @@ import { fail, ok } from "../../core/result.ts";
 import { turnId } from "../../core/session/life.fixture.ts";
 import { value } from "../stage.fixture.ts";
 import type { StatementLine } from "./entry.ts";
-import { ADA, Crash, priced, TENANT, Till } from "./till.fixture.ts";
-
-const OPERATOR = { kind: "operator" } as const;
-const grant = (id: string, amountMicro: number) => ({ id, amountMicro, note: null, by: OPERATOR });
+import { ADA, Crash, granting as grant, OPERATOR, priced, TENANT, Till } from "./till.fixture.ts";
 
 interface Step {
   readonly act: "begin" | "end" | "use" | "grant";
@@ -103,7 +100,7 @@ describe("the ledger of a tenant", () => {
     });
   });
 
-  it("P9: settles two turns at once, each by its own", async () => {
+  it("P9: two settlements at once, of two turns: each is settled by its own", async () => {
     const till = await Till.open(2);
     value(await till.meter.grant(TENANT, grant("g", 100)));
     await Promise.all([till.begin(0), till.begin(1)]);
@@ -137,7 +134,23 @@ describe("the ledger of a tenant", () => {
     await expectRest(till);
   });
 
-  it("keeps the price with which a turn began, whatever the price file says by then", async () => {
+  it("P9: two settlements at once, of one turn: it is charged once", async () => {
+    const till = await Till.open(1);
+    value(await till.meter.grant(TENANT, grant("g", 100)));
+    await till.begin(0);
+    await till.uses(0, 14);
+    const before = till.session(0);
+    await till.ends(0);
+    const settled = (await till.frail.lines()).slice(-2);
+    expect(settled).toMatchObject([{ kind: "charge", amountMicro: 14 }, { kind: "release" }]);
+    // Both had read the same log when they wrote the same of it.
+    till.logs.set(before.key.sessionId, before.session);
+    await Promise.all([till.ends(0), till.meter.opened(before.key, before.session)]);
+    await expectRest(till);
+    expect(value(await till.meter.balance(TENANT))).toMatchObject({ chargedMicro: 14 });
+  });
+
+  it("P9: a price change in mid-turn: the turn keeps the price with which it began", async () => {
     const till = await Till.open(1);
     value(await till.meter.grant(TENANT, grant("g", 100)));
     await till.begin(0);
@@ -201,7 +214,14 @@ describe("a grant", () => {
     const till = await Till.open(0);
     value(await till.meter.grant(TENANT, grant("all", MICRO_CREDITS_MAX)));
     const more = await till.meter.grant(TENANT, grant("more", 1));
-    expect(more).toMatchObject({ ok: false, refusal: { code: "invalid_amount" } });
+    expect(more).toMatchObject({
+      refusal: { code: "grants_too_large", details: { limit: MICRO_CREDITS_MAX, leftMicro: 0 } },
+    });
+    // The very same one again is known before it is weighed.
+    value(await till.meter.grant(TENANT, grant("all", MICRO_CREDITS_MAX)));
+    expect(value(await till.meter.balance(TENANT))).toMatchObject({
+      grantedMicro: MICRO_CREDITS_MAX,
+    });
   });
 });
 

@@ -7,16 +7,17 @@ import {
   LEDGERS_HELD_MAX,
   MICRO_CREDITS_MAX,
 } from "../../core/limits.ts";
-import { isCount } from "../../core/price.ts";
+import { addCounts, isCount } from "../../core/price.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionStore } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
+import { type ChangeAct, changeEntry, type Steward } from "../audit/index.ts";
 import type { CallOff } from "../world.ts";
 import { type Allowance, type BudgetScope, withBudget } from "./allowance.ts";
-import { auditEntry, type Treasurer } from "./audited.ts";
 import { keyOf, plainLine, readLine } from "./entry.ts";
 import type {
+  AsideUse,
   Balance,
   CreditWarning,
   Grant,
@@ -26,7 +27,7 @@ import type {
   TurnOrder,
 } from "./meter.ts";
 import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
-import { settlementEntries } from "./settlement.ts";
+import { asideLines, settlementEntries } from "./settlement.ts";
 import { usedByUser } from "./sums.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
 import { type UsageWish, usageReport } from "./usage.ts";
@@ -34,8 +35,8 @@ import { type UsageWish, usageReport } from "./usage.ts";
 export interface MeterParts {
   readonly store: SessionStore;
   readonly prices: PriceTable;
-  /** What a tenant is where nobody has said anything. */
-  usualLimit(tenantId: TenantId): Account["limit"];
+  /** What a tenant is where nobody has said anything; null if that is not known here. */
+  usualLimit(tenantId: TenantId): Account["limit"] | null;
   nowMs(): number;
   log(what: string, about: Readonly<Record<string, string | number>>): void;
 }
@@ -64,13 +65,15 @@ export class LedgerMeter implements Meter {
   }
 
   async #reserve(order: TurnOrder, quote: Quote | null): Promise<Result<TurnCredit>> {
+    // The same one all through: of a tenant that is deleted meanwhile, it takes nothing any more.
+    const ledger = this.#ledger(order.key.tenantId);
     const needed = await this.#needed(order, quote);
     if (!needed.ok) return needed;
     const reservedMicro = needed.value;
     const price = quote?.price ?? null;
     if (reservedMicro === 0) return ok({ reservedMicro, price });
     this.#pending.add(order.turnId);
-    const reserved = await this.#ledger(order.key.tenantId).reserve(order, 0, reservedMicro);
+    const reserved = await ledger.reserve(order, reservedMicro);
     if (reserved.ok) return ok({ reservedMicro, price });
     this.#pending.delete(order.turnId);
     return reserved;
@@ -80,6 +83,8 @@ export class LedgerMeter implements Meter {
     if (this.isFree(order)) return DONE;
     const needed = await this.#needed(order, this.#quote(order));
     if (!needed.ok) return needed;
+    // What costs nothing can always be paid, however far the balance is overdrawn.
+    if (needed.value === 0) return DONE;
     return this.#ledger(order.key.tenantId).afford(order, needed.value);
   }
 
@@ -104,13 +109,7 @@ export class LedgerMeter implements Meter {
   async slice(order: TurnOrder, { n, price, missingMicro }: Slice): Promise<Result<number>> {
     const usual = this.#quote(order)?.estimateMicro ?? (price === null ? 0 : estimateOf(price));
     const ledger = this.#ledger(order.key.tenantId);
-    const whole = Math.max(usual, missingMicro);
-    const reserved = await ledger.reserve(order, n, whole);
-    if (reserved.ok) return ok(whole);
-    // The last of the credit is used up before a turn is ended for want of it.
-    if (reserved.refusal.code !== "insufficient_credits" || whole === missingMicro) return reserved;
-    const rest = await ledger.reserve(order, n, missingMicro);
-    return rest.ok ? ok(missingMicro) : rest;
+    return ledger.slice(order, n, Math.max(usual, missingMicro), missingMicro);
   }
 
   async giveBack({ tenantId }: SessionKey, turnId: TurnId): Promise<void> {
@@ -165,6 +164,15 @@ export class LedgerMeter implements Meter {
     return ledger.takeWarnings(sessionId);
   }
 
+  async settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<void> {
+    const { tenantId, sessionId } = order.key;
+    const lines = asideLines(order, credit, use);
+    const settled = await this.#ledger(tenantId).record(lines, sessionId);
+    // Whatever is still held for it is an orphan from now on, which the sweep finds.
+    this.#pending.delete(order.turnId);
+    if (!settled.ok) this.#tell("credits not settled", tenantId, settled.refusal.code);
+  }
+
   whenRaised(tenantId: TenantId, act: () => void): CallOff {
     return this.#ledger(tenantId).whenRaised(act);
   }
@@ -184,6 +192,18 @@ export class LedgerMeter implements Meter {
     for (const tenantId of tenants.value) {
       const swept = await this.#sweepTenant(tenantId, look);
       if (!swept.ok) this.#tell("credits not swept", tenantId, swept.refusal.code);
+    }
+  }
+
+  async without<Value>(tenantId: TenantId, act: () => Promise<Value>): Promise<Value> {
+    const ledger = this.#ledger(tenantId);
+    await ledger.close();
+    try {
+      return await act();
+    } finally {
+      for (const turnId of ledger.sums.open.keys()) this.#pending.delete(turnId);
+      this.#ledgers.delete(tenantId);
+      this.#unread.delete(tenantId);
     }
   }
 
@@ -249,11 +269,11 @@ export class LedgerMeter implements Meter {
       const users = [...userMicro].map(([userId, budgetMicro]) => {
         return { scope: `user:${userId}`, budgetMicro, usedMicro: usedByUser(sums, userId) };
       });
-      const usedMicro = chargedMicro + openMicro;
+      const usedMicro = addCounts(chargedMicro, openMicro);
       const whole = { scope: "tenant", budgetMicro: tenantMicro ?? 0, usedMicro };
       return ok({
         limit,
-        availableMicro: limit === "granted" ? availableMicro({ ...sums.account, limit }) : null,
+        availableMicro: limit === "unlimited" ? null : availableMicro(sums.account),
         grantedMicro,
         chargedMicro,
         openMicro,
@@ -274,7 +294,8 @@ export class LedgerMeter implements Meter {
     const userId = by.kind === "client" ? by.userId : null;
     const atMs = this.#parts.nowMs();
     const details = { id, amountMicro, ...(note !== null && { note }) };
-    const audit = auditEntry("credits_granted", by, details, { atMs, name: `grant ${id}` });
+    const key = `credits grant ${id}`;
+    const audit = changeEntry({ act: "credits_granted", by, details, atMs, key });
     const granted = await this.#ledger(tenantId).grant(
       { ...plainLine(entry, userId), note },
       audit,
@@ -285,7 +306,7 @@ export class LedgerMeter implements Meter {
   async setLimit(
     tenantId: TenantId,
     limit: Account["limit"],
-    by: Treasurer,
+    by: Steward,
   ): Promise<Result<Balance>> {
     const audit = this.#audited("credits_limit_set", by, { limit });
     const change = (allowance: Allowance) => ok({ ...allowance, limit });
@@ -297,7 +318,7 @@ export class LedgerMeter implements Meter {
     tenantId: TenantId,
     scope: BudgetScope,
     budgetMicro: number | null,
-    by: Treasurer,
+    by: Steward,
   ): Promise<Result<Balance>> {
     const audit = this.#audited("credits_budget_set", by, { ...scope, budgetMicro });
     const change = (allowance: Allowance) => withBudget(allowance, scope, budgetMicro);
@@ -317,8 +338,8 @@ export class LedgerMeter implements Meter {
     return usageReport(this.#parts.store, tenantId, wish);
   }
 
-  #audited(act: string, by: Treasurer, details: JsonObject): JournalEntry {
-    return auditEntry(act, by, details, { atMs: this.#parts.nowMs() });
+  #audited(act: ChangeAct, by: Steward, details: JsonObject): JournalEntry {
+    return changeEntry({ act, by, details, atMs: this.#parts.nowMs() });
   }
 
   #quote({ agent, model }: TurnOrder): Quote | null {

@@ -1,13 +1,14 @@
 import type { TenantId, TurnId, UserId } from "../../core/id.ts";
-import type { Price } from "../../core/price.ts";
+import type { Account } from "../../core/ledger.ts";
+import type { Price, TokenUsage } from "../../core/price.ts";
 import type { Result } from "../../core/result.ts";
 import type { Announcements } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
+import type { Steward } from "../audit/index.ts";
 import type { CallOff } from "../world.ts";
 import type { Allowance, BudgetScope } from "./allowance.ts";
-import type { Treasurer } from "./audited.ts";
 import type { StatementLine } from "./entry.ts";
 import type { UsageReport, UsageWish } from "./usage.ts";
 
@@ -21,6 +22,8 @@ export interface TurnOrder {
   /** What the session may cost in all, and has cost or set aside so far. */
   readonly budgetMicro: number | null;
   readonly usedMicro: number;
+  /** True for a question beside the session, of which the session's log knows nothing. */
+  readonly isAside: boolean;
 }
 
 /** What a turn begins with. */
@@ -35,6 +38,12 @@ export interface Slice {
   readonly price: Price | null;
   /** What the turn has spent beyond what it holds. */
   readonly missingMicro: number;
+}
+
+/** What a question beside a session has used, as far as its agent has told. */
+export interface AsideUse {
+  readonly model: string | null;
+  readonly tokens: TokenUsage;
 }
 
 export type CreditWarning = Announcements["credits_warning"];
@@ -68,6 +77,11 @@ interface TurnMeter {
   ): readonly JournalEntry[];
   /** A settlement is durable. Answers which budgets of the tenant and the user it brought near. */
   settled(key: SessionKey): Promise<readonly CreditWarning[]> | null;
+  /**
+   * A question beside a session is over: what it has used is charged, and the rest is free again.
+   * No log has a verdict of it, so this is its settlement.
+   */
+  settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<void>;
   /** Calls once, when there may be more to spend than there was. */
   whenRaised(tenantId: TenantId, act: () => void): CallOff;
   /** A session was opened: reservations of turns that it does not have are released. */
@@ -79,13 +93,13 @@ interface CreditOffice {
   balance(tenantId: TenantId): Promise<Result<Balance>>;
   /** The same id with the same words is the same grant. */
   grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>>;
-  setLimit(tenantId: TenantId, limit: Allowance["limit"], by: Treasurer): Promise<Result<Balance>>;
+  setLimit(tenantId: TenantId, limit: Account["limit"], by: Steward): Promise<Result<Balance>>;
   /** Null takes the budget away. */
   setBudget(
     tenantId: TenantId,
     scope: BudgetScope,
     budgetMicro: number | null,
-    by: Treasurer,
+    by: Steward,
   ): Promise<Result<Balance>>;
   statement(tenantId: TenantId, after: number, limit: number): Promise<Result<StatementPage>>;
   usage(tenantId: TenantId, wish: UsageWish): Promise<Result<UsageReport>>;
@@ -97,13 +111,18 @@ export interface Meter extends TurnMeter, CreditOffice {
    * `look` opens a session, or says that there is none.
    */
   sweep(look: (key: SessionKey) => Promise<Result<Session>>): Promise<void>;
+  /**
+   * Does something to a tenant while nothing is written to its ledger. Afterwards nothing is known
+   * of that: whoever asks is told what the store has then.
+   */
+  without<Value>(tenantId: TenantId, act: () => Promise<Value>): Promise<Value>;
 }
 
 export interface Grant {
   readonly id: string;
   readonly amountMicro: number;
   readonly note: string | null;
-  readonly by: Treasurer;
+  readonly by: Steward;
 }
 
 export interface StatementPage {
@@ -112,6 +131,7 @@ export interface StatementPage {
 }
 
 export interface Balance {
+  /** Null where nobody has said anything, and it is not known here how the server is set. */
   readonly limit: Allowance["limit"];
   /** Null where there is no limit to be left under. */
   readonly availableMicro: number | null;

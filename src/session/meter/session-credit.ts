@@ -1,13 +1,15 @@
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId, TurnId, UserId } from "../../core/id.ts";
 import { CREDIT_RETRY_MS } from "../../core/limits.ts";
+import { NO_TOKENS } from "../../core/price.ts";
+import { ok } from "../../core/result.ts";
 import type { Actor, Command, TurnStart } from "../../core/session/command.ts";
 import type { Session, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { CallOff, SessionWorld } from "../world.ts";
 import type { CreditWarning, TurnCredit, TurnOrder } from "./meter.ts";
-import { warningOf } from "./tenant-ledger.ts";
+import { warningOf } from "./warning.ts";
 
 /** What the credits of a session need of the session. */
 export interface CreditOwner {
@@ -35,6 +37,7 @@ export function turnOrder(
     model: chosen.modelConfig.modelId ?? surroundings?.model ?? null,
     budgetMicro: chosen.budgetMicro,
     usedMicro: totals.chargedMicro + held,
+    isAside: false,
   };
 }
 
@@ -52,6 +55,11 @@ export class SessionCredit {
   #short: string | null = null;
   #callOffWait: CallOff = () => {};
   #isSlicing = false;
+  #endPause: CallOff = () => {};
+  /** The turn whose settlement the log has last told of. */
+  #settled: TurnId | null = null;
+  /** The turn of which the ledger may hold a slice that no log has. */
+  #astray: TurnId | null = null;
   #isOver = false;
 
   constructor(world: SessionWorld, owner: CreditOwner) {
@@ -66,7 +74,8 @@ export class SessionCredit {
     this.#endWait();
     const turn = { turnId: this.#world.ids.turn(), userId: prompt.userId };
     const order = turnOrder(this.#owner.key, session, turn);
-    const credit = this.#world.meter.reserve(order);
+    // A turn of a tool asks no model, so there is nothing to pay for.
+    const credit = work.slash === "tool" ? ok(NO_CREDIT) : this.#world.meter.reserve(order);
     if (!(credit instanceof Promise)) {
       if (!credit.ok) return this.#wait(prompt, credit.refusal, again);
       void this.#start(prompt.promptId, { ...work, ...credit.value, turnId: turn.turnId });
@@ -87,6 +96,8 @@ export class SessionCredit {
     } else if (event.type === "usage_reported" || event.type === "credits_reserved") {
       this.#sliceIfShort();
     } else if (event.type === "credits_settled") {
+      this.#settled = event.data.turnId;
+      this.#giveBackAstray();
       void this.#warn(event.data.chargedMicro);
     }
   }
@@ -94,6 +105,7 @@ export class SessionCredit {
   end() {
     this.#isOver = true;
     this.#endWait();
+    this.#endPause();
   }
 
   /** Credits are set aside; if the turn cannot begin any more, they are given back. */
@@ -155,20 +167,52 @@ export class SessionCredit {
   }
 
   async #slice(order: TurnOrder, slice: Parameters<SessionWorld["meter"]["slice"]>[1]) {
-    const { turnId, key } = order;
-    const { meter } = this.#world;
-    const given = await meter.slice(order, slice);
-    if (!given.ok) {
-      const by = this.#server();
-      const isPoor = POOR.has(given.refusal.code);
-      if (isPoor) await this.#owner.say({ ...by, type: "limit_passed", turnId, limit: "budget" });
-      else await new Promise<void>((go) => this.#world.clock.after(CREDIT_RETRY_MS, go));
-      return;
-    }
+    const { turnId } = order;
+    const given = await this.#world.meter.slice(order, slice);
+    if (!given.ok) return this.#notSliced(order, given.refusal);
     const more = { turnId, n: slice.n, amountMicro: given.value };
     const refused = await this.#owner.say({ ...this.#server(), type: "reserve_slice", ...more });
-    // The turn has ended meanwhile; what its verdict did not know of is nobody's.
-    if (refused !== null && !isUnknown(refused)) await meter.giveBack(key, turnId);
+    if (refused !== null) await this.#goneAstray(turnId);
+  }
+
+  /** It is asked for again after a while, if the turn goes on; then it stands there already. */
+  async #goneAstray(turnId: TurnId): Promise<void> {
+    this.#astray = turnId;
+    this.#giveBackAstray();
+    await this.#pause();
+  }
+
+  /** A while; no longer than the session is there. */
+  async #pause(): Promise<void> {
+    if (this.#isOver) return;
+    await new Promise<void>((go) => {
+      const callOff = this.#world.clock.after(CREDIT_RETRY_MS, go);
+      this.#endPause = () => {
+        callOff();
+        go();
+      };
+    });
+  }
+
+  /**
+   * What the verdict of a turn did not know of is nobody's. It is given back when the settlement
+   * is in the log, and not before: else that would release the same again.
+   */
+  #giveBackAstray() {
+    const turnId = this.#astray;
+    if (turnId === null || turnId !== this.#settled) return;
+    this.#astray = null;
+    void this.#world.meter.giveBack(this.#owner.key, turnId);
+  }
+
+  async #notSliced({ turnId }: TurnOrder, { code }: Refusal): Promise<void> {
+    if (POOR.has(code)) {
+      const by = this.#server();
+      await this.#owner.say({ ...by, type: "limit_passed", turnId, limit: "budget" });
+      return;
+    }
+    // Nobody knows whether it stands in the ledger all the same.
+    await this.#goneAstray(turnId);
   }
 
   async #warn(chargedMicro: number): Promise<void> {
@@ -192,6 +236,9 @@ export class SessionCredit {
 }
 
 const SERVER: Actor = { kind: "server" };
+
+/** What costs nothing, and is known to. */
+const NO_CREDIT: TurnCredit = { reservedMicro: 0, price: { ...NO_TOKENS, perTurn: 0 } };
 
 /** Only more credit, another price or another model helps. */
 const POOR: ReadonlySet<string> = new Set(["insufficient_credits", "price_unknown"]);

@@ -1,11 +1,12 @@
-import type { LedgerEntry } from "../../core/ledger.ts";
+import { type LedgerEntry, settle } from "../../core/ledger.ts";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { NO_TOKENS } from "../../core/price.ts";
+import { costMicro, NO_TOKENS } from "../../core/price.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
-import { journalEntry, plainLine } from "./entry.ts";
+import { journalEntry, type LedgerLine, plainLine } from "./entry.ts";
+import type { AsideUse, TurnCredit, TurnOrder } from "./meter.ts";
 
 /**
  * The ledger's entries of a settlement, which are committed with the verdict: whatever crashes,
@@ -41,8 +42,37 @@ function usedIn({ chosen, connection }: Session) {
   const model = lastContextUsage?.model ?? chosen.modelConfig.modelId;
   return {
     agent: cutText(chosen.activeAgent, AGENT_NAME_CHARS_MAX),
-    model: model && cutText(model, AGENT_NAME_CHARS_MAX),
+    model: nameOf(model),
     tokens: lastContextUsage?.tokens ?? NO_TOKENS,
     isPriced: currentReservation !== null && currentReservation.price !== null,
   };
+}
+
+/** The same for a question beside a session, whose only record is the ledger. */
+export function asideLines(
+  { turnId, userId, agent, model }: TurnOrder,
+  { reservedMicro, price }: TurnCredit,
+  use: AsideUse,
+): readonly LedgerLine[] {
+  const spentMicro = costMicro(price, use.tokens);
+  const reservation = { turnId, reservedMicro, slices: 1, price, spentMicro };
+  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation);
+  const line = (kind: LedgerEntry["kind"], n: number, amountMicro: number) =>
+    plainLine({ kind, turnId, n, amountMicro }, userId, true);
+  const charge = {
+    ...line("charge", 0, chargedMicro),
+    agent: cutText(agent, AGENT_NAME_CHARS_MAX),
+    model: nameOf(use.model ?? model),
+    tokens: use.tokens,
+    isPriced: price !== null,
+  };
+  return [
+    ...(furtherMicro > 0 ? [line("reserve", 1, furtherMicro)] : []),
+    charge,
+    ...(releasedMicro > 0 ? [line("release", 0, releasedMicro)] : []),
+  ];
+}
+
+function nameOf(model: string | null): string | null {
+  return model && cutText(model, AGENT_NAME_CHARS_MAX);
 }

@@ -1,12 +1,13 @@
 import type { TenantId } from "../../core/id.ts";
 import { STATEMENT_ROWS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { csvLine } from "../csv.ts";
 import type { StatementLine } from "./entry.ts";
 import type { Meter, StatementPage } from "./meter.ts";
 
 const COLUMNS = [
   ...["seq", "at", "kind", "id", "n", "amountMicro", "sessionId", "userId", "agent", "model"],
-  ...["input", "output", "cachedRead", "cachedWrite", "thought", "priced", "note"],
+  ...["input", "output", "cachedRead", "cachedWrite", "thought", "priced", "note", "aside"],
 ];
 
 /** All of a statement from there on, a page at a time, so that its length costs no memory. */
@@ -20,7 +21,7 @@ export async function statementCsv(
 }
 
 async function* pagesOf(meter: Meter, tenantId: TenantId, first: StatementPage) {
-  yield `${COLUMNS.join(",")}\r\n`;
+  yield csvLine(COLUMNS);
   for (let page = first; ; ) {
     yield page.lines.map(rowOf).join("");
     const last = page.lines.at(-1)?.seq;
@@ -32,19 +33,12 @@ async function* pagesOf(meter: Meter, tenantId: TenantId, first: StatementPage) 
   }
 }
 
-function rowOf({ atMs, turnId, isPriced, tokens, ...line }: StatementLine): string {
+function rowOf({ atMs, turnId, isPriced, isAside, tokens, ...line }: StatementLine): string {
   const { seq, kind, n, amountMicro, sessionId, userId, agent, model, note } = line;
   const { input, output, cachedRead, cachedWrite, thought } = tokens;
   const cells = [
     ...[seq, new Date(atMs).toISOString(), kind, turnId, n, amountMicro, sessionId, userId],
-    ...[agent, model, input, output, cachedRead, cachedWrite, thought, isPriced, note],
+    ...[agent, model, input, output, cachedRead, cachedWrite, thought, isPriced, note, isAside],
   ];
-  return `${cells.map(cellOf).join(",")}\r\n`;
-}
-
-/** A text that a spreadsheet would take for a formula is marked as a text. */
-function cellOf(value: string | number | boolean | null): string {
-  if (typeof value !== "string") return value === null ? "" : String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return csvLine(cells);
 }

@@ -1,8 +1,12 @@
 import type { SessionId, TurnId, UserId } from "../../core/id.ts";
 import { parseSessionId, parseTurnId, parseUserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { type Account, emptyAccount, recordedEntry } from "../../core/ledger.ts";
-import { LEDGER_OPEN_TURNS_MAX, LEDGER_USERS_MAX } from "../../core/limits.ts";
+import { type Account, emptyAccount, recordedEntry, sumOf } from "../../core/ledger.ts";
+import {
+  LEDGER_ASIDE_SESSIONS_MAX,
+  LEDGER_OPEN_TURNS_MAX,
+  LEDGER_USERS_MAX,
+} from "../../core/limits.ts";
 import { addCounts, isCount } from "../../core/price.ts";
 import type { StatementLine } from "./entry.ts";
 
@@ -14,11 +18,14 @@ export interface Sums {
   /** Whose the open reservations are. */
   readonly open: ReadonlyMap<TurnId, OpenTurn>;
   readonly chargedByUser: ReadonlyMap<UserId, number>;
+  /** What was charged for questions beside a session; its log knows nothing of them. */
+  readonly asidesBySession: ReadonlyMap<SessionId, number>;
 }
 
 interface OpenTurn {
   readonly sessionId: SessionId | null;
   readonly userId: UserId | null;
+  readonly isAside: boolean;
 }
 
 export const NO_SUMS: Sums = {
@@ -26,23 +33,28 @@ export const NO_SUMS: Sums = {
   account: emptyAccount("granted"),
   open: new Map(),
   chargedByUser: new Map(),
+  asidesBySession: new Map(),
 };
 
-/** With one more entry of the journal; null if no sum can hold it. */
-export function withLine(sums: Sums, line: StatementLine): Sums | null {
+/** With one more entry of the journal, which is believed. */
+export function withLine(sums: Sums, line: StatementLine): Sums {
   const account = recordedEntry(sums.account, line);
-  if (account === null) return null;
-  const { seq } = line;
-  return { seq, account, open: opened(sums, account, line), chargedByUser: charged(sums, line) };
+  return {
+    seq: line.seq,
+    account,
+    open: opened(sums, account, line),
+    chargedByUser: charged(sums, line),
+    asidesBySession: chargedAside(sums, line),
+  };
 }
 
 /** A turn is here for as long as the account holds something for it. */
 function opened({ open }: Sums, account: Account, line: StatementLine): Sums["open"] {
-  const { turnId, sessionId, userId } = line;
+  const { turnId, sessionId, userId, isAside } = line;
   const isOpen = account.openByTurn.has(turnId);
   if (isOpen === open.has(turnId)) return open;
   const next = new Map(open);
-  if (isOpen) next.set(turnId, { sessionId, userId });
+  if (isOpen) next.set(turnId, { sessionId, userId, isAside });
   else next.delete(turnId);
   return next;
 }
@@ -55,23 +67,49 @@ function charged({ chargedByUser }: Sums, line: StatementLine): Sums["chargedByU
   return new Map(chargedByUser).set(userId, addCounts(before ?? 0, amountMicro));
 }
 
-/** What a user has cost, and what is set aside for them. */
-export function usedByUser({ open, account, chargedByUser }: Sums, userId: UserId): number {
-  let used = chargedByUser.get(userId) ?? 0;
-  for (const [turnId, turn] of open) {
-    if (turn.userId === userId) used += account.openByTurn.get(turnId) ?? 0;
+/** The session that was asked least lately makes room. */
+function chargedAside({ asidesBySession }: Sums, line: StatementLine): Sums["asidesBySession"] {
+  const { kind, sessionId, amountMicro, isAside } = line;
+  if (!isAside || kind !== "charge" || sessionId === null || amountMicro === 0) {
+    return asidesBySession;
   }
-  return used;
+  const next = new Map(asidesBySession);
+  next.delete(sessionId);
+  const [first] = next.keys();
+  if (first !== undefined && next.size >= LEDGER_ASIDE_SESSIONS_MAX) next.delete(first);
+  return next.set(sessionId, addCounts(asidesBySession.get(sessionId) ?? 0, amountMicro));
+}
+
+/** What a user has cost, and what is set aside for them. */
+export function usedByUser(sums: Sums, userId: UserId): number {
+  const held = openOf(sums, (turn) => turn.userId === userId);
+  return addCounts(sums.chargedByUser.get(userId) ?? 0, held);
+}
+
+/** What was asked beside a session has cost, and what is set aside for such questions. */
+export function usedByAsides(sums: Sums, sessionId: SessionId): number {
+  const held = openOf(sums, (turn) => turn.isAside && turn.sessionId === sessionId);
+  return addCounts(sums.asidesBySession.get(sessionId) ?? 0, held);
+}
+
+function openOf({ open, account }: Sums, isMeant: (turn: OpenTurn) => boolean): number {
+  let held = 0;
+  for (const [turnId, turn] of open) {
+    if (isMeant(turn)) held = addCounts(held, account.openByTurn.get(turnId) ?? 0);
+  }
+  return held;
 }
 
 /** Written down, so that opening does not read the whole journal; null if there is too much. */
-export function documentOf({ seq, account, open, chargedByUser }: Sums): JsonObject | null {
+export function documentOf(sums: Sums): JsonObject | null {
+  const { seq, account, open, chargedByUser, asidesBySession } = sums;
   if (open.size > LEDGER_OPEN_TURNS_MAX) return null;
   const { grantedMicro, chargedMicro, openByTurn } = account;
-  const turns = [...open].map(([turnId, { sessionId, userId }]) => {
-    return [turnId, openByTurn.get(turnId) ?? 0, sessionId, userId];
+  const turns = [...open].map(([turnId, { sessionId, userId, isAside }]) => {
+    return [turnId, openByTurn.get(turnId) ?? 0, sessionId, userId, isAside];
   });
-  return { v: 1, seq, grantedMicro, chargedMicro, turns, users: [...chargedByUser] };
+  const users = [...chargedByUser];
+  return { v: 1, seq, grantedMicro, chargedMicro, turns, users, asides: [...asidesBySession] };
 }
 
 /** Null if it is none that we would have written: then the journal is read from its beginning. */
@@ -81,22 +119,34 @@ export function readSums(value: JsonObject): Sums | null {
   if (!Array.isArray(turns) || !Array.isArray(users)) return null;
   const openByTurn = new Map<TurnId, number>();
   const open = new Map<TurnId, OpenTurn>();
-  for (const [turn, held, session, user] of turns.filter(Array.isArray)) {
+  for (const [turn, held, session, user, aside] of turns.filter(Array.isArray)) {
     const turnId = parseTurnId(String(turn));
     if (turnId === null || !isAmount(held)) return null;
     openByTurn.set(turnId, held);
-    open.set(turnId, { sessionId: idOr(parseSessionId, session), userId: idOr(parseUserId, user) });
+    const sessionId = idOr(parseSessionId, session);
+    open.set(turnId, { sessionId, userId: idOr(parseUserId, user), isAside: aside === true });
   }
-  const chargedByUser = new Map<UserId, number>();
-  for (const [user, charged] of users.filter(Array.isArray)) {
-    const userId = parseUserId(String(user));
-    if (userId === null || !isAmount(charged)) return null;
-    chargedByUser.set(userId, charged);
-  }
-  const openMicro = [...openByTurn.values()].reduce((sum, held) => sum + held, 0);
+  const chargedByUser = amountsBy(parseUserId, users);
+  const asidesBySession = amountsBy(parseSessionId, value.asides ?? []);
+  if (chargedByUser === null || asidesBySession === null) return null;
   const base = emptyAccount("granted");
+  const openMicro = sumOf(openByTurn);
   const account = { ...base, grantedMicro, chargedMicro, openByTurn, openMicro };
-  return { seq, account, open, chargedByUser };
+  return { seq, account, open, chargedByUser, asidesBySession };
+}
+
+/** Null if one of them is none. */
+function amountsBy<Id>(
+  parse: (text: string) => Id | null,
+  value: unknown,
+): ReadonlyMap<Id, number> | null {
+  const amounts = new Map<Id, number>();
+  for (const [name, amount] of Array.isArray(value) ? value.filter(Array.isArray) : []) {
+    const id = parse(String(name));
+    if (id === null || !isAmount(amount)) return null;
+    amounts.set(id, amount);
+  }
+  return amounts;
 }
 
 function idOr<Id>(parse: (text: string) => Id | null, value: unknown): Id | null {

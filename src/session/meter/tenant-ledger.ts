@@ -1,21 +1,22 @@
 import type { SessionId, TenantId, TurnId } from "../../core/id.ts";
-import { type Account, availableMicro, postEntry } from "../../core/ledger.ts";
-import {
-  LEDGER_ENTRIES_UNSUMMED_MAX,
-  MICRO_CREDITS_MAX,
-  PAGE_ROWS_MAX,
-  RELEASES_MAX,
-} from "../../core/limits.ts";
+import { type Account, postEntry } from "../../core/ledger.ts";
+import { LEDGER_ENTRIES_UNSUMMED_MAX, PAGE_ROWS_MAX, RELEASES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
 import type { CallOff } from "../world.ts";
 import { type Allowance, changeAllowance, readAllowance } from "./allowance.ts";
-import { journalEntry, type LedgerLine, plainLine, readLine, type StatementLine } from "./entry.ts";
+import {
+  journalEntry,
+  keyOf,
+  type LedgerLine,
+  plainLine,
+  readLine,
+  type StatementLine,
+} from "./entry.ts";
 import type { CreditWarning, TurnOrder } from "./meter.ts";
-import { documentOf, NO_SUMS, readSums, type Sums, usedByUser, withLine } from "./sums.ts";
-
-/** How much of a budget may be used before people are warned (design, section 9). */
-const WARNING_PERCENT = 80n;
+import { refusalOf } from "./room.ts";
+import { documentOf, NO_SUMS, readSums, type Sums, withLine } from "./sums.ts";
+import { warningOf } from "./warning.ts";
 
 /** The kind and key of the document that has the sums. */
 const SUMS = { kind: "credits", key: "sums" } as const;
@@ -28,7 +29,7 @@ const SUMS = { kind: "credits", key: "sums" } as const;
 export class TenantLedger {
   readonly tenantId: TenantId;
   readonly #store: SessionStore;
-  readonly #usual: Account["limit"];
+  readonly #usual: Account["limit"] | null;
   readonly #nowMs: () => number;
   #sums: Sums = NO_SUMS;
   #allowance: Allowance | null = null;
@@ -36,6 +37,7 @@ export class TenantLedger {
   #checkpointVersion = 0;
   #last: Promise<unknown> = Promise.resolve();
   #working = 0;
+  #isClosed = false;
   #waiters = new Set<() => void>();
   /** Budgets that came near since the start, until their session has told of it. */
   readonly #warnings = new Map<SessionId, CreditWarning[]>();
@@ -43,7 +45,7 @@ export class TenantLedger {
   constructor(
     store: SessionStore,
     tenantId: TenantId,
-    usual: Account["limit"],
+    usual: Account["limit"] | null,
     nowMs: () => number,
   ) {
     this.#store = store;
@@ -57,17 +59,28 @@ export class TenantLedger {
     return this.#sums;
   }
 
-  /** Null until it was loaded. */
+  /** As it was when it was last read, which is before anything is weighed; null before that. */
   get allowance(): Allowance | null {
     return this.#allowance;
   }
 
   get isIdle(): boolean {
-    return this.#working === 0 && this.#waiters.size === 0;
+    return this.#working === 0 && this.#waiters.size === 0 && !this.#isClosed;
   }
 
-  /** Does something with sums that are up to date, when everything before it is done. */
+  /** Nothing is done with it any more, and what is being done has ended when this answers. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#last;
+  }
+
+  /**
+   * Does something with sums and an allowance that are up to date, when everything before it is
+   * done. The allowance is one small read: so what another process allows or forbids counts from
+   * the next turn on, and not from the next sweep.
+   */
   inTurn<Value>(act: (allowance: Allowance) => Promise<Result<Value>>): Promise<Result<Value>> {
+    if (this.#isClosed) return Promise.resolve(fail("tenant_deleting"));
     this.#working += 1;
     const done = this.#last.then(async () => {
       const loaded = await this.#load();
@@ -83,33 +96,65 @@ export class TenantLedger {
   }
 
   /** Sets something aside, if there is as much left wherever there is a limit. */
-  reserve(order: TurnOrder, n: number, amountMicro: number): Promise<Result<void>> {
-    return this.inTurn(async (allowance) => {
-      const room = roomOf(this.#sums, allowance, order);
-      if (amountMicro > room) {
-        return fail("insufficient_credits", { neededMicro: amountMicro, availableMicro: room });
-      }
-      const { turnId, userId, key } = order;
-      const line = plainLine({ kind: "reserve", turnId, n, amountMicro }, userId);
-      return this.#append(line, key.sessionId);
+  reserve(order: TurnOrder, amountMicro: number): Promise<Result<void>> {
+    return this.inTurn((allowance) => this.#reserve(allowance, order, 0, amountMicro));
+  }
+
+  /** More for a turn: all of it, or else the least that it needs; answers how much. */
+  slice(order: TurnOrder, n: number, amountMicro: number, leastMicro: number) {
+    return this.inTurn(async (allowance): Promise<Result<number>> => {
+      const { turnId } = order;
+      // A slice that nobody knew the outcome of may be there, and then is not taken again.
+      const standing = await this.#find(keyOf({ kind: "reserve", turnId, n, amountMicro }));
+      if (!standing.ok) return standing;
+      if (standing.value !== null) return ok(standing.value.amountMicro);
+      const whole = await this.#reserve(allowance, order, n, amountMicro);
+      if (whole.ok) return ok(amountMicro);
+      // The last of the credit is used up before a turn is ended for want of it.
+      const isPoor = whole.refusal.code === "insufficient_credits";
+      if (!isPoor || amountMicro === leastMicro) return whole;
+      const least = await this.#reserve(allowance, order, n, leastMicro);
+      return least.ok ? ok(leastMicro) : least;
     });
+  }
+
+  /** What every limit leaves bounds every sum of what is open, so no entry can be too large. */
+  async #reserve(
+    allowance: Allowance,
+    order: TurnOrder,
+    n: number,
+    amountMicro: number,
+  ): Promise<Result<void>> {
+    const why = refusalOf(this.#sums, allowance, order, amountMicro);
+    if (why !== null) return { ok: false, refusal: why };
+    const { turnId, userId, key, isAside } = order;
+    const line = plainLine({ kind: "reserve", turnId, n, amountMicro }, userId, isAside);
+    return this.#append([line], key.sessionId);
   }
 
   afford(order: TurnOrder, amountMicro: number): Promise<Result<void>> {
     return this.inTurn(async (allowance) => {
-      const availableMicro = roomOf(this.#sums, allowance, order);
-      if (amountMicro <= availableMicro) return DONE;
-      return fail("insufficient_credits", { neededMicro: amountMicro, availableMicro });
+      const why = refusalOf(this.#sums, allowance, order, amountMicro);
+      return why === null ? DONE : { ok: false, refusal: why };
     });
   }
 
-  /** Adds a grant; the very same one again changes nothing. */
+  /** Adds what has happened already, all of it or nothing; there may be more to spend then. */
+  async record(lines: readonly LedgerLine[], sessionId: SessionId): Promise<Result<void>> {
+    const recorded = await this.inTurn(() => this.#append(lines, sessionId));
+    if (recorded.ok) this.raised();
+    return recorded;
+  }
+
+  /** Adds a grant; the very same one again changes nothing, even if there is no more room. */
   async grant(line: LedgerLine, audit: JournalEntry): Promise<Result<void>> {
     const { kind, turnId, n } = line;
     const granted = await this.inTurn(async () => {
-      const posting = postEntry(this.#sums.account, line, null);
+      const known = await this.#find(keyOf(line));
+      if (!known.ok) return known;
+      const posting = postEntry(this.#sums.account, line, known.value?.amountMicro ?? null);
       if (posting.kind === "refused") return { ok: false, refusal: posting.refusal } as const;
-      return this.#append(line, null, [audit]);
+      return this.#append([line], null, [audit]);
     });
     if (granted.ok) this.raised();
     if (granted.ok || granted.refusal.code !== "journal_conflict") return granted;
@@ -126,8 +171,9 @@ export class TenantLedger {
         const amountMicro = this.#sums.account.openByTurn.get(turnId) ?? 0;
         if (amountMicro === 0) return DONE;
         const turn = this.#sums.open.get(turnId);
-        const line = plainLine({ kind: "release", turnId, n, amountMicro }, turn?.userId ?? null);
-        const released = await this.#append(line, turn?.sessionId ?? null);
+        const { sessionId = null, userId = null, isAside = false } = turn ?? {};
+        const line = plainLine({ kind: "release", turnId, n, amountMicro }, userId, isAside);
+        const released = await this.#append([line], sessionId);
         if (released.ok) this.raised();
         if (released.ok || released.refusal.code !== "journal_conflict") return released;
       }
@@ -145,23 +191,21 @@ export class TenantLedger {
       if (!allowed.ok) return allowed;
       const audited = await this.#store.appendJournal(this.tenantId, [audit]);
       if (!audited.ok) return audited;
-      const changed = await changeAllowance(this.#store, this.tenantId, this.#usual, change);
+      const changed = await changeAllowance(this.#store, this.tenantId, change);
       if (!changed.ok) return changed;
-      this.#allowance = changed.value;
+      this.#allowance = this.#asUsual(changed.value);
       this.raised();
       return DONE;
     });
   }
 
-  /** Reads again what others may have changed, and wakes those who wait if there is news. */
+  /**
+   * Reads again what others may have changed, and wakes those who wait: whether any of that is
+   * news to them they find out by asking again.
+   */
   refresh(): Promise<Result<void>> {
-    const before = this.#sums.seq;
     return this.inTurn(async () => {
-      const read = await readAllowance(this.#store, this.tenantId, this.#usual);
-      if (!read.ok) return read;
-      const { version: _, ...allowance } = read.value;
-      this.#allowance = allowance;
-      if (this.#sums.seq !== before) this.raised();
+      this.raised();
       return DONE;
     });
   }
@@ -188,26 +232,37 @@ export class TenantLedger {
 
   /** Whether the journal has this entry. */
   async has(key: string): Promise<Result<boolean>> {
+    const found = await this.#find(key);
+    return found.ok ? ok(found.value !== null) : found;
+  }
+
+  async #find(key: string): Promise<Result<StatementLine | null>> {
     const query = { journal: "ledger", key, after: 0, limit: 1 } as const;
     const found = await this.#store.readJournal(this.tenantId, query);
-    return found.ok ? ok(found.value.rows.length > 0) : found;
+    if (!found.ok) return found;
+    const [row] = found.value.rows;
+    return ok(row === undefined ? null : readLine(row));
   }
 
   async #append(
-    line: LedgerLine,
+    lines: readonly LedgerLine[],
     sessionId: SessionId | null,
     audit: readonly JournalEntry[] = [],
   ): Promise<Result<void>> {
-    const entry = journalEntry(line, sessionId, this.#nowMs());
-    const appended = await this.#store.appendJournal(this.tenantId, [entry, ...audit]);
+    const atMs = this.#nowMs();
+    const entries = lines.map((line) => journalEntry(line, sessionId, atMs));
+    const appended = await this.#store.appendJournal(this.tenantId, [...entries, ...audit]);
     return appended.ok ? this.#follow() : appended;
   }
 
   async #load(): Promise<Result<Allowance>> {
-    if (this.#allowance !== null) return ok(this.#allowance);
-    const read = await readAllowance(this.#store, this.tenantId, this.#usual);
+    const read = await readAllowance(this.#store, this.tenantId);
     if (!read.ok) return read;
-    const { version: _, ...allowance } = read.value;
+    const isKnown = this.#allowance !== null;
+    const { version: _, ...said } = read.value;
+    const allowance = this.#asUsual(said);
+    if (isKnown) this.#allowance = allowance;
+    if (isKnown) return ok(allowance);
     const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
     if (!found.ok) return found;
     this.#checkpointVersion = found.value?.version ?? 0;
@@ -219,6 +274,10 @@ export class TenantLedger {
     return ok(allowance);
   }
 
+  #asUsual(said: Allowance): Allowance {
+    return { ...said, limit: said.limit ?? this.#usual };
+  }
+
   /** Reads on to the journal's end. */
   async #follow(how: "watching" | "silently" = "watching"): Promise<Result<void>> {
     for (let more = true; more; ) {
@@ -227,11 +286,11 @@ export class TenantLedger {
       if (!page.ok) return page;
       for (const row of page.value.rows) {
         const line = readLine(row);
-        const next = line && withLine(this.#sums, line);
-        if (line === null || next === null) {
+        if (line === null) {
           const reason = `entry ${row.seq} of the ledger cannot be read`;
           return fail("store_unavailable", { reason });
         }
+        const next = withLine(this.#sums, line);
         if (how === "watching") this.#watch(line, this.#sums, next);
         this.#sums = next;
       }
@@ -276,29 +335,4 @@ export class TenantLedger {
     const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
     if (found.ok) this.#checkpointVersion = found.value?.version ?? 0;
   }
-}
-
-/** What this turn could still set aside: the least that any limit leaves. */
-function roomOf(sums: Sums, allowance: Allowance, order: TurnOrder): number {
-  const { account } = sums;
-  const { userId, budgetMicro, usedMicro } = order;
-  const rooms = [availableMicro({ ...account, limit: allowance.limit })];
-  if (budgetMicro !== null) rooms.push(budgetMicro - usedMicro);
-  const { tenantMicro } = allowance;
-  if (tenantMicro !== null) rooms.push(tenantMicro - account.chargedMicro - account.openMicro);
-  const ofUser = userId === null ? undefined : allowance.userMicro.get(userId);
-  if (userId !== null && ofUser !== undefined) rooms.push(ofUser - usedByUser(sums, userId));
-  return Math.min(MICRO_CREDITS_MAX, ...rooms);
-}
-
-/** If these charges have just passed the line at which a budget is nearly used up. */
-export function warningOf(
-  scope: CreditWarning["scope"],
-  budgetMicro: number | null,
-  beforeMicro: number,
-  usedMicro: number,
-): CreditWarning | null {
-  if (budgetMicro === null) return null;
-  const line = Number((BigInt(budgetMicro) * WARNING_PERCENT + 99n) / 100n);
-  return beforeMicro < line && line <= usedMicro ? { scope, usedMicro, budgetMicro } : null;
 }

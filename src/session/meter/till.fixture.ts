@@ -17,6 +17,13 @@ import { turnOrder } from "./session-credit.ts";
 export const TENANT = given(parseTenantId("acme"));
 export const ADA = given(parseUserId("ada"));
 
+/** Whoever runs the server. */
+export const OPERATOR = { kind: "operator" } as const;
+
+export function granting(id: string, amountMicro: number) {
+  return { id, amountMicro, note: null, by: OPERATOR };
+}
+
 /** A micro-credit per token, and ten are set aside for a turn. */
 const CHEAP = { input: 1_000_000, output: 1_000_000, reserve: 10 };
 
@@ -114,16 +121,16 @@ export class Till {
     return till;
   }
 
-  /** A second process over the same store. */
-  another(): LedgerMeter {
-    return this.#opened(this.prices);
+  /** A second process over the same store, set up as this one is, or otherwise. */
+  another(usual: "granted" | "unlimited" | null = "granted"): LedgerMeter {
+    return this.#opened(this.prices, usual);
   }
 
-  #opened(prices: PriceTable): LedgerMeter {
+  #opened(prices: PriceTable, usual: "granted" | "unlimited" | null = "granted"): LedgerMeter {
     return new LedgerMeter({
       store: this.frail.store,
       prices,
-      usualLimit: () => "granted",
+      usualLimit: () => usual,
       nowMs: () => this.nowMs,
       log: () => {},
     });

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { AgentListener, Agents } from "../../agent/agent.ts";
 import { ASIDE_ANSWER_CHARS_MAX, ASIDE_MS_MAX, BTW_QUESTION_CHARS_MAX } from "../../core/limits.ts";
+import { ok } from "../../core/result.ts";
+import type { TurnOrder } from "../meter/meter.ts";
 import { echo, Stage, value } from "../stage.fixture.ts";
 import { Asides, questionFault } from "./aside.ts";
 import { bound, FOREVER, PatientClock } from "./side.fixture.ts";
@@ -95,6 +97,29 @@ describe("a question by the way", () => {
     const broken = await Stage.open({ folder: stage.folder, profiles });
     const { live } = await broken.opened(hand.sessionId);
     expect(value(await new Asides(broken.world).btw(live, "say hi", FOREVER))).toBeNull();
+  });
+
+  it("P5, P9: gives back what was set aside for it, if no agent can be had", async () => {
+    const { stage, hand } = await conversation();
+    await stage.registry.evict(hand.live, "idle_timeout");
+    const profiles = new Map([echo("--exit-at-start", "1")]);
+    const broken = await Stage.open({ folder: stage.folder, profiles });
+    const { live } = await broken.opened(hand.sessionId);
+    const booked: string[] = [];
+    const meter = {
+      ...broken.world.meter,
+      reserve: ({ turnId }: TurnOrder) => {
+        booked.push(`reserve ${turnId}`);
+        return ok({ reservedMicro: 10, price: null });
+      },
+      giveBack: async (_: unknown, turnId: string) => void booked.push(`release ${turnId}`),
+      settleAside: async () => void booked.push("charge"),
+    };
+    const asides = new Asides({ ...broken.world, meter });
+    expect(value(await asides.btw(live, "say hi", FOREVER))).toBeNull();
+    await asides.end();
+    const [reserved] = booked;
+    expect(booked).toEqual([reserved, reserved?.replace("reserve", "release")]);
   });
 
   it("P10: has a limit to its length, and its answer another", async () => {

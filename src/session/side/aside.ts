@@ -1,16 +1,19 @@
 import type { AgentOrder } from "../../agent/agent.ts";
 import type { ContentBlock } from "../../core/agent-update.ts";
+import type { UserId } from "../../core/id.ts";
 import { ASIDE_MS_MAX, ASIDES_OPEN_MAX, BTW_QUESTION_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { pastOf } from "../conversation/index.ts";
 import type { LiveSession } from "../live.ts";
+import type { TurnCredit, TurnOrder } from "../meter/meter.ts";
+import { turnOrder } from "../meter/session-credit.ts";
 import type { SessionWorld } from "../world.ts";
 import { ThrowAway } from "./throw-away.ts";
 
 /**
  * What is asked beside a conversation: a recap of it, or a question by the way. A fresh session of
  * the same agent is told the conversation, answers, and is thrown away. Nothing of it reaches the
- * session, its streams or the store.
+ * session or its streams; and of the store only the ledger, for it is paid for as a turn is.
  */
 export class Asides {
   readonly #world: SessionWorld;
@@ -23,34 +26,42 @@ export class Asides {
   }
 
   /** Where the conversation stands; null if it has not begun, or its agent cannot say. */
-  recap(live: LiveSession): Promise<Result<string | null>> {
+  recap(live: LiveSession, userId: UserId | null = null): Promise<Result<string | null>> {
     const { signal } = new AbortController();
-    return this.#begin(live, { content: [{ type: "text", text: RECAP }], needsPast: true, signal });
+    const content = [{ type: "text", text: RECAP }];
+    return this.#begin(live, { content, needsPast: true, userId, signal });
   }
 
   /** The agent's answer; null if it has none. The signal ends it, as when its caller is gone. */
-  btw(live: LiveSession, question: string, signal: AbortSignal): Promise<Result<string | null>> {
+  btw(
+    live: LiveSession,
+    question: string,
+    signal: AbortSignal,
+    userId: UserId | null = null,
+  ): Promise<Result<string | null>> {
     const content = [BTW, question].map((text) => ({ type: "text", text }));
-    return this.#begin(live, { content, needsPast: false, signal });
+    return this.#begin(live, { content, needsPast: false, userId, signal });
   }
 
-  /** Whoever still waits has no answer, and nothing is asked any more. */
+  /** Whoever still waits has no answer, nothing is asked any more, and all of it is paid for. */
   async end(): Promise<void> {
     this.#stop.abort();
-    await Promise.all(this.#asked);
+    while (this.#asked.size > 0) await Promise.all(this.#asked);
   }
 
   #begin(live: LiveSession, question: Question): Promise<Result<string | null>> {
     if (this.#stop.signal.aborted) return Promise.resolve(fail("server_stopping"));
-    const asked = this.#ask(live, question).finally(() => this.#asked.delete(asked));
-    this.#asked.add(asked);
-    return asked;
+    return this.#awaited(this.#ask(live, question));
   }
 
-  async #ask(
-    live: LiveSession,
-    { content, needsPast, signal: caller }: Question,
-  ): Promise<Result<string | null>> {
+  /** The end of all asides waits for it. */
+  #awaited<Value>(work: Promise<Value>): Promise<Value> {
+    const awaited = work.finally(() => this.#asked.delete(awaited));
+    this.#asked.add(awaited);
+    return awaited;
+  }
+
+  async #ask(live: LiveSession, question: Question): Promise<Result<string | null>> {
     const beside = this.#open.get(live) ?? { asking: 0, closed: Promise.resolve() };
     if (beside.asking >= ASIDES_OPEN_MAX) return fail("agent_busy");
     beside.asking += 1;
@@ -61,13 +72,22 @@ export class Asides {
       const record = await this.#world.store.readRecord(live.key);
       if (!record.ok) return record;
       const { messageCount } = record.value;
-      if (needsPast && messageCount === 0) return ok(null);
-      const order = this.#order(live, messageCount);
-      const signal = AbortSignal.any([caller, late.signal, this.#stop.signal]);
+      if (question.needsPast && messageCount === 0) return ok(null);
+      const bill = this.#bill(live, question);
+      const credit = await this.#world.meter.reserve(bill);
+      if (!credit.ok) return credit;
+      const signal = AbortSignal.any([question.signal, late.signal, this.#stop.signal]);
       const aside = new ThrowAway(this.#world, signal);
+      const { turnId } = bill;
+      const turn = { turnId, content: question.content, params: null };
       // The one before has answered, and is closed before the next begins.
-      beside.closed = beside.closed.then(() => aside.run(order, content));
-      return ok(await aside.answer);
+      const order = this.#order(live, messageCount);
+      beside.closed = beside.closed.then(() => aside.run(order, turn));
+      const paid = this.#paid(bill, credit.value, aside);
+      const answer = await aside.answer;
+      // Who has an answer finds it in the account; who has none need not wait for the agent's end.
+      if (answer !== null) await paid;
+      return ok(answer);
     } finally {
       callOff();
       beside.asking -= 1;
@@ -75,6 +95,23 @@ export class Asides {
         if (beside.asking === 0) this.#open.delete(live);
       });
     }
+  }
+
+  /** As for a turn of the session, beside which it is. */
+  #bill({ key, session }: LiveSession, { userId }: Question): TurnOrder {
+    const turn = { turnId: this.#world.ids.turn(), userId };
+    return { ...turnOrder(key, session, turn), isAside: true };
+  }
+
+  /** Charged when the agent has told what it used; given back if it never got the question. */
+  #paid(bill: TurnOrder, credit: TurnCredit, aside: ThrowAway): Promise<void> {
+    const { meter, tenants } = this.#world;
+    const paid = aside.told.then(() => {
+      const { use } = aside;
+      if (use !== null) return meter.settleAside(bill, credit, use);
+      return credit.reservedMicro > 0 ? meter.giveBack(bill.key, bill.turnId) : undefined;
+    });
+    return this.#awaited(tenants.count(bill.key.tenantId, paid));
   }
 
   #order({ key, session }: LiveSession, messageCount: number): AgentOrder {
@@ -110,6 +147,8 @@ interface Question {
   readonly content: readonly ContentBlock[];
   /** Whether it means nothing without a conversation. */
   readonly needsPast: boolean;
+  /** Who asks, and pays for it. */
+  readonly userId: UserId | null;
   readonly signal: AbortSignal;
 }
 

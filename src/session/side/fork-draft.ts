@@ -4,7 +4,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
-import type { Creation } from "../../core/session/state.ts";
+import type { Creation, Session } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/manifest.ts";
 import type { Commit, FoldedTurn, SessionKey, Snapshot } from "../../store/store.ts";
 import {
@@ -26,6 +26,9 @@ export const UNFINISHED_FORK = "unfinished-branch";
 export function isUnfinishedFork({ sourceType }: { readonly sourceType: string | null }): boolean {
   return sourceType === UNFINISHED_FORK;
 }
+
+/** The copy that an agent has made of its side, if it has, and what is known of that side. */
+type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode">;
 
 /**
  * A session that is being made from another, in steps of bounded size. Until the last of them it
@@ -107,7 +110,7 @@ export class ForkDraft {
   }
 
   /** The last step: from here on it is a session, which rests until somebody wants it. */
-  async finish(agentSessionId: string | null): Promise<Result<void>> {
+  async finish(side: AgentCopy): Promise<Result<void>> {
     const rested = this.#log.decided({ ...this.#server(), type: "stop", reason: "evicted" });
     if (!rested.ok) return rested;
     const decided = this.#log.session;
@@ -116,8 +119,9 @@ export class ForkDraft {
     const turnsCompleted = Math.max(1, this.#log.turnsCompleted);
     const totals = { ...decided.value.totals, turnsCompleted };
     // A copy of what the agent knows was told all of it.
-    const agentUntold = agentSessionId === null;
-    const session = { ...decided.value, agentSessionId, agentUntold, totals };
+    const agentUntold = side.agentSessionId === null;
+    const agentEpoch = this.#log.epoch;
+    const session = { ...decided.value, ...side, agentEpoch, agentUntold, totals };
     const written = this.#weighed(rested.value);
     const snapshot = this.#snapshot({});
     const core = { ...CORE_SLOT, payload: encode(writeSlot(session)) };

@@ -48,6 +48,8 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   model_switch_failed: false,
   model_config_changed: false,
   approval_mode_changed: false,
+  autonomy_profile_changed: false,
+  agent_mode_changed: false,
   sandbox_changed: false,
   skills_reloaded: false,
   persona_reloaded: false,

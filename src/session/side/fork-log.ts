@@ -47,8 +47,7 @@ export class ForkLog {
     const { sessionId } = this.#key;
     const firstEventId = this.#lastEventId + 1;
     const about = { sessionId, epoch: this.epoch, firstEventId };
-    const none = { refusalNumber: "0", revision: null };
-    this.#journal.push(...auditEntries({ ...about, ...none, command, decision }));
+    this.#journal.push(...auditEntries({ ...about, command, decision, revision: null }));
     this.#session = decision.session;
     this.#lastEventId += decision.events.length;
     return ok(writeEvents(decision.events, firstEventId));

@@ -2,7 +2,7 @@ import type { AgentSession } from "../../agent/agent.ts";
 import type { SessionId, TurnId } from "../../core/id.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
-import type { Actor } from "../../core/session/command.ts";
+import { type Actor, originatorOf } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
@@ -80,22 +80,23 @@ async function makeFork(
   const creation = creationOf(source.session, displayName);
   const begun = await draft.begin(creation, source.session.chosen.currentCwd, actor);
   if (!begun.ok) return begun;
-  const finished = await filled(world, source.key, draft, end);
-  const told = finished.ok ? await announced(world, source, key, displayName) : finished;
+  const finished = await filled(world, source, draft, end);
+  const told = finished.ok ? await announced(world, source, forked, actor) : finished;
   if (!told.ok) await draft.discard();
   return told;
 }
 
 async function filled(
   world: SessionWorld,
-  source: SessionKey,
+  { key, session }: LiveSession,
   draft: ForkDraft,
   end: ForkPlan["end"],
 ): Promise<Result<void>> {
-  const messages = await copyMessages(world, source, end.messageCount, draft);
+  const messages = await copyMessages(world, key, end.messageCount, draft);
   if (!messages.ok) return messages;
-  const turns = await eachTurnThrough(world.store, source, end, (turn) => draft.addTurn(turn));
-  return turns.ok ? draft.finish(end.agentSessionId) : turns;
+  const turns = await eachTurnThrough(world.store, key, end, (turn) => draft.addTurn(turn));
+  const { agentUsualMode = null } = session;
+  return turns.ok ? draft.finish({ agentSessionId: end.agentSessionId, agentUsualMode }) : turns;
 }
 
 async function copyMessages(
@@ -144,6 +145,7 @@ function creationOf({ sessionId, fixed, chosen, connection }: Session, displayNa
     source: { type: "branch", id: sessionId },
     parentSessionId: sessionId,
     autonomyProfile: connection.autonomyProfile,
+    agentMode: connection.agentMode,
     displayName,
   };
   return creation;
@@ -163,13 +165,15 @@ async function namesOf(world: SessionWorld, { key, session }: LiveSession, wante
 async function announced(
   { clock }: SessionWorld,
   source: LiveSession,
-  { sessionId: newSessionId }: SessionKey,
-  displayName: string,
+  { key, displayName }: Forked,
+  actor: Actor,
 ): Promise<Result<void>> {
   const by = { atMs: clock.nowMs(), actor: { kind: "server" } } as const;
+  const { sessionId: newSessionId } = key;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
   const announcement = { type: "session_branched", data } as const;
-  const { refusal } = await source.submit({ ...by, type: "announce", announcement });
+  const told = { announcement, originator: originatorOf(actor) };
+  const { refusal } = await source.submit({ ...by, type: "announce", ...told });
   return refusal === null ? DONE : { ok: false, refusal };
 }
 

@@ -92,6 +92,26 @@ describe("the shell of this machine", () => {
     expect(readdirSync(marks)).toEqual([]);
   });
 
+  it.each([
+    ["comes to its end", "", false],
+    ["is called off", "sleep 1000", true],
+  ])("P5: ends also who left its group, when it %s", async (_how, then, isCalledOff) => {
+    const cwd = ownFolder();
+    const shell = new LocalShell(PATH, new CommandMarks(new AgentMarks(join(cwd, "marks"))));
+    const ears = new Ears();
+    ears.open();
+    const stop = new AbortController();
+    const daemon = "setsid sleep 1000 > /dev/null 2>&1 < /dev/null &";
+    const running = shell.run({ command: `${daemon} echo $!; ${then}`, cwd }, ears, stop.signal);
+    await ears.isHeard;
+    const pid = Number(ears.text);
+    if (isCalledOff) stop.abort();
+    await running;
+    expect(pid).toBeGreaterThan(1);
+    expect(await isAlive(pid)).toBe(false);
+    expect(readdirSync(join(cwd, "marks"))).toEqual([]);
+  });
+
   it("P5: of a server that was killed is ended by the next one", async () => {
     const marks = ownFolder();
     const command = "sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo $$; wait";

@@ -35,13 +35,13 @@ export class LocalShell implements ShellRunner {
     } catch (thrown) {
       return notRun(reasonOf(thrown)); // Some of the system's refusals are thrown by `spawn`.
     } finally {
-      // A mark that stays behind names nobody, and the next server clears it.
-      await mark.remove().catch(() => undefined);
+      // A mark that stays behind is cleared by the next server, with whoever carries it.
+      await mark.end().catch(() => undefined);
     }
   }
 }
 
-/** One command, from its start until nothing of its group is left. */
+/** One command, from its start until nothing of its group is left; its mark finds the rest. */
 class ShellProcess {
   readonly ended: Promise<ShellExit>;
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;

@@ -45,6 +45,6 @@ interface ShellMark {
   readonly variables: Readonly<Record<string, string>>;
   /** Which process it came to be. */
   confirm(pid: number): Promise<void>;
-  /** Nothing of it is left. */
-  remove(): Promise<void>;
+  /** Ends whatever still carries it, such as daemons that left their group, and forgets it. */
+  end(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { ShellId } from "../../core/id.ts";
+import type { ShellId, UserId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { unlessLetGo } from "../comeback.ts";
@@ -35,15 +35,20 @@ export class SideWork {
   }
 
   /** Where the conversation stands, in the agent's words; null if it cannot say. */
-  async recap(key: SessionKey): Promise<Result<string | null>> {
+  async recap(key: SessionKey, userId: UserId | null = null): Promise<Result<string | null>> {
     const found = await this.#find(key);
-    return found.ok ? this.#asides.recap(found.value) : found;
+    return found.ok ? this.#asides.recap(found.value, userId) : found;
   }
 
   /** A question by the way; null if the agent has no answer. */
-  async btw(key: SessionKey, question: string, signal: AbortSignal) {
+  async btw(
+    key: SessionKey,
+    question: string,
+    signal: AbortSignal,
+    userId: UserId | null = null,
+  ): Promise<Result<string | null>> {
     const found = await this.#find(key);
-    return found.ok ? this.#asides.btw(found.value, question, signal) : found;
+    return found.ok ? this.#asides.btw(found.value, question, signal, userId) : found;
   }
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */

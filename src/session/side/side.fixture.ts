@@ -12,7 +12,7 @@ import type { ShellMarks } from "./shell-runner.ts";
 
 /** For tests in which no server dies. */
 export const NO_MARKS: ShellMarks = {
-  place: async () => ({ variables: {}, confirm: async () => {}, remove: async () => {} }),
+  place: async () => ({ variables: {}, confirm: async () => {}, end: async () => {} }),
 };
 
 /** Nobody calls it off. */

@@ -1,17 +1,18 @@
-import type { AgentListener, AgentOrder, AskAnswer } from "../../agent/agent.ts";
-import {
-  type AgentUpdate,
-  type ContentBlock,
-  chunkText,
-  parentToolCallId,
-} from "../../core/agent-update.ts";
+import type { AgentListener, AgentOrder, AgentTurn, AskAnswer } from "../../agent/agent.ts";
+import { type AgentUpdate, chunkText, parentToolCallId } from "../../core/agent-update.ts";
+import type { TurnId } from "../../core/id.ts";
 import { ASIDE_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
+import { isTokenUsage, mostTokens, NO_TOKENS } from "../../core/price.ts";
 import { cutText } from "../../core/text.ts";
+import type { ContextUsage } from "../../core/turn.ts";
+import type { AsideUse } from "../meter/meter.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** Turns that end so have no answer, whatever was said before. */
 const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["cancelled", "refusal"]);
+
+const NOTHING_USED: AsideUse = { model: null, tokens: NO_TOKENS };
 
 /**
  * An agent session for one question. What it says is heard here and nowhere else; whatever it asks
@@ -20,10 +21,14 @@ const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["cancelled", "refusal"]);
 export class ThrowAway implements AgentListener {
   /** What the agent said in all, when its turn has ended well; else null. */
   readonly answer: Promise<string | null>;
+  /** Resolves when it has told all that it tells: with its verdict, or when it is let go of. */
+  readonly told: Promise<void>;
   readonly #world: SessionWorld;
   readonly #signal: AbortSignal;
   #settle: (answer: string | null) => void = () => {};
+  #toldAll: () => void = () => {};
   #said = "";
+  #use: AsideUse | null = null;
 
   constructor(world: SessionWorld, signal: AbortSignal) {
     this.#world = world;
@@ -31,19 +36,36 @@ export class ThrowAway implements AgentListener {
     this.answer = new Promise((settle) => {
       this.#settle = settle;
     });
+    this.told = new Promise((resolve) => {
+      this.#toldAll = resolve;
+    });
     signal.addEventListener("abort", () => this.#settle(null));
     if (signal.aborted) this.#settle(null);
   }
 
+  /** What it has used so far; null if the agent never got the question. */
+  get use(): AsideUse | null {
+    return this.#use;
+  }
+
   /** Answers when the agent session is closed, which may be later than the answer. */
-  async run(order: AgentOrder, content: readonly ContentBlock[]): Promise<void> {
+  async run(order: AgentOrder, turn: AgentTurn): Promise<void> {
+    try {
+      await this.#ask(order, turn);
+    } finally {
+      this.#settle(null);
+      this.#toldAll();
+    }
+  }
+
+  async #ask(order: AgentOrder, turn: AgentTurn): Promise<void> {
     const signal = this.#signal;
     if (signal.aborted) return;
     const connected = await this.#world.agents.connect(order, this, signal);
-    if (!connected.ok) return this.#settle(null);
+    if (!connected.ok) return;
     const session = connected.value;
-    const turn = { turnId: this.#world.ids.turn(), content, params: null };
-    if (signal.aborted || !session.prompt(turn).ok) this.#settle(null);
+    if (!signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
+    else this.#settle(null);
     await this.answer;
     await session.close();
   }
@@ -52,6 +74,7 @@ export class ThrowAway implements AgentListener {
 
   status(report: Parameters<AgentListener["status"]>[0]) {
     const { status } = report;
+    if (status === "turn_complete" || status === "turn_error") this.#toldAll();
     if (status === "turn_complete") {
       const text = this.#world.redact(this.#said).trim();
       this.#settle(text === "" || WITHOUT_ANSWER.has(report.stopReason) ? null : text);
@@ -67,7 +90,12 @@ export class ThrowAway implements AgentListener {
     if (text !== null) this.#said = cutText(this.#said + text, ASIDE_ANSWER_CHARS_MAX);
   }
 
-  usage() {}
+  /** A later report never takes back an earlier one, as in a turn. */
+  usage(_: TurnId, { model, tokens }: ContextUsage) {
+    if (!isTokenUsage(tokens)) return;
+    const before = this.#use ?? NOTHING_USED;
+    this.#use = { model: model ?? before.model, tokens: mostTokens(before.tokens, tokens) };
+  }
 
   async ask(): Promise<AskAnswer> {
     return { outcome: CANCELLED };
@@ -75,6 +103,7 @@ export class ThrowAway implements AgentListener {
 
   exit() {
     this.#settle(null);
+    this.#toldAll();
   }
 
   /** An act that cannot be recorded does not happen. */
