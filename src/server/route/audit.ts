@@ -1,24 +1,27 @@
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import type { SessionId } from "../../core/id.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { type AuditPage, auditPage } from "../../session/view/audit.ts";
-import type { JournalRow, SessionKey } from "../../store/store.ts";
+import { WHOLE_AUDIT } from "../../session/view/audit-entry.ts";
+import type { SessionKey } from "../../store/store.ts";
 import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { readQuery } from "../request-schema.ts";
 import { type Route, route } from "../route.ts";
 import { withSession } from "../session-request.ts";
 
+/** How many entries of an audit a page may have. */
+export const auditLimit = z
+  .string()
+  .regex(/^\d{1,4}$/, "it is a whole number")
+  .transform(Number)
+  .pipe(z.int().min(1).max(AUDIT_ROWS_MAX));
+
 const auditQuery = z.object({
-  limit: z
-    .string()
-    .regex(/^\d{1,4}$/, "it is a whole number")
-    .transform(Number)
-    .pipe(z.int().min(1).max(AUDIT_ROWS_MAX))
-    .default(AUDIT_ROWS_DEFAULT_MAX),
+  limit: auditLimit.default(AUDIT_ROWS_DEFAULT_MAX),
   cursor: z.string().optional(),
 });
 
@@ -52,28 +55,19 @@ export function auditRoute(daemon: Daemon): Route {
 async function pageOf(
   { world: { store } }: Daemon,
   key: SessionKey,
-  range: Parameters<typeof auditPage>[2],
+  range: Parameters<typeof auditPage>[3],
 ): Promise<Result<AuditPage>> {
-  const page = await auditPage(store, key, range);
-  if (!page.ok || page.value.rows.length > 0) return page;
+  const { tenantId, sessionId } = key;
+  const page = await auditPage(store, tenantId, { ...WHOLE_AUDIT, sessionId }, range);
+  if (!page.ok || page.value.entries.length > 0 || page.value.nextBefore !== null) return page;
   const record = await store.readRecord(key);
   return record.ok ? page : record;
 }
 
-function bodyOf(sessionId: SessionId, { rows, more }: AuditPage): JsonObject {
-  const last = more ? rows.at(-1) : undefined;
-  return {
-    v: 1,
-    sessionId,
-    entries: rows.map(entryOf),
-    hasMore: more,
-    ...(last !== undefined && { nextCursor: writeCursor(sessionId, last.seq) }),
-  };
-}
-
-function entryOf({ seq, atMs, text }: JournalRow): JsonObject {
-  const told: unknown = JSON.parse(text);
-  return { seq, at: new Date(atMs).toISOString(), ...(isObject(told) ? told : { text }) };
+function bodyOf(sessionId: SessionId, { entries, nextBefore }: AuditPage): JsonObject {
+  const hasMore = nextBefore !== null;
+  const more = hasMore ? { nextCursor: writeCursor(sessionId, nextBefore) } : {};
+  return { v: 1, sessionId, entries, hasMore, ...more };
 }
 
 function writeCursor(sessionId: SessionId, seq: number): string {

@@ -1,9 +1,12 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
+import { approvalMeaning, isToolKind } from "../../core/policy/risk.ts";
 import { isEventType } from "../../core/replay/fold.ts";
 import type { Command } from "../../core/session/command.ts";
 import type { EventType, SessionEvent, Skipped } from "../../core/session/event.ts";
+import type { Creation } from "../../core/session/state.ts";
 import { type Details, details, listed } from "./details.ts";
+import { agentName, hashName } from "./name.ts";
 
 type Data<Type extends EventType> = SessionEvent<Type>["data"];
 
@@ -24,7 +27,7 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
     const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
     const parent = creation.parentSessionId ?? undefined;
     const from = { parentSessionId: parent, sourceType: creation.source?.type };
-    return details({ ...chosen, ...from });
+    return details({ ...chosen, ...unaskedDetails(creation), ...from });
   },
   session_status: ({ from, to, cause, activation }) => details({ from, to, cause, activation }),
   session_lifecycle: ({ event, from, to, outcome, reason, skipped }) => ({
@@ -44,8 +47,9 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   session_update: null, // What agents say is in the log only.
   mid_turn_message_injected: ({ messageIds }) => details({ messageId: messageIds[0] }),
   prompt_cancelled: ({ reason }) => details({ reason }),
-  turn_complete: ({ stopReason }) => details({ stopReason }),
-  turn_error: ({ code, errorKind, partialOutput }) => details({ code, errorKind, partialOutput }),
+  turn_complete: ({ stopReason }) => details({ stopReason: agentName(stopReason) }),
+  turn_error: ({ code, errorKind, partialOutput }) =>
+    details({ code: agentName(code), errorKind: errorKind && agentName(errorKind), partialOutput }),
   command_result: ({ status, code }) => details({ status, code }),
   skill_invoked: ({ skill, source, mode }) => details({ skill, source, mode }),
 
@@ -58,14 +62,15 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
     const chosen = { ...outcomeDetails(outcome), optionKind: optionKind(outcome, command) };
     return details({ requestId, gate, tier, allowed, ...chosen, ...toolDetails(toolCall) });
   },
-  permission_resolved: ({ requestId, outcome, reason }) =>
-    details({ requestId, reason, ...outcomeDetails(outcome) }),
+  permission_resolved: ({ requestId, outcome, reason, granted }) =>
+    details({ requestId, reason, ...outcomeDetails(outcome), granted }),
   permission_already_resolved: ({ requestId }) => details({ requestId }),
   permission_partial_vote: ({ requestId, voter, optionId, votesReceived, votesNeeded }) =>
-    details({ requestId, voter, optionId, votesReceived, votesNeeded }),
+    details({ requestId, voter, optionId: agentName(optionId), votesReceived, votesNeeded }),
   permission_forbidden: ({ requestId, reason }) => details({ requestId, reason }),
-  session_grant_added: ({ key, tier }) => details({ toolKind: kindOfKey(key), tier }),
-  session_grant_revoked: ({ key }) => details({ toolKind: kindOfKey(key) }),
+  session_grant_added: ({ key, tier, requestId }) =>
+    details({ requestId, ...keyDetails(key), tier }),
+  session_grant_revoked: ({ key }) => details(keyDetails(key)),
 
   credits_reserved: null, // Money has a journal of its own,
   credits_settled: null, // which every amount is in.
@@ -77,7 +82,9 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   model_switch_failed: ({ requestedModelId }) => details({ requestedModelId }),
   model_config_changed: ({ to }) => details({ ...to }),
   approval_mode_changed: ({ previous, next, persisted }) => details({ previous, next, persisted }),
-  sandbox_changed: ({ state }) => details({ state }),
+  autonomy_profile_changed: ({ from, to }) => details({ from, to }),
+  agent_mode_changed: ({ from, to }) => details({ from, to }),
+  sandbox_changed: ({ state, from }) => details({ from, state }),
   skills_reloaded: reloaded,
   persona_reloaded: reloaded,
   active_agent_changed: ({ from, to }) => details({ from, to }),
@@ -122,7 +129,7 @@ function reloaded({ from, to }: Data<"skills_reloaded" | "persona_reloaded">): D
 const skippedDetails = ({ name, reason }: Skipped): Details => details({ name, reason });
 
 function outcomeDetails(outcome: AskOutcome) {
-  const optionId = outcome.outcome === "selected" ? outcome.optionId : undefined;
+  const optionId = outcome.outcome === "selected" ? agentName(outcome.optionId) : undefined;
   return { outcome: outcome.outcome, optionId };
 }
 
@@ -130,16 +137,40 @@ function outcomeDetails(outcome: AskOutcome) {
 function optionKind(outcome: AskOutcome, command: Command): string | undefined {
   if (command.type !== "ask" || outcome.outcome !== "selected") return undefined;
   const option = command.options.find(({ optionId }) => optionId === outcome.optionId);
-  return (option && stringAt(option, "kind")) ?? undefined;
+  const kind = option && stringAt(option, "kind");
+  return kind ? agentName(kind) : undefined;
+}
+
+/** What a session may do from its beginning without that anybody is asked. */
+function unaskedDetails(creation: Creation) {
+  const { approvalMode, allowlist, budgetMicro } = creation;
+  const meant = approvalMeaning(approvalMode);
+  return {
+    autonomyProfile: creation.autonomyProfile ?? meant.autonomyProfile,
+    agentMode: meant.agentMode ?? creation.agentMode ?? null,
+    budgetMicro,
+    allowlistCount: allowlist.length,
+    allowlistHash: allowlist.length > 0 ? hashName(JSON.stringify(allowlist)) : undefined,
+  };
 }
 
 /** The title and input of a call are what an agent said; its kind and id are names. */
 function toolDetails(toolCall: JsonObject) {
-  const toolKind = stringAt(toolCall, "kind") ?? undefined;
-  return { toolKind, toolCallId: stringAt(toolCall, "toolCallId") ?? undefined };
+  const kind = stringAt(toolCall, "kind");
+  const id = stringAt(toolCall, "toolCallId");
+  return {
+    toolKind: kind === null ? undefined : toolKind(kind),
+    toolCallId: id === null ? undefined : agentName(id),
+  };
+}
+
+/** A kind that the protocol does not have is an agent's own word. */
+function toolKind(kind: string): string {
+  return isToolKind(kind) ? kind : "other";
 }
 
 /** An approval key is a kind and then a command line or a path, which is none of ours. */
-function kindOfKey(key: string): string {
-  return key.slice(0, Math.max(0, key.indexOf(":")));
+function keyDetails(key: string) {
+  const kind = key.slice(0, Math.max(0, key.indexOf(":")));
+  return { toolKind: toolKind(kind), keyHash: hashName(key) };
 }

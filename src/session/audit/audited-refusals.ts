@@ -1,5 +1,4 @@
 import type { Refusal } from "../../core/error.ts";
-import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Command, CommandType } from "../../core/session/command.ts";
 import { type Details, details } from "./details.ts";
 
@@ -42,7 +41,9 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   metadata: true,
   model: true,
   approval_mode: true,
-  sandbox: false,
+  autonomy: true,
+  agent_mode: true,
+  sandbox: true,
   reload_skills: true,
   reload_persona: true,
   change_agent: true,
@@ -68,12 +69,4 @@ export function refusedDetails(command: Command, refusal: Refusal): Details | nu
   const requestId = "requestId" in command ? command.requestId : undefined;
   const told = Object.fromEntries(TELLING.map((name) => [name, refusal.details[name]]));
   return details({ requestId, ...told });
-}
-
-/**
- * Of a flood of refusals the audit has the beginning, and then how it grows: their numbers tell how
- * many are left out. One who does wrong a million times must not fill the disk with it (P10).
- */
-export function isRefusalAudited(number: number): boolean {
-  return number <= REFUSALS_AUDITED_MAX || (number & (number - 1)) === 0;
 }

@@ -1,64 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { anything, commandFor } from "../../core/session/anything.fixture.ts";
-import type { Actor, Command, CommandData, CommandType } from "../../core/session/command.ts";
-import type { Decision } from "../../core/session/draft.ts";
 import {
   AGENT,
   askId,
   client,
   clientId,
-  Life,
   newAsk,
   newPrompt,
-  SERVER,
   sessionId,
   shellId,
   turnId,
 } from "../../core/session/life.fixture.ts";
 import { keyOf, openMemoryStore } from "../../store/sample.fixture.ts";
-import type { JournalEntry } from "../../store/store.ts";
-import { auditEntries, checkpointEntry } from "./entries.ts";
+import { AuditedLife, told } from "./audited-life.fixture.ts";
+import { checkpointEntry } from "./entries.ts";
 
 /** One entry. It follows from how long its names are, and how many. */
 const AUDIT_TEXT_CHARS_MAX = 64 * 1_024;
-
-const told = ({ text }: JournalEntry): JsonObject => {
-  const value: unknown = JSON.parse(text);
-  return isObject(value) ? value : {};
-};
-
-/** A life whose every decision is audited, as an actor would do it. */
-class AuditedLife extends Life {
-  readonly entries: JournalEntry[] = [];
-  #refusals = 0;
-
-  override submit(command: Command): Decision {
-    const firstEventId = this.log.length + 1;
-    const decision = super.submit(command);
-    if (decision.kind === "refused") this.#refusals += 1;
-    const audited = { sessionId: sessionId("s"), epoch: "e", command, decision, firstEventId };
-    const entries = auditEntries({
-      ...audited,
-      refusalNumber: `1-${this.#refusals}`,
-      revision: 7,
-    });
-    this.entries.push(...entries);
-    return decision;
-  }
-
-  /** What one more command leaves in the journal. */
-  left<Type extends CommandType>(
-    type: Type,
-    data: Readonly<CommandData[Type]>,
-    actor: Actor = SERVER,
-  ): readonly JsonObject[] {
-    const before = this.entries.length;
-    this.give(type, data, actor);
-    return this.entries.slice(before).map(told);
-  }
-}
 
 const acts = (entries: readonly JsonObject[]) => entries.map(({ act }) => act);
 

@@ -1,11 +1,11 @@
+import type { Refusal } from "../../core/error.ts";
 import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Actor, Command } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
-import type { SessionEvent } from "../../core/session/event.ts";
+import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import type { JournalEntry } from "../../store/store.ts";
 import { auditedDetails } from "./audited-events.ts";
-import { refusedDetails } from "./audited-refusals.ts";
 import type { Details } from "./details.ts";
 
 /** A decision, and what is needed to name its entries. */
@@ -20,8 +20,6 @@ export interface Audited {
   readonly decision: Decision;
   /** The number that the decision's first event has or would have. */
   readonly firstEventId: number;
-  /** Names this refusal, if it is one, among all of the session, also after a restart. */
-  readonly refusalNumber: string;
   /** The revision that the decision's snapshot will be, if it ends in one. */
   readonly revision: number | null;
 }
@@ -29,15 +27,12 @@ export interface Audited {
 const NO_ENTRIES: readonly JournalEntry[] = [];
 
 /**
- * What a decision leaves in the tenant's audit journal, to be committed with its events: an entry
- * for each event worth one, or one for its refusal. The same decision gives the same entries, so
- * that a commit can be repeated. An agent's chunk of text costs one look at a table.
+ * What the events of a decision leave in the tenant's audit journal, to be committed with them: an
+ * entry for each that is worth one. The same decision gives the same entries, so that a commit can
+ * be repeated. An agent's chunk of text costs one look at a table.
  */
 export function auditEntries(audited: Audited): readonly JournalEntry[] {
-  const { decision } = audited;
-  const entries = decision.events.flatMap((event, index) => eventEntries(audited, event, index));
-  if (entries.length > 0) return entries;
-  return decision.kind === "refused" ? refusalEntries(audited, decision) : NO_ENTRIES;
+  return audited.decision.events.flatMap((event, index) => eventEntries(audited, event, index));
 }
 
 function eventEntries(
@@ -51,7 +46,8 @@ function eventEntries(
   const eventId = firstEventId + index;
   const about = { eventId, ...verdictOn(decision), ...namesIn(event) };
   const details = { ...told, ...revisionOf(audited, event) };
-  const text = entryText({ act: event.type, command, about, details });
+  const actor = doerOf(event, command);
+  const text = entryText({ act: event.type, command, actor, about, details });
   return [entry(sessionId, `${sessionId} ${epoch} event ${eventId}`, command, text)];
 }
 
@@ -61,15 +57,39 @@ function revisionOf({ revision }: Audited, event: SessionEvent): Details {
   return event.data.event === "SessionPersisted" ? { revision } : {};
 }
 
-function refusalEntries(
-  { sessionId, epoch, command, refusalNumber }: Audited,
-  decision: Extract<Decision, { kind: "refused" }>,
-): readonly JournalEntry[] {
-  const details = refusedDetails(command, decision.refusal);
-  if (details === null) return NO_ENTRIES;
-  const about = { ...verdictOn(decision), ...namesInCommand(command) };
-  const text = entryText({ act: "command_refused", command, about, details });
-  return [entry(sessionId, `${sessionId} ${epoch} refused ${refusalNumber}`, command, text)];
+interface Refused extends Pick<Audited, "sessionId" | "epoch" | "command"> {
+  readonly refusal: Refusal;
+  /** Names this refusal among all of the session, also after a restart. */
+  readonly number: string;
+  readonly details: Details;
+}
+
+/** What is left of a refusal that has no event of its own. */
+export function refusalEntry(refused: Refused): JournalEntry {
+  const { sessionId, epoch, command, refusal, number, details } = refused;
+  const about = { accepted: false, code: refusal.code, ...namesInCommand(command) };
+  const { actor } = command;
+  const text = entryText({ act: "command_refused", command, actor, about, details });
+  return entry(sessionId, `${sessionId} ${epoch} refused ${number}`, command, text);
+}
+
+/** These are told when they are done, by the server or by an agent that has gone. */
+const ASKED_FOR: ReadonlySet<EventType> = new Set([
+  "session_closed",
+  "session_branched",
+  "skills_reloaded",
+  "persona_reloaded",
+  "active_agent_changed",
+]);
+
+/** Who did it: whoever gave the command, or for whom it was given. */
+function doerOf(event: SessionEvent, { type, actor }: Command): Actor {
+  if (actor.kind === "client" || !ASKED_FOR.has(event.type)) return actor;
+  const { originatorClientId: clientId = null, originatorUserId: userId = null } = event;
+  // Only clients close a session for everybody, and one of them may have no name.
+  const isClosed = event.type === "session_closed" && type !== "close";
+  if (clientId === null && userId === null && !isClosed) return actor;
+  return { kind: "client", clientId, userId, loopback: false };
 }
 
 /** A snapshot between turns has no event of its own, and is a commit like any other. */
@@ -111,7 +131,8 @@ export function actEntry(told: {
   readonly details: JsonObject;
 }): JournalEntry {
   const { sessionId, number, atMs, act, details } = told;
-  const text = JSON.stringify({ act, actor: { kind: "agent" }, details });
+  const actor = { kind: "agent" };
+  const text = JSON.stringify({ v: 1, act, actor, accepted: true, details });
   return { journal: "audit", key: `${sessionId} act ${number}`, sessionId, atMs, text };
 }
 
@@ -130,12 +151,13 @@ interface About extends Names {
 function entryText(told: {
   readonly act: string;
   readonly command: Command;
+  readonly actor: Actor;
   readonly about: About;
   readonly details: Details;
 }): string {
   const { act, command, about, details } = told;
   const status = command.type === "agent_status" ? { agentStatus: command.status } : {};
-  const actor = actorOf(command.actor);
+  const actor = actorOf(told.actor);
   return JSON.stringify({ v: 1, act, cause: command.type, ...status, actor, ...about, details });
 }
 

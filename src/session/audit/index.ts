@@ -1,2 +1,5 @@
-export { isRefusalAudited } from "./audited-refusals.ts";
-export * from "./entries.ts";
+export type { ChangeAct } from "./act.ts";
+export { changeEntry, type Steward } from "./change.ts";
+export { details } from "./details.ts";
+export { auditEntries, deletionEntry } from "./entries.ts";
+export { SessionAudit } from "./session-audit.ts";

@@ -1,105 +1,98 @@
+import type { TenantId } from "../../core/id.ts";
+import { AUDIT_ROWS_SEARCHED_MAX, AUDIT_STRETCH_ROWS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { JournalRow, SessionKey, SessionStore } from "../../store/store.ts";
+import type { JournalRow, SessionStore } from "../../store/store.ts";
+import { type AuditEntry, type AuditFilter, meantEntry } from "./audit-entry.ts";
 
-type JournalStore = Pick<SessionStore, "readJournal">;
+export type JournalStore = Pick<SessionStore, "readJournal">;
 
-/** Some of a session's audit, newest first. */
+/** Some of a tenant's audit, newest first. */
 export interface AuditPage {
-  readonly rows: readonly JournalRow[];
-  readonly more: boolean;
+  readonly entries: readonly AuditEntry[];
+  /** Where to go on: with what is before this place. Null where nothing is. */
+  readonly nextBefore: number | null;
 }
 
 /**
- * The newest entries about a session of those before a place in its tenant's journal; null is the
- * end. They are there also when the session is not any more. Journals are read forwards, so both
- * ends of the page are found by halves, and never more than a page is read at a time.
+ * The newest entries that are meant, of those before a place in the journal; null is its end. They
+ * are there also when their session is not any more. Only so many rows are looked at: a page that
+ * ends for that may have few entries or none, and says where to go on (P10).
  */
 export async function auditPage(
   store: JournalStore,
-  key: SessionKey,
+  tenantId: TenantId,
+  filter: AuditFilter,
   { before, limit }: { readonly before: number | null; readonly limit: number },
 ): Promise<Result<AuditPage>> {
-  const audit = new SessionAudit(store, key);
-  const end = before === null ? await audit.end() : ok(before);
+  const end = before === null ? await auditEnd(store, tenantId) : ok(before);
   if (!end.ok) return end;
-  const rows = await audit.lastBefore(end.value, limit + 1);
-  if (!rows.ok) return rows;
-  return ok({ rows: rows.value.slice(-limit).toReversed(), more: rows.value.length > limit });
+  const entries: AuditEntry[] = [];
+  let at = end.value;
+  // One more than a page tells whether there is another.
+  let span = Math.min(limit + 1, AUDIT_STRETCH_ROWS_MAX);
+  for (let looked = 0; at > 1 && looked < AUDIT_ROWS_SEARCHED_MAX; ) {
+    const after = Math.max(0, at - 1 - span);
+    const stretch = await readStretch(store, tenantId, filter, { after, before: at });
+    if (!stretch.ok) return stretch;
+    const { rows, isWhole } = stretch.value;
+    looked += 1 + stretch.value.rowsRead;
+    span = nextSpan(span, stretch.value);
+    if (!isWhole) continue;
+    for (const row of rows.toReversed()) {
+      const entry = meantEntry(row, filter);
+      if (entry === null) continue;
+      const last = entries.at(-1);
+      if (last && entries.length === limit) return ok({ entries, nextBefore: last.seq });
+      entries.push(entry);
+    }
+    at = after + 1;
+  }
+  return ok({ entries, nextBefore: at > 1 ? at : null });
 }
 
-class SessionAudit {
-  readonly #store: JournalStore;
-  readonly #key: SessionKey;
+interface Stretch {
+  readonly rows: readonly JournalRow[];
+  /** Whether these are all of them. */
+  readonly isWhole: boolean;
+  readonly rowsRead: number;
+}
 
-  constructor(store: JournalStore, key: SessionKey) {
-    this.#store = store;
-    this.#key = key;
-  }
+/** What is between two places: numbers have no gaps, so it is never more than these tell. */
+async function readStretch(
+  store: JournalStore,
+  tenantId: TenantId,
+  { sessionId }: AuditFilter,
+  { after, before }: { readonly after: number; readonly before: number },
+): Promise<Result<Stretch>> {
+  const limit = Math.min(before - 1 - after, AUDIT_STRETCH_ROWS_MAX);
+  const of = sessionId === null ? {} : { sessionId };
+  const page = await store.readJournal(tenantId, { journal: "audit", ...of, after, limit });
+  if (!page.ok) return page;
+  const { rows, more } = page.value;
+  const isWhole = !more || (rows.at(-1)?.seq ?? 0) >= before - 1;
+  return ok({ rows: rows.filter(({ seq }) => seq < before), isWhole, rowsRead: rows.length });
+}
 
-  /** The place after its last entry. */
-  async end(): Promise<Result<number>> {
-    let last = 0;
-    let none = Number.POSITIVE_INFINITY;
-    while (last < none) {
-      const look = none === Number.POSITIVE_INFINITY ? 2 * last : Math.floor((last + none) / 2);
-      const page = await this.#from(look, Number.MAX_SAFE_INTEGER, 1);
-      if (!page.ok) return page;
-      const [next] = page.value;
-      if (next === undefined) none = look;
-      else last = next.seq;
-    }
-    return ok(last + 1);
-  }
+/**
+ * A session's rows are anywhere among the others: where they are few the next stretch is longer,
+ * and one that has too many of them is tried again with less.
+ */
+function nextSpan(span: number, { rows, isWhole }: Stretch): number {
+  if (!isWhole) return Math.max(1, Math.floor(span / 4));
+  return rows.length <= AUDIT_STRETCH_ROWS_MAX / 2 ? span * 2 : span;
+}
 
-  /** So many entries, or all that there are, in order. */
-  async lastBefore(before: number, count: number): Promise<Result<readonly JournalRow[]>> {
-    let few = before;
-    for (let span = 2 * count; ; span *= 2) {
-      const after = Math.max(0, before - span);
-      const rows = await this.#from(after, before, count);
-      if (!rows.ok || (rows.value.length < count && after === 0)) return rows;
-      if (rows.value.length === count) {
-        const start = await this.#latestStart({ enough: after, few, before, count });
-        return start.ok ? this.#from(start.value, before, count) : start;
-      }
-      few = after;
-    }
+/** The place after the last entry. Journals are read forwards, so it is found by halves. */
+export async function auditEnd(store: JournalStore, tenantId: TenantId): Promise<Result<number>> {
+  let last = 0;
+  let none = Number.POSITIVE_INFINITY;
+  while (last < none) {
+    const after = none === Number.POSITIVE_INFINITY ? 2 * last : Math.floor((last + none) / 2);
+    const page = await store.readJournal(tenantId, { journal: "audit", after, limit: 1 });
+    if (!page.ok) return page;
+    const [next] = page.value.rows;
+    if (next === undefined) none = after;
+    else last = next.seq;
   }
-
-  /** The last place from which there are still so many. */
-  async #latestStart(search: {
-    readonly enough: number;
-    readonly few: number;
-    readonly before: number;
-    readonly count: number;
-  }): Promise<Result<number>> {
-    let { enough, few } = search;
-    while (enough + 1 < few) {
-      const middle = Math.floor((enough + few) / 2);
-      const rows = await this.#from(middle, search.before, search.count);
-      if (!rows.ok) return rows;
-      if (rows.value.length === search.count) enough = middle;
-      else few = middle;
-    }
-    return ok(enough);
-  }
-
-  /** The first entries after one place and before another. */
-  async #from(
-    after: number,
-    before: number,
-    limit: number,
-  ): Promise<Result<readonly JournalRow[]>> {
-    const { tenantId, sessionId } = this.#key;
-    const rows: JournalRow[] = [];
-    for (let place = after; ; ) {
-      const range = { after: place, limit: limit - rows.length };
-      const query = { journal: "audit", sessionId, ...range } as const;
-      const page = await this.#store.readJournal(tenantId, query);
-      if (!page.ok) return page;
-      rows.push(...page.value.rows.filter(({ seq }) => seq < before));
-      place = page.value.rows.at(-1)?.seq ?? before;
-      if (!page.value.more || rows.length === limit || place >= before) return ok(rows);
-    }
-  }
+  return ok(last + 1);
 }

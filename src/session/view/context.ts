@@ -53,7 +53,7 @@ export function modelIds(configOptions: readonly JsonObject[]): readonly string[
 }
 
 /** The choices of an option, those in groups too. */
-function choicesOf(options: unknown): readonly JsonObject[] {
+export function choicesOf(options: unknown): readonly JsonObject[] {
   return objectsIn(options).flatMap((one) => {
     return Array.isArray(one.options) ? objectsIn(one.options) : [one];
   });
@@ -67,6 +67,6 @@ function modelOf(choice: JsonObject): readonly JsonObject[] {
   return [{ modelId, name, ...(description !== null && { description }) }];
 }
 
-function objectsIn(list: unknown): readonly JsonObject[] {
+export function objectsIn(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }

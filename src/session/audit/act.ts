@@ -1,0 +1,22 @@
+/**
+ * What the audit is told of beside the events of sessions and what agents do: changes of what is
+ * a tenant's, by its people and by operators. docs/protocol.md has a word for each.
+ */
+export const CHANGE_ACTS = [
+  "token_created",
+  "token_rotated",
+  "token_revoked",
+  "member_set",
+  "member_removed",
+  "credits_granted",
+  "credits_limit_set",
+  "credits_budget_set",
+  "workspace_added",
+  "workspace_trust_set",
+  "tenant_settings_set",
+  "session_seized",
+  "log_cut",
+  "restored",
+] as const;
+
+export type ChangeAct = (typeof CHANGE_ACTS)[number];
