@@ -32,6 +32,11 @@ export interface Agents {
   /** Starts a process before anybody needs it. Failing is no harm: the next order says why. */
   preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void>;
   /**
+   * Ends every process of a tenant, those on their way too, and forgets what it had to put up with
+   * from them. Sessions that are connected hear `exit`.
+   */
+  dismiss(tenantId: TenantId): Promise<void>;
+  /**
    * Ends every process, politely and then not, and those on their way at once. Nothing is left
    * when it answers, and nothing is started any more.
    */

@@ -6,6 +6,7 @@ import { CommandMarks } from "./process/command-marks.ts";
 import { AgentMarks } from "./process/marks.ts";
 import { endOrphans, type OrphanReport } from "./process/orphans.ts";
 import type { AgentProfile } from "./profile/profile.ts";
+import { OwnFolders } from "./workspace/own-folders.ts";
 
 export interface AgentSetting {
   /** Where notes of running agents are kept; servers may share it. */
@@ -16,6 +17,8 @@ export interface AgentSetting {
   /** All agents together may take this much; null where nobody counts. */
   readonly memoryBytesMax: number | null;
   readonly watch: HostWatch;
+  /** What of the server's stays closed to agents, wherever they work. */
+  readonly own?: OwnFolders;
 }
 
 export interface OpenedAgents {
@@ -28,13 +31,13 @@ export interface OpenedAgents {
 
 /** Agents for one server. What a server before it has left behind is ended first (P5). */
 export async function openAgents(setting: AgentSetting): Promise<OpenedAgents> {
-  const { folder, profiles, env, memoryBytesMax, watch } = setting;
+  const { folder, profiles, env, memoryBytesMax, watch, own = OwnFolders.NONE } = setting;
   const marksFolder = join(folder, "running-agents");
   const orphans = await endOrphans(marksFolder);
   const marks = new AgentMarks(marksFolder);
   const agents = new AgentPool({
     profiles,
-    start: (profile, cwd, signal) => startHost({ profile, cwd, marks, env }, watch, signal),
+    start: (profile, cwd, signal) => startHost({ profile, cwd, marks, env, own }, watch, signal),
     memoryBytesMax,
     nowMs: () => performance.now(),
   });

@@ -2,7 +2,10 @@ import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { ModelChange } from "../core/session/model-config.ts";
 import type { Reload } from "../core/slash/reply.ts";
+import type { AgentMode } from "../core/turn.ts";
 import type { SessionKey } from "../store/store.ts";
+import { changeAgentMode } from "./agent-mode-change.ts";
+import { unlessLetGo } from "./comeback.ts";
 import type { LiveSession } from "./live.ts";
 import { ModelChanges } from "./model-change.ts";
 import { Reloads } from "./reload.ts";
@@ -32,6 +35,18 @@ export class Choices {
   async changeModel(key: SessionKey, change: ModelChange, actor: Actor): Promise<Result<void>> {
     const found = await this.#find(key, actor);
     return found.ok ? this.#models.change(found.value, change, actor) : found;
+  }
+
+  /** Chooses the agent's own mode for the next turn, if it is one that the agent offers. */
+  async changeAgentMode(
+    key: SessionKey,
+    mode: AgentMode,
+    actor: Actor,
+  ): Promise<Result<AgentMode>> {
+    return unlessLetGo(async () => {
+      const found = await this.#find(key, actor);
+      return found.ok ? changeAgentMode(this.#world.clock, found.value, mode, actor) : found;
+    });
   }
 
   async reloadSkills(key: SessionKey, actor: Actor): Promise<Result<Reload>> {

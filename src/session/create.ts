@@ -60,7 +60,6 @@ export async function createSession(
     command,
     decision,
     firstEventId: 1,
-    refusalNumber: "0",
     revision: null,
   });
   const commit = { afterEventId: 0, events: written.map(({ text }) => text), journal };

@@ -15,7 +15,8 @@ import {
 } from "../core/session/state.ts";
 import type { SessionState } from "../core/status.ts";
 import type { SessionKey } from "../store/store.ts";
-import { type ActorOwner, type OpenSession, type Outcome, SessionActor } from "./actor/actor.ts";
+import { type ActorOwner, type OpenSession, SessionActor } from "./actor/actor.ts";
+import type { Outcome } from "./actor/outcome.ts";
 import type { Written } from "./actor/written.ts";
 import { Attendance } from "./attendance.ts";
 import { storedMessages } from "./conversation/index.ts";
@@ -191,7 +192,7 @@ export class LiveSession implements ActorOwner {
   }
 
   #refuse(refusal: Refusal): Outcome {
-    return { refusal, answer: null, isNews: false, lastEventId: this.lastEventId };
+    return { refusal, answer: null, isNews: false, events: [], lastEventId: this.lastEventId };
   }
 
   /** Why a command would be refused as things stand; null if it would not be. */
@@ -322,8 +323,10 @@ export class LiveSession implements ActorOwner {
   /** Nothing, for a session that has not had an agent yet. */
   past({ totals, ...session }: Session): AgentPast | null {
     const isNew = totals.turnsCompleted === 0 && !this.#hadMessages;
-    // One that was never given a prompt was never told of what had been before it either.
-    const agentSessionId = session.agentUntold ? null : session.agentSessionId;
+    // One that was never given a prompt was never told of what had been before it either; and
+    // one of another epoch, as before a restored backup, may know of what never was.
+    const isKnown = !session.agentUntold && session.agentEpoch === this.epoch;
+    const agentSessionId = isKnown ? session.agentSessionId : null;
     if (agentSessionId === null && isNew) return null;
     return { agentSessionId, messages: () => storedMessages(this.#world, this.key) };
   }

@@ -55,6 +55,8 @@ export class PlayedAgents implements Agents {
 
   async preheat() {}
 
+  async dismiss() {}
+
   async shutdown() {}
 
   /** The one that came last. */

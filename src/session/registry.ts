@@ -4,7 +4,7 @@ import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import type { Outcome } from "./actor/actor.ts";
+import type { Outcome } from "./actor/outcome.ts";
 import { createSession, type NewSession } from "./create.ts";
 import { type LiveOwner, LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
@@ -40,6 +40,8 @@ export class SessionRegistry {
   /** Those that are making room. */
   readonly #departing = new Set<LiveSession>();
   readonly #joining = new Map<string, Promise<Result<Joined>>>();
+  /** Made, and without their agents yet. */
+  readonly #unready = new Set<LiveSession>();
   /** Whether a stream is open on a session: those are not let go. */
   readonly #isWatched: (live: LiveSession) => boolean;
   #isStopping = false;
@@ -79,7 +81,8 @@ export class SessionRegistry {
     const name = nameOf(key);
     const live = this.#live.get(name);
     if (live !== undefined) return Promise.resolve(ok(live));
-    if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
+    const why = this.#refusalFor(key.tenantId);
+    if (why !== null) return Promise.resolve({ ok: false, refusal: why });
     const known = this.#opening.get(name);
     if (known !== undefined) return known;
     const opening = this.#open(name, key, cap);
@@ -98,7 +101,6 @@ export class SessionRegistry {
   }
 
   async #create(order: NewSessionOrder): Promise<Result<Joined>> {
-    if (this.#isStopping) return Promise.resolve(fail("server_stopping"));
     const { key, creation } = order;
     if (creation.scope === "thread") return this.#make(order);
     const place = JSON.stringify([key.tenantId, creation.workspaceCwd]);
@@ -149,6 +151,25 @@ export class SessionRegistry {
     this.#leaving.delete(name);
     await live.abandon();
     this.#forget(live);
+  }
+
+  /** Why nothing of this tenant is taken in; null if it is. */
+  #refusalFor(tenantId: TenantId): Refusal | null {
+    if (this.#isStopping) return refusal("server_stopping");
+    return this.#world.tenants.isClosed(tenantId) ? refusal("tenant_deleting") : null;
+  }
+
+  /**
+   * Resolves when no session of this tenant, for which nobody is let in any more, is on its way in
+   * or out. Those that wait for their agents do not wait any longer.
+   */
+  async arrivals(tenantId: TenantId): Promise<void> {
+    const isOurs = ([name]: readonly [string, unknown]) => name.startsWith(namesOf(tenantId));
+    const unready = [...this.#unready].filter(({ key }) => key.tenantId === tenantId);
+    await Promise.all(unready.map((live) => live.abandon()));
+    const opening = [...this.#opening].filter(isOurs).map(([, promise]) => promise);
+    const leaving = [...this.#leaving].filter(isOurs).map(([, { promise }]) => promise);
+    await Promise.all([...opening, ...leaving]);
   }
 
   /** Resolves when nothing is being opened, made or let go any more. */
@@ -238,7 +259,9 @@ export class SessionRegistry {
 
   /** Whoever asks for it by its id while it is being made waits for that, too. */
   async #make(order: NewSessionOrder): Promise<Result<Joined>> {
-    const { sessionId } = order.key;
+    const { sessionId, tenantId } = order.key;
+    const why = this.#refusalFor(tenantId);
+    if (why !== null) return { ok: false, refusal: why };
     const name = nameOf(order.key);
     const conflict = this.#live.has(name) ? "live" : this.#opening.has(name) ? "pending" : null;
     if (conflict !== null) return fail("session_id_conflict", { sessionId, conflict });
@@ -265,14 +288,17 @@ export class SessionRegistry {
 
   /** Nobody gets at it before it has its agent: without one it has never been. */
   async #readied(live: LiveSession): Promise<Result<LiveSession>> {
-    const why = await live.activated();
+    const { tenantId } = live.key;
+    this.#unready.add(live);
+    const why = this.#refusalFor(tenantId) ?? (await live.activated());
+    this.#unready.delete(live);
     if (why === null) {
       this.#keep(live);
       return ok(live);
     }
     await live.abandon();
     await this.#delete(live.key);
-    return { ok: false, refusal: why };
+    return { ok: false, refusal: this.#refusalFor(tenantId) ?? why };
   }
 
   async #delete(key: SessionKey): Promise<void> {
@@ -350,4 +376,9 @@ const NOTHING = async () => {};
 
 function nameOf({ tenantId, sessionId }: SessionKey): string {
   return JSON.stringify([tenantId, sessionId]);
+}
+
+/** What the names of all sessions of a tenant begin with. */
+function namesOf(tenantId: TenantId): string {
+  return `${JSON.stringify([tenantId]).slice(0, -1)},`;
 }

@@ -5,7 +5,7 @@ import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import type { Outcome } from "./actor/actor.ts";
+import type { Outcome } from "./actor/outcome.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import { Choices } from "./choices.ts";
@@ -16,14 +16,15 @@ import { deleteSession } from "./deletion.ts";
 import { Departures } from "./departure.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
 import { reapIdle } from "./idle.ts";
-import { LET_GO, type LiveOwner, type LiveSession } from "./live.ts";
+import { LET_GO, type LiveSession } from "./live.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
 import { type Joined, type NewSessionOrder, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import { shutDown } from "./shutdown.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
-import { SessionStreams } from "./streams.ts";
+import { ownedBy, SessionStreams } from "./streams.ts";
+import { removeTenant } from "./tenant-removal.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
 
 /** A session that was brought back. */
@@ -301,6 +302,12 @@ export class SessionRuntime {
     return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces: pieces.value });
   }
 
+  /** Deletes a tenant with all that it has; the log is told by whom. */
+  removeTenant(tenantId: TenantId, by: string): Promise<Result<void>> {
+    const parts = { world: this.#world, registry: this.#registry, streams: this.#streams };
+    return removeTenant(parts, tenantId, by);
+  }
+
   /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
   async shutDown(hurry: AbortSignal): Promise<void> {
     this.#isStopping = true;
@@ -375,16 +382,6 @@ export class SessionRuntime {
 }
 
 const SERVER: Actor = { kind: "server" };
-
-/** What sessions tell goes to the streams, and their commands to whoever carries them out. */
-function ownedBy(streams: SessionStreams, commandNext: LiveOwner["commandNext"]): LiveOwner {
-  return {
-    published: (live, written) => streams.published(live, written),
-    interrupted: (live, why) => streams.interrupted(live, why),
-    released: (live) => streams.released(live),
-    commandNext,
-  };
-}
 
 /** Registers a client at a session; answers why it does not. */
 type Register = (live: LiveSession) => Promise<Refusal | null>;

@@ -11,6 +11,7 @@ import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import { SessionRegistry } from "./registry.ts";
+import { TenantGate } from "./tenant-gate.ts";
 import {
   CREATION,
   given,
@@ -47,6 +48,7 @@ const registry = new SessionRegistry(
     meter: NO_METER,
     shell: NO_SHELL,
     holder: thisHolder(randomUUID()),
+    tenants: new TenantGate(),
     clock: REAL_CLOCK,
     ids: RANDOM_IDS,
     redact: (text) => text,

@@ -22,6 +22,7 @@ import type { Meter } from "./meter/meter.ts";
 import { SessionRegistry } from "./registry.ts";
 import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
+import { TenantGate } from "./tenant-gate.ts";
 import {
   CREATION,
   NO_LOADER,
@@ -81,6 +82,7 @@ export class Stage {
       meter: options.meter?.(store) ?? NO_METER,
       shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
+      tenants: new TenantGate(),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
       ids: RANDOM_IDS,
       redact: (text) => guard.redact(text),

@@ -50,6 +50,10 @@ function atRest(status: SessionState): SessionState {
   return status === "error" ? "error" : "inactive";
 }
 
+const SHUTTING_DOWN = streamError("The server is shutting down.", "daemon_shutdown");
+const TENANT_DELETING = streamError("The tenant is being deleted.", "tenant_deleting");
+const TENANT_DELETED = streamError("The tenant was deleted.", "tenant_deleted");
+
 /** What ends the streams that are open when it is told. */
 const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
 
@@ -125,8 +129,10 @@ export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
 
   /** A stream outlives the session in memory only if somebody opens the two again. */
   released(live: LiveSession) {
-    const stopping = streamError("The server is shutting down.", "daemon_shutdown");
-    this.#endStreams(live, this.#isStopping ? stopping : null);
+    const stopping = this.#isStopping ? SHUTTING_DOWN : null;
+    // It may still turn out that its tenant cannot be deleted, so nobody is told that it was (P1).
+    const isDoomed = this.#world.tenants.isClosed(live.key.tenantId);
+    this.#endStreams(live, isDoomed ? TENANT_DELETING : stopping);
   }
 
   #endStreams(live: LiveSession, last: Notice | null) {
@@ -155,8 +161,17 @@ export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
   }
 
   endTenants() {
-    const last = streamError("The server is shutting down.", "daemon_shutdown");
-    for (const stream of this.#tenants.values()) stream.end(last);
+    for (const stream of this.#tenants.values()) stream.end(SHUTTING_DOWN);
+  }
+
+  /**
+   * The tenant is deleted; one of the same name that comes after it has a stream of its own. If the
+   * store failed over it, it may be gone or not: whoever comes back is told.
+   */
+  endTenant(tenantId: TenantId, failure: Refusal | null) {
+    const unknown = failure && streamError("The tenant may be gone; connect again.", failure.code);
+    this.#tenants.get(tenantId)?.end(unknown ?? TENANT_DELETED);
+    this.#tenants.delete(tenantId);
   }
 
   #busOf(live: LiveSession): SessionBus {
@@ -181,4 +196,14 @@ export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
   publishedThrough(live: LiveSession): number {
     return live.lastEventId - (this.#outlets.get(live)?.waitingCount ?? 0);
   }
+}
+
+/** What sessions tell goes to the streams, and their commands to whoever carries them out. */
+export function ownedBy(streams: SessionStreams, commandNext: LiveOwner["commandNext"]): LiveOwner {
+  return {
+    published: (live, written) => streams.published(live, written),
+    interrupted: (live, why) => streams.interrupted(live, why),
+    released: (live) => streams.released(live),
+    commandNext,
+  };
 }

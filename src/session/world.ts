@@ -6,10 +6,13 @@ import type { Tools } from "../tool/tool.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-runner.ts";
+import type { TenantGate } from "./tenant-gate.ts";
 
 /** Everything that live sessions reach the world through; a simulation gives them another one. */
 export interface SessionWorld {
   readonly store: SessionStore;
+  /** Who is at work for which tenant, and which of them is being deleted. */
+  readonly tenants: TenantGate;
   readonly agents: Agents;
   /** Reads skill and persona files. */
   readonly loader: Loader;

@@ -2,10 +2,11 @@ import { findCommand } from "../agent/process/command.ts";
 import { inheritedEnvironment } from "../agent/process/environment.ts";
 import type { AgentMarks } from "../agent/process/marks.ts";
 import { Redactor } from "../agent/process/redactor.ts";
+import { OwnFolders } from "../agent/workspace/own-folders.ts";
 import type { JsonObject } from "../core/json.ts";
 import { fail, type Result } from "../core/result.ts";
 import { failed } from "./answer.ts";
-import { READ_FILE, WRITE_FILE } from "./builtin/files.ts";
+import { fileTools } from "./builtin/files.ts";
 import { shellTool } from "./builtin/shell.ts";
 import type { McpServer } from "./mcp/config.ts";
 import { type McpTimes, USUAL_TIMES } from "./mcp/connection.ts";
@@ -23,6 +24,8 @@ export interface ToolSetting {
   /** By these the next server finds and ends what this one leaves behind (P5). */
   readonly marks: AgentMarks;
   readonly times?: McpTimes;
+  /** What of the server's stays closed to all of them. */
+  readonly own?: OwnFolders;
   /** A value that must never reach a disk. If nobody can watch for it, it is not used. */
   secret(value: string): Result<void>;
   log(what: string, about: Readonly<Record<string, string>>): void;
@@ -35,7 +38,7 @@ export interface OpenTools extends Tools {
 
 /** The tools of one server: those built in, and those of its MCP servers. */
 export async function openTools(setting: ToolSetting): Promise<OpenTools> {
-  const { env, marks, log } = setting;
+  const { env, marks, log, own = OwnFolders.NONE } = setting;
   const unusable: McpProblem[] = [];
   const usable: Resolved[] = [];
   for (const server of setting.servers) {
@@ -48,8 +51,8 @@ export async function openTools(setting: ToolSetting): Promise<OpenTools> {
   const redactor = new Redactor(usable.flatMap(({ secrets }) => secrets));
   const links = usable.map((server) => linkTo(server, setting, redactor));
   const hub = new McpHub(links, redactor.redacted);
-  const shell = shellTool({ environment: inheritedEnvironment(env), marks });
-  const builtins = new Map([shell, READ_FILE, WRITE_FILE].map((one) => [one.name, one]));
+  const shell = shellTool({ environment: inheritedEnvironment(env), marks, own });
+  const builtins = new Map([shell, ...fileTools(own)].map((one) => [one.name, one]));
   const servers = await Promise.all(usable.map(({ server }) => acpServer(server, env.PATH)));
   return {
     servers,

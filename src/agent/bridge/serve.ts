@@ -30,18 +30,20 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     return ok(elicitationAnswer(params, await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.readTextFile]: (session, params) => () => {
-    const { workspace } = session.order;
+    const { own, order } = session;
+    const { workspace } = order;
     const [path, line, limit] = [
       textOf(params, "path"),
       countOf(params.line),
       countOf(params.limit),
     ];
-    return readTextFile({ workspace, path, line, limit }, session.audit);
+    return readTextFile({ workspace, path, line, limit, own }, session.audit);
   },
   [CLIENT_METHODS.writeTextFile]: (session, params) => async () => {
-    const { workspace } = session.order;
+    const { own, order } = session;
+    const { workspace } = order;
     const [path, content] = [textOf(params, "path"), textOf(params, "content")];
-    const written = await writeTextFile({ workspace, path, content }, session.audit);
+    const written = await writeTextFile({ workspace, path, content, own }, session.audit);
     return written.ok ? ok({}) : written;
   },
   [CLIENT_METHODS.createTerminal]:

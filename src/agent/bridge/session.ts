@@ -18,6 +18,7 @@ import type {
 import type { Asked, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { UsageScope } from "../profile/profile.ts";
+import { OwnFolders } from "../workspace/own-folders.ts";
 import { type TerminalSetting, Terminals } from "../workspace/terminals.ts";
 import type { AgentAbilities } from "./capability.ts";
 import { fitServers } from "./content.ts";
@@ -68,6 +69,8 @@ export class BridgeSession implements AgentSession {
   readonly order: AgentOrder;
   readonly toolCalls = new KnownToolCalls();
   readonly terminals: Terminals;
+  /** What of the server's stays closed, wherever the workspace is. */
+  readonly own: OwnFolders;
   readonly #host: SessionHost;
   readonly #turns: Turns;
   readonly #settings = new Settings((...call) => this.#control(...call));
@@ -96,6 +99,7 @@ export class BridgeSession implements AgentSession {
       tell: (act) => this.#tell(act),
     });
     const { workspace, cwd } = order;
+    this.own = host.terminals.own ?? OwnFolders.NONE;
     this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit: this.audit });
   }
 

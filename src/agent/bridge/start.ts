@@ -9,6 +9,7 @@ import { type FaultListener, FaultLog } from "../fault.ts";
 import { environmentOf } from "../process/environment.ts";
 import { AgentProcess, type AgentStart } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
+import { OwnFolders } from "../workspace/own-folders.ts";
 import { readAbilities } from "./capability.ts";
 import { describeExit } from "./exit.ts";
 import { AgentHost } from "./host.ts";
@@ -86,10 +87,11 @@ async function meet(
 }
 
 /** An agent's commands get none of the secrets that the agent itself was given. */
-function terminalsOf({ profile, env }: AgentStart, { marker }: AgentProcess) {
+function terminalsOf({ profile, env, own = OwnFolders.NONE }: AgentStart, process: AgentProcess) {
+  const { marker } = process;
   const { uid, gid } = profile;
   const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker);
-  return { environment: bare.env, marker, uid, gid };
+  return { environment: bare.env, marker, uid, gid, own };
 }
 
 const TOO_EARLY = { code: RPC_ERRORS.invalidRequest, message: "initialize has no answer yet" };

@@ -65,4 +65,11 @@ export class Breakers {
   forgive(place: string) {
     this.#breakers.delete(place);
   }
+
+  /** The same for all whose names begin like this. */
+  forgiveAll(beginning: string) {
+    for (const place of [...this.#breakers.keys()]) {
+      if (place.startsWith(beginning)) this.forgive(place);
+    }
+  }
 }

@@ -81,6 +81,17 @@ export class AgentPool implements Agents {
     if (started.ok) this.#restIfUnused(started.value);
   }
 
+  async dismiss(tenantId: TenantId): Promise<void> {
+    const isTheirs = ({ place }: { readonly place: Place }) => place.tenantId === tenantId;
+    const starting = [...this.#starting].filter(isTheirs);
+    for (const { abort } of starting) abort.abort();
+    await Promise.all(starting.map(({ done }) => done));
+    for (const member of [...this.#members].filter(isTheirs)) void this.#end(member);
+    // Others may end just then; that theirs is over by now is all that matters.
+    await Promise.all(this.#ending);
+    this.#breakers.forgiveAll(placesOf(tenantId));
+  }
+
   async shutdown(): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#looking);
@@ -309,6 +320,11 @@ export class AgentPool implements Agents {
     this.#ending.add(ending);
     return ending.finally(() => this.#ending.delete(ending));
   }
+}
+
+/** What the names of all places of a tenant begin with. */
+function placesOf(tenantId: TenantId): string {
+  return `${JSON.stringify([tenantId]).slice(0, -1)},`;
 }
 
 /** Resolves with null when the signal fires, until it is forgotten. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AGENT_MARK_VARIABLE } from "./environment.ts";
-import type { AgentMarks } from "./marks.ts";
+import { endMarked } from "./marked.ts";
+import { type AgentMarks, markedBy } from "./marks.ts";
 
 /**
  * The marks of agents, for command lines that people run: what ends the orphans of the one ends
@@ -17,11 +18,17 @@ export class CommandMarks {
   async place() {
     const marks = this.#marks;
     const marker = randomUUID();
-    const mark = await marks.record(marker, "shell");
+    let mark = await marks.record(marker, "shell");
     return {
       variables: { [AGENT_MARK_VARIABLE]: marker },
-      confirm: async (pid: number) => void (await marks.confirm(mark, pid)),
-      remove: () => marks.remove(mark),
+      confirm: async (pid: number) => {
+        mark = await marks.confirm(mark, pid);
+      },
+      end: async () => {
+        const { cleared } = await endMarked([{ ...markedBy(mark), mayStillStart: false }]);
+        // Of what could not be ended it stays, for the next server.
+        if (cleared.length > 0) await marks.remove(mark);
+      },
     };
   }
 }

@@ -11,6 +11,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
+import type { OwnFolders } from "../workspace/own-folders.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
 import { LastWords } from "./last-words.ts";
 import { endMarked, familyOf, type KnownProcess, type Marked } from "./marked.ts";
@@ -27,6 +28,8 @@ export interface AgentStart {
   readonly marks: AgentMarks;
   /** The server's environment, of which the profile tells what the agent gets. */
   readonly env: NodeJS.ProcessEnv;
+  /** What of the server's stays closed to it. */
+  readonly own?: OwnFolders;
 }
 
 /**

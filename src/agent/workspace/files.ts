@@ -10,23 +10,27 @@ import {
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { AgentListener } from "../agent.ts";
 import { Directory, openInside } from "./handle.ts";
+import { OwnFolders } from "./own-folders.ts";
 import { locate, type Place } from "./place.ts";
 import { enter, mustBeFile, replaceFile } from "./replace.ts";
 import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
 import { LineWindow } from "./window.ts";
 
-export interface ReadOrder {
+interface FileOrder {
   readonly workspace: string;
   readonly path: string;
+  /** What stays closed wherever the workspace is. */
+  readonly own?: OwnFolders;
+}
+
+export interface ReadOrder extends FileOrder {
   /** The first line wanted, from 1; null for the first. */
   readonly line: number | null;
   /** How many lines; null for all. */
   readonly limit: number | null;
 }
 
-export interface WriteOrder {
-  readonly workspace: string;
-  readonly path: string;
+export interface WriteOrder extends FileOrder {
   readonly content: string;
 }
 
@@ -37,14 +41,14 @@ type Audit = AgentListener["audit"];
  * inside it, wherever else it has names: package managers make them by the thousand.
  */
 export function readTextFile(
-  { workspace, path, line, limit }: ReadOrder,
+  { workspace, path, line, limit, own = OwnFolders.NONE }: ReadOrder,
   audit: Audit,
 ): Promise<Result<{ content: string }>> {
   return answer(path, async () => {
-    const place = await locate(workspace, path);
+    const place = await locate(workspace, path, own.isUnreadable);
     if (place.missing.length > 0) throw Trouble.unavailable("there is no such file");
     mustBeFile(place.stats);
-    const handle = await openInside(place.root, place.real, constants.O_RDONLY);
+    const handle = await openInside(place.reach, place.real, constants.O_RDONLY);
     try {
       const stats = await handle.stat();
       mustBeFile(stats);
@@ -66,15 +70,15 @@ export function readTextFile(
  * making `src/new`. A link is followed if it stays inside, and its target is what is replaced.
  */
 export function writeTextFile(
-  { workspace, path, content }: WriteOrder,
+  { workspace, path, content, own = OwnFolders.NONE }: WriteOrder,
   audit: Audit,
 ): Promise<Result<void>> {
   return answer(path, async () => {
     const bytes = Buffer.byteLength(content);
     if (bytes > FILE_WRITE_BYTES_MAX) throw tooLarge(bytes, FILE_WRITE_BYTES_MAX);
-    const place = await locate(workspace, path);
+    const place = await locate(workspace, path, own.isClosed);
     const { start, folders, file } = wayTo(place, path);
-    let directory = await Directory.open(place.root, start);
+    let directory = await Directory.open(place.reach, start);
     try {
       await mustBeRecorded(audit, "fs.write", { path: place.name, bytes });
       await directory.mustBeInside();

@@ -1,7 +1,7 @@
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { isInside } from "./place.ts";
+import { isInside, type Reach } from "./place.ts";
 import { Trouble } from "./trouble.ts";
 
 /**
@@ -17,10 +17,10 @@ const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCT
  * Opens what was located, and looks where it is before anybody gets a byte of it: between the
  * two, a directory on the way may have become a link.
  */
-export async function openInside(root: string, real: string, flags: number): Promise<FileHandle> {
+export async function openInside(reach: Reach, real: string, flags: number): Promise<FileHandle> {
   const handle = await open(real, flags | CAREFULLY);
   try {
-    await mustBeInside(root, handle, real);
+    await mustBeInside(reach, handle, real);
     return handle;
   } catch (thrown) {
     await handle.close();
@@ -28,11 +28,11 @@ export async function openInside(root: string, real: string, flags: number): Pro
   }
 }
 
-async function mustBeInside(root: string, handle: FileHandle, real: string): Promise<void> {
+async function mustBeInside(reach: Reach, handle: FileHandle, real: string): Promise<void> {
   const path = HANDLES_HAVE_PATHS
     ? await readlink(`/proc/self/fd/${handle.fd}`)
     : await pathFoundAgain(handle, real);
-  if (!isInside(root, path)) throw new Trouble("path_outside_workspace");
+  if (!isInside(reach, path)) throw new Trouble("path_outside_workspace");
 }
 
 /** For systems that do not tell: the path, if following it leads to what is open. */
@@ -54,19 +54,19 @@ export async function pathFoundAgain(handle: FileHandle, real: string): Promise<
  * become a link between the check and the act, and again only the later check tells.
  */
 export class Directory {
-  readonly #root: string;
+  readonly #reach: Reach;
   readonly #real: string;
   readonly #handle: FileHandle;
 
-  private constructor(root: string, real: string, handle: FileHandle) {
-    this.#root = root;
+  private constructor(reach: Reach, real: string, handle: FileHandle) {
+    this.#reach = reach;
     this.#real = real;
     this.#handle = handle;
   }
 
-  static async open(root: string, real: string): Promise<Directory> {
-    const handle = await openInside(root, real, constants.O_RDONLY | constants.O_DIRECTORY);
-    return new Directory(root, real, handle);
+  static async open(reach: Reach, real: string): Promise<Directory> {
+    const handle = await openInside(reach, real, constants.O_RDONLY | constants.O_DIRECTORY);
+    return new Directory(reach, real, handle);
   }
 
   /** The path by which it is to be used. */
@@ -80,7 +80,7 @@ export class Directory {
 
   async below(name: string): Promise<Directory> {
     const handle = await open(this.at(name), constants.O_DIRECTORY | CAREFULLY);
-    const directory = new Directory(this.#root, join(this.#real, name), handle);
+    const directory = new Directory(this.#reach, join(this.#real, name), handle);
     try {
       await directory.mustBeInside();
       return directory;
@@ -91,7 +91,7 @@ export class Directory {
   }
 
   mustBeInside(): Promise<void> {
-    return mustBeInside(this.#root, this.#handle, this.#real);
+    return mustBeInside(this.#reach, this.#handle, this.#real);
   }
 
   /** Makes the names in it durable. Some file systems cannot, and then nobody can. */

@@ -3,12 +3,20 @@ import { lstat, readlink, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { FILE_LINKS_MAX, FILE_PATH_BYTES_MAX } from "../../core/limits.ts";
 import { systemCodeOf } from "../system-error.ts";
+import { isBelow } from "./own-folders.ts";
 import { reasonOf, Trouble } from "./trouble.ts";
 
-/** Where a path really leads: always inside the workspace, and through no link any more. */
-export interface Place {
+/** How far an act may reach. */
+export interface Reach {
   /** The workspace's own real path. */
   readonly root: string;
+  /** What of it is out of reach: the server's own. */
+  isClosed(real: string): boolean;
+}
+
+/** Where a path really leads: always within reach, and through no link any more. */
+export interface Place {
+  readonly reach: Reach;
   /** As much of the path as exists. */
   readonly real: string;
   /** What is there; never a link. */
@@ -24,37 +32,41 @@ export interface Place {
  * already. Whatever ends outside is refused alike, so that an agent cannot learn through our
  * answers what exists there. A relative path begins at the workspace.
  */
-export async function locate(workspace: string, path: string): Promise<Place> {
+export async function locate(
+  workspace: string,
+  path: string,
+  isClosed: Reach["isClosed"] = () => false,
+): Promise<Place> {
   if (path === "") throw Trouble.unavailable("the path is empty");
   if (path.includes("\0")) throw Trouble.unavailable("its path holds a NUL character");
   if (Buffer.byteLength(path) > FILE_PATH_BYTES_MAX) {
     throw Trouble.unavailable("its path is too long");
   }
   const root = await rootOf(workspace);
+  const reach = { root, isClosed };
   const walk = await walkTo(isAbsolute(path) ? path : `${root}/${path}`);
-  if (!isInside(root, walk.real)) throw new Trouble("path_outside_workspace");
+  if (!isInside(reach, walk.real)) throw new Trouble("path_outside_workspace");
   if (walk.fault !== null) throw Trouble.unavailable(walk.fault);
   const { real, stats } = walk;
   const missing = walk.missing.filter((name) => name !== "" && name !== ".");
   // As for the system: what does not exist has no parent to go back to.
   if (missing.includes("..")) throw Trouble.unavailable("a part of its path does not exist");
-  return { root, real, stats, missing, name: relative(root, join(real, ...missing)) || "." };
+  const whole = join(real, ...missing);
+  // What the server has not made yet is its own already.
+  if (isClosed(whole)) throw new Trouble("path_outside_workspace");
+  return { reach, real, stats, missing, name: relative(root, whole) || "." };
 }
 
 /**
- * Both are real paths. The kernel's own windows never count as inside, even if somebody works in
- * `/`: the server's environment and memory can be read through them, and with it all secrets.
+ * Of a real path. The kernel's own windows never count as inside, even if somebody works in `/`:
+ * the server's environment and memory can be read through them, and with it all secrets.
  */
-export function isInside(root: string, real: string): boolean {
-  if (KERNEL.some((window) => isBelow(window, real))) return false;
+export function isInside({ root, isClosed }: Reach, real: string): boolean {
+  if (KERNEL.some((window) => isBelow(window, real)) || isClosed(real)) return false;
   return isBelow(root, real);
 }
 
 const KERNEL = ["/proc", "/sys"];
-
-function isBelow(root: string, real: string): boolean {
-  return real === root || real.startsWith(root.endsWith("/") ? root : `${root}/`);
-}
 
 async function rootOf(workspace: string): Promise<string> {
   try {

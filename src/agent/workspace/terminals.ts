@@ -8,6 +8,7 @@ import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
 import { endMarked, markOfPart } from "../process/marked.ts";
 import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
 import { Directory } from "./handle.ts";
+import { OwnFolders } from "./own-folders.ts";
 import { locate, type Place } from "./place.ts";
 import {
   startFault,
@@ -30,6 +31,8 @@ export interface TerminalSetting {
   /** Whose rights commands have; the server's own where nothing is said. */
   readonly uid?: number | null;
   readonly gid?: number | null;
+  /** Where no command begins, wherever the workspace is. */
+  readonly own?: OwnFolders;
   readonly audit: AgentListener["audit"];
 }
 
@@ -124,10 +127,11 @@ export class Terminals {
   }
 
   async #startAt(terminalId: string, order: CommandOrder, cwd: string): Promise<Result<void>> {
-    const place = await locate(this.#setting.workspace, cwd);
+    const { workspace, own = OwnFolders.NONE } = this.#setting;
+    const place = await locate(workspace, cwd, own.isClosed);
     if (place.missing.length > 0) throw Trouble.unavailable("there is no such directory");
     if (!place.stats.isDirectory()) throw Trouble.unavailable("it is not a directory");
-    const directory = await Directory.open(place.root, place.real);
+    const directory = await Directory.open(place.reach, place.real);
     try {
       const { environment } = this.#setting;
       const marks = { [AGENT_MARK_VARIABLE]: this.#marker };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import type { Result } from "../../core/result.ts";
+import type { Reach } from "./place.ts";
 
 /** A workspace, a directory beside it that is none of the agent's business, and a record. */
 export class World {
@@ -24,6 +25,11 @@ export class World {
     this.acts.push([act, details]);
     await this.meanwhile();
   };
+
+  /** The whole workspace. */
+  get reach(): Reach {
+    return { root: this.workspace, isClosed: () => false };
+  }
 
   in(...names: string[]): string {
     return join(this.workspace, ...names);

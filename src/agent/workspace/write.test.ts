@@ -206,7 +206,7 @@ describe("a write that fails", () => {
 
   it("removes what it had written already", () =>
     withWorld(async (world) => {
-      const directory = await Directory.open(world.workspace, world.workspace);
+      const directory = await Directory.open(world.reach, world.workspace);
       const nowhere = join("none", "a.txt");
       await expect(replaceFile(directory, nowhere, Buffer.from("x"))).rejects.toThrow(/ENOENT/);
       await directory.close();

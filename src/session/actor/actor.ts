@@ -7,27 +7,19 @@ import type { Actor, Command, Deadline } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
-import type { FirstAnswer, Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
-import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
-import { actEntry, auditEntries, checkpointEntry, isRefusalAudited } from "../audit/index.ts";
+import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
+import type { SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
+import { SessionAudit } from "../audit/index.ts";
 import type { Tally } from "../stats/index.ts";
 import type { SessionWorld } from "../world.ts";
 import type { AgentLink } from "./agent-link.ts";
 import { AgentSide, type AgentSideOwner } from "./agent-side.ts";
 import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
+import type { Outcome } from "./outcome.ts";
 import { CommitPipeline, type PipelineOwner } from "./pipeline.ts";
 import { isSameRecord, recordOf } from "./record.ts";
 import { type Written, writeEvents } from "./written.ts";
-
-/** What a command came to, told when everything that it rests on is durable (P1). */
-export interface Outcome {
-  readonly refusal: Refusal | null;
-  readonly answer: FirstAnswer | null;
-  /** Whether it has changed anything. */
-  readonly isNews: boolean;
-  readonly lastEventId: number;
-}
 
 /** What is known of a session when it is opened. */
 export interface OpenSession {
@@ -74,14 +66,12 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   readonly #timers: DeadlineTimers;
   readonly #history: OpenHistory;
   readonly #agent: AgentSide;
-  readonly #term: number;
+  readonly #audit: SessionAudit;
   #session: Session;
   #durable: Session;
   #lastEventId: number;
   #durableEventId: number;
   #record: SessionRecord;
-  #refusals = 0;
-  #acts = 0;
   #isOver = false;
 
   constructor(world: SessionWorld, opened: OpenSession, owner: ActorOwner) {
@@ -95,7 +85,8 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     this.#durableEventId = opened.lastEventId;
     this.#record = opened.record;
     this.#history = opened.history;
-    this.#term = opened.term;
+    const { key, epoch, term } = opened;
+    this.#audit = new SessionAudit({ sessionId: key.sessionId, epoch, term });
     this.#agent = new AgentSide(world, this);
     this.#pipeline = new CommitPipeline(world.store, opened, this);
     this.#timers = new DeadlineTimers(world.clock, (deadline) => this.#deadlinePassed(deadline));
@@ -163,7 +154,8 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   #take(command: Command, resolve: (outcome: Outcome) => void) {
     if (this.#isOver) {
       const gone = refusal("store_unavailable", { reason: "the session is being opened again" });
-      resolve({ refusal: gone, answer: null, isNews: false, lastEventId: this.#durableEventId });
+      const lastEventId = this.#durableEventId;
+      resolve({ refusal: gone, answer: null, isNews: false, events: [], lastEventId });
       return;
     }
     const before = this.#session;
@@ -180,19 +172,22 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     if (snapshot !== null) this.#close(snapshot);
     const why = decision.kind === "refused" ? decision.refusal : null;
     const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
+    const firstEventId = this.#lastEventId - written.length + 1;
+    const revision = snapshot === null ? null : snapshot.expectedRevision + 1;
     this.#pipeline.add({
       written,
       journal: [
-        ...this.#audit(command, decision, written, snapshot),
+        ...this.#audit.decided({ command, decision, firstEventId, revision }),
         ...this.#world.meter.entries(this.key, before, written),
       ],
       record: this.#changedRecord(command.atMs),
       snapshot,
       session: this.#session,
       settled: (failure) => {
-        const isNews = failure === null && written.length > 0;
+        const events = failure === null ? decision.events : [];
+        const isNews = events.length > 0;
         const lastEventId = this.#durableEventId;
-        resolve({ refusal: failure ?? why, answer, isNews, lastEventId });
+        resolve({ refusal: failure ?? why, answer, isNews, events, lastEventId });
       },
     });
     this.#watchSize(command.atMs);
@@ -278,11 +273,9 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     const isWhole = !this.#isTooLarge(whole);
     const snapshot = isWhole ? whole : this.#history.snapshotWith({ ...order, isWhole });
     this.#close(snapshot);
-    const { sessionId } = this.key;
-    const revision = snapshot.expectedRevision + 1;
     this.#pipeline.add({
       written: [],
-      journal: [checkpointEntry({ sessionId, epoch: this.epoch, revision, atMs })],
+      journal: [this.#audit.checkpoint(snapshot.expectedRevision + 1, atMs)],
       record: null,
       snapshot,
       session: this.#session,
@@ -298,27 +291,6 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     if (isSameRecord(record, this.#record)) return null;
     this.#record = record;
     return record;
-  }
-
-  #audit(
-    command: Command,
-    decision: Decision,
-    written: readonly Written[],
-    snapshot: Snapshot | null,
-  ): readonly JournalEntry[] {
-    if (decision.kind === "refused") {
-      this.#refusals += 1;
-      if (!isRefusalAudited(this.#refusals)) return [];
-    }
-    return auditEntries({
-      sessionId: this.key.sessionId,
-      epoch: this.epoch,
-      command,
-      decision,
-      firstEventId: written[0]?.id ?? this.#lastEventId + 1,
-      refusalNumber: `${this.#term}-${this.#refusals}`,
-      revision: snapshot === null ? null : snapshot.expectedRevision + 1,
-    });
   }
 
   durable(written: readonly Written[], session: Session | null) {
@@ -378,10 +350,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
 
   /** Recorded before the act: if it cannot be, there is no act. */
   audit(act: string, details: JsonObject): Promise<void> {
-    const atMs = this.#world.clock.nowMs();
-    this.#acts += 1;
-    const number = `${this.#term}-${this.#acts}`;
-    const entry = actEntry({ sessionId: this.key.sessionId, number, atMs, act, details });
+    const entry = this.#audit.act(act, details, this.#world.clock.nowMs());
     return new Promise((resolve, reject) => {
       this.#pipeline.add({
         written: [],

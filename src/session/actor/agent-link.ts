@@ -8,10 +8,9 @@ import type {
 import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
-import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
-import { APPROVAL_MODES, approvalMeaning } from "../../core/policy/risk.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
 import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
@@ -20,6 +19,7 @@ import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { ContextUsage } from "../../core/turn.ts";
+import { modeOnArrival, usualMode } from "../agent-modes.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
 import { Briefing, type CalledSkill, calledContent, isTool } from "./briefing.ts";
 import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";
@@ -66,9 +66,9 @@ export class AgentLink {
   #latest: Session | null = null;
   #isLearning = false;
   #toolTurn: ToolTurn | null = null;
-  #modelParts: readonly ModelPart[] = [];
-  #mode: string | null = null;
-  #firstMode: string | null = null;
+  /** How many choices of a mode the agent has been told of. */
+  #modeChoices = 0;
+  #usualMode: string | null = null;
   #prompted: TurnId | null = null;
   #cancelled: TurnId | null = null;
   #sinceMs: number | null = null;
@@ -100,9 +100,8 @@ export class AgentLink {
   }
 
   async connect(place: SessionPlace, session: Session, past: AgentPast | null): Promise<void> {
-    const { activeAgent, currentCwd, modelConfig } = session.chosen;
-    this.#modelParts = partsOf(modelConfig);
-    this.#mode = session.connection.agentMode;
+    const { activeAgent, currentCwd } = session.chosen;
+    this.#modeChoices = session.agentModeChoices ?? 0;
     const { workspaceCwd } = session.fixed;
     const { tenantId } = place;
     const briefing = new Briefing(this.#world, tenantId, session);
@@ -124,16 +123,21 @@ export class AgentLink {
       past,
     };
     const { signal } = this.#giveUp;
-    const connected = await this.#world.agents.connect(order, this.#listener(), signal);
+    const connected = await this.#world.agents.connect(order, this.#listener(session), signal);
     if (!connected.ok && !this.#isOver) this.#owner.notConnected(connected.refusal);
   }
 
   /** Does what the state asks for: another mode, a prompt, or a wish to stop. */
   follow(session: Session) {
-    const { running, connection } = session;
+    const { running, connection, agentModeChoices = 0 } = session;
     this.#latest = session;
     if (this.#session === null || this.#isOver) return;
-    if (connection.agentMode !== this.#mode) void this.#changeMode(connection.agentMode);
+    const isMidTurn = running !== null && this.#prompted === running.turnId;
+    // A choice is for the next turn, never for the one at work (A15).
+    if (!isMidTurn && agentModeChoices !== this.#modeChoices) {
+      this.#modeChoices = agentModeChoices;
+      void this.#changeMode(connection.agentMode ?? this.#usualMode);
+    }
     if (running === null) return;
     if (this.#prompted !== running.turnId && !this.#prompt(running, session)) return;
     if (running.stopCause !== null && this.#cancelled !== running.turnId) {
@@ -272,7 +276,7 @@ export class AgentLink {
     for (const requestId of [...this.#asks.keys()]) this.answer(requestId, { outcome: CANCELLED });
   }
 
-  #listener(): AgentListener {
+  #listener(wanted: Session): AgentListener {
     const owner = this.#owner;
     const unlessOver = (act: () => void) => {
       if (!this.#isOver) act();
@@ -281,11 +285,11 @@ export class AgentLink {
       connected: (session) => {
         this.#session = session;
         this.#sinceMs = this.#world.clock.nowMs();
-        const { modes } = session.offer;
-        this.#firstMode = modes && stringAt(modes, "currentModeId");
-        const hasSettings = this.#modelParts.length > 0 || this.#mode !== null;
-        if (!hasSettings && !this.#isInOurMode(session)) void this.#ready(session);
-        else void this.#setUp(session).then(() => this.#ready(session));
+        this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null);
+        const parts = partsOf(wanted.chosen.modelConfig);
+        const mode = modeOnArrival(session, wanted, this.#usualMode);
+        if (parts.length === 0 && mode === null) void this.#ready(session);
+        else void this.#setUp(session, parts, mode).then(() => this.#ready(session));
       },
       status: (report) => {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
@@ -310,21 +314,14 @@ export class AgentLink {
   }
 
   /** What the session is set to is set at the agent before it gets a prompt (P7). */
-  async #setUp(session: AgentSession): Promise<void> {
-    for (const part of this.#modelParts) {
+  async #setUp(session: AgentSession, parts: readonly ModelPart[], mode: string | null) {
+    const choices = this.#modeChoices;
+    for (const part of parts) {
       const refused = await session.setModelConfig([part]);
       if (refused !== null) this.#refused(part, refused.refusal);
     }
-    if (this.#mode !== null) return this.#changeMode(this.#mode);
-    if (!this.#isInOurMode(session)) return;
-    this.#mode = this.#firstMode;
-    await this.#changeMode(null);
-  }
-
-  /** An agent that remembers may come back in a mode that was the session's, and is not now. */
-  #isInOurMode({ context }: AgentSession): boolean {
-    const isRemembered = context === "resumed" || context === "loaded";
-    return isRemembered && this.#mode === null && OUR_MODES.has(this.#firstMode);
+    // One that was chosen meanwhile has been set, and this one is out of date.
+    if (choices === this.#modeChoices) await this.#changeMode(mode);
   }
 
   async #ready(session: AgentSession): Promise<void> {
@@ -332,20 +329,17 @@ export class AgentLink {
     if (files === null || this.#isOver || this.#giveUp.signal.aborted) return;
     const { agentSessionId, context, offer } = session;
     const surroundings = surroundingsOf(session, files, this.#world.tools.servers);
-    this.#owner.heardStatus({ status: "connected", agentSessionId, context, surroundings });
+    const arrival = { agentSessionId, context, surroundings, usualMode: this.#usualMode };
+    this.#owner.heardStatus({ status: "connected", ...arrival });
     const sent = this.#briefing?.arrived(context, offer.takesSystemPrompt) ?? null;
     if (sent !== null) this.#owner.instructed(sent);
   }
 
-  /** No mode of ours is the one that the agent began in. */
+  /** Without one there is nothing to set: the agent has no modes, or is in the right one. */
   async #changeMode(mode: string | null): Promise<void> {
-    const session = this.#session;
-    const modeId =
-      mode ?? (session && modeBeside(session.offer.modes, this.#firstMode, this.#mode));
-    this.#mode = mode;
-    const set = modeId === null ? DONE : await session?.setMode(modeId);
-    if (modeId === null || set?.ok !== false) return;
-    this.#refused({ setting: "mode", value: modeId }, set.refusal);
+    if (mode === null) return;
+    const set = await this.#session?.setMode(mode);
+    if (set?.ok === false) this.#refused({ setting: "mode", value: mode }, set.refusal);
   }
 
   /** An agent that is gone or leaving is no news here. */
@@ -370,21 +364,4 @@ export class AgentLink {
 
 function commandsIn({ availableCommands }: AgentUpdate): readonly JsonObject[] {
   return Array.isArray(availableCommands) ? availableCommands.filter(isObject) : [];
-}
-
-/** The modes that agents are in because a session wants it. */
-const OUR_MODES: ReadonlySet<string | null> = new Set(
-  APPROVAL_MODES.flatMap((mode) => approvalMeaning(mode).agentMode ?? []),
-);
-
-/** An agent that remembers may have begun in the very mode that is to be left: then any other. */
-function modeBeside(
-  modes: JsonObject | null,
-  first: string | null,
-  left: string | null,
-): string | null {
-  if (first !== left) return first;
-  const offered = Array.isArray(modes?.availableModes) ? modes.availableModes : [];
-  const ids = offered.map((mode) => (isObject(mode) ? stringAt(mode, "id") : null));
-  return ids.find((id) => id !== null && id !== left) ?? null;
 }

@@ -9,8 +9,13 @@ import {
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
 import type { Actor, AgentStatusReport, Command } from "../../core/session/command.ts";
-import type { AgentExit } from "../../core/session/event.ts";
-import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
+import type { AgentExit, SessionEvent } from "../../core/session/event.ts";
+import {
+  isRegistered,
+  type Session,
+  type SlashWork,
+  type WaitingPrompt,
+} from "../../core/session/state.ts";
 import { slashTextOf } from "../../core/slash/line.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
@@ -22,6 +27,8 @@ import type { Written } from "./written.ts";
 /** What the agent's side of a session needs of the session. */
 export interface AgentSideOwner {
   readonly key: SessionKey;
+  /** Of the session's log. */
+  readonly epoch: string;
   /** As decided so far, which may be more than is durable. */
   readonly decided: Session;
   readonly lastEventId: number;
@@ -96,7 +103,8 @@ export class AgentSide {
       const answers = "answers" in event.data ? event.data.answers : undefined;
       this.#link?.answer(requestId, answers === undefined ? { outcome } : { outcome, answers });
     } else if (event.type === "mid_turn_message_injected") {
-      for (const { messageId, content } of event.data.items) this.#steer(messageId, content);
+      const by = this.#senderOf(event);
+      for (const { messageId, content } of event.data.items) this.#steer(messageId, content, by);
     }
   }
 
@@ -109,7 +117,7 @@ export class AgentSide {
   }
 
   /** What the agent could not take any more waits as a prompt of its own: it was promised. */
-  #steer(messageId: string, content: readonly ContentBlock[]) {
+  #steer(messageId: string, content: readonly ContentBlock[], by: Actor) {
     const steered = this.#link?.steer(messageId, content);
     if (steered?.ok) return;
     const prompt = {
@@ -121,7 +129,15 @@ export class AgentSide {
       params: null,
       echo: false,
     };
-    void this.#owner.say({ ...this.#by(SERVER), type: "prompt", ...prompt });
+    void this.#owner.say({ ...this.#by(by), type: "prompt", ...prompt });
+  }
+
+  /** Whoever said it: by their client if it is still here, for a promise outlives a client. */
+  #senderOf(event: SessionEvent<"mid_turn_message_injected">): Actor {
+    const clientId = event.originatorClientId ?? null;
+    const userId = event.originatorUserId ?? null;
+    const isHere = clientId !== null && isRegistered(this.#owner.decided, clientId, userId);
+    return { kind: "client", clientId: isHere ? clientId : null, userId, loopback: false };
   }
 
   /** The next prompt goes to work when the agent is free, and wakes one when there is none. */
@@ -201,7 +217,9 @@ export class AgentSide {
     const say = (command: Command) => this.#owner.say(command);
     return {
       heardStatus: (report: AgentStatusReport) => {
-        void say({ ...by(), type: "agent_status", ...report });
+        const { epoch } = this.#owner;
+        const said = report.status === "connected" ? { ...report, epoch } : report;
+        void say({ ...by(), type: "agent_status", ...said });
       },
       heardUpdate: (update: AgentUpdate) => {
         void say({ ...by(), type: "agent_update", update });

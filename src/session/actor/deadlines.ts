@@ -1,4 +1,5 @@
 import type { Deadline } from "../../core/session/command.ts";
+import { sandboxDueAtMs } from "../../core/session/sandbox.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { CallOff, Clock } from "../world.ts";
 
@@ -20,6 +21,8 @@ export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<str
     const atMs = running.stopAskedAtMs + settleMs;
     due.set(`settling ${turnId}`, { atMs, deadline: { of: "settling", turnId } });
   }
+  const sandboxAtMs = sandboxDueAtMs(session.connection);
+  if (sandboxAtMs !== null) due.set("sandbox", { atMs: sandboxAtMs, deadline: { of: "sandbox" } });
   return due;
 }
 

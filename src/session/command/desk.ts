@@ -37,11 +37,13 @@ export class CommandDesk {
     const { promptId } = prompt;
     if (this.#inHand.get(live) === promptId) return;
     this.#inHand.set(live, promptId);
-    void this.#seeTo(live, prompt)
+    const seenTo = this.#seeTo(live, prompt)
       .catch((thrown: unknown) => this.#stumbled(live, promptId, thrown))
       .finally(() => {
         if (this.#inHand.get(live) === promptId) this.#inHand.delete(live);
       });
+    // A command may make a session or keep a snapshot, and no request waits for it.
+    void this.#world.tenants.count(live.key.tenantId, seenTo);
   }
 
   async #seeTo(live: LiveSession, prompt: WaitingPrompt): Promise<void> {

@@ -73,6 +73,8 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
     fact("model", code(requestedModelId), " was not taken: ", plain(error)),
   model_config_changed: ({ from, to }) => modelSettings(from, to),
   approval_mode_changed: ({ next }) => fact("approval mode", code(next)),
+  autonomy_profile_changed: ({ to }) => fact("autonomy", code(to)),
+  agent_mode_changed: ({ to }) => fact("agent mode", to === null ? "as it usually is" : code(to)),
   sandbox_changed: null,
   skills_reloaded: ({ to }) => fact("skills", `reloaded, version ${to.version}`),
   persona_reloaded: ({ to }) => fact("persona", `reloaded, version ${to.version}`),

@@ -1,11 +1,14 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { OwnFolders } from "../../agent/workspace/own-folders.ts";
 import { TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, newWorld } from "../place.fixture.ts";
 import type { ToolPlace } from "../tool.ts";
 import type { Builtin } from "./builtin.ts";
-import { READ_FILE, WRITE_FILE } from "./files.ts";
+import { fileTools } from "./files.ts";
+
+const [READ_FILE, WRITE_FILE] = fileTools(OwnFolders.NONE);
 
 /** Says these words to a tool, and runs what they come to. */
 async function said(tool: Builtin, words: string, place: ToolPlace, signal = FOREVER) {
@@ -152,5 +155,19 @@ describe("write_file", () => {
     const answer = await said(WRITE_FILE, "a b", place, AbortSignal.abort());
     expect(answer).toEqual({ isError: true, text: "It was called off." });
     expect(existsSync(join(place.cwd, "a"))).toBe(false);
+  });
+});
+
+describe("P8: what the server keeps for itself", () => {
+  it("is neither read nor written, though it is in the workspace", async () => {
+    const { place } = await newWorld();
+    const data = join(place.cwd, "data");
+    mkdirSync(data);
+    writeFileSync(join(data, "other.db"), "SECRET");
+    const [read, write] = fileTools(await OwnFolders.at([data], []));
+    const outside = { isError: true, text: expect.stringMatching(/not inside the workspace/) };
+    expect(await said(read, "data/other.db", place)).toMatchObject(outside);
+    expect(await said(write, "data/other.db mine", place)).toMatchObject(outside);
+    expect(readFileSync(join(data, "other.db"), "utf8")).toBe("SECRET");
   });
 });

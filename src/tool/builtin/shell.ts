@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { endMarked } from "../../agent/process/marked.ts";
 import { type AgentMark, type AgentMarks, markedBy } from "../../agent/process/marks.ts";
+import { OwnFolders } from "../../agent/workspace/own-folders.ts";
 import type { TerminalExit, TerminalOutput } from "../../agent/workspace/terminal.ts";
 import { Terminals } from "../../agent/workspace/terminals.ts";
 import { TOOL_ANSWER_CHARS_MAX, TOOL_SHELL_MS_MAX } from "../../core/limits.ts";
@@ -17,6 +18,8 @@ export interface ShellSetting {
   readonly marks: AgentMarks;
   /** How long a command may run. */
   readonly limitMs?: number;
+  /** Where no command begins, wherever the workspace is. */
+  readonly own?: OwnFolders;
 }
 
 /** Runs a command line in the workspace. When it answers, nothing of it is left. */
@@ -37,11 +40,11 @@ async function runMarked(
   { workspaceCwd: workspace, cwd }: ToolPlace,
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const { environment, marks, limitMs = TOOL_SHELL_MS_MAX } = setting;
+  const { environment, marks, limitMs = TOOL_SHELL_MS_MAX, own = OwnFolders.NONE } = setting;
   const mark = await marks.record(randomUUID(), "shell").catch(() => null);
   if (mark === null) return failed("It could not be noted down beforehand, so it was not run.");
   const { marker } = mark;
-  const around = { workspace, cwd, environment, marker, audit: recordedAlready };
+  const around = { workspace, cwd, environment, marker, own, audit: recordedAlready };
   const terminals = new Terminals(around);
   try {
     return await run(terminals, command, limitMs, signal);

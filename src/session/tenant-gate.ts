@@ -1,0 +1,88 @@
+import type { TenantId } from "../core/id.ts";
+
+/**
+ * Who is at work for which tenant, and which tenants nobody may begin to work for because they are
+ * being deleted. Whatever may write for a tenant in several steps is counted here, so that a
+ * deletion can wait for it: what has ended cannot bring anything back afterwards.
+ */
+export class TenantGate {
+  readonly #working = new Map<TenantId, number>();
+  readonly #closed = new Set<TenantId>();
+  readonly #emptied = new Map<TenantId, PromiseWithResolvers<void>>();
+  /** Of tenants as they are now; there are never more of them than tenants. */
+  readonly #endings = new Map<TenantId, AbortController>();
+  #deletions = 0;
+
+  /**
+   * How many deletions have ended here. Whoever was recognized before the last of them may be of
+   * a tenant that is gone since, and has to be recognized again.
+   */
+  get deletions(): number {
+    return this.#deletions;
+  }
+
+  isClosed(tenantId: TenantId): boolean {
+    return this.#closed.has(tenantId);
+  }
+
+  /** Does something for a tenant; null, and it is not done, while that is being deleted. */
+  admit<Value>(tenantId: TenantId, act: () => Promise<Value>): Promise<Value> | null {
+    return this.isClosed(tenantId) ? null : this.count(tenantId, act());
+  }
+
+  /** This is work for the tenant until it has ended. */
+  count<Value>(tenantId: TenantId, work: Promise<Value>): Promise<Value> {
+    this.#working.set(tenantId, this.#workOf(tenantId) + 1);
+    return work.finally(() => this.#ended(tenantId));
+  }
+
+  /**
+   * Aborted from the moment that the tenant, as it is now, is about to be deleted. Whoever goes on
+   * for it in steps that nobody waits for knows by this when what comes next may be another's.
+   */
+  endingOf(tenantId: TenantId): AbortSignal {
+    if (this.isClosed(tenantId)) return AbortSignal.abort();
+    const ending = this.#endings.get(tenantId) ?? new AbortController();
+    this.#endings.set(tenantId, ending);
+    return ending.signal;
+  }
+
+  /** Nothing is begun any more; no, if somebody else has closed it. */
+  close(tenantId: TenantId): boolean {
+    if (this.isClosed(tenantId)) return false;
+    this.#closed.add(tenantId);
+    this.#endings.get(tenantId)?.abort();
+    this.#endings.delete(tenantId);
+    return true;
+  }
+
+  open(tenantId: TenantId) {
+    this.#deletions += 1;
+    this.#closed.delete(tenantId);
+  }
+
+  /** Resolves when nobody is at work for this tenant, or when it is too late to matter. */
+  async empty(tenantId: TenantId, late?: AbortSignal): Promise<void> {
+    if (this.#workOf(tenantId) === 0 || late?.aborted) return;
+    const emptied = this.#emptied.get(tenantId) ?? Promise.withResolvers<void>();
+    this.#emptied.set(tenantId, emptied);
+    const { promise: isLate, resolve } = Promise.withResolvers<void>();
+    late?.addEventListener("abort", () => resolve(), { once: true });
+    await Promise.race([emptied.promise, isLate]);
+  }
+
+  #workOf(tenantId: TenantId): number {
+    return this.#working.get(tenantId) ?? 0;
+  }
+
+  #ended(tenantId: TenantId) {
+    const left = this.#workOf(tenantId) - 1;
+    if (left > 0) {
+      this.#working.set(tenantId, left);
+      return;
+    }
+    this.#working.delete(tenantId);
+    this.#emptied.get(tenantId)?.resolve();
+    this.#emptied.delete(tenantId);
+  }
+}

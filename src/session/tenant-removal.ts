@@ -1,0 +1,138 @@
+import type { TenantId } from "../core/id.ts";
+import { PAGE_ROWS_MAX, TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../core/limits.ts";
+import { fail, type Result } from "../core/result.ts";
+import type { LiveSession } from "./live.ts";
+import type { SessionRegistry } from "./registry.ts";
+import type { SessionStreams } from "./streams.ts";
+import type { SessionWorld } from "./world.ts";
+
+interface RemovalParts {
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  readonly streams: SessionStreams;
+}
+
+/**
+ * Deletes a tenant with everything that it has, here and in the store. First nobody is let in any
+ * more; then its sessions end, with their agents, and whatever was let in before; and only when
+ * nothing of it is at work any more does the store remove it, in one step. So at any moment it is
+ * there or it is gone, and nobody is left who could bring a part of it back. If it cannot be
+ * removed it is still there, with its sessions closed. Its audit goes with it, so the server's own
+ * log is told.
+ */
+export async function removeTenant(
+  parts: RemovalParts,
+  tenantId: TenantId,
+  by: string,
+): Promise<Result<void>> {
+  const { world, streams } = parts;
+  const { tenants, meter, store } = world;
+  if (!tenants.close(tenantId)) return fail("tenant_deleting");
+  try {
+    if (!(await emptied(parts, tenantId))) return fail("tenant_busy");
+    const sessions = await countSessions(world, tenantId);
+    const removed = await meter.without(tenantId, () => store.removeTenant(tenantId, world.holder));
+    if (removed.ok) world.log("tenant deleted", { tenantId, by, sessions });
+    const failure = removed.ok ? null : removed.refusal;
+    // Not before it is so (P1); and where the store has refused it, nothing has changed.
+    if (failure?.code !== "session_locked") streams.endTenant(tenantId, failure);
+    return removed;
+  } finally {
+    tenants.open(tenantId);
+  }
+}
+
+/** Whether all that was at work for it has ended, for which nobody waits too long. */
+async function emptied(parts: RemovalParts, tenantId: TenantId): Promise<boolean> {
+  const late = new AbortController();
+  const { promise: isLate, resolve } = Promise.withResolvers<false>();
+  const callOff = parts.world.clock.after(TENANT_REMOVAL_MS_MAX, () => {
+    late.abort();
+    resolve(false);
+  });
+  const isEmpty = await Promise.race([endAll(parts, tenantId, late.signal), isLate]);
+  callOff();
+  return isEmpty;
+}
+
+/**
+ * The agents are sent away twice: requests may wait for what one has to say, and may have asked
+ * for another before they ended. Once it is too late nothing more is ended: the tenant stays, and
+ * what is at work in it by then is no business of this deletion.
+ */
+async function endAll(
+  parts: RemovalParts,
+  tenantId: TenantId,
+  late: AbortSignal,
+): Promise<boolean> {
+  const { agents, tenants } = parts.world;
+  const steps = [
+    () => endSessions(parts, tenantId, late),
+    () => agents.dismiss(tenantId),
+    () => tenants.empty(tenantId, late),
+    () => endSessions(parts, tenantId, late),
+    () => agents.dismiss(tenantId),
+  ];
+  for (const step of steps) {
+    await step();
+    if (late.aborted) return false;
+  }
+  return true;
+}
+
+/** Until there is none: one that is on its way in or out may turn up in between. */
+async function endSessions(
+  parts: RemovalParts,
+  tenantId: TenantId,
+  late: AbortSignal,
+): Promise<void> {
+  const { registry } = parts;
+  const live = () => registry.all.filter(({ key }) => key.tenantId === tenantId);
+  let isEmpty = false;
+  while (!isEmpty && !late.aborted) {
+    const ends = live().map((one) => end(parts, one, late));
+    await Promise.all([registry.arrivals(tenantId), ...ends]);
+    isEmpty = live().length === 0;
+  }
+}
+
+/** In good order, if it can be: each prompt has its verdict, and streams have their last frame. */
+async function end(
+  { world, registry }: RemovalParts,
+  live: LiveSession,
+  late: AbortSignal,
+): Promise<void> {
+  const { promise: timeUp, resolve } = Promise.withResolvers<false>();
+  const callOff = world.clock.after(TENANT_SESSION_END_MS_MAX, () => resolve(false));
+  const isGone = await Promise.race([closed(world, registry, live, late), timeUp]);
+  callOff();
+  if (isGone || late.aborted) return;
+  // An agent that does not let go of it has to go, and all others of the tenant are to go anyway.
+  await Promise.all([world.agents.dismiss(live.key.tenantId), registry.abandon(live)]);
+}
+
+/** Whether it is gone. If that took too long it may be somebody's again, and is left alone. */
+async function closed(
+  world: SessionWorld,
+  registry: SessionRegistry,
+  live: LiveSession,
+  late: AbortSignal,
+): Promise<boolean> {
+  const by = { atMs: world.clock.nowMs(), actor: { kind: "server" } } as const;
+  await live.submit({ ...by, type: "close" });
+  await live.until((session) => session.closed || session.ending === null);
+  return !late.aborted && registry.letGo(live);
+}
+
+/** Stored ones, damaged or not. That they cannot be counted is no reason to keep them. */
+async function countSessions({ store }: SessionWorld, tenantId: TenantId): Promise<number> {
+  let count = 0;
+  let cursor: string | null = null;
+  do {
+    const page = await store.list(tenantId, {}, { limit: PAGE_ROWS_MAX, cursor });
+    if (!page.ok) return count;
+    count += page.value.sessions.length + page.value.damaged.length;
+    cursor = page.value.nextCursor;
+  } while (cursor !== null);
+  return count;
+}
