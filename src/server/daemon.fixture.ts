@@ -80,6 +80,7 @@ export class DaemonWorld extends ServerWorld {
       clock: options.clock ?? REAL_CLOCK,
       log: (what, about) => logged.push(`${what} ${JSON.stringify(about)}`),
       closeMs: 200,
+      tenants: world.tenants,
       authenticator: options.authenticator?.(daemon) ?? byName(options.needsToken ?? true),
     });
     const { url, port } = granted(await server.listen());
@@ -100,7 +101,10 @@ export class DaemonWorld extends ServerWorld {
   call(method: string, path: string, call: Call = {}): Promise<Called> {
     const { body, clientId, as, signal } = call;
     const isRaw = body instanceof Uint8Array;
+    const sent = isRaw ? body : body === undefined ? "" : JSON.stringify(body);
     const headers = {
+      // Node sends the body of a DELETE as if there were none, unless it is told how long it is.
+      ...(method === "DELETE" ? { "content-length": `${Buffer.byteLength(sent)}` } : {}),
       ...(body === undefined || isRaw ? {} : { "content-type": "application/json" }),
       ...(clientId === undefined ? {} : { "x-qwen-client-id": clientId }),
       ...(as === undefined ? {} : { authorization: `Bearer ${tokenOf(as)}` }),
@@ -116,7 +120,7 @@ export class DaemonWorld extends ServerWorld {
       const isJson = headers["content-type"]?.startsWith("application/json");
       resolve({ status, headers, text, body: isJson ? JSON.parse(text) : {} });
     });
-    asked.on("error", reject).end(isRaw ? body : body === undefined ? "" : JSON.stringify(body));
+    asked.on("error", reject).end(sent);
     return promise;
   }
 }

@@ -57,6 +57,22 @@ describe("a file", () => {
     expect(await world.ask("/health")).toMatchObject({ status: 200 });
   });
 
+  it("P10: of very many pieces lets everybody else have their turn in between", async () => {
+    let isAnswered = false;
+    let pieces = 0;
+    async function* untilAnswered() {
+      const health = world.ask("/health").then(() => {
+        isAnswered = true;
+      });
+      for (; !isAnswered && pieces < 200_000; pieces += 1) yield "";
+      yield isAnswered ? "in between" : "too late";
+      await health;
+    }
+    const answer = async () => file("text/plain", untilAnswered());
+    const world = await serve([answering("/a", answer)]);
+    expect((await world.ask("/a")).text).toBe("in between");
+  });
+
   it("P10: is read no faster than it is taken, and let go when its reader leaves", async () => {
     let yielded = 0;
     const { promise: over, resolve: isOver } = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { setImmediate as everybodyElse } from "node:timers/promises";
 import { ANSWER_STALL_MS_MAX } from "../core/limits.ts";
 import type { Clock } from "../session/world.ts";
 import type { Answer, AnswerHeaders } from "./answer.ts";
@@ -72,12 +73,16 @@ export class Delivery {
     response.once("finish", () => tell("delivered")).once("close", () => tell("lost"));
   }
 
-  /** What fails in the middle is cut off, so that a part is never taken for the whole. */
+  /**
+   * What fails in the middle is cut off, so that a part is never taken for the whole. A piece may
+   * come without any wait, so after each of them it is everybody else's turn (P10).
+   */
   async #sendPieces(response: ServerResponse, { pieces }: FileAnswer): Promise<void> {
     try {
       for await (const piece of pieces) {
         if (response.destroyed) return;
         if (!response.write(piece)) await this.#waitFor("drain", response);
+        await everybodyElse();
       }
       response.end();
     } catch (error) {

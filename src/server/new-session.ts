@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseSessionId, type SessionId } from "../core/id.ts";
+import { parseSessionId, type SessionId, type TenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import {
   AGENT_NAME_CHARS_MAX,
@@ -9,13 +9,20 @@ import {
   SOURCE_TYPE_CHARS_MAX,
   TEMPERATURE_MAX,
 } from "../core/limits.ts";
-import { APPROVAL_MODES, type ApprovalMode } from "../core/policy/risk.ts";
+import {
+  APPROVAL_MODES,
+  type ApprovalMode,
+  AUTONOMY_PROFILES,
+  type AutonomyProfile,
+} from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import type { Command } from "../core/session/command.ts";
 import type { ModelChange } from "../core/session/model-config.ts";
 import type { Creation, ModelConfig } from "../core/session/state.ts";
 import type { NewSession } from "../session/create.ts";
 import type { Daemon } from "./daemon.ts";
 import { listOf, readBody } from "./request-schema.ts";
+import { TenantSettings } from "./tenant-settings.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
@@ -81,8 +88,8 @@ const newSessionBody = z
     sourceId: sourceId.optional(),
     agent: name.optional(),
     mode: z.enum(["ask", "allowlist", "yolo"]).optional(),
-    allowlist: listOf(z.string(), ALLOWLIST_PATTERNS_MAX).default([]),
-    autonomy: z.enum(["manual", "supervised", "balanced", "autonomous"]).optional(),
+    allowlist: listOf(z.string(), ALLOWLIST_PATTERNS_MAX).optional(),
+    autonomy: z.enum(AUTONOMY_PROFILES).optional(),
     model_config: modelConfig.optional(),
     budget: z.number().nullish(),
   })
@@ -109,39 +116,75 @@ export interface SessionWish {
   /** Those that a session which is there already has to have, or is then set to. */
   readonly agent: string | null;
   readonly securityMode: Creation["securityMode"] | null;
+  readonly allowlist: readonly string[] | null;
   readonly approvalMode: ApprovalMode | null;
+  readonly autonomy: AutonomyProfile | null;
   readonly creation: Omit<NewSession, "workspaceCwd">;
 }
 
-export function readSessionWish(daemon: Daemon, body: JsonObject): Result<SessionWish> {
+/** What nobody names is as the tenant has it, or as it always is. */
+export async function readSessionWish(
+  daemon: Daemon,
+  tenantId: TenantId,
+  body: JsonObject,
+): Promise<Result<SessionWish>> {
   const read = readBody(newSessionBody, body, CODES);
   if (!read.ok) return read;
-  const { agent = null, mode = null, modelServiceId } = read.value;
+  const { agent = null, mode = null, autonomy = null, modelServiceId } = read.value;
   const { agentNames } = daemon.world.settings;
   if (agent !== null && !agentNames.includes(agent)) {
     return fail("agent_unknown", { profile: agent, known: agentNames.join(", ") });
   }
+  const profile = await profileOf(daemon, tenantId, read.value);
+  if (!profile.ok) return profile;
   return ok({
     cwd: read.value.cwd ?? null,
     sessionId: parseSessionId(read.value.sessionId ?? ""),
     modelId: modelServiceId ?? null,
     agent,
     securityMode: mode,
+    allowlist: read.value.allowlist ?? null,
     approvalMode: read.value.approvalMode ?? null,
-    creation: creationOf(daemon, read.value),
+    autonomy,
+    creation: creationOf(daemon, read.value, profile.value),
   });
+}
+
+type NewSessionBody = z.output<typeof newSessionBody>;
+
+/** Null is the profile that the approval mode stands for: both are names of one setting. */
+async function profileOf(
+  { world: { store, clock } }: Daemon,
+  tenantId: TenantId,
+  { autonomy, approvalMode: mode }: NewSessionBody,
+): Promise<Result<AutonomyProfile | null>> {
+  if (autonomy !== undefined || mode !== undefined) return ok(autonomy ?? null);
+  const usual = await new TenantSettings(store, clock).of(tenantId);
+  return usual.ok ? ok(usual.value.autonomy) : usual;
+}
+
+/** What a session that is there already is set to by somebody who joins it and names it. */
+export function settingsWished(
+  { approvalMode: mode, autonomy: profile }: SessionWish,
+  by: Pick<Command, "atMs" | "actor">,
+): readonly Command[] {
+  return [
+    ...(mode === null ? [] : [{ type: "approval_mode", ...by, mode, persisted: false } as const]),
+    ...(profile === null ? [] : [{ type: "autonomy", ...by, profile } as const]),
+  ];
 }
 
 function creationOf(
   { world, settings }: Daemon,
-  body: z.output<typeof newSessionBody>,
+  body: NewSessionBody,
+  autonomyProfile: AutonomyProfile | null,
 ): SessionWish["creation"] {
   const { sourceType: type, sourceId: id = null, sessionId } = body;
   const isOneOfItsOwn = (sessionId ?? null) !== null;
   return {
     scope: isOneOfItsOwn ? "thread" : (body.sessionScope ?? settings.sessionScope),
     securityMode: body.mode ?? "ask",
-    allowlist: body.allowlist,
+    allowlist: body.allowlist ?? [],
     storeId: world.store.contract.storeId,
     source: type === undefined ? null : { type, id },
     parentSessionId: null,
@@ -149,7 +192,7 @@ function creationOf(
     modelConfig: body.model_config ?? { modelId: null },
     approvalMode: body.approvalMode ?? "default",
     displayName: null,
-    autonomyProfile: body.autonomy ?? null,
+    autonomyProfile,
     budgetMicro: body.budget ?? null,
   };
 }

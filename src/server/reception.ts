@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../core/error.ts";
-import { parseClientId } from "../core/id.ts";
-import { isPermitted, rolesWith } from "../core/permission.ts";
-import type { Result } from "../core/result.ts";
+import { parseClientId, type TenantId } from "../core/id.ts";
+import { SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../core/limits.ts";
+import { isPermitted, type Permission, rolesWith } from "../core/permission.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { TenantGate } from "../session/tenant-gate.ts";
 import type { Clock } from "../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
-import type { Authenticator } from "./gate/authenticator.ts";
+import type { Authenticator, Identified } from "./gate/authenticator.ts";
 import { type Body, BodyDesk } from "./gate/body.ts";
 import { readClientId } from "./gate/client-id.ts";
 import { CorsGate } from "./gate/cors.ts";
@@ -13,17 +15,20 @@ import type { OwnNames } from "./gate/own-names.ts";
 import { TrustedProxies } from "./gate/peer.ts";
 import type { RateLimiter, RateTier } from "./gate/rate-limiter.ts";
 import { FailedAttempts } from "./identity/failed-attempts.ts";
-import { WatchedSource } from "./identity/watched-source.ts";
+import { Readers } from "./identity/readers.ts";
 import { requestScope } from "./request-scope.ts";
 import type { Caller, OpenRequest, Route } from "./route.ts";
 import type { Match, RouteTable } from "./route-table.ts";
+import { SentFiles } from "./sent-files.ts";
 import { readTarget, type Target } from "./target.ts";
+import { tenantPieces } from "./tenant-pieces.ts";
 
 export interface ReceptionParts {
   readonly table: RouteTable;
   readonly authenticator: Authenticator;
   readonly limiter: RateLimiter | null;
   readonly clock: Clock;
+  readonly tenants: TenantGate;
   readonly allowOrigins: readonly string[];
   readonly trustedProxies: readonly string[];
   /** Whether even `open` routes want a token. */
@@ -39,6 +44,8 @@ interface Visit {
   readonly target: Target;
   readonly match: Match;
   readonly signal: AbortSignal;
+  /** How many tenants had been deleted when it came. */
+  readonly deletions: number;
 }
 
 /** A path whose encoding is broken is no path, but that is said in its turn. */
@@ -54,6 +61,10 @@ export class Reception {
   readonly #bodies: BodyDesk;
   readonly #attempts: FailedAttempts;
   readonly #proxies: TrustedProxies;
+  readonly #readers: Readers;
+  readonly #files = new SentFiles();
+  /** Suspects whose tokens are being looked at. */
+  #suspects = 0;
 
   constructor(parts: ReceptionParts) {
     this.#parts = parts;
@@ -61,6 +72,11 @@ export class Reception {
     this.#bodies = new BodyDesk(parts.clock);
     this.#proxies = new TrustedProxies(parts.trustedProxies);
     this.#attempts = new FailedAttempts(() => parts.clock.nowMs());
+    this.#readers = new Readers(parts.clock);
+  }
+
+  streamCountOf(tenantId: TenantId): number {
+    return this.#readers.countOf(tenantId);
   }
 
   /** The headers that browsers want on whatever is answered, and how to get the answer. */
@@ -82,35 +98,59 @@ export class Reception {
     const method = incoming.method ?? "GET";
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
-    const visit = { incoming, method, target, match, signal };
+    const { deletions } = this.#parts.tenants;
+    const visit = { incoming, method, target, match, signal, deletions };
     const scope = requestScope.getStore();
     if (scope !== undefined && match.kind === "found") scope.route = match.route.path;
-    const isOpen = match.kind === "found" && match.route.gate === "open";
-    if (isOpen && names.isLoopback && !requireAuth) return this.#readBody(visit, null);
-    return this.#identify(visit);
+    const isFree = names.isLoopback && !requireAuth && this.#isForAnybody(visit);
+    return isFree ? this.#readBody(visit, null) : this.#identify(visit);
+  }
+
+  /** Where it matters who asks, whoever says who they are has to be that. */
+  #isForAnybody({ match, target, incoming }: Visit): boolean {
+    if (match.kind !== "found" || match.route.gate !== "open") return false;
+    if (!match.route.mindsCaller?.(target.query)) return true;
+    return this.#parts.authenticator.needsToken && incoming.headers.authorization === undefined;
   }
 
   async #identify(visit: Visit): Promise<Answer> {
     const { authorization } = visit.incoming.headers;
     const { address } = this.#proxies.peerOf(visit.incoming);
     const retryAfterMs = this.#attempts.waitMs(address, authorization);
-    if (retryAfterMs !== null) return refused(refusal("too_many_attempts", { retryAfterMs }));
-    const answer = this.#parts.authenticator.authenticate(authorization);
+    const judge = () =>
+      this.#parts.authenticator.authenticate(authorization, retryAfterMs !== null);
+    const answer = retryAfterMs === null ? judge() : this.#judgeSuspect(judge);
+    if (answer === null) return tooMany(SUSPECT_RETRY_MS);
     // What is known at once is counted at once: requests that came together are no way around it.
     const found = answer instanceof Promise ? await answer : answer;
-    if (!found.ok) return refused(found.refusal);
-    if (found.value === null) {
-      this.#attempts.failed(address, authorization);
-      return UNAUTHORIZED;
+    if (found.ok && found.value !== null) {
+      this.#attempts.succeeded(authorization);
+      return this.#limited(visit, found.value) ?? this.#readBody(visit, found.value);
     }
-    this.#attempts.succeeded(authorization);
-    return this.#limited(visit) ?? this.#readBody(visit, found.value);
+    if (found.ok) this.#attempts.failed(address, authorization);
+    else if (found.refusal.code !== "unauthorized") return refused(found.refusal);
+    return retryAfterMs === null ? UNAUTHORIZED : tooMany(retryAfterMs);
   }
 
-  #limited(visit: Visit): Answer | null {
+  /**
+   * A suspect may be somebody else behind the same address, so what cannot be guessed is still
+   * looked at; only of so many at a time, because each costs a look into the store. Null is later.
+   */
+  #judgeSuspect(judge: () => Identified | Promise<Identified>) {
+    if (this.#suspects >= SUSPECTS_MAX) return null;
+    const answer = judge();
+    if (!(answer instanceof Promise)) return answer;
+    this.#suspects += 1;
+    return answer.finally(() => {
+      this.#suspects -= 1;
+    });
+  }
+
+  #limited(visit: Visit, caller: Caller): Answer | null {
     const { limiter, clock } = this.#parts;
     const tier = rateTierOf(visit);
-    const excess = tier === null ? null : limiter?.take(tier, this.#rateKeyOf(visit.incoming));
+    const key = this.#rateKeyOf(visit.incoming, caller);
+    const excess = tier === null ? null : limiter?.take(tier, key);
     if (!tier || !excess) return null;
     const { limit, retryAfterMs } = excess;
     return refused(refusal("rate_limit_exceeded", { tier, retryAfterMs }), {
@@ -120,8 +160,12 @@ export class Reception {
     });
   }
 
-  /** Callers on this machine share an address; what they call themselves tells them apart. */
-  #rateKeyOf(incoming: IncomingMessage): string {
+  /**
+   * A user is the same wherever they are. Where nobody says who they are, those on this machine
+   * share an address, and what they call themselves tells them apart.
+   */
+  #rateKeyOf(incoming: IncomingMessage, { tenantId, userId }: Caller): string {
+    if (userId !== null) return JSON.stringify([tenantId, userId]);
     const { address, isLoopback } = this.#proxies.peerOf(incoming);
     const clientId = parseClientId(headerOf(incoming, "x-qwen-client-id") ?? "") ?? "";
     return isLoopback ? clientId : `${address} ${clientId}`;
@@ -151,12 +195,27 @@ export class Reception {
     if (route.gate === "strict" && !this.#parts.authenticator.needsToken) {
       return refused(refusal("token_required"));
     }
+    const known = caller === null ? ok(null) : await this.#knownStill(visit, caller);
+    if (!known.ok) return refused(known.refusal);
+    if (caller !== null && known.value === null) return UNAUTHORIZED;
     // Whoever may not do it learns nothing about what is there to do it with.
     const { needs } = route;
-    if (needs !== null && caller !== null && !isPermitted(caller.role, needs)) {
+    if (needs !== null && known.value !== null && !isPermitted(known.value.role, needs)) {
       return refused(refusal("role_required", { roles: rolesWith(needs) }));
     }
-    return this.#ask(visit, route, params, caller, body.value);
+    return this.#ask(visit, route, params, known.value, body.value);
+  }
+
+  /**
+   * Who it is by now. Between the head of a request and the end of its body a tenant may have been
+   * deleted: whoever was recognized before that is looked up again, and comes in as if just now.
+   */
+  async #knownStill({ incoming, deletions }: Visit, caller: Caller): Promise<Identified> {
+    const { tenants, authenticator } = this.#parts;
+    const { deletions: now } = tenants;
+    if (now === deletions) return ok(caller);
+    const found = await authenticator.authenticate(incoming.headers.authorization);
+    return tenants.deletions === now ? found : fail("server_busy");
   }
 
   async #ask(
@@ -172,13 +231,22 @@ export class Reception {
     const { clientId } = named;
     const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
     const asked = { params, query: target.query, body: object, bytes, clientId, header, signal };
-    const request: OpenRequest = { ...asked, isLoopbackPeer };
+    const request: OpenRequest = { ...asked, isLoopbackPeer, caller };
     if (route.gate === "open") return route.handle(request);
     if (caller === null) return UNAUTHORIZED;
-    const answer = await route.handle({ ...request, caller });
+    const handle = () => route.handle({ ...request, caller });
+    const { tenants } = this.#parts;
+    const ending = tenants.endingOf(caller.tenantId);
+    const asking = route.deletesTenant ? handle() : tenants.admit(caller.tenantId, handle);
+    if (asking === null) return refused(refusal("tenant_deleting"));
+    const answer = this.#files.counted(caller.tenantId, await asking);
+    if (route.needs !== null && CHANGES_STANDING.has(route.needs)) {
+      this.#readers.lookAgain(caller.tenantId);
+    }
+    if (answer.kind === "file") return { ...answer, pieces: tenantPieces(answer.pieces, ending) };
     if (answer.kind !== "events" || !this.#parts.authenticator.needsToken) return answer;
     const mayGoOn = () => this.#isStill(caller, route.needs, incoming.headers.authorization);
-    return { ...answer, source: new WatchedSource(answer.source, mayGoOn, this.#parts.clock) };
+    return { ...answer, source: this.#readers.watch(caller.tenantId, answer.source, mayGoOn) };
   }
 
   /** Whether the same credential would still get as far; where nobody can tell, it does. */
@@ -188,7 +256,7 @@ export class Reception {
     authorization: string | undefined,
   ): Promise<boolean> {
     const found = await this.#parts.authenticator.authenticate(authorization);
-    if (!found.ok) return true;
+    if (!found.ok) return found.refusal.code !== "unauthorized";
     if (found.value?.tenantId !== tenantId) return false;
     return needs === null || isPermitted(found.value.role, needs);
   }
@@ -197,6 +265,17 @@ export class Reception {
 function headerOf({ headers }: IncomingMessage, name: string): string | null {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? null;
+}
+
+/** What comes of these may end somebody's streams: at once, and not when the next look is due. */
+const CHANGES_STANDING: ReadonlySet<Permission> = new Set([
+  "members:write",
+  "members:delete",
+  "tokens:write",
+]);
+
+function tooMany(retryAfterMs: number): Answer {
+  return refused(refusal("too_many_attempts", { retryAfterMs }));
 }
 
 function malformedUrl(): Answer {

@@ -4,7 +4,8 @@ import type { Permission, Role } from "../core/permission.ts";
 import type { Answer } from "./answer.ts";
 import type { HonouredFeature } from "./route/features.ts";
 
-export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+/** Those that a web page of an allowed origin may use; see `gate/cors.ts`. */
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** Who asks, as far as a token says so. */
 export interface Caller {
@@ -55,6 +56,8 @@ export interface OpenRequest<Params = Readonly<Record<string, string>>> {
   readonly signal: AbortSignal;
   /** Whether the caller's socket ends on this machine; only `local-only` votes ask. */
   readonly isLoopbackPeer: boolean;
+  /** Null is somebody who has not said who they are. */
+  readonly caller: Caller | null;
 }
 
 export interface ServerRequest<Params = Readonly<Record<string, string>>>
@@ -70,14 +73,18 @@ interface RouteRow<Path extends string> {
   readonly body: "json" | "bytes";
   /** For the rate limiter; without it, reading and changing have their own rates. */
   readonly rate?: "prompt" | "exempt";
+  /** It deletes the tenant, and so is not among what is waited for when one is deleted. */
+  readonly deletesTenant?: true;
   /** Feature tags beyond the route's own that it keeps the promises of (wire, 2.3). */
   readonly honours?: readonly HonouredFeature[];
 }
 
 interface OpenRoute<Path extends string> extends RouteRow<Path> {
   readonly gate: "open";
-  /** Nobody has been asked who they are. */
+  /** Nobody has to say who they are. */
   readonly needs: null;
+  /** Whether it matters who asks this, for whoever says so. */
+  mindsCaller?(query: URLSearchParams): boolean;
   handle(request: OpenRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DaemonWorld } from "./daemon.fixture.ts";
+import { CorsGate } from "./gate/cors.ts";
+import { OwnNames } from "./gate/own-names.ts";
 import { featuresOf } from "./route/features.ts";
 import { allRoutes } from "./routes.ts";
 
@@ -45,6 +47,16 @@ describe("all routes of a server", () => {
     const { table } = await everything();
     const open = table.routes.filter(({ gate }) => gate === "open").map(({ path }) => path);
     expect(open).toEqual(["/health"]);
+  });
+
+  it("can be called by web pages of allowed origins, whatever their method", async () => {
+    const { table } = await everything();
+    const origin = "https://console.example";
+    const asked = { method: "OPTIONS", origin, host: "127.0.0.1", isPreflight: true };
+    const { headers } = new CorsGate([origin]).judge(asked, new OwnNames("127.0.0.1", 80));
+    const allowed = headers["Access-Control-Allow-Methods"]?.split(", ") ?? [];
+    expect(allowed).toContain("POST");
+    expect(table.routes.filter(({ method }) => !allowed.includes(method))).toEqual([]);
   });
 
   it("P8: look up every session under the tenant of the caller", async () => {

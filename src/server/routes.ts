@@ -1,7 +1,10 @@
 import type { Daemon } from "./daemon.ts";
 import { activeAgentRoute } from "./route/active-agent.ts";
+import { agentModeRoute } from "./route/agent-mode.ts";
 import { approvalModeRoute } from "./route/approval-mode.ts";
+import { approvalsRoute } from "./route/approvals.ts";
 import { auditRoute } from "./route/audit.ts";
+import { autonomyRoute } from "./route/autonomy.ts";
 import { batchDeleteRoutes } from "./route/batch-delete.ts";
 import { branchRoute } from "./route/branch.ts";
 import { btwRoute } from "./route/btw.ts";
@@ -17,6 +20,7 @@ import { detachRoute } from "./route/detach.ts";
 import { eventsRoute } from "./route/events.ts";
 import { exportRoute } from "./route/export.ts";
 import { fieldsRoute } from "./route/fields.ts";
+import { grantsRoutes } from "./route/grants.ts";
 import { type ActivityReport, healthRoute } from "./route/health.ts";
 import { heartbeatRoute } from "./route/heartbeat.ts";
 import { listRoutes } from "./route/list.ts";
@@ -29,6 +33,7 @@ import { personaReloadRoute } from "./route/persona-reload.ts";
 import { promptRoute } from "./route/prompt.ts";
 import { recapRoute } from "./route/recap.ts";
 import { loadRoute, resumeRoute } from "./route/restore.ts";
+import { sandboxRoute } from "./route/sandbox.ts";
 import { sessionStatusRoute } from "./route/session-status.ts";
 import { shellRoute } from "./route/shell.ts";
 import { skillsReloadRoute } from "./route/skills-reload.ts";
@@ -36,7 +41,10 @@ import { statsRoute } from "./route/stats.ts";
 import { statusTableRoute } from "./route/status-table.ts";
 import { supportedCommandsRoute } from "./route/supported-commands.ts";
 import { taskRoutes } from "./route/tasks.ts";
+import { tenantRoutes } from "./route/tenant.ts";
+import { tenantAuditRoute } from "./route/tenant-audit.ts";
 import { tenantEventsRoute } from "./route/tenant-events.ts";
+import { tenantRemovalRoute } from "./route/tenant-removal.ts";
 import { tokensRoutes } from "./route/tokens.ts";
 import { transcriptRoute } from "./route/transcript.ts";
 import { turnRoutes } from "./route/turns.ts";
@@ -59,11 +67,14 @@ export function allRoutes(daemon: Daemon, version: string, report: ActivityRepor
     ...workspacesRoutes(daemon),
     ...creditsRoutes(daemon),
     ...creditReportRoutes(daemon),
+    ...tenantRoutes(daemon),
     ...membersRoutes(daemon),
+    tenantAuditRoute(daemon),
     ...tokensRoutes(daemon),
     ...listRoutes(daemon),
     ...batchDeleteRoutes(daemon),
     tenantEventsRoute(daemon),
+    tenantRemovalRoute(daemon),
     ...lifeRoutes(daemon),
     ...workRoutes(daemon),
     ...readingRoutes(daemon),
@@ -95,6 +106,10 @@ function workRoutes(daemon: Daemon): readonly Route[] {
     skillsReloadRoute(daemon),
     personaReloadRoute(daemon),
     approvalModeRoute(daemon),
+    autonomyRoute(daemon),
+    agentModeRoute(daemon),
+    ...grantsRoutes(daemon),
+    sandboxRoute(daemon),
     ...voteRoutes(daemon),
     ...pendingPromptsRoutes(daemon),
     ...midTurnRoutes(daemon),
@@ -111,6 +126,7 @@ function readingRoutes(daemon: Daemon): readonly Route[] {
     eventsRoute(daemon),
     sessionStatusRoute(daemon),
     fieldsRoute(daemon),
+    approvalsRoute(daemon),
     contextRoute(daemon),
     contextUsageRoute(daemon),
     statsRoute(daemon),

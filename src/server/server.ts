@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { TenantId } from "../core/id.ts";
 import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../core/limits.ts";
 import { ok, type Result } from "../core/result.ts";
 import { cutText } from "../core/text.ts";
 import { streamError } from "../session/bus/notice.ts";
+import { TenantGate } from "../session/tenant-gate.ts";
 import type { Clock, SessionWorld } from "../session/world.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { Delivery } from "./delivery.ts";
@@ -24,6 +26,8 @@ export interface ServerParts {
   readonly log: SessionWorld["log"];
   /** By default as the settings say: one token, or none. */
   readonly authenticator?: Authenticator;
+  /** Whom requests may be let in for; without it, for everybody. */
+  readonly tenants?: TenantGate;
   /** How long open requests have when it closes. */
   readonly closeMs?: number;
 }
@@ -64,6 +68,7 @@ export class HttpServer {
       requireAuth,
       authenticator: parts.authenticator ?? usualAuthenticator(token),
       limiter: this.#limiter,
+      tenants: parts.tenants ?? new TenantGate(),
       names: () => this.#names,
     });
     this.#listener = new Listener(settings, (incoming, response) => {
@@ -81,6 +86,11 @@ export class HttpServer {
 
   get openStreamCount(): number {
     return this.#streams.openCount;
+  }
+
+  /** Streams that somebody of this tenant has open, where callers are told apart. */
+  streamCountOf(tenantId: TenantId): number {
+    return this.#reception.streamCountOf(tenantId);
   }
 
   /** How often each kind of request came too often; null if that is not counted. */

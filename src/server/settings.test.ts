@@ -30,6 +30,7 @@ describe("the settings of a server", () => {
         permissionPolicy: "first-responder",
         consensusQuorum: null,
         workspaces: ["/w"],
+        workspaceRoots: [],
       },
     });
   });

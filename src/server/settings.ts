@@ -91,6 +91,8 @@ const settings = z.strictObject({
   consensusQuorum: rate.nullable().default(null),
   /** The first is the one that is meant when none is named. */
   workspaces: z.array(path).min(1).max(WORKSPACES_MAX),
+  /** Below these tenants may add others; without any, anywhere. */
+  workspaceRoots: z.array(path).max(WORKSPACES_MAX).default([]),
 });
 
 /** What may be left out is left at its default. */

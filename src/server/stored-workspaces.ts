@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
+import { isBelow } from "../agent/workspace/own-folders.ts";
 import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import { changeEntry, details } from "../session/audit/index.ts";
 import type { SessionStore } from "../store/store.ts";
-import { canonical, type Workspace, type Workspaces } from "./workspaces.ts";
+import { changeDocument } from "./identity/tenant-document.ts";
+import { canonical, type Workspace, type Workspaces, type WorkspaceWish } from "./workspaces.ts";
 
 /** The kind of the documents in which tenants' workspaces are kept, each under its id. */
 const KIND = "workspace";
@@ -14,29 +17,43 @@ const KIND = "workspace";
 interface Said {
   readonly cwd: string;
   readonly isTrusted: boolean;
-  readonly version: number;
+}
+
+/** What holds for the directories of this server. */
+export interface WorkspaceRules {
+  /** Whether those that it was started with are trusted where nobody has said anything. */
+  readonly areOwnTrusted?: boolean;
+  /** Tenants add only what is below one of these; without any, whatever is there. */
+  readonly roots?: readonly string[];
+  /** Where the server keeps what is everybody's: nobody adds that (P8). */
+  readonly closed?: { isTouchedBy(real: string): boolean };
 }
 
 /** The directories that the server was started with, for everybody, and those of each tenant. */
 export class StoredWorkspaces implements Workspaces {
   readonly #store: SessionStore;
   readonly #own: readonly string[];
-  readonly #areOwnTrusted: boolean;
+  readonly #rules: Required<WorkspaceRules>;
 
-  private constructor(store: SessionStore, own: readonly string[], areOwnTrusted: boolean) {
+  private constructor(
+    store: SessionStore,
+    own: readonly string[],
+    rules: Required<WorkspaceRules>,
+  ) {
     this.#store = store;
     this.#own = own;
-    this.#areOwnTrusted = areOwnTrusted;
+    this.#rules = rules;
   }
 
   /** With those of the server, as its settings spell them: whoever started it vouches for them. */
   static async open(
     store: SessionStore,
     own: readonly string[],
-    areOwnTrusted = true,
+    { areOwnTrusted = true, roots = [], closed = NOTHING_CLOSED }: WorkspaceRules = {},
   ): Promise<StoredWorkspaces> {
     const paths = await Promise.all(own.map(canonical));
-    return new StoredWorkspaces(store, paths, areOwnTrusted);
+    const rules = { areOwnTrusted, closed, roots: await Promise.all(roots.map(canonical)) };
+    return new StoredWorkspaces(store, paths, rules);
   }
 
   async of(tenantId: TenantId): Promise<Result<readonly Workspace[]>> {
@@ -46,36 +63,42 @@ export class StoredWorkspaces implements Workspaces {
     return ok(all.map((cwd, index) => this.#workspace(cwd, index === 0, said.value.get(cwd))));
   }
 
-  async add(
-    tenantId: TenantId,
-    path: string,
-    isTrusted: boolean | null,
-  ): Promise<Result<Workspace>> {
+  async add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>> {
     const said = await this.#saidBy(tenantId);
     if (!said.ok) return said;
-    const cwd = await canonical(path);
+    const cwd = await canonical(wish.cwd);
+    // Said of the path as it was asked for: where a link leads to is not told.
+    const unfit = (reason: string) => fail("invalid_workspace", { cwd: wish.cwd, reason });
+    const fault = this.#faultOf(cwd);
+    if (fault !== null) return unfit(fault);
     const before = said.value.get(cwd);
-    const isOwn = this.#own.includes(cwd);
+    const isKnown = before !== undefined || this.#own.includes(cwd);
     const isPrimary = this.#own[0] === cwd;
-    if ((isOwn || before !== undefined) && isTrusted === null) {
-      return ok(this.#workspace(cwd, isPrimary, before));
-    }
+    const isNews = wish.isTrusted !== null && wish.isTrusted !== before?.isTrusted;
+    if (isKnown && !isNews) return ok(this.#workspace(cwd, isPrimary, before));
     const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
-    if (!isDirectory) return fail("invalid_workspace", { cwd });
+    if (!isDirectory) return unfit("there is no such directory on this server");
     const limit = WORKSPACES_MAX;
     const count = new Set([...this.#own, ...said.value.keys(), cwd]).size;
     if (count > limit) return fail("workspace_limit_exceeded", { limit });
-    const value = { cwd, trusted: isTrusted ?? true };
-    const expectedVersion = before?.version ?? 0;
-    const document = { kind: KIND, key: idOf(cwd), expectedVersion, value };
-    const written = await this.#store.writeDocument(tenantId, document);
-    if (written.ok) {
-      const { version } = written.value;
-      const now = { cwd, isTrusted: value.trusted, version };
-      return ok(this.#workspace(cwd, isPrimary, now));
-    }
-    // Somebody else has said something of the same one at the same time: that stands.
-    return written.refusal.code === "document_conflict" ? this.add(tenantId, cwd, null) : written;
+    const written = await this.#say(tenantId, { ...wish, cwd }, isKnown);
+    return written.ok ? ok(this.#workspace(cwd, isPrimary, written.value)) : written;
+  }
+
+  /** Of what two say of the same one at the same time the later stands, and both are audited. */
+  async #say(
+    tenantId: TenantId,
+    { cwd, isTrusted, by, atMs }: WorkspaceWish,
+    isKnown: boolean,
+  ): Promise<Result<Said>> {
+    const key = idOf(cwd);
+    const act = isKnown ? "workspace_trust_set" : "workspace_added";
+    const told = details({ workspaceId: key, cwd, trusted: isTrusted ?? true });
+    const entry = changeEntry({ act, by, details: told, atMs });
+    return changeDocument(this.#store, { tenantId, kind: KIND, key }, (before) => {
+      const trusted = isTrusted ?? before?.trusted !== false;
+      return ok({ value: { cwd, trusted }, entry, outcome: { cwd, isTrusted: trusted } });
+    });
   }
 
   /** Whether a directory's own files may speak to agents; one that nobody knows may not. */
@@ -84,22 +107,36 @@ export class StoredWorkspaces implements Workspaces {
     return known.ok ? ok(known.value.some((one) => one.cwd === cwd && one.isTrusted)) : known;
   }
 
+  /** Why tenants may not have this one; null if they may. What is there is not looked at. */
+  #faultOf(cwd: string): string | null {
+    if (this.#own.includes(cwd)) return null;
+    const { closed, roots } = this.#rules;
+    if (closed.isTouchedBy(cwd)) return "the server keeps files of its own there";
+    if (roots.length === 0 || roots.some((root) => isBelow(root, cwd))) return null;
+    return "it is in none of the directories that the operator has opened for workspaces";
+  }
+
   #workspace(cwd: string, isPrimary: boolean, said: Said | undefined): Workspace {
     const isOwn = this.#own.includes(cwd);
-    const isTrusted = said?.isTrusted ?? (isOwn && this.#areOwnTrusted);
+    const isTrusted = said?.isTrusted ?? (isOwn && this.#rules.areOwnTrusted);
     return { id: idOf(cwd), cwd, isPrimary, isTrusted };
   }
 
   async #saidBy(tenantId: TenantId): Promise<Result<ReadonlyMap<string, Said>>> {
     const page = await this.#store.listDocuments(tenantId, KIND, null);
     if (!page.ok) return page;
-    const said = page.value.rows.flatMap(({ value: { cwd, trusted }, version }) => {
+    const said = page.value.rows.flatMap(({ value: { cwd, trusted } }) => {
       // One that was added before there was trust was added by who could have given it.
-      return isPath(cwd) ? [{ cwd, isTrusted: trusted !== false, version }] : [];
+      // And one that may not be added today does not count any more.
+      return isPath(cwd) && this.#faultOf(cwd) === null
+        ? [{ cwd, isTrusted: trusted !== false }]
+        : [];
     });
     return ok(new Map(said.map((one) => [one.cwd, one])));
   }
 }
+
+const NOTHING_CLOSED = { isTouchedBy: () => false };
 
 function isPath(value: unknown): value is string {
   return typeof value === "string" && isAbsolute(value) && value.length <= PATH_CHARS_MAX;

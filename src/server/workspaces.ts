@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
 import type { TenantId } from "../core/id.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import type { Steward } from "../session/audit/index.ts";
 
 /** A directory that sessions of a tenant may be made in. */
 export interface Workspace {
@@ -14,12 +15,21 @@ export interface Workspace {
   readonly isTrusted: boolean;
 }
 
+/** What somebody wants to be so of a directory. */
+export interface WorkspaceWish {
+  readonly cwd: string;
+  /** Null leaves that as it is; a new one is trusted then. */
+  readonly isTrusted: boolean | null;
+  readonly by: Steward;
+  readonly atMs: number;
+}
+
 /** The directories that the server was started with, and those that a tenant has added. */
 export interface Workspaces {
   /** The first is meant where none is named. */
   of(tenantId: TenantId): Promise<Result<readonly Workspace[]>>;
-  /** Adds one, or changes whether one that is there is trusted; null leaves that as it is. */
-  add(tenantId: TenantId, cwd: string, isTrusted: boolean | null): Promise<Result<Workspace>>;
+  /** Adds one, or changes whether one that is there is trusted, and not without an audit. */
+  add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>>;
 }
 
 /** A path as the system has it; one that is not there is at least without its detours. */

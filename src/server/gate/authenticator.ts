@@ -3,15 +3,24 @@ import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Caller } from "../route.ts";
 
-/** Who it is; null if nobody that we know. A refusal says that this cannot be found out now. */
+/**
+ * Who it is; null if nobody that we know. A refusal says that this cannot be found out now; if it
+ * is `unauthorized`, they stay outside meanwhile, and it is not held against them.
+ */
 export type Identified = Result<Caller | null>;
 
 /** Who is behind an `Authorization` header. */
 export interface Authenticator {
   /** Whether callers need a token at all; where they do not, strict routes are refused. */
   readonly needsToken: boolean;
-  /** Nobody is: no header, another scheme, a token that we do not know. */
-  authenticate(authorization: string | undefined): Identified | Promise<Identified>;
+  /**
+   * Nobody is: no header, another scheme, a token that we do not know. Of a suspect, who has tried
+   * too much already, only what nobody can guess is looked at.
+   */
+  authenticate(
+    authorization: string | undefined,
+    isSuspect?: boolean,
+  ): Identified | Promise<Identified>;
 }
 
 /**
@@ -19,6 +28,8 @@ export interface Authenticator {
  * guessed, is judged at once and not in a promise: then each guess is counted before the next.
  */
 export interface WayIn {
+  /** Whether what opens it may have been chosen by a person; else it is long and random. */
+  readonly isGuessable?: boolean;
   recognize(token: string): Identified | Promise<Identified>;
 }
 
@@ -31,9 +42,10 @@ export function withoutToken(): Authenticator {
 export function byToken(ways: readonly WayIn[]): Authenticator {
   return {
     needsToken: true,
-    authenticate(authorization) {
+    authenticate(authorization, isSuspect = false) {
       const token = bearerToken(authorization);
-      return token === null ? NOBODY : firstKnown(ways, token);
+      const open = isSuspect ? ways.filter(({ isGuessable }) => !isGuessable) : ways;
+      return token === null ? NOBODY : firstKnown(open, token);
     },
   };
 }
@@ -42,6 +54,7 @@ export function byToken(ways: readonly WayIn[]): Authenticator {
 export function sharedToken(token: string): WayIn {
   const expected = digestOf(token);
   return {
+    isGuessable: true,
     recognize(given) {
       // Digests are equally long, so the comparison tells nothing, not even the token's length.
       return timingSafeEqual(digestOf(given), expected) ? ok(LOCAL_OWNER) : NOBODY;

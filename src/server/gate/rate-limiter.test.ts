@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { RATE_KEYS_MAX } from "../../core/limits.ts";
+import { parseTenantId, parseUserId } from "../../core/id.ts";
+import { RATE_KEYS_MAX, RATE_SWEEP_MS } from "../../core/limits.ts";
+import { ok } from "../../core/result.ts";
 import { bodyOf, closeServers, mirror, serve } from "../server.fixture.ts";
+import { byToken } from "./authenticator.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 
 afterEach(closeServers);
@@ -51,6 +54,17 @@ describe("a limit of rates", () => {
     clock.nowMs = 0;
     expect(limiter.take("prompt", "ada")).toEqual({ limit: 2, retryAfterMs: 500 });
   });
+
+  it("makes room also when the clock was set back since it last did", () => {
+    const clock = { nowMs: 1_000_000_000 };
+    const limiter = limiterAt(clock);
+    for (let count = 0; count <= RATE_KEYS_MAX; count += 1) limiter.take("prompt", `${count}`);
+    clock.nowMs = 0;
+    limiter.take("prompt", "new");
+    clock.nowMs += RATE_SWEEP_MS;
+    const taken = [0, 1, 2].map(() => limiter.take("prompt", "new"));
+    expect(taken.filter((one) => one === null).length).toBe(2);
+  });
 });
 
 describe("a server that limits rates", () => {
@@ -92,6 +106,30 @@ describe("a server that limits rates", () => {
     }
     // A malformed id is as good as none, and shares its bucket.
     expect(statuses).toEqual([200, 200, 429, 200, 429]);
+  });
+
+  it("knows a user again, whatever they call themselves, and tells tenants apart", async () => {
+    const caller = (tenant: string, user: string) => {
+      const [tenantId, userId] = [parseTenantId(tenant), parseUserId(user)];
+      return tenantId && userId ? { tenantId, userId, role: "owner" as const } : null;
+    };
+    const known = new Map([
+      ["one", caller("acme", "ada")],
+      ["two", caller("acme", "ada")],
+      ["bob", caller("acme", "bob")],
+      ["other", caller("other", "ada")],
+    ]);
+    const way = { recognize: (token: string) => ok(known.get(token) ?? null) };
+    const world = await serve(routes, { rateLimit }, { authenticator: byToken([way]) });
+    const statusOf = async (token: string, clientId: string) => {
+      const headers = { authorization: `Bearer ${token}`, "x-qwen-client-id": clientId };
+      return (await world.post("/session/s/prompt", {}, headers)).status;
+    };
+    expect(await statusOf("one", "a")).toBe(200);
+    expect(await statusOf("one", "b")).toBe(429);
+    expect(await statusOf("two", "a")).toBe(429);
+    expect(await statusOf("bob", "a")).toBe(200);
+    expect(await statusOf("other", "a")).toBe(200);
   });
 
   it("does not count health, heartbeats and preflights", async () => {

@@ -77,7 +77,9 @@ export class RateLimiter {
 
   #sweep() {
     const nowMs = this.#nowMs();
-    if (nowMs - this.#sweptMs < RATE_SWEEP_MS) return;
+    // A clock that was set back is no reason to wait for it to come this far again.
+    const isRecent = nowMs >= this.#sweptMs && nowMs - this.#sweptMs < RATE_SWEEP_MS;
+    if (isRecent) return;
     this.#sweptMs = nowMs;
     for (const [key, bucket] of this.#buckets) {
       this.#refill(bucket);

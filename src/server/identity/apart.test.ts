@@ -16,12 +16,17 @@ const BODIES: Readonly<Record<string, object>> = {
   "/session/:id/agent": { agent: "echo" },
   "/session/:id/model": { modelId: "echo" },
   "/session/:id/approval-mode": { mode: "default" },
+  "/session/:id/autonomy": { profile: "manual" },
+  "/session/:id/agent-mode": { mode: "plan" },
+  "/session/:id/sandbox": { state: "none" },
   "/session/:id/metadata": { displayName: "mine" },
   "/session/:id/btw": { question: "what?" },
   "/session/:id/shell": { command: "true" },
   "/session/:id/mid-turn-message": { message: "go on" },
   "/session/:id/permission/:requestId": { outcome: { outcome: "cancelled" } },
   "/permission/:requestId": { outcome: { outcome: "cancelled" } },
+  "/credits/budgets/:scope": { budgetMicro: 5 },
+  "/members/:user": { role: "viewer" },
 };
 
 /** The names of things that there are, or of things that there are not. */
@@ -36,10 +41,10 @@ interface Names {
   readonly clientId: string;
 }
 
-/** All that can differ between two answers, with the names that were sent left out. */
+/** All that can differ between two answers, but for the names that were sent and the time. */
 function seen({ status, headers, text }: Called, names: Names) {
   const { date: _, "x-request-id": __, ...rest } = headers;
-  let body = text;
+  let body = text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>");
   for (const [what, name] of Object.entries(names)) body = body.replaceAll(name, `<${what}>`);
   return { status, headers: rest, body };
 }
@@ -55,6 +60,8 @@ function pathOf(path: string, names: Names): string {
     .replace(":requestId", names.requestId)
     .replace(":messageId", names.messageId)
     .replace(":taskId", names.promptId)
+    .replace(":scope", `session:${names.sessionId}`)
+    .replace(":key", "execute")
     .replace(":user", names.user);
 }
 
@@ -120,7 +127,9 @@ describe("P8: what is another tenant's", () => {
     const named = routes.filter(({ path }) => path.includes(":"));
     expect(named.length).toBeGreaterThan(45);
     const others: string[] = [];
+    const unread: string[] = [];
     for (const { method, path, clientId } of named) {
+      expect(pathOf(path, names)).not.toMatch(/\/:/);
       const ask = (of: Names) =>
         stranger.call(method, pathOf(path, of), {
           ...(method === "GET" || method === "DELETE" ? {} : { body: bodyFor(path, of) }),
@@ -128,11 +137,20 @@ describe("P8: what is another tenant's", () => {
         });
       const [theirs, nothing] = [await ask(names), await ask(none)];
       expect({ path, ...seen(theirs, names) }).toEqual({ path, ...seen(nothing, none) });
+      if (theirs.status === 400) unread.push(`${theirs.body.code} ${method} ${path}`);
       const isMissed = theirs.status === 404 && theirs.body.code === "session_not_found";
       if (path.startsWith("/session/:id") && !isMissed) others.push(`${theirs.status} ${path}`);
     }
     // Whoever leaves has left, whether there was anything to leave or not.
     expect(others).toEqual(["204 /session/:id/detach"]);
+    // Nothing was refused for its own shape, before anybody looked for what it names: these are
+    // what an id comes to that was looked for among the workspaces and is not there.
+    expect(unread).toEqual([
+      "invalid_request GET /workspace/:id/sessions",
+      "invalid_request GET /workspaces/:workspace/sessions",
+      "invalid_request GET /workspace/:id/session-info",
+      "invalid_request POST /workspaces/:workspace/sessions/delete",
+    ]);
   }, 60_000);
 
   it("is neither counted nor listed, and is untouched by all this", async () => {
@@ -146,7 +164,8 @@ describe("P8: what is another tenant's", () => {
     expect(seen(gone, names)).toEqual(seen(missing, none));
     const texts = [
       ...["/workspaces", "/members", "/tokens", "/capabilities", "/credits", "/credits/usage"],
-      "/credits/statement",
+      ...["/credits/statement", "/audit", `/audit?session=${names.sessionId}`],
+      ...["/audit?format=ndjson", "/audit?format=csv"],
     ];
     for (const path of texts) {
       const { text } = await stranger.call("GET", path);
@@ -180,6 +199,5 @@ describe("P8: what is another tenant's", () => {
 
 function bodyFor(path: string, names: Names): object {
   if (path.endsWith("/sessions/delete")) return { sessionIds: [names.sessionId] };
-  if (path === "/members/:user") return {};
   return BODIES[path] ?? {};
 }

@@ -1,12 +1,23 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   ATTEMPT_ADDRESSES_MAX,
   ATTEMPTS_FAILED_MAX,
   ATTEMPTS_WINDOW_MS,
+  KEY_SET_RETRY_MS,
+  SUSPECTS_MAX,
 } from "../../core/limits.ts";
 import { json } from "../answer.ts";
+import {
+  byToken,
+  type Identified,
+  NOBODY,
+  sharedToken,
+  type WayIn,
+} from "../gate/authenticator.ts";
 import { answering, bodyOf, closeServers, serve } from "../server.fixture.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
+import { IdentityWorld } from "./identity.fixture.ts";
+import { fileOf, Issuer, KeyServer, wayBy } from "./jwt.fixture.ts";
 
 afterEach(closeServers);
 
@@ -63,6 +74,16 @@ describe("failed attempts", () => {
     expect(world.waits("192.0.2.1", "Bearer good")).not.toBeNull();
   });
 
+  it("are over when the clock is set back, and not only when it has come so far again", () => {
+    const world = new Attempts().fail("192.0.2.1");
+    world.nowMs -= 86_400_000;
+    expect(world.waits("192.0.2.1")).toBeNull();
+    world.fail("192.0.2.1", ATTEMPTS_FAILED_MAX - 1);
+    expect(world.waits("192.0.2.1")).toBeNull();
+    world.fail("192.0.2.1", 1);
+    expect(world.waits("192.0.2.1")).toBe(ATTEMPTS_WINDOW_MS);
+  });
+
   it("are not made by whoever sends nothing", () => {
     const world = new Attempts();
     for (let n = 0; n < 50; n += 1) world.attempts.failed("192.0.2.1", undefined);
@@ -108,6 +129,63 @@ describe("a server that is being guessed at", () => {
     const said = await world.speak(all);
     expect(said.match(/HTTP\/1.1 401/g)).toHaveLength(ATTEMPTS_FAILED_MAX);
     expect(said.match(/HTTP\/1.1 429/g)).toHaveLength(40 - ATTEMPTS_FAILED_MAX);
+  });
+
+  it("still lets in who has what nobody can guess, new as they may be", async () => {
+    const identity = await IdentityWorld.open();
+    const issuer = await Issuer.make();
+    const { way: jwt } = await wayBy(fileOf(issuer.jwk));
+    const ways = [sharedToken("right"), identity.way, jwt];
+    const world = await serve(ROUTES, { token: "right" }, { authenticator: byToken(ways) });
+    const statusOf = async (token: string) => (await world.ask("/thing", bearer(token))).status;
+    for (let n = 0; n < ATTEMPTS_FAILED_MAX; n += 1) await statusOf(`guess-${n}`);
+    const { text, kept } = await identity.token("ada", "member");
+    const forger = await Issuer.make();
+    const bad = [`${text.slice(0, -1)}-`, text.replace(kept.id, "0".repeat(16)), "right"];
+    for (const token of [...bad, await forger.sign()]) expect(await statusOf(token)).toBe(429);
+    expect(await statusOf(text)).toBe(200);
+    expect(await statusOf(await issuer.sign())).toBe(200);
+  });
+
+  it("P10: looks at the tokens of so many suspects at a time; others come again", async () => {
+    const looked = Promise.withResolvers<Identified>();
+    const asked = { count: 0 };
+    const slow: WayIn = {
+      recognize: (token) => {
+        if (!token.startsWith("slow")) return NOBODY;
+        asked.count += 1;
+        return looked.promise;
+      },
+    };
+    const world = await serve(ROUTES, { token: "right" }, { authenticator: byToken([slow]) });
+    for (let n = 0; n < ATTEMPTS_FAILED_MAX; n += 1) await world.ask("/thing", bearer(`no-${n}`));
+    const waiting = Array.from({ length: SUSPECTS_MAX }, (_, n) => {
+      return world.ask("/thing", bearer(`slow-${n}`));
+    });
+    await vi.waitFor(() => expect(asked.count).toBe(SUSPECTS_MAX));
+    const late = await world.ask("/thing", bearer("slow-too"));
+    expect([late.status, late.headers["retry-after"]]).toEqual([429, "1"]);
+    looked.resolve(NOBODY);
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(429);
+    expect((await world.ask("/thing", bearer("slow-again"))).headers["retry-after"]).not.toBe("1");
+    expect(asked.count).toBe(SUSPECTS_MAX + 1);
+  });
+
+  it("does not count who comes with a key that the issuer may have added just now", async () => {
+    const issuer = await Issuer.make();
+    const keys = await KeyServer.open(issuer.jwk);
+    const { way, world: time } = await wayBy(keys.url);
+    const authenticator = byToken([sharedToken("right"), way]);
+    const world = await serve(ROUTES, { token: "right" }, { authenticator });
+    const statusOf = async (token: string) => (await world.ask("/thing", bearer(token))).status;
+    expect(await statusOf(await issuer.sign())).toBe(200);
+    const next = await Issuer.make("ES256", "k2");
+    keys.answer = { status: 200, body: JSON.stringify({ keys: [issuer.jwk, next.jwk] }) };
+    const token = await next.sign();
+    for (let n = 0; n < 2 * ATTEMPTS_FAILED_MAX; n += 1) expect(await statusOf(token)).toBe(401);
+    expect(await statusOf("right")).toBe(200);
+    time.nowMs += KEY_SET_RETRY_MS;
+    expect(await statusOf(token)).toBe(200);
   });
 
   it("is none that needs no token", async () => {

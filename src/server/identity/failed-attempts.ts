@@ -13,9 +13,9 @@ interface Failures {
 }
 
 /**
- * Who has tried too many wrong tokens. An address that has is not asked for another one for the
- * rest of the window, so that no further guess is judged. Others behind the same address, such as
- * a proxy, go on with what has been good before: that is no guess. Success pardons no failure.
+ * Who has tried too many wrong tokens. An address that has is suspect for the rest of the window:
+ * no further guess of its is judged. Others behind the same address, such as a proxy, go on with
+ * what has been good before, or cannot be guessed. Success pardons no failure.
  */
 export class FailedAttempts {
   readonly #nowMs: () => number;
@@ -32,8 +32,8 @@ export class FailedAttempts {
   waitMs(address: string | undefined, authorization: string | undefined): number | null {
     const failures = this.#failures.get(keyOf(address));
     if (failures === undefined || failures.count < ATTEMPTS_FAILED_MAX) return null;
+    if (!this.#isOn(failures) || authorization === undefined) return null;
     const leftMs = failures.sinceMs + ATTEMPTS_WINDOW_MS - this.#nowMs();
-    if (leftMs <= 0 || authorization === undefined) return null;
     return this.#good.has(hashOf(authorization)) ? null : leftMs;
   }
 
@@ -45,13 +45,19 @@ export class FailedAttempts {
     const known = this.#failures.get(key);
     // What has failed was good once, and is not any more.
     this.#good.delete(hashOf(authorization));
-    if (known !== undefined && nowMs - known.sinceMs < ATTEMPTS_WINDOW_MS) {
+    if (known !== undefined && this.#isOn(known)) {
       known.count += 1;
       return;
     }
     this.#failures.delete(key);
     if (this.#failures.size >= ATTEMPT_ADDRESSES_MAX) dropFirst(this.#failures);
     this.#failures.set(key, { count: 1, sinceMs: nowMs });
+  }
+
+  /** A window that begins in the future, because the clock was set back, is over. */
+  #isOn({ sinceMs }: Failures): boolean {
+    const ageMs = this.#nowMs() - sinceMs;
+    return ageMs >= 0 && ageMs < ATTEMPTS_WINDOW_MS;
   }
 
   succeeded(authorization: string | undefined) {

@@ -1,7 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { JWT_CACHED_MS_MAX, JWT_SKEW_MS, KEY_SET_BYTES_MAX } from "../../core/limits.ts";
+import {
+  JWT_CACHED_MS_MAX,
+  JWT_SKEW_MS,
+  KEY_FILE_KEPT_MS_MAX,
+  KEY_FILE_RETRY_MS,
+  KEY_SET_BYTES_MAX,
+  KEY_SET_RETRY_MS,
+} from "../../core/limits.ts";
 import { CLAIMS, fileOf, Issuer, KeyServer, NOW_MS, TRUST, wayBy } from "./jwt.fixture.ts";
 import { openJwtWay } from "./jwt-way.ts";
 
@@ -143,9 +150,56 @@ describe("a set of keys", () => {
     await who(await issuer.sign());
     for (let n = 0; n < 5; n += 1) {
       const forger = await Issuer.make("ES256", `forged-${n}`);
-      expect(await who(await forger.sign())).toBeNull();
+      expect(await who(await forger.sign())).toBe("unauthorized");
     }
     expect(keys.asked).toBe(1);
+  });
+
+  it("is fetched again for a key that is not in it, when it was not fetched just now", async () => {
+    const [old, next] = [await Issuer.make("ES256", "k1"), await Issuer.make("ES256", "k2")];
+    const keys = await KeyServer.open(old.jwk);
+    const { world, who } = await wayBy(keys.url);
+    expect(await who(await old.sign())).toEqual(ADA);
+    keys.answer = { status: 200, body: JSON.stringify({ keys: [next.jwk] }) };
+    expect(await who(await next.sign())).toBe("unauthorized");
+    world.nowMs += KEY_SET_RETRY_MS;
+    expect(await who(await next.sign())).toEqual(ADA);
+    expect(keys.asked).toBe(2);
+    // Now it is known that the old one is gone, and for a while nobody asks about that again.
+    expect(await who(await old.sign({ ...CLAIMS, sub: "bob" }))).toBe("unauthorized");
+    world.nowMs += KEY_SET_RETRY_MS;
+    expect(await who(await old.sign({ ...CLAIMS, sub: "bob" }))).toBeNull();
+  });
+
+  it("is fetched again when the clock was set back, before that has caught up", async () => {
+    const [old, next] = [await Issuer.make("ES256", "k1"), await Issuer.make("ES256", "k2")];
+    const keys = await KeyServer.open(old.jwk);
+    const { world, who } = await wayBy(keys.url);
+    expect(await who(await old.sign())).toEqual(ADA);
+    keys.answer = { status: 200, body: JSON.stringify({ keys: [next.jwk] }) };
+    world.nowMs -= 1_000;
+    expect(await who(await next.sign())).toEqual(ADA);
+  });
+
+  it("in a file is read again when it may have changed, and never believed half", async () => {
+    const [old, next] = [await Issuer.make("ES256", "k1"), await Issuer.make("ES256", "k2")];
+    const path = fileOf(old.jwk);
+    const { world, who } = await wayBy(path);
+    expect(await who(await old.sign())).toEqual(ADA);
+    writeFileSync(path, JSON.stringify({ keys: [old.jwk, next.jwk] }));
+    expect(await who(await next.sign())).toBe("unauthorized");
+    world.nowMs += KEY_FILE_RETRY_MS;
+    expect(await who(await next.sign())).toEqual(ADA);
+    writeFileSync(path, JSON.stringify({ keys: [next.jwk] }));
+    world.nowMs += KEY_FILE_KEPT_MS_MAX;
+    expect(await who(await old.sign({ ...CLAIMS, sub: "bob" }))).toBeNull();
+    writeFileSync(path, '{"keys": [');
+    world.nowMs += KEY_FILE_KEPT_MS_MAX;
+    const token = await next.sign({ ...CLAIMS, sub: "cy" });
+    expect(await who(token)).toBe("key_set_unavailable");
+    writeFileSync(path, JSON.stringify({ keys: [next.jwk] }));
+    world.nowMs += KEY_FILE_RETRY_MS;
+    expect(await who(token)).toMatchObject({ userId: "cy" });
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { parseTenantId, parseUserId, type UserId } from "../../core/id.ts";
 import {
   JWT_CACHED_MAX,
@@ -12,7 +12,8 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../session/world.ts";
 import { type Identified, NOBODY, type WayIn } from "../gate/authenticator.ts";
 import type { Caller } from "../route.ts";
-import { KeySetAway, openKeySet } from "./key-set.ts";
+import { KeySetAway, KeyUnknownYet } from "./kept-keys.ts";
+import { openKeySet } from "./key-set.ts";
 import { Verified } from "./verified.ts";
 
 /** Whose JWTs are believed, and where in them it says what we want to know. */
@@ -32,7 +33,7 @@ export async function openJwtWay(
   trust: JwtTrust,
   clock: Pick<Clock, "nowMs">,
 ): Promise<Result<WayIn>> {
-  const keys = await openKeySet(trust.keySet);
+  const keys = await openKeySet(trust.keySet, clock);
   return keys.ok ? ok(new JwtWay(trust, keys.value, clock)) : keys;
 }
 
@@ -76,7 +77,9 @@ class JwtWay implements WayIn {
       this.#verified.keep(hash, caller, Math.min(endsMs, nowMs + JWT_CACHED_MS_MAX));
       return ok(caller);
     } catch (thrown) {
-      return isAway(thrown) ? fail("key_set_unavailable") : NOBODY;
+      if (thrown instanceof KeySetAway) return fail("key_set_unavailable");
+      // The issuer may have a new key that was not asked for yet: that is no wrong token.
+      return thrown instanceof KeyUnknownYet ? fail("unauthorized") : NOBODY;
     }
   }
 
@@ -99,12 +102,4 @@ function userOf(subject: unknown): UserId | null {
   if (subject.length > JWT_SUBJECT_CHARS_MAX) return null;
   const plain = subject.startsWith("sub:") ? null : parseUserId(subject);
   return plain ?? parseUserId(`sub:${createHash("sha256").update(subject).digest("hex")}`);
-}
-
-function isAway(thrown: unknown): boolean {
-  return (
-    thrown instanceof KeySetAway ||
-    thrown instanceof errors.JWKSTimeout ||
-    thrown instanceof errors.JWKSInvalid
-  );
 }

@@ -1,14 +1,9 @@
-import { readFile } from "node:fs/promises";
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  customFetch,
-  type FetchImplementation,
-  type JSONWebKeySet,
-  type JWTVerifyGetKey,
-} from "jose";
+import { readFile, stat } from "node:fs/promises";
+import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import { z } from "zod";
 import {
+  KEY_FILE_KEPT_MS_MAX,
+  KEY_FILE_RETRY_MS,
   KEY_SET_BYTES_MAX,
   KEY_SET_FAILED_MS,
   KEY_SET_KEPT_MS_MAX,
@@ -16,64 +11,78 @@ import {
   KEY_SET_RETRY_MS,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { Clock } from "../../session/world.ts";
 import { isLoopbackName } from "../gate/own-names.ts";
-
-/** The keys cannot be had, which says nothing about any token. */
-export class KeySetAway extends Error {}
+import { KeptKeys } from "./kept-keys.ts";
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
 
 /**
- * The keys that JWTs are checked with, from a file, which is read now, or from an address, which
- * is asked when the first one is wanted.
+ * The keys that JWTs are checked with, from a file, which is read now and again when it may have
+ * changed, or from an address, which is asked when the first one is wanted.
  */
-export async function openKeySet(place: string): Promise<Result<JWTVerifyGetKey>> {
-  return /^https?:\/\//i.test(place) ? remoteSet(place) : setInFile(place);
+export async function openKeySet(
+  place: string,
+  clock: Pick<Clock, "nowMs">,
+): Promise<Result<JWTVerifyGetKey>> {
+  return /^https?:\/\//i.test(place) ? remoteSet(place, clock) : setInFile(place, clock);
 }
 
-async function setInFile(path: string): Promise<Result<JWTVerifyGetKey>> {
+async function setInFile(
+  path: string,
+  clock: Pick<Clock, "nowMs">,
+): Promise<Result<JWTVerifyGetKey>> {
+  const keys = new KeptKeys(
+    {
+      load: () => keysInFile(path),
+      keptMs: KEY_FILE_KEPT_MS_MAX,
+      retryMs: KEY_FILE_RETRY_MS,
+      failedMs: KEY_FILE_RETRY_MS,
+    },
+    clock,
+  );
   try {
-    return ok(createLocalJWKSet(keySetIn(await readFile(path, "utf8"))));
+    await keys.load();
+    return ok(keys.find);
   } catch (thrown) {
-    return wrong(thrown instanceof Error ? thrown.message : String(thrown));
+    const cause = thrown instanceof Error ? thrown.cause : thrown;
+    return wrong(cause instanceof Error ? cause.message : String(cause));
   }
 }
 
-function remoteSet(place: string): Result<JWTVerifyGetKey> {
+async function keysInFile(path: string): Promise<JSONWebKeySet> {
+  if ((await stat(path)).size > KEY_SET_BYTES_MAX) throw new Error("it is too large");
+  return keySetIn(await readFile(path, "utf8"));
+}
+
+function remoteSet(place: string, clock: Pick<Clock, "nowMs">): Result<JWTVerifyGetKey> {
   if (!URL.canParse(place)) return wrong("it is no address");
   const url = new URL(place);
   if (url.protocol === "http:" && !isLoopbackName(url.hostname)) {
     return wrong("keys that come over the network come by https");
   }
-  return ok(
-    createRemoteJWKSet(url, {
-      timeoutDuration: KEY_SET_MS_MAX,
-      cooldownDuration: KEY_SET_RETRY_MS,
-      cacheMaxAge: KEY_SET_KEPT_MS_MAX,
-      [customFetch]: boundedFetch(),
-    }),
+  const keys = new KeptKeys(
+    {
+      load: () => keysAt(url),
+      keptMs: KEY_SET_KEPT_MS_MAX,
+      retryMs: KEY_SET_RETRY_MS,
+      failedMs: KEY_SET_FAILED_MS,
+    },
+    clock,
   );
+  return ok(keys.find);
 }
 
-/**
- * Takes no more than a set may weigh, and leaves a server alone for a moment that has just failed:
- * anybody can send tokens that nobody has signed, and each would have it asked again.
- */
-function boundedFetch(): FetchImplementation {
-  let failedAtMs = Number.NEGATIVE_INFINITY;
-  return async (url, options) => {
-    if (performance.now() - failedAtMs < KEY_SET_FAILED_MS) throw new KeySetAway("it just failed");
-    try {
-      const response = await fetch(url, options);
-      if (response.status !== 200) throw new Error(`it answered ${response.status}`);
-      return Response.json(keySetIn(await boundedText(response)));
-    } catch (thrown) {
-      failedAtMs = performance.now();
-      throw new KeySetAway("the keys cannot be had", { cause: thrown });
-    }
-  };
+/** No way to elsewhere is followed: whoever is asked is who was named. */
+async function keysAt(url: URL): Promise<JSONWebKeySet> {
+  const signal = AbortSignal.timeout(KEY_SET_MS_MAX);
+  const headers = { accept: "application/json" };
+  const response = await fetch(url, { headers, redirect: "manual", signal });
+  if (response.status !== 200) throw new Error(`it answered ${response.status}`);
+  return keySetIn(await boundedText(response));
 }
 
+/** Takes no more than a set may weigh. */
 async function boundedText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

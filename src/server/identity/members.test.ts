@@ -94,10 +94,12 @@ describe("the members of a tenant", () => {
     expect(await rolesIn(world)).toEqual({});
     const steward = { kind: "client", userId: user("ada") } as const;
     await value(world.members.put(ACME, user("bob"), "viewer", { steward, role: "owner" }));
+    await value(world.members.put(ACME, user("bob"), "admin", { steward, role: "owner" }));
     await value(world.members.remove(ACME, user("bob"), steward));
     expect(await world.audit()).toMatchObject([
       { act: "member_set", actor: steward, details: { userId: "bob", role: "viewer" } },
-      { act: "member_removed", actor: steward, details: { userId: "bob" } },
+      { act: "member_set", details: { userId: "bob", role: "admin", from: "viewer" } },
+      { act: "member_removed", actor: steward, details: { userId: "bob", from: "admin" } },
     ]);
   });
 

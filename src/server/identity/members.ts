@@ -5,9 +5,9 @@ import type { JsonObject } from "../../core/json.ts";
 import { MEMBERS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { changeEntry, type Steward } from "../../session/audit/index.ts";
 import type { Clock } from "../../session/world.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { auditEntry, type Steward } from "./audited.ts";
 import { roleField, userField } from "./request.ts";
 import { changeDocument } from "./tenant-document.ts";
 
@@ -61,9 +61,8 @@ export class Members {
   async put(tenantId: TenantId, userId: UserId, role: Role, by: Granting): Promise<Result<Member>> {
     const atMs = this.#clock.nowMs();
     const fresh = { userId, role, membership: randomUUID(), addedAtMs: atMs };
-    const entry = auditEntry("member_set", by.steward, { userId, role }, atMs);
     const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, entry, (before) => {
+    return changeDocument(this.#store, place, (before) => {
       const members = membersIn(before);
       if (!members.ok) return members;
       const known = members.value.find((one) => one.userId === userId);
@@ -76,21 +75,25 @@ export class Members {
         return fail("member_limit_exceeded", { limit: MEMBERS_MAX });
       }
       const outcome = known === undefined ? fresh : { ...known, role };
-      return ok({ value: { members: [...others, outcome] }, outcome });
+      const details = { userId, role, ...(known && { from: known.role }) };
+      const entry = changeEntry({ act: "member_set", by: by.steward, details, atMs });
+      return ok({ value: { members: [...others, outcome] }, entry, outcome });
     });
   }
 
   async remove(tenantId: TenantId, userId: UserId, steward: Steward): Promise<Result<void>> {
-    const entry = auditEntry("member_removed", steward, { userId }, this.#clock.nowMs());
+    const atMs = this.#clock.nowMs();
     const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, entry, (before) => {
+    return changeDocument(this.#store, place, (before) => {
       const members = membersIn(before);
       if (!members.ok) return members;
       const known = members.value.find((one) => one.userId === userId);
       if (known === undefined) return fail("member_not_found", { userId });
       const others = members.value.filter((one) => one !== known);
       if (isLastOwner(known, others)) return fail("last_owner", { userId });
-      return ok({ value: { members: others }, outcome: undefined });
+      const details = { userId, from: known.role };
+      const entry = changeEntry({ act: "member_removed", by: steward, details, atMs });
+      return ok({ value: { members: others }, entry, outcome: undefined });
     });
   }
 }

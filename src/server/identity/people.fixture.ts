@@ -26,8 +26,8 @@ export class People {
   }
 
   static async open(options: Options = {}): Promise<People> {
-    const authenticator = ({ world: { store, clock } }: Daemon) =>
-      byToken([new StoredWay(store, new Members(store, clock), clock)]);
+    const authenticator = ({ world: { store, clock, tenants } }: Daemon) =>
+      byToken([new StoredWay(store, new Members(store, clock), clock, tenants)]);
     const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
     return new People(await DaemonWorld.open({ ...options, routes, authenticator }));
   }

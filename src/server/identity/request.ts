@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { parseUserId, type UserId } from "../../core/id.ts";
 import { ROLES } from "../../core/permission.ts";
+import type { Steward } from "../../session/audit/index.ts";
 import type { Caller } from "../route.ts";
-import type { Steward } from "./audited.ts";
 
 /** A user's id and a role, as bodies have them. */
 export const userField = z.string().transform((text, context): UserId => {

@@ -4,7 +4,7 @@ import { value } from "../../store/kit/expect.ts";
 import { ManualClock } from "../stream/manual-clock.fixture.ts";
 import { StreamClient } from "../stream/stream-client.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
-import { People } from "./people.fixture.ts";
+import { People, type Person } from "./people.fixture.ts";
 
 async function streaming() {
   const clock = new ManualClock();
@@ -19,7 +19,7 @@ async function streaming() {
   ];
   const others = await StreamClient.open(people.world, path, ada.headers);
   await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(3));
-  return { clock, people, bob, streams, others };
+  return { clock, people, ada, bob, streams, others };
 }
 
 describe("the streams of somebody", () => {
@@ -39,6 +39,21 @@ describe("the streams of somebody", () => {
       });
     }
     await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(1));
+    expect(others.isOver).toBeNull();
+    others.leave();
+  });
+
+  it.each<[string, (ada: Person, tokenId: string) => Promise<{ readonly status: number }>]>([
+    ["whose token is revoked", (ada, id) => ada.call("DELETE", `/tokens/${id}`)],
+    ["whose token is rotated", (ada, id) => ada.call("POST", `/tokens/${id}/rotate`, { body: {} })],
+    ["who is removed", (ada) => ada.call("DELETE", "/members/bob")],
+  ])("%s here end at once, and nobody else's", async (_what, act) => {
+    const { clock, ada, bob, streams, others, people } = await streaming();
+    expect(people.world.server.streamCountOf(ACME)).toBe(3);
+    expect((await act(ada, bob.tokenId)).status).toBeLessThan(300);
+    for (const stream of streams) await stream.until(({ isOver }) => isOver !== null);
+    await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(1));
+    expect(people.world.server.streamCountOf(ACME)).toBe(1);
     expect(others.isOver).toBeNull();
     others.leave();
   });

@@ -1,6 +1,7 @@
 import { TOKEN_USE_NOTED_MS } from "../../core/limits.ts";
 import { lesserRole } from "../../core/permission.ts";
-import { ok, type Result } from "../../core/result.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { TenantGate } from "../../session/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
 import { type Identified, NOBODY, type WayIn } from "../gate/authenticator.ts";
@@ -17,13 +18,20 @@ export class StoredWay implements WayIn {
   readonly #store: SessionStore;
   readonly #members: Members;
   readonly #clock: Pick<Clock, "nowMs">;
+  readonly #tenants: TenantGate;
   /** Those whose last use is being written down just now. */
   readonly #noting = new Set<string>();
 
-  constructor(store: SessionStore, members: Members, clock: Pick<Clock, "nowMs">) {
+  constructor(
+    store: SessionStore,
+    members: Members,
+    clock: Pick<Clock, "nowMs">,
+    tenants = new TenantGate(),
+  ) {
     this.#store = store;
     this.#members = members;
     this.#clock = clock;
+    this.#tenants = tenants;
   }
 
   recognize(text: string): Identified | Promise<Identified> {
@@ -33,19 +41,26 @@ export class StoredWay implements WayIn {
 
   async #lookUp(credential: Credential): Promise<Identified> {
     const { tenantId, tokenId } = credential;
+    const { deletions } = this.#tenants;
     const [found, members] = await Promise.all([
       this.#store.readDocument(tenantId, TOKEN_KIND, tokenId),
       this.#members.list(tenantId),
     ]);
-    if (!found.ok) return found;
-    if (!members.ok) return members;
-    return found.value === null ? NOBODY : this.#judge(credential, found.value, members.value);
+    // Of a tenant that may have been deleted meanwhile, nothing is written any more.
+    const isNoted = this.#tenants.deletions === deletions;
+    const isGoing = !isNoted || this.#tenants.isClosed(tenantId);
+    if (!found.ok) return isGoing ? OF_NO_MORE : found;
+    if (!members.ok) return isGoing ? OF_NO_MORE : members;
+    return found.value === null
+      ? NOBODY
+      : this.#judge(credential, found.value, members.value, isNoted);
   }
 
   #judge(
     { tenantId, secret }: Credential,
     document: Document,
     members: readonly Member[],
+    isNoted: boolean,
   ): Identified {
     const nowMs = this.#clock.nowMs();
     const token = readTokenRecord(document.value);
@@ -55,8 +70,11 @@ export class StoredWay implements WayIn {
     const { userId, membership, lastUsedAtMs } = token;
     const member = members.find((one) => one.userId === userId);
     if (member === undefined || member.membership !== membership) return NOBODY;
-    const isDue = lastUsedAtMs === null || nowMs - lastUsedAtMs >= TOKEN_USE_NOTED_MS;
-    if (isDue) void this.#note(tenantId, document, nowMs);
+    const unnotedMs = lastUsedAtMs === null ? null : nowMs - lastUsedAtMs;
+    const isDue = unnotedMs === null || unnotedMs < 0 || unnotedMs >= TOKEN_USE_NOTED_MS;
+    if (isDue && isNoted) {
+      void this.#tenants.admit(tenantId, () => this.#note(tenantId, document, nowMs));
+    }
     return ok({ tenantId, userId, role: lesserRole(token.role, member.role) });
   }
 
@@ -77,6 +95,9 @@ export class StoredWay implements WayIn {
     this.#noting.delete(name);
   }
 }
+
+/** In the moment in which a tenant goes it cannot be read; and then its tokens open nothing. */
+const OF_NO_MORE: Identified = fail("unauthorized");
 
 /**
  * Whether anybody has a token here, in use or not: then nobody comes in without one. A tenant that

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { TOKEN_USE_NOTED_MS, TOKENS_MAX } from "../../core/limits.ts";
+import { TOKEN_GRACE_MS_MAX, TOKEN_USE_NOTED_MS, TOKENS_MAX } from "../../core/limits.ts";
 import { AWAY, altered } from "../../session/altered-store.fixture.ts";
+import { thisHolder } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { hashOfSecret, parseCredential } from "./credential.ts";
 import {
@@ -75,6 +76,15 @@ describe("a stored token", () => {
     expect(await value(world.tokens.list(ACME))).toMatchObject([{ revokedAtMs: world.nowMs }]);
   });
 
+  it("is rotated: no clock gives the old secret longer than anybody may give it", async () => {
+    const world = await IdentityWorld.open();
+    const before = await world.token("ada", "owner");
+    await value(world.tokens.rotate(ACME, before.kept.id, TOKEN_GRACE_MS_MAX, OPERATOR));
+    expect(await world.who(before.text)).toMatchObject({ userId: "ada" });
+    world.nowMs -= 1;
+    expect(await world.who(before.text)).toBeNull();
+  });
+
   it("is rotated: the old secret dies at once", async () => {
     const world = await IdentityWorld.open();
     const before = await world.token("ada", "admin");
@@ -119,6 +129,13 @@ describe("a stored token", () => {
       "token_created operator",
       "token_rotated operator",
       "token_revoked operator",
+    ]);
+    const { expiresAtMs } = kept;
+    const whose = { tokenId: kept.id, userId: "ada", role: "admin" };
+    expect((await world.audit()).slice(1).map(({ details }) => details)).toEqual([
+      { ...whose, expiresAtMs },
+      whose,
+      whose,
     ]);
     const mute = altered(world.store, { appendJournal: async () => AWAY });
     const clock = { nowMs: () => world.nowMs };
@@ -195,6 +212,16 @@ describe("the last use of a token", () => {
     await vi.waitFor(async () => expect(await lastUse(world)).toBe(world.nowMs));
   });
 
+  it("is written down at once when the clock was set back", async () => {
+    const world = await IdentityWorld.open();
+    const { text } = await world.token("ada", "admin");
+    await world.who(text);
+    await vi.waitFor(async () => expect(await lastUse(world)).toBe(world.nowMs));
+    world.nowMs -= DAY_MS;
+    await world.who(text);
+    await vi.waitFor(async () => expect(await lastUse(world)).toBe(world.nowMs));
+  });
+
   it("holds up no request, and harms none if it cannot be written", async () => {
     const world = await IdentityWorld.open();
     const { text } = await world.token("ada", "admin");
@@ -266,5 +293,34 @@ describe("a store of tokens", () => {
     expect(await value(hasStoredTokens(world.store))).toBe(true);
     const damaged = altered(world.store, { listDocuments: async () => AWAY });
     expect(await value(hasStoredTokens(damaged))).toBe(true);
+  });
+});
+
+describe("a token that is made beside a server which deletes its tenant", () => {
+  it.each([
+    ["before the audit is told", "appendJournal"],
+    ["before it is written", "writeDocument"],
+  ] as const)("P8: is not all that there is of a new one: %s", async (_when, amid) => {
+    const world = await IdentityWorld.open();
+    await world.member("ada", "owner");
+    const { store } = world;
+    let isGone = false;
+    const going = async () => {
+      if (!isGone) await value(store.removeTenant(ACME, thisHolder("a test")));
+      isGone = true;
+    };
+    const beside = altered(store, {
+      [amid]: async (...args: Parameters<(typeof store)[typeof amid]>) => {
+        await going();
+        return Reflect.apply(store[amid], store, args);
+      },
+    });
+    const clock = { nowMs: () => world.nowMs };
+    const tokens = new Tokens(beside, new Members(beside, clock), clock);
+    const wish = { userId: user("ada"), role: "owner", name: null, lifeMs: null } as const;
+    const made = await tokens.create(ACME, wish, OPERATOR);
+    expect(made).toMatchObject({ refusal: { code: "member_not_found" } });
+    expect(await value(world.tokens.list(ACME))).toEqual([]);
+    expect(await value(world.members.list(ACME))).toEqual([]);
   });
 });

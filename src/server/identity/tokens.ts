@@ -2,10 +2,10 @@ import type { TenantId, UserId } from "../../core/id.ts";
 import { TOKENS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { type ChangeAct, changeEntry, type Steward } from "../../session/audit/index.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
 import { Turnstile } from "../turnstile.ts";
-import { auditEntry, type Steward } from "./audited.ts";
 import {
   credentialText,
   freshSecret,
@@ -91,11 +91,28 @@ export class Tokens {
       lastUsedAtMs: null,
       revokedAtMs: null,
     };
-    const entry = auditEntry("token_created", by, { tokenId, userId, role }, createdAtMs);
+    const details = { tokenId, userId, role, expiresAtMs: record.expiresAtMs };
+    const entry = changeEntry({ act: "token_created", by, details, atMs: createdAtMs });
     const place = { tenantId, kind: TOKEN_KIND, key: tokenId };
     const text = credentialText({ tenantId, tokenId, secret });
     const outcome = { text, kept: { ...record, id: tokenId } };
-    return changeDocument(this.#store, place, entry, () => ok({ value: record, outcome }));
+    const made = await changeDocument(this.#store, place, () => {
+      return ok({ value: record, entry, outcome });
+    });
+    return made.ok ? this.#confirmed(tenantId, made.value) : made;
+  }
+
+  /**
+   * Whoever writes from beside the server may do it just when the tenant is deleted: then the token
+   * would be all that there is of a new one. So it stays only if its member is still there.
+   */
+  async #confirmed(tenantId: TenantId, made: IssuedToken): Promise<Result<IssuedToken>> {
+    const { id, userId, membership } = made.kept;
+    const member = await this.#members.find(tenantId, userId);
+    if (!member.ok) return member;
+    if (member.value?.membership === membership) return ok(made);
+    const forgotten = await this.#forget(tenantId, new Set([id]));
+    return forgotten.ok ? fail("member_not_found", { userId }) : forgotten;
   }
 
   /** Nobody comes in by it any more, from now on. */
@@ -137,18 +154,19 @@ export class Tokens {
   async #change<Outcome>(
     tenantId: TenantId,
     tokenId: string,
-    act: string,
+    act: ChangeAct,
     by: Steward,
     change: (record: TokenRecord) => { readonly value: TokenRecord; readonly outcome: Outcome },
   ): Promise<Result<Outcome>> {
     if (!isTokenId(tokenId)) return fail("token_not_found", { tokenId });
     const nowMs = this.#clock.nowMs();
-    const entry = auditEntry(act, by, { tokenId }, nowMs);
     const place = { tenantId, kind: TOKEN_KIND, key: tokenId };
-    return changeDocument(this.#store, place, entry, (before) => {
+    return changeDocument(this.#store, place, (before) => {
       const record = before === null ? null : readTokenRecord(before);
       if (record === null || !isInUse(record, nowMs)) return fail("token_not_found", { tokenId });
-      return ok(change(record));
+      const { userId, role } = record;
+      const details = { tokenId, userId, role };
+      return ok({ ...change(record), entry: changeEntry({ act, by, details, atMs: nowMs }) });
     });
   }
 

@@ -60,7 +60,8 @@ describe("users behind clients", () => {
     const resolved = await heard(stream, "permission_resolved");
     expect(resolved.data.data).toMatchObject({ voterClientId: "cleo-1", voterUserId: "cleo" });
     const admitted = await heard(stream, "prompt_admitted");
-    const by = { data: { userId: "ada" }, originatorClientId: "ada-1" };
+    const originator = { originatorClientId: "ada-1", originatorUserId: "ada" };
+    const by = { data: { userId: "ada" }, ...originator };
     expect(admitted.data).toMatchObject(by);
     const attached = stream.frames.filter(({ event }) => event === "client_attached");
     expect(attached.map(({ data }) => data.data)).toMatchObject([

@@ -16,6 +16,14 @@ describe("what was verified", () => {
     expect(verified.find("a")).toBeNull();
   });
 
+  it("is not known before it was verified, as after a clock was set back", () => {
+    const world = { nowMs: 100 };
+    const verified = new Verified(2, () => world.nowMs);
+    verified.keep("a", ADA, 110);
+    world.nowMs = 99;
+    expect(verified.find("a")).toBeNull();
+  });
+
   it("P10: is so much at most; the oldest goes, and what is verified again is new", () => {
     const verified = new Verified(2, () => 0);
     for (const hash of ["a", "b", "a", "c"]) verified.keep(hash, ADA, 10);

@@ -11,6 +11,7 @@ class Watched {
   asked = 0;
   ended: string[] = [];
   cancelled = 0;
+  over = 0;
   readonly source: WatchedSource;
 
   constructor() {
@@ -27,7 +28,9 @@ class Watched {
       this.asked += 1;
       return this.mayGoOn;
     };
-    this.source = new WatchedSource(source, ask, this.clock);
+    this.source = new WatchedSource(source, ask, this.clock, () => {
+      this.over += 1;
+    });
   }
 
   /** Time passes, and what was promised by then has been told. */
@@ -59,6 +62,34 @@ describe("a stream that is watched", () => {
     else world.source.end(null);
     expect(world.clock.runningCount).toBe(0);
     expect(world.cancelled + world.ended.length).toBe(1);
+  });
+
+  it("is looked at at once if somebody wants that, and then as before", async () => {
+    const world = new Watched();
+    world.source.look();
+    await everythingToldSoFar();
+    expect([world.asked, world.clock.runningCount]).toEqual([1, 1]);
+    world.mayGoOn = false;
+    world.source.look();
+    await everythingToldSoFar();
+    expect(world.ended).toHaveLength(1);
+    expect([world.asked, world.clock.runningCount]).toEqual([2, 0]);
+  });
+
+  it("is looked at again if that is wanted while it is looked at", async () => {
+    const world = new Watched();
+    world.source.look();
+    world.source.look();
+    world.source.look();
+    await everythingToldSoFar();
+    expect([world.asked, world.clock.runningCount]).toEqual([2, 1]);
+  });
+
+  it("tells once that it is over", () => {
+    const world = new Watched();
+    world.source.end(null);
+    world.source.cancel();
+    expect(world.over).toBe(1);
   });
 
   it("that is over when the answer comes is left alone", async () => {

@@ -12,13 +12,23 @@ export class WatchedSource implements EventSource {
   readonly #source: EventSource;
   readonly #mayGoOn: () => Promise<boolean>;
   readonly #clock: Clock;
+  readonly #over: () => void;
   #callOff: CallOff = () => {};
+  #isLooking = false;
+  /** What is being looked at may be from before something changed. */
+  #isStale = false;
   #isOver = false;
 
-  constructor(source: EventSource, mayGoOn: () => Promise<boolean>, clock: Clock) {
+  constructor(
+    source: EventSource,
+    mayGoOn: () => Promise<boolean>,
+    clock: Clock,
+    over: () => void = () => {},
+  ) {
     this.#source = source;
     this.#mayGoOn = mayGoOn;
     this.#clock = clock;
+    this.#over = over;
     if (source.ending !== undefined) this.ending = source.ending;
     this.#lookLater();
   }
@@ -37,19 +47,32 @@ export class WatchedSource implements EventSource {
     this.#source.end(last);
   }
 
-  #lookLater() {
-    this.#callOff = this.#clock.after(STREAM_RECHECK_MS, () => void this.#look());
+  /** Asks at once, and not when it is time. */
+  look() {
+    this.#callOff();
+    if (this.#isLooking) this.#isStale = true;
+    else void this.#ask();
   }
 
-  async #look(): Promise<void> {
+  #lookLater() {
+    this.#callOff = this.#clock.after(STREAM_RECHECK_MS, () => this.look());
+  }
+
+  async #ask(): Promise<void> {
+    this.#isLooking = true;
+    this.#isStale = false;
     const mayGoOn = await this.#mayGoOn();
+    this.#isLooking = false;
     if (this.#isOver) return;
-    if (mayGoOn) this.#lookLater();
-    else this.end(streamError("Unauthorized", "unauthorized"));
+    if (!mayGoOn) this.end(streamError("Unauthorized", "unauthorized"));
+    else if (this.#isStale) this.look();
+    else this.#lookLater();
   }
 
   #stopLooking() {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#callOff();
+    this.#over();
   }
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { APPROVAL_MODES } from "../../core/policy/risk.ts";
+import { changeIn } from "../../session/actor/outcome.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
@@ -26,13 +27,15 @@ export function approvalModeRoute(daemon: Daemon): Route {
         const body = readBody(modeBody, request.body, CODES);
         if (!body.ok) return refusedMode(body.refusal);
         const { mode } = body.value;
-        const { approvalMode: previous } = live.session.chosen;
         const { sessionId } = live.key;
         // The session keeps it for ever; there are no settings of a workspace to keep it in.
         const persisted = false;
         const change = { atMs: world.clock.nowMs(), actor, mode, persisted };
         const changed = await runtime.submit(live.key, { type: "approval_mode", ...change });
-        return answerTo(changed, () => json(200, { sessionId, mode, previous, persisted }));
+        return answerTo(changed, (outcome) => {
+          const previous = changeIn(outcome, "approval_mode_changed")?.previous ?? mode;
+          return json(200, { sessionId, mode, previous, persisted });
+        });
       }),
   });
 }

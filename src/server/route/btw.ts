@@ -26,7 +26,8 @@ export function btwRoute({ runtime }: Daemon): Route {
       withSession(request, async (key) => {
         const read = readBody(btwBody, request.body);
         if (!read.ok) return refused(read.refusal);
-        const asked = await runtime.side.btw(key, read.value.question, request.signal);
+        const { caller, signal } = request;
+        const asked = await runtime.side.btw(key, read.value.question, signal, caller.userId);
         return answerTo(asked, (answer) => json(200, { sessionId: key.sessionId, answer }));
       }),
   });

@@ -67,7 +67,8 @@ describe("a new session", () => {
       source: { type: "my-tool", id: "run 7" },
     });
     expect(session.chosen).toMatchObject({
-      approvalMode: "auto-edit",
+      // The word that was sent would promise more than the profile lets through.
+      approvalMode: "default",
       modelConfig: { modelId: null, temperature: 0.5, reasoning: "high" },
       budgetMicro: 5_000,
     });
@@ -197,6 +198,11 @@ describe("the session that a workspace shares", () => {
     const { body: first } = await world.call("POST", "/session", { body: {} });
     const joined = await world.call("POST", "/session", { body: { mode: "yolo" } });
     expect([joined.status, joined.body.code]).toEqual([409, "session_setting_conflict"]);
+    const lists = await world.call("POST", "/session", { body: { allowlist: ["read:*"] } });
+    expect([lists.status, lists.body]).toMatchObject([
+      409,
+      { code: "session_setting_conflict", field: "allowlist", actual: "", wanted: "read:*" },
+    ]);
     const free = await world.call("POST", "/session", { body: { approvalMode: "yolo" } });
     expect([free.status, free.body.code]).toEqual([403, "trust_gate"]);
     const { body } = await statusOf(world, String(first.sessionId));
@@ -207,6 +213,17 @@ describe("the session that a workspace shares", () => {
     expect(same.body).toMatchObject({ sessionId: first.sessionId, attached: true });
     const { session } = await liveOf(world, String(first.sessionId));
     expect(session.chosen.approvalMode).toBe("auto");
+  });
+
+  it("P7: is joined by whoever names its own allowlist, in whatever order", async () => {
+    const world = await openLife();
+    const body = { mode: "allowlist", allowlist: ["read:*", "execute:ls"] };
+    const { body: first } = await world.call("POST", "/session", { body });
+    const again = { mode: "allowlist", allowlist: ["execute:ls", "read:*"] };
+    const joined = await world.call("POST", "/session", { body: again });
+    expect(joined.body).toMatchObject({ sessionId: first.sessionId, attached: true });
+    const { body: none } = await world.call("POST", "/session", { body: { allowlist: [] } });
+    expect(none).toMatchObject({ code: "session_setting_conflict", field: "allowlist" });
   });
 
   it("is of the scope that the server is set to, where none is asked for", async () => {

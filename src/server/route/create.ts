@@ -1,14 +1,15 @@
 import { errorBody, type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId, SessionId } from "../../core/id.ts";
-import { IDEMPOTENCY_KEY_CHARS_MAX } from "../../core/limits.ts";
+import { CONFLICT_CHARS_MAX, IDEMPOTENCY_KEY_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
 import type { LiveSession } from "../../session/live.ts";
 import type { Resumed } from "../../session/runtime.ts";
 import { isoTime } from "../../session/view/summary.ts";
 import { type Answer, json, refused } from "../answer.ts";
 import { CreateKeys, hashOf, type KeptCreate, nameOfKey } from "../create-keys.ts";
 import type { Daemon } from "../daemon.ts";
-import { readSessionWish, type SessionWish } from "../new-session.ts";
+import { readSessionWish, type SessionWish, settingsWished } from "../new-session.ts";
 import { reapIfLost } from "../reaper.ts";
 import { refusedMode } from "../refused-mode.ts";
 import { type Route, route, type ServerRequest } from "../route.ts";
@@ -56,9 +57,9 @@ export function createRoute(daemon: Daemon): Route {
 }
 
 async function orderOf(daemon: Daemon, request: ServerRequest<unknown>): Promise<Result<Order>> {
-  const wish = readSessionWish(daemon, request.body);
-  if (!wish.ok) return wish;
   const { tenantId } = request.caller;
+  const wish = await readSessionWish(daemon, tenantId, request.body);
+  if (!wish.ok) return wish;
   const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wish.value.cwd);
   if (!workspace.ok) return workspace;
   const { ids } = daemon.world;
@@ -153,19 +154,31 @@ async function suitRefusal(
   { request, wish, clientId }: Order,
 ): Promise<Refusal | null> {
   const { activeAgent } = session.chosen;
-  const { securityMode } = session.fixed;
+  const { securityMode, allowlist } = session.fixed;
   if (wish.agent !== null && wish.agent !== activeAgent) {
     return conflictOf("agent", activeAgent, wish.agent);
   }
   if (wish.securityMode !== null && wish.securityMode !== securityMode) {
     return conflictOf("mode", securityMode, wish.securityMode);
   }
-  if (wish.approvalMode === null) return null;
+  if (wish.allowlist !== null && !isSameList(wish.allowlist, allowlist)) {
+    return conflictOf("allowlist", listText(allowlist), listText(wish.allowlist));
+  }
   const by = { atMs: world.clock.nowMs(), actor: actorOf(request, clientId) };
-  const change = { ...by, mode: wish.approvalMode, persisted: false };
-  const changed = await runtime.submit(key, { type: "approval_mode", ...change });
-  return changed.ok ? null : changed.refusal;
+  for (const command of settingsWished(wish, by)) {
+    const changed = await runtime.submit(key, command);
+    if (!changed.ok) return changed.refusal;
+  }
+  return null;
 }
+
+/** Whatever order they are in, and however often they are said. */
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  const [these, those] = [new Set(one), new Set(other)];
+  return these.size === those.size && one.every((pattern) => those.has(pattern));
+}
+
+const listText = (list: readonly string[]) => cutText(list.join(", "), CONFLICT_CHARS_MAX);
 
 function conflictOf(field: string, actual: string, wanted: string): Refusal {
   return refusal("session_setting_conflict", { field, actual, wanted });

@@ -7,6 +7,7 @@ import {
 import { type StatementLine, statementCsv, USAGE_GROUPINGS } from "../../session/meter/index.ts";
 import { answerTo, file, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
+import { moment } from "../moment.ts";
 import { readQuery } from "../request-schema.ts";
 import { type Route, route } from "../route.ts";
 
@@ -20,13 +21,6 @@ const statementQuery = z.object({
   after: whole.default(0),
   limit: whole.pipe(z.int().min(1).max(STATEMENT_ROWS_MAX)).default(STATEMENT_ROWS_DEFAULT_MAX),
 });
-
-/** A day, or a moment of one; in universal time where it does not say. */
-const moment = z
-  .string()
-  .regex(/^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/, "it is a date, as in 2026-05-01")
-  .transform((text) => Date.parse(text))
-  .pipe(z.int());
 
 const usageQuery = z.object({
   by: z.enum(USAGE_GROUPINGS).default("day"),
@@ -77,9 +71,9 @@ export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route
   ];
 }
 
-function entryOf({ atMs, turnId, kind, isPriced, ...line }: StatementLine) {
+function entryOf({ atMs, turnId, kind, isPriced, isAside, ...line }: StatementLine) {
   const { seq, n, amountMicro, sessionId, userId, agent, model, tokens, note } = line;
-  const whose = { sessionId, userId };
+  const whose = { sessionId, userId, ...(isAside && { aside: true }) };
   const used = kind === "charge" ? { agent, model, tokens, priced: isPriced } : {};
   const at = new Date(atMs).toISOString();
   return { seq, at, kind, id: turnId, n, amountMicro, ...whose, ...used, ...(note && { note }) };

@@ -1,56 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { parseTenantId, parseUserId } from "../../core/id.ts";
-import { LedgerMeter, type Meter, PriceTable } from "../../session/meter/index.ts";
+import { parseTenantId } from "../../core/id.ts";
+import { SESSION_IDLE_MS } from "../../core/limits.ts";
 import { value } from "../../session/stage.fixture.ts";
 import { given } from "../../session/world.fixture.ts";
-import type { SessionStore } from "../../store/store.ts";
-import { type Call, type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
-import type { Caller } from "../route.ts";
-import { creditsRoutes } from "./credits.ts";
-import { creditReportRoutes } from "./credits-report.ts";
-import { heard, openWork, Work, withoutError, workRoutes } from "./work.fixture.ts";
-
-/** A micro-credit for each token, ten set aside for a turn. */
-const PRICES = new PriceTable({ agents: { echo: { input: 1_000_000, reserve: 10 } } });
-
-function meterOf(store: SessionStore): Meter {
-  return new LedgerMeter({
-    store,
-    prices: PRICES,
-    usualLimit: () => "granted",
-    nowMs: () => Date.now(),
-    log: () => {},
-  });
-}
-
-function openPaid(): Promise<DaemonWorld> {
-  return openWork({
-    routes: (daemon) => [
-      ...workRoutes(daemon),
-      ...creditsRoutes(daemon),
-      ...creditReportRoutes(daemon),
-    ],
-    stage: { meter: meterOf },
-  });
-}
-
-const ADA = given(parseUserId("ada"));
-const AS_ADA: Caller = { ...LOCAL, userId: ADA };
-
-function granted(world: DaemonWorld, amountMicro: number, call: Call = {}) {
-  return world.call("POST", "/credits/grants", { body: { amountMicro }, ...call });
-}
-
-async function balance(world: DaemonWorld) {
-  return (await world.call("GET", "/credits")).body;
-}
-
-/** What an agent tells of a model call, in the middle of a turn. */
-function calls(inputTokens: number): string {
-  const content = { type: "text", text: "." };
-  const _meta = { usage: { inputTokens, outputTokens: 0 } };
-  return `update ${JSON.stringify({ sessionUpdate: "agent_message_chunk", content, _meta })}`;
-}
+import { LOCAL } from "../daemon.fixture.ts";
+import { AS_ADA, balance, calls, granted, openPaid } from "./credits.fixture.ts";
+import { heard, Work, withoutError } from "./work.fixture.ts";
 
 describe("a session that costs", () => {
   it("P9: refuses a prompt without credit with 402, stays ready, and works with it", async () => {
@@ -62,6 +17,7 @@ describe("a session that costs", () => {
       code: "insufficient_credits",
       neededMicro: 10,
       availableMicro: 0,
+      scope: "balance",
     });
     expect(work.live.session.connection.sessionState).toBe("ready");
     expect(work.live.session.queue).toEqual([]);
@@ -73,6 +29,18 @@ describe("a session that costs", () => {
       openMicro: 0,
       availableMicro: 6,
     });
+  });
+
+  it("refuses it with 402 also while the session rests without an agent", async () => {
+    const world = await openPaid();
+    const work = await Work.made(world);
+    world.stage.aheadMs += SESSION_IDLE_MS;
+    await world.daemon.runtime.reapIdle();
+    expect(world.daemon.runtime.liveOf(LOCAL.tenantId)).toEqual([]);
+    const refused = await work.prompt("say hello");
+    expect([refused.status, refused.body.code]).toEqual([402, "insufficient_credits"]);
+    const { session } = value(await world.daemon.runtime.find(work.live.key));
+    expect([session.queue, session.connection.sessionState]).toEqual([[], "inactive"]);
   });
 
   it("keeps a prompt that waits at the head, and goes on when credit is raised", async () => {
@@ -108,19 +76,33 @@ describe("a session that costs", () => {
     expect(await balance(world)).toMatchObject({ chargedMicro, openMicro: 0, openTurns: 0 });
   });
 
+  it("is held to its own budget in mid-turn, by all that its turn has set aside", async () => {
+    const world = await openPaid();
+    const work = await Work.made(world);
+    await granted(world, 1_000);
+    const path = `/credits/budgets/session:${work.id}`;
+    await world.call("POST", path, { body: { budgetMicro: 30 } });
+    const stream = await work.stream({ "last-event-id": "0" });
+    // What is missing would fit into the budget, but not beside what the turn holds already.
+    const promptId = await work.admitted([calls(35), "hang"].join("\n"));
+    const verdict = await heard(stream, "turn_error", promptId);
+    expect(verdict.data.data.code).toBe("budget_exhausted");
+    expect(await balance(world)).toMatchObject({ chargedMicro: 35, openMicro: 0 });
+  });
+
   it("is warned at 80 % of its own budget, and refused beyond it", async () => {
     const world = await openPaid();
     const work = await Work.made(world);
     await granted(world, 1_000);
     const path = `/credits/budgets/session:${work.id}`;
-    const set = await world.call("PUT", path, { body: { budgetMicro: 20 } });
+    const set = await world.call("POST", path, { body: { budgetMicro: 20 } });
     expect(set).toMatchObject({ status: 200, body: { budgetMicro: 20 } });
     const stream = await work.stream({ "last-event-id": "0" });
     await work.turn("usage 1 2 input=17");
     const warning = await heard(stream, "credits_warning");
     expect(warning.data.data).toMatchObject({ scope: "session", usedMicro: 17, budgetMicro: 20 });
     expect((await work.prompt("say more")).status).toBe(402);
-    await world.call("PUT", path, { body: { budgetMicro: null } });
+    await world.call("POST", path, { body: { budgetMicro: null } });
     expect((await work.prompt("say more")).status).toBe(202);
   });
 
@@ -160,7 +142,7 @@ describe("the routes of credits", () => {
   it("know budgets of the tenant and of users, and nothing else", async () => {
     const world = await openPaid();
     const put = (scope: string) =>
-      world.call("PUT", `/credits/budgets/${scope}`, { body: { budgetMicro: 9 } });
+      world.call("POST", `/credits/budgets/${scope}`, { body: { budgetMicro: 9 } });
     await put("tenant");
     expect((await put("user:ada")).body.budgets).toEqual([
       { scope: "tenant", budgetMicro: 9, usedMicro: 0 },
@@ -174,8 +156,8 @@ describe("the routes of credits", () => {
     const world = await openPaid();
     const body = { amountMicro: 5, id: "g" };
     for (const _ of [1, 2]) await world.call("POST", "/credits/grants", { body, as: AS_ADA });
-    await world.call("PUT", "/credits/limit", { body: { limit: "unlimited" }, as: AS_ADA });
-    await world.call("PUT", "/credits/budgets/user:ada", { body: { budgetMicro: 9 } });
+    await world.call("POST", "/credits/limit", { body: { limit: "unlimited" }, as: AS_ADA });
+    await world.call("POST", "/credits/budgets/user:ada", { body: { budgetMicro: 9 } });
     const query = { journal: "audit", after: 0, limit: 100 } as const;
     const page = value(await world.daemon.world.store.readJournal(LOCAL.tenantId, query));
     const ada = { kind: "client", userId: "ada" };
@@ -219,6 +201,7 @@ describe("the routes of credits", () => {
   it.each([
     ["user", "ada"],
     ["agent", "echo"],
+    ["model", "echo-small"],
     ["day", new Date().toISOString().slice(0, 10)],
   ])("count usage by %s", async (by, name) => {
     const world = await openPaid();
@@ -232,6 +215,20 @@ describe("the routes of credits", () => {
     ]);
     const none = await world.call("GET", `/credits/usage?by=${by}&to=2001-01-01`);
     expect(none.body.groups).toEqual([]);
+  });
+
+  it("count usage by session", async () => {
+    const world = await openPaid();
+    await granted(world, 100);
+    const [one, other] = [await Work.made(world), await Work.made(world)];
+    await one.turn("usage 1 2 input=3");
+    for (const input of [4, 5]) await other.turn(`usage 1 2 input=${input}`);
+    const { groups } = (await world.call("GET", "/credits/usage?by=session")).body;
+    const expected = [
+      { name: one.id, turns: 1, chargedMicro: 3 },
+      { name: other.id, turns: 2, chargedMicro: 9 },
+    ];
+    expect(groups).toMatchObject(expected.toSorted((a, b) => (a.name < b.name ? -1 : 1)));
   });
 
   it.each(["by=planet", "from=yesterday", "to=2026-13-45"])(

@@ -6,8 +6,9 @@ import { GRANT_NOTE_CHARS_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import type { Balance } from "../../session/meter/index.ts";
 import { type Answer, answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
+import { stewardOf } from "../identity/request.ts";
 import { type FieldCodes, readBody } from "../request-schema.ts";
-import { type Caller, type Route, route, type ServerRequest } from "../route.ts";
+import { type Route, route, type ServerRequest } from "../route.ts";
 import { actorOf } from "../session-request.ts";
 
 /** Money is whole; what is not is refused by its own code, with the largest that there is. */
@@ -45,13 +46,13 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
         const read = readBody(grantBody, body, AMOUNT_CODES);
         if (!read.ok) return refused(limited(read.refusal));
         const { id = randomUUID(), amountMicro, note = null } = read.value;
-        const grant = { id, amountMicro, note, by: treasurer(caller) };
+        const grant = { id, amountMicro, note, by: stewardOf(caller) };
         const granted = await meter.grant(caller.tenantId, grant);
         return answerTo(granted, (balance) => json(200, { id, ...balance }));
       },
     }),
     route({
-      method: "PUT",
+      method: "POST",
       path: "/credits/limit",
       gate: "caller",
       needs: "credits:write",
@@ -60,12 +61,12 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       async handle({ caller, body }) {
         const read = readBody(limitBody, body);
         if (!read.ok) return refused(read.refusal);
-        const set = await meter.setLimit(caller.tenantId, read.value.limit, treasurer(caller));
+        const set = await meter.setLimit(caller.tenantId, read.value.limit, stewardOf(caller));
         return answerTo(set, told);
       },
     }),
     route({
-      method: "PUT",
+      method: "POST",
       path: "/credits/budgets/:scope",
       gate: "caller",
       needs: "credits:write",
@@ -89,7 +90,7 @@ async function setBudget(
   const { meter } = daemon.world;
   const { params, caller } = request;
   const { tenantId } = caller;
-  const by = treasurer(caller);
+  const by = stewardOf(caller);
   const [of, ...rest] = params.scope.split(":");
   const name = rest.join(":");
   if (params.scope === "tenant") {
@@ -109,10 +110,6 @@ async function setBudget(
   const command = { ...said, type: "set_budget", budgetMicro } as const;
   const set = await daemon.runtime.submit({ tenantId, sessionId }, command);
   return answerTo(set, () => json(200, { scope: params.scope, budgetMicro }));
-}
-
-function treasurer({ userId }: Caller) {
-  return { kind: "client", userId } as const;
 }
 
 function told(balance: Balance): Answer {

@@ -113,7 +113,7 @@ export function featuresOf(table: KnownRoutes, settings: ServerSettings): readon
   });
 }
 
-const METHODS: readonly Method[] = ["GET", "POST", "PATCH", "PUT", "DELETE"];
+const METHODS: readonly Method[] = ["GET", "POST", "PATCH", "DELETE"];
 
 function hasRoute(table: KnownRoutes, name: RouteName): boolean {
   return METHODS.some((method) => {

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { ATTEMPTS_FAILED_MAX } from "../../core/limits.ts";
+import { byToken, sharedToken } from "../gate/authenticator.ts";
+import { ACME, IdentityWorld } from "../identity/identity.fixture.ts";
 import { RouteTable } from "../route-table.ts";
 import { bodyOf, closeServers, IDLE, serve } from "../server.fixture.ts";
 import { type ActivityReport, healthRoute } from "./health.ts";
@@ -25,6 +28,33 @@ describe("GET /health", () => {
       sessions: 3,
       activeWork: true,
     });
+  });
+
+  it("P8: tells users of their tenant, the operator of all, and others nothing", async () => {
+    const asked: unknown[] = [];
+    const report: ActivityReport = async (tenantId) => {
+      asked.push(tenantId);
+      return { ...IDLE, sessions: asked.length };
+    };
+    const identity = await IdentityWorld.open();
+    const { text } = await identity.token("ada", "viewer");
+    const authenticator = byToken([sharedToken("operator"), identity.way]);
+    const table = new RouteTable([healthRoute(report)]);
+    const world = await serve([], { token: "operator" }, { table, authenticator });
+    const deep = (token?: string, path = "/health?deep") => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      return world.ask(path, { headers });
+    };
+    expect(await deep()).toMatchObject({ status: 200, text: '{"status":"ok"}' });
+    expect(asked).toEqual([]);
+    expect(bodyOf(await deep(text))).toMatchObject({ sessions: 1 });
+    expect(bodyOf(await deep("operator"))).toMatchObject({ sessions: 2 });
+    expect(asked).toEqual([ACME, null]);
+    // Nobody finds out here, uncounted, whether a token is right; without `deep` it is not asked.
+    expect(await deep("wrong")).toMatchObject({ status: 401 });
+    expect(await deep("wrong", "/health")).toMatchObject({ status: 200 });
+    for (let n = 0; n < ATTEMPTS_FAILED_MAX; n += 1) await deep(`guess-${n}`);
+    expect(await deep("guess")).toMatchObject({ status: 429 });
   });
 
   it("says what is wrong, if something is", async () => {

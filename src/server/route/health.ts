@@ -1,3 +1,4 @@
+import type { TenantId } from "../../core/id.ts";
 import { type Answer, json } from "../answer.ts";
 import type { RateTier } from "../gate/rate-limiter.ts";
 import { type Route, route } from "../route.ts";
@@ -17,8 +18,8 @@ export interface ServerActivity {
   readonly channelAlive: boolean;
   readonly lastActivityAt: string | null;
   readonly idleSinceMs: number | null;
-  /** How far the server has come with what the last one left at work; ours. */
-  readonly recovery: {
+  /** How far the server has come with what the last one left at work; ours. Of all tenants. */
+  readonly recovery?: {
     readonly total: number;
     readonly recovered: number;
     readonly setAside: number;
@@ -31,9 +32,13 @@ interface Degradation {
   readonly degraded: "aggregation_failed" | "bootstrap" | "workspace_runtime_blocked";
 }
 
-export type ActivityReport = () => Promise<ServerActivity | Degradation>;
+/** Of one tenant; null is of all. */
+export type ActivityReport = (tenantId: TenantId | null) => Promise<ServerActivity | Degradation>;
 
-/** Whether the server answers, and on request what it is doing. */
+/**
+ * Whether the server answers, and on request what it is doing: all of it for whoever runs it, or
+ * needs no token; for a user what their tenant does; for others nothing (P8).
+ */
 export function healthRoute(report: ActivityReport): Route {
   return route({
     method: "GET",
@@ -42,16 +47,21 @@ export function healthRoute(report: ActivityReport): Route {
     needs: null,
     clientId: "ignored",
     body: "json",
-    async handle({ query }) {
-      const deep = query.get("deep");
-      const isDeep = deep === "" || deep === "1" || deep === "true";
-      return isDeep ? deepHealth(report) : json(200, { status: "ok" });
+    mindsCaller: isDeep,
+    async handle({ query, caller }) {
+      if (caller === null || !isDeep(query)) return json(200, { status: "ok" });
+      return deepHealth(() => report(caller.userId === null ? null : caller.tenantId));
     },
   });
 }
 
+function isDeep(query: URLSearchParams): boolean {
+  const deep = query.get("deep");
+  return deep === "" || deep === "1" || deep === "true";
+}
+
 /** That the figures cannot be had is itself a finding, and no error of this request. */
-async function deepHealth(report: ActivityReport): Promise<Answer> {
+async function deepHealth(report: () => ReturnType<ActivityReport>): Promise<Answer> {
   const found = await report().catch((): Degradation => ({ degraded: "aggregation_failed" }));
   if ("degraded" in found) return json(503, { status: "degraded", reason: found.degraded });
   return json(200, { status: "ok", ...found });

@@ -14,7 +14,7 @@ describe("the members over HTTP", () => {
     const { ada, bob } = await opened();
     const body = { displayName: "x" };
     expect((await bob.call("PATCH", "/session/none/metadata", { body })).status).toBe(404);
-    const put = await ada.call("PUT", "/members/bob", { body: { role: "viewer" } });
+    const put = await ada.call("POST", "/members/bob", { body: { role: "viewer" } });
     const addedAt = expect.stringMatching(/Z$/);
     expect([put.status, put.body]).toEqual([200, { user: "bob", role: "viewer", addedAt }]);
     expect((await bob.call("PATCH", "/session/none/metadata", { body })).status).toBe(403);
@@ -25,7 +25,7 @@ describe("the members over HTTP", () => {
       ],
     });
     // The token was made for a member, and is no more than that when its user is.
-    await ada.call("PUT", "/members/bob", { body: { role: "owner" } });
+    await ada.call("POST", "/members/bob", { body: { role: "owner" } });
     expect((await bob.call("GET", "/members")).status).toBe(403);
   });
 
@@ -46,7 +46,7 @@ describe("the members over HTTP", () => {
     const { ada } = await opened();
     for (const [method, call] of [
       ["DELETE", {}],
-      ["PUT", { body: { role: "member" } }],
+      ["POST", { body: { role: "member" } }],
     ] as const) {
       const { status, body } = await ada.call(method, "/members/ada", call);
       expect([status, body.code]).toEqual([409, "last_owner"]);
@@ -57,7 +57,7 @@ describe("the members over HTTP", () => {
     const { people, ada } = await opened();
     const cleo = await people.person("cleo", "admin");
     const roles = async (user: string, role: string) =>
-      (await cleo.call("PUT", `/members/${user}`, { body: { role } })).status;
+      (await cleo.call("POST", `/members/${user}`, { body: { role } })).status;
     expect(await roles("dan", "admin")).toBe(200);
     expect(await roles("dan", "owner")).toBe(403);
     expect(await roles("cleo", "owner")).toBe(403);
@@ -75,7 +75,7 @@ describe("the members over HTTP", () => {
       ["/members/zoe", { role: "root" }],
       ["/members/zoe", {}],
     ] as const) {
-      const { status, body: said } = await ada.call("PUT", path, { body });
+      const { status, body: said } = await ada.call("POST", path, { body });
       expect([path, status, said.code]).toEqual([path, 400, "invalid_request"]);
     }
     expect((await ada.call("DELETE", "/members/a%2Fb")).status).toBe(404);

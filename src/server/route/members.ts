@@ -15,7 +15,7 @@ const memberBody = z.object({ role: roleField });
 export function membersRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const members = new Members(store, clock);
   const tokens = new Tokens(store, members, clock);
-  return [listRoute(members), putRoute(members), removeRoute(members, tokens)];
+  return [listRoute(members), setRoute(members), removeRoute(members, tokens)];
 }
 
 function listRoute(members: Members): Route {
@@ -34,9 +34,9 @@ function listRoute(members: Members): Route {
   });
 }
 
-function putRoute(members: Members): Route {
+function setRoute(members: Members): Route {
   return route({
-    method: "PUT",
+    method: "POST",
     path: "/members/:user",
     gate: "strict",
     needs: "members:write",

@@ -15,7 +15,8 @@ export function recapRoute({ runtime }: Daemon): Route {
     handle: (request) =>
       withSession(request, async (key) => {
         const { sessionId } = key;
-        return answerTo(await runtime.side.recap(key), (recap) => json(200, { sessionId, recap }));
+        const told = await runtime.side.recap(key, request.caller.userId);
+        return answerTo(told, (recap) => json(200, { sessionId, recap }));
       }),
   });
 }

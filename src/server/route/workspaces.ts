@@ -2,6 +2,7 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
+import { stewardOf } from "../identity/request.ts";
 import { cwd } from "../new-session.ts";
 import { readBody } from "../request-schema.ts";
 import { type Route, route } from "../route.ts";
@@ -13,7 +14,7 @@ const workspaceBody = z.object({
 });
 
 /** The directories in which the caller's tenant may have sessions, and a further one. */
-export function workspacesRoutes({ workspaces }: Daemon): readonly Route[] {
+export function workspacesRoutes({ workspaces, world: { clock } }: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",
@@ -38,8 +39,9 @@ export function workspacesRoutes({ workspaces }: Daemon): readonly Route[] {
       async handle({ caller, body }) {
         const wanted = readBody(workspaceBody, body);
         if (!wanted.ok) return refused(wanted.refusal);
-        const { cwd, trusted = null } = wanted.value;
-        return answerTo(await workspaces.add(caller.tenantId, cwd, trusted), (added) => {
+        const { cwd, trusted: isTrusted = null } = wanted.value;
+        const wish = { cwd, isTrusted, by: stewardOf(caller), atMs: clock.nowMs() };
+        return answerTo(await workspaces.add(caller.tenantId, wish), (added) => {
           return json(200, { ...workspaceEntry(added), persisted: true });
         });
       },

@@ -1,0 +1,36 @@
+import type { ErrorCode, Refusal } from "../core/error.ts";
+import type { Result } from "../core/result.ts";
+import type { SessionWorld } from "../session/world.ts";
+import type { SessionStore } from "../store/store.ts";
+
+/**
+ * A store whose refusals may be shown to anybody. Where its files are is for whoever runs the
+ * server: a reason that names a place goes to the log, and callers are told to look there.
+ */
+export function withoutPaths(store: SessionStore, log: SessionWorld["log"]): SessionStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const own: unknown = Reflect.get(target, name, target);
+      if (typeof own !== "function") return own;
+      return async (...args: readonly unknown[]) => {
+        const answer: Result<unknown> = await own.apply(target, args);
+        if (answer.ok || !tellsPlace(answer.refusal)) return answer;
+        const { code, details } = answer.refusal;
+        log("store failed", { operation: String(name), code, reason: `${details.reason}` });
+        return { ok: false, refusal: { code, details: { ...details, reason: ELSEWHERE } } };
+      };
+    },
+  });
+}
+
+const ELSEWHERE = "the server's log says why";
+
+/** Their reasons are what the disk, the database or the system has said. */
+const TECHNICAL: ReadonlySet<ErrorCode> = new Set(["store_unavailable", "session_corrupt"]);
+
+/** The beginning of an absolute path, of whichever system. */
+const PLACE = /(?:^|[^\w.])(?:\/|[A-Za-z]:\\|\\\\)[^\s/]/;
+
+function tellsPlace({ code, details: { reason } }: Refusal): boolean {
+  return TECHNICAL.has(code) && typeof reason === "string" && PLACE.test(reason);
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { People } from "../identity/people.fixture.ts";
+import { Approvals } from "./approval.fixture.ts";
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe("GET /session/:id/approvals", () => {
+  it("says what a new session lets happen, and that nothing was granted or asked", async () => {
+    const session = await Approvals.open({
+      mode: "allowlist",
+      allowlist: ["read:*"],
+      autonomy: "supervised",
+    });
+    const rules = ["read", "write", "execute", "destructive"];
+    expect(await session.view()).toEqual({
+      v: 1,
+      sessionId: session.path.slice("/session/".length),
+      securityMode: "allowlist",
+      allowlist: ["read:*"],
+      approvalMode: "default",
+      autonomy: "supervised",
+      agentMode: { chosen: null, observed: "default" },
+      tiers: rules.map((tier) => ({ tier, rule: "allowlist" })),
+      grants: [],
+      asks: [],
+      sandbox: { state: "none", provisionedAt: null, lastActivityAt: null },
+    });
+  });
+
+  it("shows what is asked just now, and what the profile lets through", async () => {
+    const stage = { settings: { askMs: 300_000 } };
+    const session = await Approvals.open({ autonomy: "balanced" }, { stage });
+    const requestId = await session.asked("ask kind=delete path=/tmp/x title=Remove");
+    const { asks, tiers } = await session.view();
+    expect(asks).toEqual([
+      {
+        requestId,
+        kind: "permission",
+        tier: "destructive",
+        title: "Remove",
+        since: expect.stringMatching(TIME),
+        deadline: expect.stringMatching(TIME),
+      },
+    ]);
+    expect(tiers).toEqual([
+      { tier: "read", rule: "allow" },
+      { tier: "write", rule: "allow" },
+      { tier: "execute", rule: "ask" },
+      { tier: "destructive", rule: "ask" },
+    ]);
+  });
+
+  it("shows grants with who gave them and when, also long after", async () => {
+    const session = await Approvals.open();
+    await session.vote(await session.asked("ask kind=execute command=ls"), "allow_always");
+    await session.turn("say something else");
+    await session.turn("say something else again");
+    const first = { key: "execute:ls", tier: "execute", clientId: "ada-1", userId: "ada" };
+    expect((await session.view()).grants).toEqual([
+      { ...first, since: expect.stringMatching(TIME) },
+    ]);
+    await session.asked("ask kind=edit path=/a.ts", "ask kind=execute command=ls");
+    const { grants, asks } = await session.view();
+    expect([grants, asks]).toMatchObject([[first], [{ tier: "write" }]]);
+  });
+
+  it("is answered from the store, without an agent; what was live is gone by then", async () => {
+    const session = await Approvals.open({ autonomy: "supervised" });
+    await session.vote(await session.asked("ask kind=execute command=ls"), "allow_always");
+    await session.call("POST", "/sandbox", { state: "ready" });
+    expect((await session.view()).sandbox).toMatchObject({ state: "ready" });
+    const { stage } = session.people.world;
+    await session.people.world.end();
+    const next = await People.open({ stage: { folder: stage.folder } });
+    const bob = await next.person("bob", "viewer");
+    const { status, body } = await bob.call("GET", `${session.path}/approvals`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      autonomy: "supervised",
+      agentMode: { chosen: null },
+      grants: [],
+      asks: [],
+      sandbox: { state: "none", provisionedAt: null, lastActivityAt: null },
+    });
+    expect((await bob.call("GET", `${session.path}/status`)).body.status).toBe("inactive");
+  });
+
+  it("is for whoever may read, and of a session that is not there 404", async () => {
+    const { people } = await Approvals.open();
+    const bob = await people.person("bob", "viewer");
+    const { status, body } = await bob.call("GET", "/session/nobody/approvals");
+    expect([status, body.code]).toEqual([404, "session_not_found"]);
+  });
+});

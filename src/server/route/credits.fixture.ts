@@ -1,0 +1,55 @@
+import { parseUserId } from "../../core/id.ts";
+import { LedgerMeter, type Meter, PriceTable } from "../../session/meter/index.ts";
+import { given } from "../../session/world.fixture.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { type Call, type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
+import type { Caller } from "../route.ts";
+import { btwRoute } from "./btw.ts";
+import { creditsRoutes } from "./credits.ts";
+import { creditReportRoutes } from "./credits-report.ts";
+import { recapRoute } from "./recap.ts";
+import { openWork, workRoutes } from "./work.fixture.ts";
+
+/** A micro-credit for each token, ten set aside for a turn. */
+const PRICES = new PriceTable({ agents: { echo: { input: 1_000_000, reserve: 10 } } });
+
+function meterOf(store: SessionStore): Meter {
+  return new LedgerMeter({
+    store,
+    prices: PRICES,
+    usualLimit: () => "granted",
+    nowMs: () => Date.now(),
+    log: () => {},
+  });
+}
+
+/** A daemon whose tenants spend what they were granted. */
+export function openPaid(): Promise<DaemonWorld> {
+  return openWork({
+    routes: (daemon) => [
+      ...workRoutes(daemon),
+      ...creditsRoutes(daemon),
+      ...creditReportRoutes(daemon),
+      btwRoute(daemon),
+      recapRoute(daemon),
+    ],
+    stage: { meter: meterOf },
+  });
+}
+
+export const AS_ADA: Caller = { ...LOCAL, userId: given(parseUserId("ada")) };
+
+export function granted(world: DaemonWorld, amountMicro: number, call: Call = {}) {
+  return world.call("POST", "/credits/grants", { body: { amountMicro }, ...call });
+}
+
+export async function balance(world: DaemonWorld) {
+  return (await world.call("GET", "/credits")).body;
+}
+
+/** What an agent tells of a model call, in the middle of a turn. */
+export function calls(inputTokens: number): string {
+  const content = { type: "text", text: "." };
+  const _meta = { usage: { inputTokens, outputTokens: 0 } };
+  return `update ${JSON.stringify({ sessionUpdate: "agent_message_chunk", content, _meta })}`;
+}
