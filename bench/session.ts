@@ -4,6 +4,7 @@ import { ok } from "../src/core/result.ts";
 import type { Subscription } from "../src/session/bus/subscription.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
+import { TenantGate } from "../src/session/tenant-gate.ts";
 import {
   CREATION,
   NO_LOADER,
@@ -63,6 +64,7 @@ class SpokenAgent implements Agents {
   }
 
   async preheat() {}
+  async dismiss() {}
   async shutdown() {}
 }
 
@@ -86,6 +88,7 @@ class SessionStage {
       meter: NO_METER,
       shell: NO_SHELL,
       holder: thisHolder("bench"),
+      tenants: new TenantGate(),
       clock: REAL_CLOCK,
       ids: RANDOM_IDS,
       redact: (text) => text,

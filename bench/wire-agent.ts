@@ -15,6 +15,7 @@ export class SpeakingAgents implements Agents {
   }
 
   async preheat() {}
+  async dismiss() {}
   async shutdown() {}
 
   async #speak(listener: AgentListener, { turnId }: AgentTurn): Promise<void> {

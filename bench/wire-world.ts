@@ -6,6 +6,7 @@ import { readServerSettings } from "../src/server/settings.ts";
 import { StoredWorkspaces } from "../src/server/stored-workspaces.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
+import { TenantGate } from "../src/session/tenant-gate.ts";
 import {
   CREATION,
   NO_LOADER,
@@ -40,6 +41,7 @@ export class WireWorld {
       meter: NO_METER,
       shell: NO_SHELL,
       holder: this.stores.holder,
+      tenants: new TenantGate(),
       clock: REAL_CLOCK,
       ids: RANDOM_IDS,
       redact: (text) => text,

@@ -12,6 +12,7 @@ import { featuresOf } from "../src/server/route/features.ts";
 import { allRoutes } from "../src/server/routes.ts";
 import { granted, IDLE } from "../src/server/server.fixture.ts";
 import { readServerSettings } from "../src/server/settings.ts";
+import { CHANGE_ACTS } from "../src/session/audit/act.ts";
 import { readText, textsUnder } from "./house/files.ts";
 import { placesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
@@ -134,6 +135,23 @@ describe("the slash commands of docs/protocol.md", () => {
       return [...calls].map(([, code = ""]) => code);
     });
     expect([...documented].toSorted()).toEqual([...new Set(said)].toSorted());
+  });
+});
+
+describe("the audit of docs/protocol.md", () => {
+  it("has every act that there is beside events, and no others", () => {
+    const [, after = ""] = PAGE.split("\n| `act` | When |\n");
+    const [table = ""] = after.split("\n\n");
+    const rows = [...table.matchAll(/^\| (`[^|]*`) \|/gm)];
+    const documented = rows.flatMap(([, acts = ""]) => acts.replaceAll("`", "").split(", "));
+    const told = [...textsUnder("src")].flatMap(([path, text]) => {
+      if (/\.(?:test|fixture)\.ts$/.test(path)) return [];
+      const ofSessions = path.includes("session/audit/") ? text.matchAll(/\bact: "(\w+)"/g) : [];
+      const ofAgents = text.matchAll(/(?:audit|[rR]ecorded)\((?:[\w.#]+, )?"([\w.]+)"/g);
+      return [...ofSessions, ...ofAgents].map(([, act = ""]) => act);
+    });
+    const known = new Set([...CHANGE_ACTS, ...told]);
+    expect(documented.toSorted()).toEqual([...known].toSorted());
   });
 });
 

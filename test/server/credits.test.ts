@@ -55,7 +55,7 @@ const called = { sessionUpdate: "agent_message_chunk", content, _meta: { usage }
 describe("a server that is killed while a turn is paid for", () => {
   it("P5, P9: has the turn settled when it is back, and its balance adds up", async () => {
     const server = await started();
-    await asked(server, "PUT", "/credits/limit", { limit: "granted" });
+    await asked(server, "POST", "/credits/limit", { limit: "granted" });
     await asked(server, "POST", "/credits/grants", { amountMicro: 100, id: "g" });
     const { sessionId } = await asked(server, "POST", "/session", { sessionScope: "thread" });
     const text = `update ${JSON.stringify(called)}\nsleep 60000`;

@@ -10,6 +10,7 @@ type ClientAct =
   | "remove"
   | "rename"
   | "approve"
+  | "chooseMode"
   | "close"
   | "resume"
   | "vote";
@@ -50,6 +51,7 @@ export const ACTS: Some<readonly [Act, number]> = [
   ["detach", 3],
   ["rename", 2],
   ["approve", 3],
+  ["chooseMode", 2],
   ["remove", 1],
   ["close", 2],
   ["resume", 2],

@@ -3,7 +3,7 @@ import { CANCELLED, selected } from "../../src/core/policy/ask.ts";
 import { APPROVAL_MODES } from "../../src/core/policy/risk.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Actor, Command, NewPrompt } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/actor.ts";
+import type { Outcome } from "../../src/session/actor/outcome.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { Desk } from "./desk.ts";
@@ -172,6 +172,13 @@ export class Client {
     const mode = this.#scene.chance.pick(APPROVAL_MODES);
     return this.#command(key, `wants mode ${mode}`, null, () => {
       return { ...this.#by(), type: "approval_mode", mode, persisted: false };
+    });
+  }
+
+  chooseMode(key: SessionKey) {
+    const mode = this.#scene.chance.pick([null, "plan", "code"]);
+    return this.#command(key, `wants its agent in mode ${mode}`, null, () => {
+      return { ...this.#by(), type: "agent_mode", mode };
     });
   }
 

@@ -1,7 +1,7 @@
 import type { AgentSession, Agents } from "../../src/agent/agent.ts";
 import { ok, type Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/actor.ts";
+import type { Outcome } from "../../src/session/actor/outcome.ts";
 import type { Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionRuntime } from "../../src/session/runtime.ts";
@@ -43,7 +43,7 @@ export const FLAWS: Readonly<Record<string, Flaw>> = {
       if (command.type !== "prompt") return undefined;
       const { promptId } = command;
       const answer = { promptId, lastEventId };
-      return Promise.resolve(ok({ refusal: null, answer, isNews: true, lastEventId }));
+      return Promise.resolve(ok({ refusal: null, answer, isNews: true, events: [], lastEventId }));
     },
   },
   "P1: tells other words than it stores": {

@@ -149,9 +149,12 @@ function tenantFlaws(): Readonly<Record<string, Flaw>> {
   return {
     "P8: lists another tenant's sessions": {
       world: withStore((store) => ({
-        list: (tenantId, filter, page) => {
-          const isAll = Object.keys(filter).length === 0;
-          return store.list(isAll ? otherThan(tenantId) : tenantId, filter, page);
+        list: async (tenantId, filter, page) => {
+          const own = await store.list(tenantId, filter, page);
+          if (!own.ok || Object.keys(filter).length > 0) return own;
+          const others = await store.list(otherThan(tenantId), filter, page);
+          if (!others.ok) return others;
+          return ok({ ...own.value, sessions: [...own.value.sessions, ...others.value.sessions] });
         },
       })),
     },

@@ -37,6 +37,8 @@ export class SimulatedAgents implements Agents {
 
   async preheat() {}
 
+  async dismiss() {}
+
   async shutdown(): Promise<void> {
     this.#shut.abort();
     await this.#beat("end");

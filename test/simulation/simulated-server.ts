@@ -2,12 +2,13 @@ import type { Refusal } from "../../src/core/error.ts";
 import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/actor.ts";
+import type { Outcome } from "../../src/session/actor/outcome.ts";
 import type { Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionSettings } from "../../src/session/settings.ts";
 import { SessionStreams } from "../../src/session/streams.ts";
+import { TenantGate } from "../../src/session/tenant-gate.ts";
 import { NO_LOADER, NO_METER, NO_TOOLS } from "../../src/session/world.fixture.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";
@@ -75,6 +76,7 @@ export class SimulatedServer {
       meter: NO_METER,
       shell: this.shell,
       holder: holderOf(number),
+      tenants: new TenantGate(),
       clock: scene.schedule.clock(number),
       ids: scene.ids,
       redact: scene.words.redact,

@@ -116,6 +116,10 @@ export class SimulatedStore implements S.SessionStore {
     return this.#read("tenants", () => this.#disk.tenants());
   }
 
+  removeTenant(tenantId: TenantId, holder: S.Holder) {
+    return this.#read("remove tenant", () => this.#disk.removeTenant(tenantId, holder));
+  }
+
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {
     return this.#read("journal", () => this.#disk.appendJournal(tenantId, entries));
   }

@@ -1,10 +1,9 @@
 import type { AgentTurn } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import type { Refusal } from "../../src/core/error.ts";
-import { approvalMeaning } from "../../src/core/policy/risk.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Session } from "../../src/core/session/state.ts";
-import type { Outcome } from "../../src/session/actor/actor.ts";
+import type { Outcome } from "../../src/session/actor/outcome.ts";
 import type { Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { ShellOrder } from "../../src/session/side/shell-runner.ts";
@@ -107,13 +106,13 @@ export class Witness {
   }
 
   /** What the session is set to is what its agent is set to, or has said that it will not be. */
-  #judgeSettings({ name, settings }: SimulatedAgent, { key, session: { chosen } }: LiveSession) {
+  #judgeSettings({ name, settings }: SimulatedAgent, { key, session }: LiveSession) {
     const { model, mode, refused, modes } = settings;
-    const { modelId } = chosen.modelConfig;
+    const { modelId } = session.chosen.modelConfig;
     const isChanging = (this.#changes.get(`${nameOf(key)} ${model}`) ?? 0) > 0;
     const isModel = model === modelId || refused.model.has(modelId) || isChanging;
     this.#holds(isModel, "P7", () => `${name} has ${model}, ${nameOf(key)} has ${modelId}`);
-    const wanted = approvalMeaning(chosen.approvalMode).agentMode;
+    const { agentMode: wanted } = session.connection;
     const isRefused = refused.mode.size > 0 || modes === null;
     const isMode = wanted === null ? mode !== "plan" : mode === wanted;
     const sentence = () => `${name} is in mode ${mode}, ${nameOf(key)} wants ${wanted}`;

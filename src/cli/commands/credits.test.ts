@@ -44,11 +44,19 @@ describe("fermata credits", () => {
     const grant = ["grant", "500", "--id", "g", "--note", "May", "--tenant", "acme"];
     for (const _ of [1, 2]) expect((await run(folder, ...grant)).exitCode).toBe(0);
     const { said } = await run(folder, "balance", "--tenant", "acme");
-    expect(JSON.parse(said)).toMatchObject({ limit: "granted", availableMicro: 500 });
+    expect(JSON.parse(said)).toMatchObject({ limit: "not set", availableMicro: 500 });
     const statement = await run(folder, "statement", "--tenant", "acme");
     expect(statement.said.split("\r\n")).toHaveLength(3);
     expect(statement.said).toContain(",grant,g,0,500,");
   });
+
+  it.each([["balance"], ["statement"], ["usage"]])(
+    "has no %s of nobody, and says so",
+    async (act) => {
+      const { exitCode, said } = await run(await dataFolder(), act, "--tenant", "nosuch");
+      expect([exitCode, said]).toEqual([1, 'fermata: There is no tenant "nosuch" here.']);
+    },
+  );
 
   it("lifts a limit, and sets it again", async () => {
     const folder = await dataFolder();
@@ -56,6 +64,34 @@ describe("fermata credits", () => {
     expect(JSON.parse(lifted.said)).toMatchObject({ limit: "unlimited", availableMicro: null });
     const set = await run(folder, "limit", "granted", "--tenant", "acme");
     expect(JSON.parse(set.said)).toMatchObject({ limit: "granted", availableMicro: 0 });
+  });
+
+  it("sets budgets and takes them away, and leaves the limit as the server is set", async () => {
+    const folder = await dataFolder();
+    await run(folder, "budget", "tenant", "90", "--tenant", "acme");
+    const set = await run(folder, "budget", "user:ada", "40", "--tenant", "acme");
+    expect(JSON.parse(set.said)).toMatchObject({
+      limit: "not set",
+      budgets: [
+        { scope: "tenant", budgetMicro: 90 },
+        { scope: "user:ada", budgetMicro: 40 },
+      ],
+    });
+    const rest = await run(folder, "budget", "tenant", "none", "--tenant", "acme");
+    expect(JSON.parse(rest.said).budgets).toMatchObject([{ scope: "user:ada" }]);
+    const local = await run(folder, "balance");
+    expect(JSON.parse(local.said)).toMatchObject({ limit: "unlimited", budgets: [] });
+  });
+
+  it("says that a grant is of something, and what still fits beside the others", async () => {
+    const folder = await dataFolder();
+    const none = await run(folder, "grant", "0");
+    expect([none.exitCode, none.said.includes("at least 1")]).toEqual([1, true]);
+    await run(folder, "grant", "9007199254740990", "--id", "most");
+    const more = await run(folder, "grant", "2");
+    expect([more.exitCode, more.said.includes("; 1 more fit")]).toEqual([1, true]);
+    const again = await run(folder, "grant", "9007199254740990", "--id", "most");
+    expect(again.exitCode).toBe(0);
   });
 
   it("counts usage", async () => {
@@ -69,6 +105,11 @@ describe("fermata credits", () => {
     ["grant", "-5"],
     ["grant", "1.5"],
     ["limit", "much"],
+    ["limit", "granted", "5"],
+    ["budget", "tenant"],
+    ["budget", "session:s", "5"],
+    ["budget", "user:", "5"],
+    ["budget", "tenant", "-5"],
     ["usage", "--by", "moon"],
     ["balance", "now"],
     ["balance", "--tenant", "a/b"],

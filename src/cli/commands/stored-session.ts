@@ -5,9 +5,13 @@ import { errorBody } from "../../core/error.ts";
 import { parseSessionId, parseTenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { fail, type Result } from "../../core/result.ts";
+import { type ChangeAct, changeEntry } from "../../session/audit/index.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { JournalEntry, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
 import { homeOf } from "../home.ts";
+
+/** Whoever has the data directory in their hands. */
+export const OPERATOR = { kind: "operator" } as const;
 
 /** A command that a person gives about one session, while its server may be at work or not. */
 interface StoredSessionCommand {
@@ -95,16 +99,10 @@ export async function inStore<Value>(
 /** What the audit is to know of something that a person did to a session from outside. */
 export function operatorEntry(
   { sessionId, epoch, term }: StoredRecord,
-  act: string,
+  act: ChangeAct,
   details: JsonObject,
 ): JournalEntry {
-  const text = { v: 1, act, actor: { kind: "operator" }, accepted: true, details };
-  return {
-    journal: "audit",
-    // No two things are done to a session under one term.
-    key: `${sessionId} ${epoch} ${act} ${term}`,
-    sessionId,
-    atMs: Date.now(),
-    text: JSON.stringify(text),
-  };
+  // No two things are done to a session under one term.
+  const key = `${sessionId} ${epoch} ${act} ${term}`;
+  return changeEntry({ act, by: OPERATOR, details, atMs: Date.now(), key, sessionId });
 }

@@ -11,6 +11,9 @@ import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { activateStore } from "../../store/roster.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { minuteOf, tableText } from "../table.ts";
+import { readableTenant } from "./known-tenant.ts";
+import { OPERATOR } from "./stored-session.ts";
 import { readTokensWish, type TokensAct, type TokensWish } from "./tokens-wish.ts";
 
 const TOKENS_USAGE = `Usage: fermata tokens create --user NAME --role ROLE [options]
@@ -31,8 +34,6 @@ Options:
   --expires TIME  As 12h or 90d; without it, it does not expire.
   --grace TIME    How long the old secret of a rotated one stays good (0s).
 `;
-
-const OPERATOR = { kind: "operator" } as const;
 
 /** Makes, lists, revokes and rotates the tokens of a tenant. */
 export async function tokens(args: readonly string[]): Promise<number> {
@@ -82,8 +83,11 @@ async function carryOut(
       return told(await kept.revoke(tenantId, what.id, OPERATOR), () => {
         return { shown: `Token ${what.id} opens nothing any more.`, said: "" };
       });
-    case "list":
+    case "list": {
+      const there = await readableTenant(store, tenantId);
+      if (!there.ok) return there;
       return told(await kept.list(tenantId), (all) => ({ shown: table(all), said: "" }));
+    }
   }
 }
 
@@ -113,19 +117,13 @@ function table(all: readonly KeptToken[]): string {
     token.userId,
     token.role,
     isInUse(token, nowMs) ? "in use" : token.revokedAtMs === null ? "expired" : "revoked",
-    dayOf(token.createdAtMs),
-    dayOf(token.expiresAtMs),
-    dayOf(token.lastUsedAtMs),
+    minuteOf(token.createdAtMs),
+    minuteOf(token.expiresAtMs),
+    minuteOf(token.lastUsedAtMs),
     token.name ?? "",
   ]);
-  const lines = [["ID", "USER", "ROLE", "STATE", "MADE", "EXPIRES", "LAST USE", "NAME"], ...rows];
-  const widths = lines[0]?.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
-  const padded = lines.map((line) => line.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)));
-  return padded.map((line) => line.join("  ").trimEnd()).join("\n");
-}
-
-function dayOf(ms: number | null): string {
-  return ms === null ? "-" : new Date(ms).toISOString().slice(0, 16);
+  const headings = ["ID", "USER", "ROLE", "STATE", "MADE", "EXPIRES", "LAST USE", "NAME"];
+  return tableText(headings, rows);
 }
 
 /** Beside a server at work: documents belong to no process. A first token makes the store. */

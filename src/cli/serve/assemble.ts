@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { OwnFolders } from "../../agent/workspace/own-folders.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { activityOf } from "../../server/activity.ts";
 import type { Daemon } from "../../server/daemon.ts";
@@ -10,6 +11,7 @@ import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
+import { TenantGate } from "../../session/tenant-gate.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, memoryOfMachine } from "./agent-memory.ts";
 import { openHands } from "./hands.ts";
@@ -39,6 +41,8 @@ interface ServerKit {
   readonly jwt: WayIn | null;
   readonly prices: PriceTable;
   readonly folder: string;
+  /** What of all that it keeps nobody reaches through it. */
+  readonly own: OwnFolders;
   readonly guard: SecretGuard;
   readonly log: ServerLog;
   readonly store: SessionStore;
@@ -47,18 +51,24 @@ interface ServerKit {
 
 /** Puts agents, sessions and the network together over an open store, and begins to listen. */
 export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
-  const identified = await identify(kit);
+  const tenants = new TenantGate();
+  const identified = await identify({ ...kit, tenants });
   if (!identified.ok) {
     await kit.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { chosen, profiles, defaultAgent, mcp, folder, guard, log } = kit;
+  const { chosen, profiles, defaultAgent, mcp, folder, own, guard, log } = kit;
   const { store, version } = kit;
   const memoryMax = agentMemoryBytes(chosen["agent-memory-max-mb"], memoryOfMachine());
-  const { agents, shell } = await openHands(profiles, memoryMax, folder, guard, log);
-  const tools = await openServerTools(mcp, folder, guard, log);
-  const workspaces = await StoredWorkspaces.open(store, settings.workspaces, !chosen.untrusted);
+  const { agents, shell } = await openHands(profiles, memoryMax, { folder, own }, guard, log);
+  const tools = await openServerTools(mcp, { folder, own }, guard, log);
+  const rules = {
+    areOwnTrusted: !chosen.untrusted,
+    roots: settings.workspaceRoots,
+    closed: own,
+  };
+  const workspaces = await StoredWorkspaces.open(store, settings.workspaces, rules);
   const world = {
     store: store,
     agents,
@@ -67,6 +77,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     meter: openMeter(store, kit.prices, chosen, log),
     shell,
     holder: thisHolder(randomUUID()),
+    tenants,
     clock: SYSTEM_CLOCK,
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
@@ -78,10 +89,11 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
   const daemon = { runtime, world, settings, workspaces };
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async () => activityOf(daemon, server)),
+    table: allRoutes(daemon, version, async (tenantId) => activityOf(daemon, server, tenantId)),
     clock: SYSTEM_CLOCK,
     log: log.log,
     authenticator,
+    tenants,
   });
   const stop = async (hurry: AbortSignal) => {
     endSweep();
@@ -98,14 +110,17 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     return address;
   }
   if (chosen.preheat) void preheat(daemon, defaultAgent);
-  void runtime.recover().then((recovered) => {
-    if (!recovered.ok) return log.log("recovery failed", { because: recovered.refusal.code });
-    const { total, setAside } = recovered.value;
-    if (total > 0) log.log("recovered", { total, setAside: setAside.length });
-    for (const { sessionId, reason } of setAside)
-      log.log("session set aside", { sessionId, reason });
-  });
+  void recover(runtime, log);
   return ok({ url: address.value.url, defaultAgent, stop });
+}
+
+/** The log tells what the last server left, and what of that a person has to look at. */
+async function recover(runtime: SessionRuntime, { log }: ServerLog): Promise<void> {
+  const recovered = await runtime.recover();
+  if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
+  const { total, setAside } = recovered.value;
+  if (total > 0) log("recovered", { total, setAside: setAside.length });
+  for (const { sessionId, reason } of setAside) log("session set aside", { sessionId, reason });
 }
 
 /** That it fails is no harm: whoever makes a session is told why. */

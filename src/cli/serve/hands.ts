@@ -6,6 +6,7 @@ import { LocalShell } from "../../session/side/local-shell.ts";
 import type { ShellRunner } from "../../session/side/shell-runner.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import type { ServerLog } from "./log.ts";
+import type { DataFolder } from "./own-folders.ts";
 
 interface OpenedHands {
   readonly agents: Agents;
@@ -16,7 +17,7 @@ interface OpenedHands {
 export async function openHands(
   profiles: ReadonlyMap<string, AgentProfile>,
   memoryBytesMax: number | null,
-  folder: string,
+  { folder, own }: DataFolder,
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<OpenedHands> {
@@ -25,6 +26,7 @@ export async function openHands(
     profiles,
     env: process.env,
     memoryBytesMax,
+    own,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
       secret: (value) => guard.know(value),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ACME, IdentityWorld, OPERATOR } from "../../server/identity/identity.fixture.ts";
 import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
+import { TenantGate } from "../../session/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
 import { chooseOptions } from "./choose.ts";
 import { identify } from "./identify.ts";
@@ -18,7 +19,7 @@ function chosenBy(...args: readonly string[]) {
 async function started(world: IdentityWorld, ...args: readonly string[]) {
   const chosen = await chosenBy(...args);
   const jwt = await value(jwtWayOf(chosen));
-  return identify({ chosen, jwt, store: world.store });
+  return identify({ chosen, jwt, store: world.store, tenants: new TenantGate() });
 }
 
 async function whoIs(world: IdentityWorld, args: readonly string[], authorization?: string) {

@@ -10,6 +10,7 @@ import { Members } from "../../server/identity/members.ts";
 import { hasStoredTokens, StoredWay } from "../../server/identity/stored-way.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
+import type { TenantGate } from "../../session/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings } from "./settings.ts";
@@ -27,10 +28,12 @@ export async function identify({
   chosen,
   jwt,
   store,
+  tenants,
 }: {
   readonly chosen: Chosen;
   readonly jwt: WayIn | null;
   readonly store: SessionStore;
+  readonly tenants: TenantGate;
 }): Promise<Result<Identification>> {
   const hasTokens = await hasStoredTokens(store);
   if (!hasTokens.ok) return hasTokens;
@@ -42,7 +45,7 @@ export async function identify({
   }
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
-    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK),
+    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants),
     ...(jwt === null ? [] : [jwt]),
   ];
   return ok({ settings: settings.value, authenticator: byToken(ways) });

@@ -25,10 +25,18 @@ export function openLog(level: Chosen["log-level"], guard: SecretGuard): ServerL
   );
   const isTraced = lines.isLevelEnabled("debug");
   return {
-    log: (what, about) => lines[QUIET.has(what) ? "debug" : "info"](about, what),
+    log: (what, about) => lines[levelOf(what)](about, what),
     ...(isTraced && { trace: (what, about) => lines.debug(about, what) }),
   };
 }
 
+function levelOf(what: string): "debug" | "info" | "warn" {
+  if (GRAVE.has(what)) return "warn";
+  return QUIET.has(what) ? "debug" : "info";
+}
+
 /** What every request does is of interest to those who look for one. */
 const QUIET: ReadonlySet<string> = new Set(["request"]);
+
+/** What cannot be undone, and is written down nowhere else. */
+const GRAVE: ReadonlySet<string> = new Set(["tenant deleted"]);

@@ -51,6 +51,10 @@ export const OPTIONS = {
     help: "Directory that sessions work in; may be repeated, the first is the usual one (.)",
     placeholder: "DIR",
   }),
+  "workspace-root": texts({
+    help: "Directory below which tenants may add workspaces; may be repeated (anywhere)",
+    placeholder: "DIR",
+  }),
   untrusted: toggle({
     help: "Take no skills or persona from the workspaces until they are trusted",
   }),

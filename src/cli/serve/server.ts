@@ -6,6 +6,7 @@ import { jwtWayOf, mayHaveTokens } from "./jwt.ts";
 import { openLog } from "./log.ts";
 import { choosePrices } from "./meter.ts";
 import type { Chosen } from "./options.ts";
+import { ownFolders, workspaceFault } from "./own-folders.ts";
 import { serverSettings } from "./settings.ts";
 import { dataFolder, openStore } from "./store.ts";
 import { chooseMcp } from "./tools.ts";
@@ -26,6 +27,9 @@ export async function startServer(
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(chosen, folder);
   const settings = await serverSettings(chosen, mayKnowCallers);
   if (!settings.ok) return settings;
+  const own = await ownFolders(folder, env);
+  const fault = await workspaceFault(settings.value, own);
+  if (fault !== null) return fault;
   const choice = await chooseAgents(chosen);
   if (!choice.ok) return choice;
   const mcp = await chooseMcp(chosen, env);
@@ -46,6 +50,7 @@ export async function startServer(
     jwt: jwt.value,
     prices: prices.value,
     folder,
+    own,
     guard,
     log,
     version,

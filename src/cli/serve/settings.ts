@@ -14,10 +14,9 @@ export async function serverSettings(
   if (!tls.ok) return tls;
   const workspaces = chosen.workspace.length === 0 ? ["."] : chosen.workspace;
   const missing = await missingFolder(workspaces);
-  if (missing !== null) {
-    const reason = `there is no directory "${missing}"`;
-    return fail("invalid_server_config", { path: "--workspace", reason });
-  }
+  if (missing !== null) return notThere("--workspace", missing);
+  const missingRoot = await missingFolder(chosen["workspace-root"]);
+  if (missingRoot !== null) return notThere("--workspace-root", missingRoot);
   return byOption(chosen, hasIdentities, workspaces, tls.value);
 }
 
@@ -52,6 +51,7 @@ function byOption(
     consensusQuorum: chosen["consensus-quorum"],
     sessionScope: chosen["session-scope"],
     workspaces: workspaces.map((path) => resolve(path)),
+    workspaceRoots: chosen["workspace-root"].map((path) => resolve(path)),
   });
   if (read.ok) return read;
   const { path, ...details } = read.refusal.details;
@@ -70,7 +70,12 @@ const OPTION_OF: Readonly<Record<string, string>> = {
   enableShell: "--enable-session-shell",
   rateLimit: "--rate-limit",
   workspaces: "--workspace",
+  workspaceRoots: "--workspace-root",
 };
+
+function notThere(path: string, folder: string): Result<never> {
+  return fail("invalid_server_config", { path, reason: `there is no directory "${folder}"` });
+}
 
 async function missingFolder(paths: readonly string[]): Promise<string | null> {
   for (const path of paths) {

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { withoutPaths } from "../../server/discreet-store.ts";
 import { guardSecrets, type SecretGuard, type SessionStore } from "../../store/index.ts";
 import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
@@ -16,7 +17,7 @@ export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {
   return data ?? homeOf(env);
 }
 
-/** The chosen store, behind the guard that keeps secrets out of it. */
+/** The chosen store, behind the guard that keeps secrets out of it; it tells nobody its place. */
 export async function openStore(
   chosen: Chosen,
   folder: string,
@@ -45,5 +46,5 @@ export async function openStore(
   if (!opened.ok) return opened;
   const locator = new SessionLocator(join(folder, "located"));
   const located = withLocator(opened.value, locator, { isLasting: isSqlite });
-  return ok(guardSecrets(located, guard));
+  return ok(withoutPaths(guardSecrets(located, guard), log));
 }

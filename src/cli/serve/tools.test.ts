@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { OwnFolders } from "../../agent/workspace/own-folders.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { chooseOptions } from "./choose.ts";
@@ -69,7 +70,9 @@ describe("the tools of a server", () => {
     const chosen = await choose(folder);
     const guard = new SecretGuard();
     const mcp = chosen.ok ? chosen.value : expect.fail();
-    const tools = await openServerTools(mcp, folder, guard, { log: () => {} });
+    const tools = await openServerTools(mcp, { folder, own: OwnFolders.NONE }, guard, {
+      log: () => {},
+    });
     expect(guard.redact("it is one-secret-key")).not.toContain("one-secret-key");
     expect(tools.servers).toMatchObject([{ env: [{ name: "KEY", value: "one-secret-key" }] }]);
     const place = { workspaceCwd: folder, cwd: folder };
@@ -78,6 +81,23 @@ describe("the tools of a server", () => {
     const answer = call.ok ? await tools.run(call.value, place, signal) : expect.fail();
     expect(answer).toEqual({ isError: false, text: "hello" });
     expect(readdirSync(join(folder, "running-tools"))).toEqual([]);
+    await tools.close();
+  });
+
+  it("P8: read nothing of what the server keeps", async () => {
+    const folder = home('{"mcpServers": {}}');
+    const chosen = await choose(folder);
+    const mcp = chosen.ok ? chosen.value : expect.fail();
+    const data = { folder: join(folder, "data"), own: await OwnFolders.at([folder], []) };
+    const tools = await openServerTools(mcp, data, new SecretGuard(), { log: () => {} });
+    const place = { workspaceCwd: folder, cwd: folder };
+    const run = async (name: string, words: string) => {
+      const call = await tools.callOf(name, words, place);
+      return call.ok ? tools.run(call.value, place, new AbortController().signal) : expect.fail();
+    };
+    const outside = { isError: true, text: expect.stringMatching(/not inside the workspace/) };
+    expect(await run("read_file", "mcp.json")).toMatchObject(outside);
+    expect(await run("shell", "cat mcp.json")).toMatchObject(outside);
     await tools.close();
   });
 });

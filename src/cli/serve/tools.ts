@@ -10,6 +10,7 @@ import { type OpenTools, openTools } from "../../tool/open.ts";
 import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
+import type { DataFolder } from "./own-folders.ts";
 
 /** Which MCP servers there are, and where the file is that names them. */
 export interface ChosenMcp {
@@ -43,7 +44,7 @@ export async function chooseMcp(
 /** The tools of a server, with whatever an earlier one left of them ended first (P5). */
 export async function openServerTools(
   { servers, folder }: ChosenMcp,
-  dataFolder: string,
+  { folder: dataFolder, own }: DataFolder,
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<OpenTools> {
@@ -55,6 +56,7 @@ export async function openServerTools(
     folder,
     env: process.env,
     marks: new AgentMarks(marksFolder),
+    own,
     secret: (value) => guard.know(value),
     log,
   });

@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import type { Role } from "../../core/permission.ts";
+import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
+import { Members } from "../../server/identity/members.ts";
+import { StoredWay } from "../../server/identity/stored-way.ts";
+import { SYSTEM_CLOCK } from "../../session/system.ts";
+import { value } from "../../store/kit/expect.ts";
+import { runIn, servedFolder } from "./data-folder.fixture.ts";
+import { members } from "./members.ts";
+import { tokens } from "./tokens.ts";
+
+const OF_ACME = ["--tenant", "acme"] as const;
+
+async function opened() {
+  const { folder, store } = await servedFolder();
+  const known = new Members(store, SYSTEM_CLOCK);
+  const run = (...args: readonly string[]) => runIn(folder, members, ...args, ...OF_ACME);
+  const has = (name: string, role: Role) => value(known.put(ACME, user(name), role, BY_OWNER));
+  return { folder, store, known, run, has };
+}
+
+describe("fermata members", () => {
+  it("takes people in, gives them other roles, and lists them", async () => {
+    const { run, has } = await opened();
+    await has("bob", "member");
+    expect(await run("set", "ada", "owner")).toEqual({
+      exitCode: 0,
+      shown: "ada is owner of acme.\n",
+      said: "",
+    });
+    expect((await run("set", "bob", "viewer")).exitCode).toBe(0);
+    const { shown } = await run("list");
+    const lines = shown.trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^USER {2}ROLE {4}ADDED$/);
+    expect(lines[1]).toMatch(/^ada {3}owner {3}\d{4}-\d\d-\d\dT\d\d:\d\d$/);
+    expect(lines[2]).toMatch(/^bob {3}viewer {2}\d{4}-/);
+    expect(lines).toHaveLength(3);
+  });
+
+  it("removes people with their tokens, for a server at work too", async () => {
+    const { folder, store, known, run, has } = await opened();
+    await has("ada", "owner");
+    const made = ["create", "--user", "bob", "--role", "member", ...OF_ACME];
+    const token = (await runIn(folder, tokens, ...made)).shown.trim();
+    const way = new StoredWay(store, known, SYSTEM_CLOCK);
+    const who = async () => value(Promise.resolve(way.recognize(token)));
+    expect(await who()).toMatchObject({ userId: "bob" });
+    const { shown } = await run("remove", "bob");
+    expect(shown).toBe("bob is no member of acme any more.\n");
+    expect(await who()).toBeNull();
+    expect((await runIn(folder, tokens, "list", ...OF_ACME)).shown).not.toContain("bob");
+  });
+
+  it.each([members, tokens])(
+    "lists nobody of a tenant that is not there, and says so",
+    async (of) => {
+      const { folder } = await opened();
+      const { exitCode, shown, said } = await runIn(folder, of, "list", "--tenant", "nosuch");
+      expect([exitCode, shown]).toEqual([1, ""]);
+      expect(said).toContain('There is no tenant "nosuch" here.');
+      expect((await runIn(folder, of, "list")).exitCode).toBe(0);
+    },
+  );
+
+  it("leaves the last owner, and says why", async () => {
+    const { run, has } = await opened();
+    await has("ada", "owner");
+    for (const args of [
+      ["remove", "ada"],
+      ["set", "ada", "admin"],
+    ]) {
+      const { exitCode, said } = await run(...args);
+      expect([exitCode, said]).toEqual([1, expect.stringContaining("last owner")]);
+    }
+    await has("grace", "owner");
+    expect((await run("remove", "ada")).exitCode).toBe(0);
+  });
+
+  it("tells the audit that it was an operator", async () => {
+    const { store, run } = await opened();
+    await run("set", "bob", "viewer");
+    await run("remove", "bob");
+    const query = { journal: "audit", after: 0, limit: 9 } as const;
+    const { rows } = await value(store.readJournal(ACME, query));
+    const actor = { kind: "operator" };
+    expect(rows.map(({ text }) => JSON.parse(text))).toMatchObject([
+      { act: "member_set", actor, details: { userId: "bob", role: "viewer" } },
+      { act: "member_removed", actor, details: { userId: "bob" } },
+    ]);
+  });
+
+  it("says what it does not find, and makes nothing where nothing is", async () => {
+    const { run } = await opened();
+    const { exitCode, said } = await run("remove", "nobody");
+    expect([exitCode, said]).toEqual([1, 'fermata: There is no member "nobody".']);
+    const nowhere = await runIn("/nowhere", members, "list");
+    expect([nowhere.exitCode, nowhere.said]).toEqual([1, expect.stringContaining("there is no")]);
+  });
+
+  it.each([
+    [[], "it takes list, set USER ROLE or remove USER"],
+    [["list", "ada"], "it takes list"],
+    [["set", "ada"], "it takes list"],
+    [["set", "ada", "root"], "a role is one of"],
+    [["set", "a/b", "owner"], "a user's id is"],
+    [["remove"], "it takes list"],
+    [["remove", "ada", "owner"], "it takes list"],
+    [["set", "ada", "owner", "now"], '"now" is too much'],
+    [["list", "--tenant", "a/b"], "a tenant's name is"],
+    [["list", "--nonsense"], "Unknown option"],
+  ])("refuses %j, and says why", async (args, why) => {
+    const { exitCode, said } = await runIn("/nowhere", members, ...args);
+    expect([exitCode, said]).toEqual([2, expect.stringContaining(why)]);
+  });
+
+  it("explains itself", async () => {
+    const { exitCode, shown } = await runIn("/nowhere", members, "--help");
+    expect([exitCode, shown]).toEqual([0, expect.stringMatching(/^Usage: fermata members list/)]);
+  });
+});

@@ -1,0 +1,138 @@
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { errorBody } from "../../core/error.ts";
+import { parseTenantId, parseUserId, type TenantId } from "../../core/id.ts";
+import { parseRole } from "../../core/permission.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { type Member, Members } from "../../server/identity/members.ts";
+import { Tokens } from "../../server/identity/tokens.ts";
+import { SYSTEM_CLOCK } from "../../session/system.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { homeOf } from "../home.ts";
+import { minuteOf, tableText } from "../table.ts";
+import { readableTenant } from "./known-tenant.ts";
+import { inStore, OPERATOR } from "./stored-session.ts";
+
+const MEMBERS_USAGE = `Usage: fermata members list
+       fermata members set USER ROLE
+       fermata members remove USER
+
+Who belongs to a tenant, and what they are in it: owner, admin, member or viewer.
+All of it works beside a server at work, and counts with the next request; the
+audit says what was done. Whoever is removed loses all tokens. The last owner stays.
+
+Options:
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+  --tenant NAME  Whose members (local).
+`;
+
+const OPTIONS = {
+  data: { type: "string" },
+  tenant: { type: "string", default: "local" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+/** What an act may need: the members, their tokens, and all that there is. */
+interface Hands {
+  readonly known: Members;
+  readonly tokens: Tokens;
+  readonly store: SessionStore;
+}
+
+/** Answers with what the person is told. */
+type Act = (hands: Hands, tenantId: TenantId) => Promise<Result<string>>;
+
+interface Wish {
+  readonly folder: string;
+  readonly tenantId: TenantId;
+  readonly act: Act;
+}
+
+/** Lists, takes in, changes and removes the members of a tenant. */
+export async function members(args: readonly string[]): Promise<number> {
+  const wish = readWish(args, process.env);
+  if (!wish.ok) {
+    console.error(`fermata: ${errorBody(wish.refusal).error}; see "fermata members --help".`);
+    return 2;
+  }
+  if (wish.value === "help") {
+    process.stdout.write(MEMBERS_USAGE);
+    return 0;
+  }
+  const { folder, tenantId, act } = wish.value;
+  const done = await inStore(folder, (store) => carryOut(store, tenantId, act));
+  if (done.ok) {
+    process.stdout.write(`${done.value}\n`);
+    return 0;
+  }
+  console.error(`fermata: ${errorBody(done.refusal).error}`);
+  return 1;
+}
+
+function carryOut(store: SessionStore, tenantId: TenantId, act: Act): Promise<Result<string>> {
+  const known = new Members(store, SYSTEM_CLOCK);
+  return act({ known, tokens: new Tokens(store, known, SYSTEM_CLOCK), store }, tenantId);
+}
+
+/** Reads a command line; what makes no sense is refused with the sentence that says why. */
+function readWish(args: readonly string[], env: NodeJS.ProcessEnv): Result<Wish | "help"> {
+  try {
+    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    const { data, tenant, help } = parsed.values;
+    if (help) return ok("help");
+    const tenantId = parseTenantId(tenant);
+    if (tenantId === null) return wrong("a tenant's name is of letters, digits and . _ : -");
+    const folder = join(data ?? env.FERMATA_DATA ?? homeOf(env), "sessions");
+    const act = actOf(parsed.positionals);
+    return act.ok ? ok({ folder, tenantId, act: act.value }) : act;
+  } catch (thrown) {
+    const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
+    return wrong(reason);
+  }
+}
+
+function actOf([name, user, word, ...more]: readonly string[]): Result<Act> {
+  if (more.length > 0) return wrong(`"${more[0]}" is too much`);
+  if (name === "list" && user === undefined) return ok(list);
+  const isSet = name === "set" && word !== undefined;
+  const isRemove = name === "remove" && user !== undefined && word === undefined;
+  if (!isSet && !isRemove) return wrong("it takes list, set USER ROLE or remove USER");
+  const userId = parseUserId(user ?? "");
+  if (userId === null) return wrong("a user's id is of letters, digits and . _ : -");
+  if (isRemove) return ok(removing(userId));
+  const role = parseRole(word);
+  return role === null
+    ? wrong("a role is one of owner, admin, member, viewer")
+    : ok(setting(userId, role));
+}
+
+const list: Act = async ({ known, store }, tenantId) => {
+  const there = await readableTenant(store, tenantId);
+  if (!there.ok) return there;
+  const all = await known.list(tenantId);
+  if (!all.ok) return all;
+  const rows = all.value.map(({ userId, role, addedAtMs }) => [userId, role, minuteOf(addedAtMs)]);
+  return ok(tableText(["USER", "ROLE", "ADDED"], rows));
+};
+
+/** Whoever has the data directory owns all that is in it. */
+function setting(userId: Member["userId"], role: Member["role"]): Act {
+  return async ({ known }, tenantId) => {
+    const set = await known.put(tenantId, userId, role, { steward: OPERATOR, role: "owner" });
+    return set.ok ? ok(`${userId} is ${role} of ${tenantId}.`) : set;
+  };
+}
+
+/** Their tokens are dead as soon as they are no member; then they are cleared away. */
+function removing(userId: Member["userId"]): Act {
+  return async ({ known, tokens }, tenantId) => {
+    const removed = await known.remove(tenantId, userId, OPERATOR);
+    if (!removed.ok) return removed;
+    const cleared = await tokens.removeOf(tenantId, userId);
+    return cleared.ok ? ok(`${userId} is no member of ${tenantId} any more.`) : cleared;
+  };
+}
+
+function wrong(reason: string): Result<never> {
+  return fail("invalid_request", { reason: `members: ${reason}` });
+}

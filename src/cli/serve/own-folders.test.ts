@@ -1,0 +1,46 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { value } from "../../store/kit/expect.ts";
+import { chooseOptions } from "./choose.ts";
+import { startServer } from "./server.ts";
+
+/** A folder of its own, with a home in it, and how to start a server there. */
+function world() {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "fermata-own-")));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const at = (...names: readonly string[]) => join(folder, ...names);
+  mkdirSync(at("home", "inside"), { recursive: true });
+  mkdirSync(at("work"));
+  const env = { FERMATA_HOME: at("home") };
+  const start = async (...args: readonly string[]) => {
+    const options = await value(chooseOptions(["--port", "0", "--data", at("data"), ...args], env));
+    return startServer(options, env, "0");
+  };
+  return { at, start };
+}
+
+function refusalOf(path: string, reason: RegExp) {
+  const details = { path, reason: expect.stringMatching(reason) };
+  return { ok: false, refusal: { code: "invalid_server_config", details } };
+}
+
+describe("the workspaces that a server is started with", () => {
+  it("are not its home or in it, in which agents could do nothing", async () => {
+    const { at, start } = world();
+    symlinkSync(at("home", "inside"), at("link"));
+    for (const path of [at("home"), at("home", "inside"), at("link")]) {
+      const started = await start("--workspace", at("work"), "--workspace", path);
+      expect(started).toMatchObject(refusalOf("--workspace", /cannot work where the server/));
+    }
+    // It was refused before anything was touched.
+    expect(existsSync(at("data"))).toBe(false);
+  });
+
+  it("are added below directories that are there", async () => {
+    const { at, start } = world();
+    const started = await start("--workspace", at("work"), "--workspace-root", at("none"));
+    expect(started).toMatchObject(refusalOf("--workspace-root", /there is no directory/));
+  });
+});
