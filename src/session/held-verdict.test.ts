@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ada, NEVER, read, withSession } from "./runtime.fixture.ts";
+import { SESSION_IDLE_MS } from "../core/limits.ts";
+import { ada, NEVER, read, turn, withSession } from "./runtime.fixture.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
 
 /** A session with an open stream, and a prompt in it whose caller has no answer yet. */
@@ -10,7 +11,7 @@ async function unanswered(...script: readonly string[]) {
   const prompt = promptOf(live, ...script);
   const admitted = value(await runtime.prompt(key, prompt));
   await live.until(({ running }) => running === null);
-  return { runtime, key, live, stream, admitted };
+  return { stage, runtime, key, live, stream, admitted };
 }
 
 describe("the verdict of a prompt whose caller has no answer yet", () => {
@@ -56,6 +57,20 @@ describe("the verdict of a prompt whose caller has no answer yet", () => {
     admitted.answered();
     const seen = await read(value(await opening), "replay_complete");
     expect(seen.map(({ type }) => type)).toEqual(["replay_complete"]);
+    await runtime.shutDown(NEVER);
+  });
+
+  it("P3: a stream that waits for it while the session is let go is one of the next", async () => {
+    const { stage, runtime, key, live, stream } = await unanswered("say hello");
+    stream.cancel();
+    const opening = runtime.subscribe(key, { after: live.lastEventId, epoch: live.epoch });
+    stage.aheadMs = SESSION_IDLE_MS;
+    await runtime.reapIdle();
+    const anew = value(await opening);
+    const next = value(await runtime.find(key));
+    expect(next).not.toBe(live);
+    const [seen] = await Promise.all([read(anew, "turn_complete"), turn(next, "say again")]);
+    expect(seen.map(({ type }) => type)).toContain("turn_complete");
     await runtime.shutDown(NEVER);
   });
 

@@ -254,15 +254,18 @@ export class SessionRuntime {
     return this.#departures.ownerVanished(live, actor);
   }
 
-  async subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    const why = await found.value.settled();
-    if (why !== null) return { ok: false, refusal: why };
-    // If it was lost while it was opened again, whoever wants it has to open it anew.
-    const live = this.#registry.peek(key);
-    if (live !== found.value) return { ok: false, refusal: LET_GO };
-    return this.#streams.subscribe(live, request);
+  subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
+    return unlessLetGo(async () => {
+      const found = await this.find(key);
+      if (!found.ok) return found;
+      const why = await found.value.settled();
+      if (why !== null) return { ok: false, refusal: why };
+      await this.#streams.caughtUp(found.value);
+      // Nothing is waited for from here on: the stream of one that was let go would tell nothing.
+      const live = this.#registry.peek(key);
+      if (live !== found.value) return { ok: false, refusal: LET_GO };
+      return this.#streams.subscribe(live, request);
+    });
   }
 
   /** Where a stream of this session goes on that is opened now, without a replay. */

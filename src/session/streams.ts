@@ -69,8 +69,12 @@ export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
     this.#world = world;
   }
 
-  async subscribe(live: LiveSession, request: SubscribeRequest): Promise<Result<Subscription>> {
+  /** Resolves when streams may have all that is durable now. */
+  async caughtUp(live: LiveSession): Promise<void> {
     await this.#outlets.get(live)?.caughtUp();
+  }
+
+  subscribe(live: LiveSession, request: SubscribeRequest): Result<Subscription> {
     const { store } = this.#world;
     const { key } = live;
     const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
