@@ -70,7 +70,7 @@ describe("while the store is away", () => {
     await live.submit({ type: "metadata", atMs: Date.now(), actor: ada, displayName: "x" });
     const subscribing = runtime.subscribe(key, { after: null, epoch: null });
     loss();
-    expect(await subscribing).toMatchObject({ refusal: { code: "store_unavailable" } });
+    expect(await subscribing).toMatchObject({ refusal: { code: "writer_lost" } });
     store.isAway = false;
     await runtime.shutDown(HURRY);
   });
