@@ -1,6 +1,5 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { systemCodeOf } from "../system-error.ts";
 
 /**
  * The directories in which the server keeps what is everybody's: sessions of all tenants, tokens,
@@ -49,12 +48,13 @@ export function isBelow(root: string, real: string): boolean {
   return real === root || real.startsWith(root.endsWith("/") ? root : `${root}/`);
 }
 
-/** Where a path leads; one that is not there yet, where it will be made. */
+/**
+ * Where a path leads; one that is not there yet, where it will be made. One that cannot be used at
+ * all is no matter of ours: whoever wants to keep something there says what is wrong with it.
+ */
 async function realOrComing(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (thrown) {
-    if (systemCodeOf(thrown) !== "ENOENT" || dirname(path) === path) throw thrown;
-    return join(await realOrComing(dirname(path)), basename(path));
-  }
+  const above = dirname(path);
+  const real = await realpath(path).catch(() => null);
+  if (real !== null || above === path) return real ?? path;
+  return join(await realOrComing(above), basename(path));
 }
