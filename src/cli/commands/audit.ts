@@ -1,9 +1,7 @@
 import { once } from "node:events";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { errorBody } from "../../core/error.ts";
-import { parseTenantId, type TenantId } from "../../core/id.ts";
-import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { TenantId } from "../../core/id.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { auditFilterFields, auditFilterOf } from "../../server/audit-filter.ts";
 import { firstProblem } from "../../server/request-schema.ts";
 import type { AuditFilter } from "../../session/view/audit-entry.ts";
@@ -13,9 +11,9 @@ import {
   isAuditFileFormat,
 } from "../../session/view/audit-file.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { homeOf } from "../home.ts";
-import { readableTenant } from "./known-tenant.ts";
-import { inStore } from "./stored-session.ts";
+import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
+import { inStore } from "./data-store.ts";
+import { namedTenant, readableTenant } from "./known-tenant.ts";
 
 const AUDIT_USAGE = `Usage: fermata audit [options]
 
@@ -36,8 +34,7 @@ Options:
 `;
 
 const OPTIONS = {
-  data: { type: "string" },
-  tenant: { type: "string", default: "local" },
+  ...TENANT_OPTIONS,
   session: { type: "string" },
   user: { type: "string" },
   client: { type: "string" },
@@ -46,61 +43,41 @@ const OPTIONS = {
   from: { type: "string" },
   to: { type: "string" },
   format: { type: "string", default: "ndjson" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
 interface Wish {
-  readonly folder: string;
   readonly tenantId: TenantId;
   readonly filter: AuditFilter;
   readonly format: AuditFileFormat;
 }
 
 /** Prints the audit of a tenant. */
-export async function audit(args: readonly string[]): Promise<number> {
-  const wish = readWish(args, process.env);
-  if (!wish.ok) {
-    console.error(`fermata: ${errorBody(wish.refusal).error}; see "fermata audit --help".`);
-    return 2;
-  }
-  if (wish.value === "help") {
-    process.stdout.write(AUDIT_USAGE);
-    return 0;
-  }
-  const { folder, ...wanted } = wish.value;
-  const done = await inStore(folder, (store) => print(store, wanted));
-  if (done.ok) return 0;
-  console.error(`fermata: ${errorBody(done.refusal).error}`);
-  return 1;
+export function audit(args: readonly string[]): Promise<number> {
+  return runCommand({ name: "audit", usage: AUDIT_USAGE, parse, read }, args);
 }
 
-/** Reads a command line; what makes no sense is refused with the sentence that says why. */
-function readWish(args: readonly string[], env: NodeJS.ProcessEnv): Result<Wish | "help"> {
-  try {
-    const { values } = parseArgs({ args: [...args], options: OPTIONS });
-    const { data, tenant, format, help, ...chosen } = values;
-    if (help) return ok("help");
-    const tenantId = parseTenantId(tenant);
-    if (tenantId === null) return wrong("a tenant's name is of letters, digits and . _ : -");
-    if (!isAuditFileFormat(format)) return wrong("--format is ndjson or csv");
-    const fields = auditFilterFields.safeParse(chosen);
-    if (!fields.success) {
-      const { path, text } = firstProblem(fields.error);
-      return wrong(`--${path.split(".")[0]}: ${text}`);
-    }
-    const folder = join(data ?? env.FERMATA_DATA ?? homeOf(env), "sessions");
-    return ok({ folder, tenantId, filter: auditFilterOf(fields.data), format });
-  } catch (thrown) {
-    const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
-    return wrong(reason);
+const parse = (args: readonly string[]) => parseArgs({ args, options: OPTIONS });
+
+type Given = ReturnType<typeof parse>["values"];
+
+function read({ data, help, tenant, format, ...chosen }: Given): Result<DataAct> {
+  const tenantId = namedTenant(tenant);
+  if (!tenantId.ok) return tenantId;
+  if (!isAuditFileFormat(format)) return wrong("--format is ndjson or csv");
+  const fields = auditFilterFields.safeParse(chosen);
+  if (!fields.success) {
+    const { path, text } = firstProblem(fields.error);
+    return wrong(`--${path.split(".")[0]}: ${text}`);
   }
+  const wish = { tenantId: tenantId.value, filter: auditFilterOf(fields.data), format };
+  return ok((place) => inStore(place, (store) => print(store, wish)));
 }
 
 /** No faster than it is read: a journal may be longer than memory. */
 async function print(
   store: SessionStore,
-  { tenantId, filter, format }: Omit<Wish, "folder">,
-): Promise<Result<void>> {
+  { tenantId, filter, format }: Wish,
+): Promise<Result<Outcome>> {
   const known = await readableTenant(store, tenantId);
   if (!known.ok) return known;
   const pieces = await auditFile(store, tenantId, filter, format);
@@ -108,9 +85,5 @@ async function print(
   for await (const piece of pieces.value) {
     if (!process.stdout.write(piece)) await once(process.stdout, "drain");
   }
-  return DONE;
-}
-
-function wrong(reason: string): Result<never> {
-  return fail("invalid_request", { reason: `audit: ${reason}` });
+  return ok({});
 }

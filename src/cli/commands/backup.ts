@@ -37,8 +37,8 @@ async function backUp({ place, root }: PlaceWish): ReturnType<PlaceCommand["act"
     ({ tenantId, reason }) =>
       `Tenant ${tenantId} is not in it, because it cannot be read: ${reason}.`,
   );
-  const said = `Backed up ${summed(taken.value)} to ${place}.`;
-  return ok({ said, notices, exitCode: damaged.length > 0 ? 1 : 0 });
+  const shown = `Backed up ${summed(taken.value)} to ${place}.`;
+  return ok({ shown, notices, exitCode: damaged.length > 0 ? 1 : 0 });
 }
 
 /** What is in a backup, for people. */

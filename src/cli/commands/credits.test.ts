@@ -1,102 +1,77 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { value } from "../../store/kit/expect.ts";
-import { HOST } from "../../store/sample.fixture.ts";
-import { sqliteStore } from "../../store/sqlite/store.ts";
+import { describe, expect, it } from "vitest";
 import { credits } from "./credits.ts";
+import { runIn, servedFolder } from "./data-folder.fixture.ts";
 
-/** A data directory with a store that is open all the while, as a server has it. */
-async function dataFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "fermata-credits-"));
-  const store = sqliteStore();
-  onTestFinished(async () => {
-    await store.dispose();
-    await rm(folder, { recursive: true, force: true });
-  });
-  await value(store.init(HOST, { active: true, path: join(folder, "sessions") }));
-  await value(store.activate());
-  return folder;
-}
-
-/** What a person sees who gives this command. */
-async function run(folder: string, ...args: readonly string[]) {
-  let said = "";
-  const hear = (text: unknown) => {
-    said += String(text);
-    return true;
-  };
-  const out = vi.spyOn(process.stdout, "write").mockImplementation(hear);
-  const error = vi.spyOn(console, "error").mockImplementation(hear);
-  try {
-    const exitCode = await credits([...args, "--data", folder]);
-    return { exitCode, said };
-  } finally {
-    out.mockRestore();
-    error.mockRestore();
-  }
+/** Gives commands beside a server at work. */
+async function opened() {
+  const { folder } = await servedFolder();
+  return (...args: readonly string[]) => runIn(folder, credits, ...args);
 }
 
 describe("fermata credits", () => {
   it("grants once by an id, and shows the balance beside a server at work", async () => {
-    const folder = await dataFolder();
+    const run = await opened();
     const grant = ["grant", "500", "--id", "g", "--note", "May", "--tenant", "acme"];
-    for (const _ of [1, 2]) expect((await run(folder, ...grant)).exitCode).toBe(0);
-    const { said } = await run(folder, "balance", "--tenant", "acme");
-    expect(JSON.parse(said)).toMatchObject({ limit: "not set", availableMicro: 500 });
-    const statement = await run(folder, "statement", "--tenant", "acme");
-    expect(statement.said.split("\r\n")).toHaveLength(3);
-    expect(statement.said).toContain(",grant,g,0,500,");
+    for (const _ of [1, 2]) expect((await run(...grant)).exitCode).toBe(0);
+    const { shown } = await run("balance", "--tenant", "acme");
+    expect(JSON.parse(shown)).toMatchObject({ limit: "not set", availableMicro: 500 });
+    const statement = await run("statement", "--tenant", "acme");
+    expect(statement.shown.split("\r\n")).toHaveLength(3);
+    expect(statement.shown).toContain(",grant,g,0,500,");
   });
 
   it.each([["balance"], ["statement"], ["usage"]])(
     "has no %s of nobody, and says so",
     async (act) => {
-      const { exitCode, said } = await run(await dataFolder(), act, "--tenant", "nosuch");
-      expect([exitCode, said]).toEqual([1, 'fermata: There is no tenant "nosuch" here.']);
+      const run = await opened();
+      expect(await run(act, "--tenant", "nosuch")).toEqual({
+        exitCode: 1,
+        shown: "",
+        said: 'fermata: There is no tenant "nosuch" here.',
+      });
     },
   );
 
   it("lifts a limit, and sets it again", async () => {
-    const folder = await dataFolder();
-    const lifted = await run(folder, "limit", "unlimited", "--tenant", "acme");
-    expect(JSON.parse(lifted.said)).toMatchObject({ limit: "unlimited", availableMicro: null });
-    const set = await run(folder, "limit", "granted", "--tenant", "acme");
-    expect(JSON.parse(set.said)).toMatchObject({ limit: "granted", availableMicro: 0 });
+    const run = await opened();
+    const lifted = await run("limit", "unlimited", "--tenant", "acme");
+    expect(JSON.parse(lifted.shown)).toMatchObject({ limit: "unlimited", availableMicro: null });
+    const set = await run("limit", "granted", "--tenant", "acme");
+    expect(JSON.parse(set.shown)).toMatchObject({ limit: "granted", availableMicro: 0 });
   });
 
   it("sets budgets and takes them away, and leaves the limit as the server is set", async () => {
-    const folder = await dataFolder();
-    await run(folder, "budget", "tenant", "90", "--tenant", "acme");
-    const set = await run(folder, "budget", "user:ada", "40", "--tenant", "acme");
-    expect(JSON.parse(set.said)).toMatchObject({
+    const run = await opened();
+    await run("budget", "tenant", "90", "--tenant", "acme");
+    const set = await run("budget", "user:ada", "40", "--tenant", "acme");
+    expect(JSON.parse(set.shown)).toMatchObject({
       limit: "not set",
       budgets: [
         { scope: "tenant", budgetMicro: 90 },
         { scope: "user:ada", budgetMicro: 40 },
       ],
     });
-    const rest = await run(folder, "budget", "tenant", "none", "--tenant", "acme");
-    expect(JSON.parse(rest.said).budgets).toMatchObject([{ scope: "user:ada" }]);
-    const local = await run(folder, "balance");
-    expect(JSON.parse(local.said)).toMatchObject({ limit: "unlimited", budgets: [] });
+    const rest = await run("budget", "tenant", "none", "--tenant", "acme");
+    expect(JSON.parse(rest.shown).budgets).toMatchObject([{ scope: "user:ada" }]);
+    const local = await run("balance");
+    expect(JSON.parse(local.shown)).toMatchObject({ limit: "unlimited", budgets: [] });
   });
 
   it("says that a grant is of something, and what still fits beside the others", async () => {
-    const folder = await dataFolder();
-    const none = await run(folder, "grant", "0");
+    const run = await opened();
+    const none = await run("grant", "0");
     expect([none.exitCode, none.said.includes("at least 1")]).toEqual([1, true]);
-    await run(folder, "grant", "9007199254740990", "--id", "most");
-    const more = await run(folder, "grant", "2");
+    await run("grant", "9007199254740990", "--id", "most");
+    const more = await run("grant", "2");
     expect([more.exitCode, more.said.includes("; 1 more fit")]).toEqual([1, true]);
-    const again = await run(folder, "grant", "9007199254740990", "--id", "most");
+    const again = await run("grant", "9007199254740990", "--id", "most");
     expect(again.exitCode).toBe(0);
   });
 
   it("counts usage", async () => {
-    const { said } = await run(await dataFolder(), "usage", "--by", "model");
-    expect(JSON.parse(said)).toEqual({ by: "model", groups: [] });
+    const run = await opened();
+    const { shown } = await run("usage", "--by", "model");
+    expect(JSON.parse(shown)).toEqual({ by: "model", groups: [] });
   });
 
   it.each([
@@ -115,16 +90,25 @@ describe("fermata credits", () => {
     ["balance", "--tenant", "a/b"],
     ["balance", "--what"],
   ])("does not understand %s %s %s", async (...args) => {
-    expect((await run("/nowhere", ...args)).exitCode).toBe(2);
+    expect(await runIn("/nowhere", credits, ...args)).toEqual({
+      exitCode: 2,
+      shown: "",
+      said: 'fermata: that is no command about credits; see "fermata credits --help".',
+    });
   });
 
   it.each([
     ["/nowhere", "there is no"],
     [null, "whole micro-credits"],
   ])("says why it cannot grant: %s", async (place, words) => {
-    const folder = place ?? (await dataFolder());
-    const { exitCode, said } = await run(folder, "grant", "9999999999999999");
+    const folder = place ?? (await servedFolder()).folder;
+    const { exitCode, said } = await runIn(folder, credits, "grant", "9999999999999999");
     expect(exitCode).toBe(1);
     expect(said).toContain(words);
+  });
+
+  it("explains itself", async () => {
+    const { exitCode, shown } = await runIn("/nowhere", credits, "--help");
+    expect([exitCode, shown]).toEqual([0, expect.stringMatching(/^Usage: fermata credits bal/)]);
   });
 });

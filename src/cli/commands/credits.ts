@@ -1,10 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { errorBody } from "../../core/error.ts";
 import { parseTenantId, parseUserId, type TenantId } from "../../core/id.ts";
 import { GRANT_NOTE_CHARS_MAX } from "../../core/limits.ts";
-import { DONE, type Result } from "../../core/result.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
 import {
   LedgerMeter,
   type Meter,
@@ -13,9 +11,10 @@ import {
   USAGE_GROUPINGS,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { homeOf } from "../home.ts";
+import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
+import { inStore } from "./data-store.ts";
 import { readableTenant } from "./known-tenant.ts";
-import { inStore, OPERATOR } from "./stored-session.ts";
+import { OPERATOR } from "./stored-session.ts";
 
 const CREDITS_USAGE = `Usage: fermata credits balance
        fermata credits grant MICRO [--id ID] [--note TEXT]
@@ -40,74 +39,59 @@ Options:
 `;
 
 const OPTIONS = {
-  data: { type: "string" },
-  tenant: { type: "string", default: "local" },
+  ...TENANT_OPTIONS,
   id: { type: "string" },
   note: { type: "string" },
   by: { type: "string", default: "day" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
+const MISTAKE = "that is no command about credits";
+
 interface Wish {
-  readonly folder: string;
   readonly tenantId: TenantId;
   /** It changes nothing, so the tenant has to be there. */
   readonly isRead: boolean;
-  act(meter: Meter, tenantId: TenantId): Promise<Result<void>>;
+  act(meter: Meter, tenantId: TenantId): Promise<Result<Outcome>>;
 }
 
 /** Shows and changes what a tenant may spend. */
-export async function credits(args: readonly string[]): Promise<number> {
-  const wish = readWish(args);
-  if (wish === "help") {
-    process.stdout.write(CREDITS_USAGE);
-    return 0;
-  }
-  if (wish === null) {
-    console.error('fermata: that is no command about credits; see "fermata credits --help".');
-    return 2;
-  }
-  const done = await inStore(wish.folder, (store) => carryOut(store, wish));
-  if (done.ok) return 0;
-  console.error(`fermata: ${errorBody(done.refusal).error}`);
-  return 1;
+export function credits(args: readonly string[]): Promise<number> {
+  const command = { name: "credits", usage: CREDITS_USAGE, mistake: MISTAKE, parse, read };
+  return runCommand(command, args);
+}
+
+const parse = (args: readonly string[]) =>
+  parseArgs({ args, options: OPTIONS, allowPositionals: true });
+
+type Given = ReturnType<typeof parse>["values"];
+
+const READS: ReadonlySet<string | undefined> = new Set(["balance", "statement", "usage"]);
+
+function read(given: Given, words: readonly string[]): Result<DataAct> {
+  const tenantId = parseTenantId(given.tenant);
+  const act = actOf(words, given);
+  if (tenantId === null || act === null) return wrong(MISTAKE);
+  const wish = { tenantId, act, isRead: READS.has(words[0]) };
+  return ok((data) => inStore(data, (store) => carryOut(store, wish)));
 }
 
 async function carryOut(
   store: SessionStore,
-  { tenantId, isRead, act }: Omit<Wish, "folder">,
-): Promise<Result<void>> {
+  { tenantId, isRead, act }: Wish,
+): Promise<Result<Outcome>> {
   const known = isRead ? await readableTenant(store, tenantId) : DONE;
   return known.ok ? act(meterOf(store), tenantId) : known;
 }
 
-const READS: ReadonlySet<string | undefined> = new Set(["balance", "statement", "usage"]);
-
 /** Null is a command line that says nothing that we know. */
-function readWish(args: readonly string[]): Wish | "help" | null {
-  try {
-    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const { data, tenant, help, ...more } = parsed.values;
-    if (help) return "help";
-    const tenantId = parseTenantId(tenant);
-    const act = actOf(parsed.positionals, more);
-    if (tenantId === null || act === null) return null;
-    const { env } = process;
-    const folder = join(data ?? env.FERMATA_DATA ?? homeOf(env), "sessions");
-    return { folder, tenantId, act, isRead: READS.has(parsed.positionals[0]) };
-  } catch {
-    return null;
-  }
-}
-
 function actOf(
   [name, word, amount, unknown]: readonly string[],
-  { id = randomUUID(), note = null, by }: { id?: string; note?: string | null; by: string },
+  { id = randomUUID(), note, by }: Given,
 ): Wish["act"] | null {
   if (unknown !== undefined || (amount !== undefined && name !== "budget")) return null;
   if (name === "grant" && word !== undefined) {
     if (!/^\d{1,16}$/.test(word) || (note?.length ?? 0) > GRANT_NOTE_CHARS_MAX) return null;
-    const grant = { id, amountMicro: Number(word), note, by: OPERATOR };
+    const grant = { id, amountMicro: Number(word), note: note ?? null, by: OPERATOR };
     return async (meter, tenantId) => shown(await meter.grant(tenantId, grant));
   }
   if (name === "limit" && (word === "granted" || word === "unlimited")) {
@@ -136,19 +120,18 @@ function budgetAct(word: string, amount: string): Wish["act"] | null {
     shown(await meter.setBudget(tenantId, scope, budgetMicro, OPERATOR));
 }
 
-async function printStatement(meter: Meter, tenantId: TenantId): Promise<Result<void>> {
+async function printStatement(meter: Meter, tenantId: TenantId): Promise<Result<Outcome>> {
   const csv = await statementCsv(meter, tenantId, 0);
   if (!csv.ok) return csv;
   for await (const piece of csv.value) process.stdout.write(piece);
-  return DONE;
+  return ok({});
 }
 
-function shown<Value extends object>(result: Result<Value>): Result<void> {
+function shown<Value extends object>(result: Result<Value>): Result<Outcome> {
   if (!result.ok) return result;
   const { value } = result;
   const told = "limit" in value && value.limit === null ? { ...value, limit: "not set" } : value;
-  process.stdout.write(`${JSON.stringify(told, null, 2)}\n`);
-  return DONE;
+  return ok({ shown: JSON.stringify(told, null, 2) });
 }
 
 /** No turn begins here, so it needs no prices; and how the server is set is not known here. */

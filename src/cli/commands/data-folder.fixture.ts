@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,17 +10,26 @@ import type { SessionStore } from "../../store/store.ts";
 
 type Command = (args: readonly string[]) => Promise<number>;
 
-/** A data directory with a store that is open all the while, as a server has it. */
-export async function servedFolder(): Promise<{ folder: string; store: SessionStore }> {
+/** A data directory with nothing in it. */
+export async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "fermata-data-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A server's side of a data directory, which is open while commands are given. */
+export async function serverIn(folder: string): Promise<SessionStore> {
   const store = sqliteStore();
-  onTestFinished(async () => {
-    await store.dispose();
-    await rm(folder, { recursive: true, force: true });
-  });
+  onTestFinished(async () => void (await store.dispose()));
   await value(store.init(HOST, { active: true, path: join(folder, "sessions") }));
   await value(store.activate());
-  return { folder, store };
+  return store;
+}
+
+/** A data directory with a store that is open all the while, as a server has it. */
+export async function servedFolder(): Promise<{ folder: string; store: SessionStore }> {
+  const folder = await emptyFolder();
+  return { folder, store: await serverIn(folder) };
 }
 
 /** What a program reads that gives this command, what a person is told, and how it ends. */
@@ -39,4 +49,15 @@ export async function runIn(folder: string, command: Command, ...args: readonly 
     out.mockRestore();
     error.mockRestore();
   }
+}
+
+/** Everything that is on the disk, names and all. */
+export function bytesIn(folder: string): string {
+  return readdirSync(folder, { withFileTypes: true })
+    .map((entry) => {
+      const path = join(folder, entry.name);
+      const inside = entry.isDirectory() ? bytesIn(path) : readFileSync(path, "latin1");
+      return `${entry.name}\n${inside}`;
+    })
+    .join("");
 }

@@ -1,6 +1,15 @@
-import type { TenantId } from "../../core/id.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
+import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { wrong } from "./command-frame.ts";
+
+/** The tenant that a command line names, whether it is there or not. */
+export function namedTenant(name: string): Result<TenantId> {
+  const tenantId = parseTenantId(name);
+  return tenantId === null
+    ? wrong("a tenant's name is of letters, digits and . _ : -")
+    : ok(tenantId);
+}
 
 /** A mistyped tenant must not look like an empty one. */
 export async function knownTenant(

@@ -1,17 +1,16 @@
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { errorBody } from "../../core/error.ts";
-import { parseTenantId, parseUserId, type TenantId } from "../../core/id.ts";
+import { parseUserId, type TenantId } from "../../core/id.ts";
 import { parseRole } from "../../core/permission.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { type Member, Members } from "../../server/identity/members.ts";
 import { Tokens } from "../../server/identity/tokens.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { homeOf } from "../home.ts";
 import { minuteOf, tableText } from "../table.ts";
-import { readableTenant } from "./known-tenant.ts";
-import { inStore, OPERATOR } from "./stored-session.ts";
+import { type DataAct, outcomeOf, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
+import { inStore } from "./data-store.ts";
+import { namedTenant, readableTenant } from "./known-tenant.ts";
+import { OPERATOR } from "./stored-session.ts";
 
 const MEMBERS_USAGE = `Usage: fermata members list
        fermata members set USER ROLE
@@ -26,12 +25,6 @@ Options:
   --tenant NAME  Whose members (local).
 `;
 
-const OPTIONS = {
-  data: { type: "string" },
-  tenant: { type: "string", default: "local" },
-  help: { type: "boolean", short: "h" },
-} as const;
-
 /** What an act may need: the members, their tokens, and all that there is. */
 interface Hands {
   readonly known: Members;
@@ -42,53 +35,28 @@ interface Hands {
 /** Answers with what the person is told. */
 type Act = (hands: Hands, tenantId: TenantId) => Promise<Result<string>>;
 
-interface Wish {
-  readonly folder: string;
-  readonly tenantId: TenantId;
-  readonly act: Act;
-}
-
 /** Lists, takes in, changes and removes the members of a tenant. */
-export async function members(args: readonly string[]): Promise<number> {
-  const wish = readWish(args, process.env);
-  if (!wish.ok) {
-    console.error(`fermata: ${errorBody(wish.refusal).error}; see "fermata members --help".`);
-    return 2;
-  }
-  if (wish.value === "help") {
-    process.stdout.write(MEMBERS_USAGE);
-    return 0;
-  }
-  const { folder, tenantId, act } = wish.value;
-  const done = await inStore(folder, (store) => carryOut(store, tenantId, act));
-  if (done.ok) {
-    process.stdout.write(`${done.value}\n`);
-    return 0;
-  }
-  console.error(`fermata: ${errorBody(done.refusal).error}`);
-  return 1;
+export function members(args: readonly string[]): Promise<number> {
+  return runCommand({ name: "members", usage: MEMBERS_USAGE, parse, read }, args);
 }
 
-function carryOut(store: SessionStore, tenantId: TenantId, act: Act): Promise<Result<string>> {
+const parse = (args: readonly string[]) =>
+  parseArgs({ args, options: TENANT_OPTIONS, allowPositionals: true });
+
+type Given = ReturnType<typeof parse>["values"];
+
+function read({ tenant }: Given, words: readonly string[]): Result<DataAct> {
+  const tenantId = namedTenant(tenant);
+  if (!tenantId.ok) return tenantId;
+  const act = actOf(words);
+  if (!act.ok) return act;
+  const inHands = (store: SessionStore) => act.value(handsOn(store), tenantId.value);
+  return ok(async (data) => outcomeOf(await inStore(data, inHands)));
+}
+
+function handsOn(store: SessionStore): Hands {
   const known = new Members(store, SYSTEM_CLOCK);
-  return act({ known, tokens: new Tokens(store, known, SYSTEM_CLOCK), store }, tenantId);
-}
-
-/** Reads a command line; what makes no sense is refused with the sentence that says why. */
-function readWish(args: readonly string[], env: NodeJS.ProcessEnv): Result<Wish | "help"> {
-  try {
-    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const { data, tenant, help } = parsed.values;
-    if (help) return ok("help");
-    const tenantId = parseTenantId(tenant);
-    if (tenantId === null) return wrong("a tenant's name is of letters, digits and . _ : -");
-    const folder = join(data ?? env.FERMATA_DATA ?? homeOf(env), "sessions");
-    const act = actOf(parsed.positionals);
-    return act.ok ? ok({ folder, tenantId, act: act.value }) : act;
-  } catch (thrown) {
-    const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
-    return wrong(reason);
-  }
+  return { known, tokens: new Tokens(store, known, SYSTEM_CLOCK), store };
 }
 
 function actOf([name, user, word, ...more]: readonly string[]): Result<Act> {
@@ -131,8 +99,4 @@ function removing(userId: Member["userId"]): Act {
     const cleared = await tokens.removeOf(tenantId, userId);
     return cleared.ok ? ok(`${userId} is no member of ${tenantId} any more.`) : cleared;
   };
-}
-
-function wrong(reason: string): Result<never> {
-  return fail("invalid_request", { reason: `members: ${reason}` });
 }

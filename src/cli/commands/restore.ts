@@ -31,10 +31,10 @@ async function putBack({ place, data, root }: PlaceWish): ReturnType<PlaceComman
   const restored = await restoreBackup({ root, source: place, entryOf, onTenant: showTenant });
   if (!restored.ok) return restored;
   const { takenAt, damaged } = restored.value;
-  const said = `Restored ${summed(restored.value)}, as of ${takenAt}, into ${data}.`;
+  const shown = `Restored ${summed(restored.value)}, as of ${takenAt}, into ${data}.`;
   const notices = damaged.map(
     ({ tenantId }) =>
       `Tenant ${tenantId} is missing: it could not be read when the backup was made.`,
   );
-  return ok({ said, notices, exitCode: 0 });
+  return ok({ shown, notices });
 }

@@ -1,72 +1,29 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Holder, thisHolder } from "../../store/holder.ts";
 import { value } from "../../store/kit/expect.ts";
-import { commitOf, HOST, keyOf, manifest, newSession } from "../../store/sample.fixture.ts";
+import { commitOf, keyOf, manifest, newSession } from "../../store/sample.fixture.ts";
 import { databaseFile } from "../../store/sqlite/database.ts";
-import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { emptyFolder, runIn, servedFolder, serverIn } from "./data-folder.fixture.ts";
 import { repair } from "./repair.ts";
 import { seize } from "./seize.ts";
 
 const KEY = keyOf("s1");
 const AWAY: Holder = { ...thisHolder("server"), host: "elsewhere", bootId: "another", pid: 42 };
 
-class DataFolder {
-  readonly path: string;
-
-  constructor(path: string) {
-    this.path = path;
-  }
-
-  static async make(): Promise<DataFolder> {
-    const folder = await mkdtemp(join(tmpdir(), "fermata-stored-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    return new DataFolder(folder);
-  }
-
-  async open(): Promise<SessionStore> {
-    const store = sqliteStore();
-    onTestFinished(async () => void (await store.dispose()));
-    await value(store.init(HOST, { active: true, path: join(this.path, "sessions") }));
-    await value(store.activate());
-    return store;
-  }
-
-  tamper(sql: string) {
-    const db = new Database(databaseFile(join(this.path, "sessions"), KEY.tenantId));
-    db.exec(sql);
-    db.close();
-  }
-
-  /** What a person sees who gives this command. */
-  async run(command: typeof seize, ...args: readonly string[]) {
-    let said = "";
-    const hear = (text: unknown) => {
-      said += String(text);
-      return true;
-    };
-    const out = vi.spyOn(process.stdout, "write").mockImplementation(hear);
-    const error = vi.spyOn(console, "error").mockImplementation(hear);
-    try {
-      const exitCode = await command([...args, "--data", this.path]);
-      return { exitCode, said };
-    } finally {
-      out.mockRestore();
-      error.mockRestore();
-    }
-  }
+function tamper(folder: string, sql: string) {
+  const db = new Database(databaseFile(join(folder, "sessions"), KEY.tenantId));
+  db.exec(sql);
+  db.close();
 }
 
 const OF_ACME = ["s1", "--tenant", "acme"] as const;
 
 async function held(holder: Holder) {
-  const folder = await DataFolder.make();
-  const store = await folder.open();
+  const { folder, store } = await servedFolder();
   const session = newSession("s1", { holder, manifest: manifest({ storeId: "sqlite" }) });
   const commit = commitOf({ events: ["{}", "{}"] });
   const { term } = await value(store.create(KEY, { ...session, commit }));
@@ -84,9 +41,10 @@ describe("P5: fermata seize", () => {
     const { folder, store, term } = await held(AWAY);
     const refused = { refusal: { code: "session_locked" } };
     expect(await store.open(KEY, thisHolder("next"), [])).toMatchObject(refused);
-    expect(await folder.run(seize, ...OF_ACME)).toEqual({
+    expect(await runIn(folder, seize, ...OF_ACME)).toEqual({
       exitCode: 0,
-      said: "Session s1 is free; it was held by server (process 42 on elsewhere).\n",
+      shown: "Session s1 is free; it was held by server (process 42 on elsewhere).\n",
+      said: "",
     });
     const details = { from: "server (process 42 on elsewhere)" };
     expect(await auditOf(store)).toEqual([
@@ -103,7 +61,7 @@ describe("P5: fermata seize", () => {
     ["on this machine, when it had another name", { ...thisHolder("server"), host: "before" }],
   ])("takes nothing from a server that is at work %s", async (_, holder) => {
     const { folder, store, term } = await held(holder);
-    const { exitCode, said } = await folder.run(seize, ...OF_ACME);
+    const { exitCode, said } = await runIn(folder, seize, ...OF_ACME);
     expect(exitCode).toBe(1);
     expect(said).toContain(`open elsewhere: server (process ${process.pid}`);
     const next = commitOf({ afterEventId: 2, events: ["{}"] });
@@ -114,19 +72,20 @@ describe("P5: fermata seize", () => {
   it("has nothing to do for a session that nobody holds", async () => {
     const { folder, store, term } = await held(AWAY);
     await value(store.close(KEY, term));
-    expect(await folder.run(seize, ...OF_ACME)).toEqual({
+    expect(await runIn(folder, seize, ...OF_ACME)).toEqual({
       exitCode: 0,
-      said: "Session s1 is free; nobody holds it.\n",
+      shown: "Session s1 is free; nobody holds it.\n",
+      said: "",
     });
     expect(await auditOf(store)).toEqual([]);
   });
 
   it("says what is not there, and makes nothing in its place", async () => {
-    const folder = await DataFolder.make();
-    expect(await folder.run(seize, ...OF_ACME)).toMatchObject({ exitCode: 1 });
-    expect(existsSync(join(folder.path, "sessions"))).toBe(false);
-    await folder.open();
-    const { exitCode, said } = await folder.run(seize, "s1");
+    const folder = await emptyFolder();
+    expect(await runIn(folder, seize, ...OF_ACME)).toMatchObject({ exitCode: 1 });
+    expect(existsSync(join(folder, "sessions"))).toBe(false);
+    await serverIn(folder);
+    const { exitCode, said } = await runIn(folder, seize, "s1");
     expect(exitCode).toBe(1);
     expect(said).toMatch(/s1/);
   });
@@ -134,17 +93,17 @@ describe("P5: fermata seize", () => {
   it.each([[[]], [["s1", "s2"]], [["../s1"]], [["s1", "--tenant", "a/b"]], [["s1", "--force"]]])(
     "refuses the command line %j",
     async (args) => {
-      const folder = await DataFolder.make();
-      const { exitCode, said } = await folder.run(seize, ...args);
+      const folder = await emptyFolder();
+      const { exitCode, said } = await runIn(folder, seize, ...args);
       expect(exitCode).toBe(2);
       expect(said).toContain('see "fermata seize --help"');
     },
   );
 
   it("explains itself", async () => {
-    const folder = await DataFolder.make();
-    const { exitCode, said } = await folder.run(seize, "--help");
-    expect({ exitCode, first: said.split("\n")[0] }).toEqual({
+    const folder = await emptyFolder();
+    const { exitCode, shown } = await runIn(folder, seize, "--help");
+    expect({ exitCode, first: shown.split("\n")[0] }).toEqual({
       exitCode: 0,
       first: "Usage: fermata seize ID [--data DIR] [--tenant NAME]",
     });
@@ -157,14 +116,15 @@ describe("fermata repair", () => {
     await value(store.commit(KEY, term, commitOf({ afterEventId: 2, events: ["{}", "{}"] })));
     await value(store.close(KEY, term));
     await value(store.dispose());
-    folder.tamper("UPDATE events SET text = replace(text, '{}{}', '[]{}') WHERE first_id = 3");
-    const again = await folder.open();
+    tamper(folder, "UPDATE events SET text = replace(text, '{}{}', '[]{}') WHERE first_id = 3");
+    const again = await serverIn(folder);
     const range = { after: 0, limit: 9 };
     const corrupt = { refusal: { code: "session_corrupt" } };
     expect(await again.readEvents(KEY, range)).toMatchObject(corrupt);
-    expect(await folder.run(repair, ...OF_ACME)).toEqual({
+    expect(await runIn(folder, repair, ...OF_ACME)).toEqual({
       exitCode: 0,
-      said: "The log of s1 ended at event 4; it ends at 2 now.\n",
+      shown: "The log of s1 ended at event 4; it ends at 2 now.\n",
+      said: "",
     });
     const page = await value(again.readEvents(KEY, range));
     expect(page).toMatchObject({ lastEventId: 2, events: [{ id: 1 }, { id: 2 }] });
@@ -176,11 +136,12 @@ describe("fermata repair", () => {
 
   it("leaves a log alone that can be read to its end, and one that is held", async () => {
     const { folder, store, term } = await held(AWAY);
-    expect(await folder.run(repair, ...OF_ACME)).toMatchObject({ exitCode: 1 });
+    expect(await runIn(folder, repair, ...OF_ACME)).toMatchObject({ exitCode: 1 });
     await value(store.close(KEY, term));
-    expect(await folder.run(repair, ...OF_ACME)).toEqual({
+    expect(await runIn(folder, repair, ...OF_ACME)).toEqual({
       exitCode: 0,
-      said: "The log of s1 can be read to its end, 2.\n",
+      shown: "The log of s1 can be read to its end, 2.\n",
+      said: "",
     });
     expect(await value(store.readRecord(KEY))).toMatchObject({ epoch: "e", lastEventId: 2 });
   });

@@ -1,10 +1,10 @@
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { parseTenantId, parseUserId, type TenantId, type UserId } from "../../core/id.ts";
+import { parseUserId, type TenantId, type UserId } from "../../core/id.ts";
 import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX, TOKEN_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { parseRole, type Role } from "../../core/permission.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
-import { homeOf } from "../home.ts";
+import { ok, type Result } from "../../core/result.ts";
+import { TENANT_OPTIONS, wrong } from "./command-frame.ts";
+import { namedTenant } from "./known-tenant.ts";
 
 export type TokensAct =
   | { readonly act: "list" }
@@ -18,45 +18,33 @@ export type TokensAct =
       readonly lifeMs: number | null;
     };
 
-/** What a person wants of a tenant's tokens, and where these are. */
+/** What a person wants of a tenant's tokens. */
 export interface TokensWish {
   readonly tenantId: TenantId;
-  /** Of the store, inside the data directory. */
-  readonly folder: string;
   readonly what: TokensAct;
 }
 
 const OPTIONS = {
-  data: { type: "string" },
-  tenant: { type: "string", default: "local" },
+  ...TENANT_OPTIONS,
   user: { type: "string" },
   role: { type: "string" },
   name: { type: "string" },
   expires: { type: "string" },
   grace: { type: "string" },
-  help: { type: "boolean", short: "h" },
 } as const;
 
-type Given = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
+/** Takes a command line apart. */
+export const parseTokens = (args: readonly string[]) =>
+  parseArgs({ args, options: OPTIONS, allowPositionals: true });
 
-/** Reads a command line; what makes no sense is refused with the sentence that says why. */
-export function readTokensWish(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Result<TokensWish | "help"> {
-  try {
-    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const { values, positionals } = parsed;
-    if (values.help) return ok("help");
-    const tenantId = parseTenantId(values.tenant ?? "");
-    if (tenantId === null) return wrong("a tenant's name is of letters, digits and . _ : -");
-    const folder = join(values.data ?? env.FERMATA_DATA ?? homeOf(env), "sessions");
-    const what = actOf(positionals, values);
-    return what.ok ? ok({ tenantId, folder, what: what.value }) : what;
-  } catch (thrown) {
-    const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
-    return wrong(reason);
-  }
+type Given = ReturnType<typeof parseTokens>["values"];
+
+/** What makes no sense is refused with the sentence that says why. */
+export function readTokens(given: Given, words: readonly string[]): Result<TokensWish> {
+  const tenantId = namedTenant(given.tenant);
+  if (!tenantId.ok) return tenantId;
+  const what = actOf(words, given);
+  return what.ok ? ok({ tenantId: tenantId.value, what: what.value }) : what;
 }
 
 function actOf([act, id, ...more]: readonly string[], given: Given): Result<TokensAct> {
@@ -101,8 +89,4 @@ function durationOf(text: string, mostMs: number): number | null {
   const [, count = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
   return ms <= mostMs ? ms : null;
-}
-
-function wrong(reason: string): Result<never> {
-  return fail("invalid_request", { reason: `tokens: ${reason}` });
 }

@@ -1,124 +1,85 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parseTenantId } from "../../core/id.ts";
 import { Members } from "../../server/identity/members.ts";
 import { StoredWay } from "../../server/identity/stored-way.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
-import { HOST } from "../../store/sample.fixture.ts";
-import { sqliteStore } from "../../store/sqlite/store.ts";
+import { bytesIn, emptyFolder, runIn, serverIn } from "./data-folder.fixture.ts";
 import { tokens } from "./tokens.ts";
 
-class DataFolder {
-  readonly path: string;
+/** A data directory that is not there yet. */
+async function unmade() {
+  const folder = join(await emptyFolder(), "data");
+  const run = (...args: readonly string[]) => runIn(folder, tokens, ...args);
+  /** Gives a command that shows a token, and takes that. */
+  const tokenOf = async (...args: readonly string[]) => (await run(...args)).shown.trimEnd();
+  return { folder, run, tokenOf };
+}
 
-  constructor(path: string) {
-    this.path = path;
-  }
-
-  static async make(): Promise<DataFolder> {
-    const folder = await mkdtemp(join(tmpdir(), "fermata-tokens-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    return new DataFolder(join(folder, "data"));
-  }
-
-  /** What a program reads that gives this command, what a person does, and how it ends. */
-  async run(...args: readonly string[]) {
-    let shown = "";
-    let said = "";
-    const out = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-      shown += String(text);
-      return true;
-    });
-    const error = vi.spyOn(console, "error").mockImplementation((text) => {
-      said += String(text);
-    });
-    try {
-      return { exitCode: await tokens([...args, "--data", this.path]), shown: shown.trim(), said };
-    } finally {
-      out.mockRestore();
-      error.mockRestore();
-    }
-  }
-
-  /** A server's side of the same folder, which is open while commands are given. */
-  async serving() {
-    const store = sqliteStore();
-    onTestFinished(async () => void (await store.dispose()));
-    await value(store.init(HOST, { active: true, path: join(this.path, "sessions") }));
-    await value(store.activate());
-    const members = new Members(store, SYSTEM_CLOCK);
-    const way = new StoredWay(store, members, SYSTEM_CLOCK);
-    const who = async (text: string) => value(Promise.resolve(way.recognize(text)));
-    return { store, members, who };
-  }
-
-  /** Everything that is on the disk. */
-  bytes(folder = this.path): string {
-    return readdirSync(folder, { withFileTypes: true })
-      .map((entry) => {
-        const path = join(folder, entry.name);
-        return entry.isDirectory() ? this.bytes(path) : readFileSync(path, "latin1");
-      })
-      .join("");
-  }
+/** Whom a server at work in a data directory takes for whom. */
+async function serving(folder: string) {
+  const store = await serverIn(folder);
+  const way = new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK);
+  const who = async (text: string) => value(Promise.resolve(way.recognize(text)));
+  return { store, who };
 }
 
 const ADA = ["--user", "ada", "--role", "owner"] as const;
 
 describe("fermata tokens", () => {
   it("makes the first token before any server was there", async () => {
-    const folder = await DataFolder.make();
-    const made = await folder.run("create", ...ADA, "--name", "laptop", "--expires", "30d");
-    expect(made).toMatchObject({ exitCode: 0, shown: expect.stringMatching(/^fmt_local_\S+$/) });
+    const { folder, run } = await unmade();
+    const made = await run("create", ...ADA, "--name", "laptop", "--expires", "30d");
+    expect(made).toMatchObject({ exitCode: 0, shown: expect.stringMatching(/^fmt_local_\S+\n$/) });
     expect(made.said).toMatch(/of ada \(owner\); it is shown this once\.$/);
-    expect(statSync(folder.path).mode & 0o077).toBe(0);
-    const { who } = await folder.serving();
+    expect(statSync(folder).mode & 0o077).toBe(0);
+    const { who } = await serving(folder);
     const ada = { tenantId: "local", userId: "ada", role: "owner" };
-    expect(await who(made.shown)).toEqual(ada);
-    expect(folder.bytes()).not.toContain(made.shown.slice(-64));
+    const token = made.shown.trimEnd();
+    expect(await who(token)).toEqual(ada);
+    expect(bytesIn(folder)).not.toContain(token.slice(-64));
   });
 
   it("works while a server runs, which heeds it at once", async () => {
-    const folder = await DataFolder.make();
-    const first = await folder.run("create", ...ADA, "--tenant", "acme");
-    const { who } = await folder.serving();
+    const { folder, run, tokenOf } = await unmade();
+    const first = await tokenOf("create", ...ADA, "--tenant", "acme");
+    const { who } = await serving(folder);
     const bob = ["--tenant", "acme", "--user", "bob", "--role", "member"];
-    const made = await folder.run("create", ...bob);
-    expect(await who(made.shown)).toMatchObject({ tenantId: "acme", userId: "bob" });
-    const [, id = ""] = /^fmt_acme_(\w{16})_/.exec(made.shown) ?? [];
-    const rotated = await folder.run("rotate", id, "--tenant", "acme");
-    expect(await who(made.shown)).toBeNull();
-    expect(await who(rotated.shown)).toMatchObject({ userId: "bob" });
-    const revoked = await folder.run("revoke", id, "--tenant", "acme");
+    const made = await tokenOf("create", ...bob);
+    expect(await who(made)).toMatchObject({ tenantId: "acme", userId: "bob" });
+    const [, id = ""] = /^fmt_acme_(\w{16})_/.exec(made) ?? [];
+    const rotated = await tokenOf("rotate", id, "--tenant", "acme");
+    expect(await who(made)).toBeNull();
+    expect(await who(rotated)).toMatchObject({ userId: "bob" });
+    const revoked = await run("revoke", id, "--tenant", "acme");
     expect(revoked).toEqual({
       exitCode: 0,
-      shown: `Token ${id} opens nothing any more.`,
+      shown: `Token ${id} opens nothing any more.\n`,
       said: "",
     });
-    expect(await who(rotated.shown)).toBeNull();
-    expect(await who(first.shown)).toMatchObject({ userId: "ada" });
+    expect(await who(rotated)).toBeNull();
+    expect(await who(first)).toMatchObject({ userId: "ada" });
   });
 
   it("lists them, without anything that opens", async () => {
-    const folder = await DataFolder.make();
-    const made = await folder.run("create", ...ADA, "--name", "laptop");
-    const { exitCode, shown } = await folder.run("list");
+    const { run, tokenOf } = await unmade();
+    const made = await tokenOf("create", ...ADA, "--name", "laptop");
+    const { exitCode, shown } = await run("list");
     expect(exitCode).toBe(0);
     expect(shown.split("\n")).toEqual([
       expect.stringMatching(/^ID +USER +ROLE +STATE +MADE +EXPIRES +LAST USE +NAME$/),
       expect.stringMatching(/^[0-9a-f]{16} +ada +owner +in use +\S+ +- +- +laptop$/),
+      "",
     ]);
-    expect(shown).not.toContain(made.shown.slice(-64));
+    expect(shown).not.toContain(made.slice(-64));
   });
 
   it("gives nobody more than they are", async () => {
-    const folder = await DataFolder.make();
-    await folder.run("create", "--user", "ada", "--role", "viewer");
-    const more = await folder.run("create", ...ADA);
+    const { run } = await unmade();
+    await run("create", "--user", "ada", "--role", "viewer");
+    const more = await run("create", ...ADA);
     expect(more.exitCode).toBe(1);
     expect(more.said).toBe(
       'fermata: User "ada" is viewer in this tenant, and a token makes nobody more than that.',
@@ -126,9 +87,9 @@ describe("fermata tokens", () => {
   });
 
   it("tells the audit that it was the operator", async () => {
-    const folder = await DataFolder.make();
-    await folder.run("create", ...ADA);
-    const { store } = await folder.serving();
+    const { folder, run } = await unmade();
+    await run("create", ...ADA);
+    const { store } = await serving(folder);
     const local = parseTenantId("local") ?? expect.fail();
     const { rows } = await value(
       store.readJournal(local, { journal: "audit", after: 0, limit: 9 }),
@@ -140,13 +101,13 @@ describe("fermata tokens", () => {
   });
 
   it("makes nothing where nothing is, but for a first token", async () => {
-    const folder = await DataFolder.make();
+    const { folder, run } = await unmade();
     for (const args of [["list"], ["revoke", "0".repeat(16)], ["rotate", "0".repeat(16)]]) {
-      const { exitCode, said } = await folder.run(...args);
+      const { exitCode, said } = await run(...args);
       expect(exitCode).toBe(1);
       expect(said).toContain("there is no");
     }
-    expect(existsSync(folder.path)).toBe(false);
+    expect(existsSync(folder)).toBe(false);
   });
 
   it.each([
@@ -164,16 +125,16 @@ describe("fermata tokens", () => {
     [["rotate", "x", "--grace", "8d"], "--grace is as"],
     [["list", "--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
-    const folder = await DataFolder.make();
-    const { exitCode, said } = await folder.run(...args);
+    const { folder, run } = await unmade();
+    const { exitCode, said } = await run(...args);
     expect(exitCode).toBe(2);
     expect(said).toContain(why);
-    expect(existsSync(folder.path)).toBe(false);
+    expect(existsSync(folder)).toBe(false);
   });
 
   it("explains itself", async () => {
-    const folder = await DataFolder.make();
-    const { exitCode, shown } = await folder.run("--help");
+    const { run } = await unmade();
+    const { exitCode, shown } = await run("--help");
     expect(exitCode).toBe(0);
     expect(shown).toMatch(/^Usage: fermata tokens create/);
   });

@@ -1,20 +1,16 @@
-import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { dirname } from "node:path";
-import { errorBody } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
-import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { Members } from "../../server/identity/members.ts";
 import { isInUse } from "../../server/identity/token-record.ts";
 import { type IssuedToken, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
-import { activateStore } from "../../store/roster.ts";
-import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../table.ts";
+import { type DataAct, type Outcome, runCommand } from "./command-frame.ts";
+import { inMadeStore, inStore } from "./data-store.ts";
 import { readableTenant } from "./known-tenant.ts";
 import { OPERATOR } from "./stored-session.ts";
-import { readTokensWish, type TokensAct, type TokensWish } from "./tokens-wish.ts";
+import { parseTokens, readTokens, type TokensAct, type TokensWish } from "./tokens-wish.ts";
 
 const TOKENS_USAGE = `Usage: fermata tokens create --user NAME --role ROLE [options]
        fermata tokens list | revoke ID | rotate ID [options]
@@ -36,38 +32,21 @@ Options:
 `;
 
 /** Makes, lists, revokes and rotates the tokens of a tenant. */
-export async function tokens(args: readonly string[]): Promise<number> {
-  const wish = readTokensWish(args, process.env);
-  if (!wish.ok) {
-    console.error(`fermata: ${errorBody(wish.refusal).error}; see "fermata tokens --help".`);
-    return 2;
-  }
-  if (wish.value === "help") {
-    process.stdout.write(TOKENS_USAGE);
-    return 0;
-  }
-  const { tenantId, what } = wish.value;
-  const done = await inStore(wish.value, (store) => carryOut(store, tenantId, what));
-  if (!done.ok) {
-    console.error(`fermata: ${errorBody(done.refusal).error}`);
-    return 1;
-  }
-  const { shown, said } = done.value;
-  if (shown !== "") process.stdout.write(`${shown}\n`);
-  if (said !== "") console.error(`fermata: ${said}`);
-  return 0;
+export function tokens(args: readonly string[]): Promise<number> {
+  const command = { name: "tokens", usage: TOKENS_USAGE, parse: parseTokens };
+  return runCommand({ ...command, read: (...line) => actOf(readTokens(...line)) }, args);
 }
 
-/** What goes where a program can read it, and what is for people beside it. */
-interface Outcome {
-  readonly shown: string;
-  readonly said: string;
+/** A first token makes the store. */
+function actOf(wish: Result<TokensWish>): Result<DataAct> {
+  if (!wish.ok) return wish;
+  const within = wish.value.what.act === "create" ? inMadeStore : inStore;
+  return ok((data) => within(data, (store) => carryOut(store, wish.value)));
 }
 
 async function carryOut(
   store: SessionStore,
-  tenantId: TenantId,
-  what: TokensAct,
+  { tenantId, what }: TokensWish,
 ): Promise<Result<Outcome>> {
   const members = new Members(store, SYSTEM_CLOCK);
   const kept = new Tokens(store, members, SYSTEM_CLOCK);
@@ -81,12 +60,12 @@ async function carryOut(
       return told(await kept.rotate(tenantId, what.id, what.graceMs, OPERATOR), issued);
     case "revoke":
       return told(await kept.revoke(tenantId, what.id, OPERATOR), () => {
-        return { shown: `Token ${what.id} opens nothing any more.`, said: "" };
+        return { shown: `Token ${what.id} opens nothing any more.` };
       });
     case "list": {
       const there = await readableTenant(store, tenantId);
       if (!there.ok) return there;
-      return told(await kept.list(tenantId), (all) => ({ shown: table(all), said: "" }));
+      return told(await kept.list(tenantId), (all) => ({ shown: table(all) }));
     }
   }
 }
@@ -107,7 +86,8 @@ function told<Value>(result: Result<Value>, say: (value: Value) => Outcome): Res
 }
 
 function issued({ text, kept: { id, userId, role } }: IssuedToken): Outcome {
-  return { shown: text, said: `token ${id} of ${userId} (${role}); it is shown this once.` };
+  const notice = `token ${id} of ${userId} (${role}); it is shown this once.`;
+  return { shown: text, notices: [notice] };
 }
 
 function table(all: readonly KeptToken[]): string {
@@ -124,41 +104,4 @@ function table(all: readonly KeptToken[]): string {
   ]);
   const headings = ["ID", "USER", "ROLE", "STATE", "MADE", "EXPIRES", "LAST USE", "NAME"];
   return tableText(headings, rows);
-}
-
-/** Beside a server at work: documents belong to no process. A first token makes the store. */
-async function inStore<Value>(
-  { folder, what }: TokensWish,
-  act: (store: SessionStore) => Promise<Result<Value>>,
-): Promise<Result<Value>> {
-  const made = await prepared(folder, what.act === "create");
-  if (!made.ok) return made;
-  const host = {
-    persistenceSurface: { announce: () => {} },
-    env: { get: () => undefined },
-    audit: () => {},
-  };
-  const candidate = { store: sqliteStore(), config: { active: true, path: folder } };
-  const opened = await activateStore([candidate], host, () => {});
-  if (!opened.ok) return opened;
-  try {
-    return await act(opened.value);
-  } finally {
-    await opened.value.dispose();
-  }
-}
-
-/** A mistyped directory must not look like one without tokens. */
-async function prepared(folder: string, isMade: boolean): Promise<Result<void>> {
-  try {
-    if (isMade) await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
-    return existsSync(folder) || isMade ? DONE : missing(folder);
-  } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("store_unavailable", { reason });
-  }
-}
-
-function missing(folder: string): Result<never> {
-  return fail("store_unavailable", { reason: `there is no ${folder}` });
 }
