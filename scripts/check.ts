@@ -14,9 +14,9 @@ const STEPS = [
 ] as const;
 
 /**
- * V8 takes a process with as many threads as the tests have down with it now and then, by a check
- * of its own or a fault. That says nothing of any test, so they run in parts, and a part whose
- * process was killed before it could report runs again, a few times.
+ * V8 can take a process with as many threads as the tests have down with it, by a check of its own
+ * or a fault; `vitest.config.ts` says how most of that is kept away. It says nothing of any test,
+ * so they run in parts, and a part whose process was killed before it could report runs again.
  */
 const PARTS = 8;
 const TRIES_MAX = 3;
