@@ -114,18 +114,26 @@ export function verdictsOf(events: readonly Heard[]): ReadonlyMap<string, number
   return counts;
 }
 
+/** When work is over, and who is told of each turn that ends. */
+export interface Watch {
+  isOver(): boolean;
+  onVerdict(): void;
+}
+
 /** Gives a session one prompt after the other, until the server is gone or it is told to stop. */
 export async function keepAtWork(
   caller: Caller,
   { sessionId }: Place,
   script: readonly string[],
-  isOver: () => boolean,
+  { isOver, onVerdict }: Watch,
 ): Promise<void> {
   try {
     await caller.prompt(sessionId, ...script);
     for await (const event of caller.stream(sessionId)) {
       if (isOver()) return;
-      if (isVerdict(event)) await caller.prompt(sessionId, ...script);
+      if (!isVerdict(event)) continue;
+      onVerdict();
+      await caller.prompt(sessionId, ...script);
     }
   } catch (thrown) {
     if (!isOver()) throw thrown;

@@ -1,5 +1,6 @@
 // Backups of a real server at work, each restored and looked at by those who use it.
 
+import { EventEmitter, once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ import {
 import { ServeProcess } from "./server/serve.fixture.ts";
 
 const BACKUPS = 3;
-const SESSIONS_EACH = 2;
+const SESSIONS_EACH = 3;
 const GRANTED_MICRO = 1_000_000;
 
 /** A micro-credit for each token, ten set aside for a turn. */
@@ -32,6 +33,15 @@ const _meta = { usage: { inputTokens: 7, outputTokens: 0 } };
 const content = { type: "text", text: "." };
 const update = { sessionUpdate: "agent_message_chunk", content, _meta };
 const TURN = ["say well,", `update ${JSON.stringify(update)}`, "sleep 40", "say done"];
+
+/** A turn that is not over when the server is killed, so every backup has one in the middle. */
+const LONG_TURN = ["say well,", `update ${JSON.stringify(update)}`, "sleep 600000"];
+
+interface Taken {
+  readonly target: string;
+  /** How many verdicts clients had been told of when it was begun. */
+  readonly heardBefore: number;
+}
 
 interface Team {
   readonly caller: Caller;
@@ -54,19 +64,34 @@ async function team(caller: Caller): Promise<Team> {
   return { caller, places };
 }
 
-/** Takes backups while every session of every team is at work, and then kills the server. */
+/**
+ * Takes backups while every session of every team is at work, and then kills the server. The
+ * first session of a team is amid its long turn; before each backup the others have ended some.
+ */
 async function backupsAtWork(server: ServeProcess, teams: readonly Team[], folder: string) {
   let isOver = false;
-  const work = teams.flatMap(({ caller, places }) =>
-    places.map((place) => keepAtWork(caller, place, TURN, () => isOver)),
-  );
-  const taken: string[] = [];
+  const turns = new EventEmitter();
+  let heard = 0;
+  const onVerdict = () => {
+    heard += 1;
+    turns.emit("ended");
+  };
+  const watch = { isOver: () => isOver, onVerdict };
+  const work: Promise<void>[] = [];
+  for (const { caller, places } of teams) {
+    const [first, ...others] = places;
+    await caller.prompt(first?.sessionId ?? expect.fail("a team has sessions"), ...LONG_TURN);
+    work.push(...others.map((place) => keepAtWork(caller, place, TURN, watch)));
+  }
+  const taken: Taken[] = [];
   for (let n = 1; n <= BACKUPS; n += 1) {
     const target = join(folder, `backup-${n}`);
+    await Promise.race([once(turns, "ended"), ...work]);
+    const heardBefore = heard;
     const { code, out, error } = await fermata(server, "backup", target);
     expect({ code, error }).toEqual({ code: 0, error: "" });
-    expect(out).toMatch(/^Backed up 2 tenants, 4 sessions, \d+ bytes to /);
-    taken.push(target);
+    expect(out).toMatch(/^Backed up 2 tenants, 6 sessions, \d+ bytes to /);
+    taken.push({ target, heardBefore });
   }
   isOver = true;
   await server.kill("SIGKILL");
@@ -169,8 +194,7 @@ describe("backups of a server at work", { timeout: 240_000 }, () => {
     for (const caller of callers) teams.push(await team(caller));
     const taken = await backupsAtWork(server, teams, folder);
     const known = new Set(teams.flatMap(({ places }) => places.map(({ epoch }) => epoch)));
-    let endedBefore = 0;
-    for (const [index, backup] of taken.entries()) {
+    for (const [index, { target: backup, heardBefore }] of taken.entries()) {
       for (const { token } of callers) expect(isUnder(backup, token)).toBe(false);
       const occupied = await fermata(server, "restore", backup);
       expect(occupied.code).toBe(1);
@@ -178,11 +202,10 @@ describe("backups of a server at work", { timeout: 240_000 }, () => {
       renameSync(server.data, join(folder, `data-before-${index + 1}`));
       const { code, out, error } = await fermata(server, "restore", backup);
       expect({ code, error }).toEqual({ code: 0, error: "" });
-      expect(out).toMatch(/^Restored 2 tenants, 4 sessions, \d+ bytes, as of /);
+      expect(out).toMatch(/^Restored 2 tenants, 6 sessions, \d+ bytes, as of /);
       const { epochs, open, ended } = await verifyAtRest(server.data, teams);
-      expect(open).toBeGreaterThan(0);
-      expect(ended).toBeGreaterThan(endedBefore);
-      endedBefore = ended;
+      expect(open).toBeGreaterThanOrEqual(teams.length);
+      expect(ended).toBeGreaterThanOrEqual(heardBefore);
       expect(epochs.filter((epoch) => known.has(epoch))).toEqual([]);
       for (const epoch of epochs) known.add(epoch);
       expect(known.size).toBe(teams.length * SESSIONS_EACH * (index + 2));
