@@ -1,28 +1,20 @@
-import { answerTo, json, refused } from "../answer.ts";
+import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
-import { withLive } from "../live-session.ts";
 import { modelChange } from "../new-session.ts";
-import { readBody } from "../request-schema.ts";
-import { type Route, route } from "../route.ts";
+import type { Route } from "../route.ts";
+import { settingRoute } from "../setting-route.ts";
 
 /**
  * Changes the session's model (wire, 4.10) and how it is set (ours), if its agent takes all that is
  * asked for.
  */
 export function modelRoute(daemon: Daemon): Route {
-  return route({
-    method: "POST",
+  return settingRoute(daemon, {
     path: "/session/:id/model",
-    gate: "caller",
-    needs: "session:write",
-    clientId: "registered",
-    body: "json",
-    handle: (request) =>
-      withLive(daemon, request, async ({ key }, actor) => {
-        const body = readBody(modelChange, request.body);
-        if (!body.ok) return refused(body.refusal);
-        const changed = await daemon.runtime.choices.changeModel(key, body.value, actor);
-        return answerTo(changed, () => json(200, {}));
-      }),
+    schema: modelChange,
+    set: async ({ key }, wanted, actor) => {
+      const changed = await daemon.runtime.choices.changeModel(key, wanted, actor);
+      return answerTo(changed, () => json(200, {}));
+    },
   });
 }

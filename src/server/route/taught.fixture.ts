@@ -5,8 +5,7 @@ import { echo } from "../../session/stage.fixture.ts";
 import type { DaemonOptions } from "../daemon.fixture.ts";
 import { activeAgentRoute } from "./active-agent.ts";
 import { fieldsRoute } from "./fields.ts";
-import { personaReloadRoute } from "./persona-reload.ts";
-import { skillsReloadRoute } from "./skills-reload.ts";
+import { personaReloadRoute, skillsReloadRoute } from "./reload.ts";
 import { supportedCommandsRoute } from "./supported-commands.ts";
 import { openWork, Work, workRoutes } from "./work.fixture.ts";
 
