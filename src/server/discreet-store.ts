@@ -1,13 +1,13 @@
 import type { ErrorCode, Refusal } from "../core/error.ts";
+import type { Log } from "../core/remark.ts";
 import type { Result } from "../core/result.ts";
-import type { SessionWorld } from "../session/world.ts";
 import type { SessionStore } from "../store/store.ts";
 
 /**
  * A store whose refusals may be shown to anybody. Where its files are is for whoever runs the
  * server: a reason that names a place goes to the log, and callers are told to look there.
  */
-export function withoutPaths(store: SessionStore, log: SessionWorld["log"]): SessionStore {
+export function withoutPaths(store: SessionStore, log: Log): SessionStore {
   return new Proxy(store, {
     get(target, name) {
       const own: unknown = Reflect.get(target, name, target);

@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TenantId } from "../core/id.ts";
 import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../core/limits.ts";
+import type { Log, Remark } from "../core/remark.ts";
 import { ok, type Result } from "../core/result.ts";
 import { cutText } from "../core/text.ts";
 import { streamError } from "../session/bus/notice.ts";
 import { TenantGate } from "../session/tenant-gate.ts";
-import type { Clock, SessionWorld } from "../session/world.ts";
+import type { Clock } from "../session/world.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { Delivery } from "./delivery.ts";
 import { type Authenticator, byToken, sharedToken, withoutToken } from "./gate/authenticator.ts";
@@ -23,7 +24,7 @@ export interface ServerParts {
   readonly settings: ServerSettings;
   readonly table: RouteTable;
   readonly clock: Clock;
-  readonly log: SessionWorld["log"];
+  readonly log: Log;
   /** By default as the settings say: one token, or none. */
   readonly authenticator?: Authenticator;
   /** Whom requests may be let in for; without it, for everybody. */
@@ -164,7 +165,7 @@ export class HttpServer {
   }
 
   /** Only the error itself: paths, headers and bodies may have secrets in them. */
-  #logFailure(what: string, error: unknown) {
+  #logFailure(what: Remark, error: unknown) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#parts.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
   }

@@ -1,5 +1,6 @@
 import type { Agents } from "../agent/agent.ts";
 import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
+import type { Log } from "../core/remark.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
@@ -30,7 +31,7 @@ export interface SessionWorld {
   redact(text: string): string;
   readonly settings: SessionSettings;
   /** Something that a person who runs this server may want to know. */
-  log(what: string, about: Readonly<Record<string, string | number>>): void;
+  readonly log: Log;
   /** What happens all the time; left out where nobody wants to know it. */
   trace?(what: string, about: Readonly<Record<string, string | number>>): void;
 }

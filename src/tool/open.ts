@@ -4,6 +4,7 @@ import type { AgentMarks } from "../agent/process/marks.ts";
 import { Redactor } from "../agent/process/redactor.ts";
 import { OwnFolders } from "../agent/workspace/own-folders.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Log } from "../core/remark.ts";
 import { fail, type Result } from "../core/result.ts";
 import { failed } from "./answer.ts";
 import { fileTools } from "./builtin/files.ts";
@@ -28,7 +29,7 @@ export interface ToolSetting {
   readonly own?: OwnFolders;
   /** A value that must never reach a disk. If nobody can watch for it, it is not used. */
   secret(value: string): Result<void>;
-  log(what: string, about: Readonly<Record<string, string>>): void;
+  readonly log: Log;
 }
 
 export interface OpenTools extends Tools {

@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { REMARKS } from "../../core/remark.ts";
 import { requestScope } from "../../server/request-scope.ts";
 import type { SessionWorld } from "../../session/world.ts";
 import type { SecretGuard } from "../../store/index.ts";
@@ -25,18 +26,7 @@ export function openLog(level: Chosen["log-level"], guard: SecretGuard): ServerL
   );
   const isTraced = lines.isLevelEnabled("debug");
   return {
-    log: (what, about) => lines[levelOf(what)](about, what),
+    log: (what, about) => lines[REMARKS[what]](about, what),
     ...(isTraced && { trace: (what, about) => lines.debug(about, what) }),
   };
 }
-
-function levelOf(what: string): "debug" | "info" | "warn" {
-  if (GRAVE.has(what)) return "warn";
-  return QUIET.has(what) ? "debug" : "info";
-}
-
-/** What every request does is of interest to those who look for one. */
-const QUIET: ReadonlySet<string> = new Set(["request"]);
-
-/** What cannot be undone, and is written down nowhere else. */
-const GRAVE: ReadonlySet<string> = new Set(["tenant deleted"]);

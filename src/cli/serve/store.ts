@@ -38,7 +38,7 @@ export async function openStore(
   const host = {
     persistenceSurface: { announce: () => {} },
     env: { get: () => undefined },
-    audit: ({ act }: { readonly act: string }) => log("store", { act }),
+    audit: ({ act }: { readonly act: string }) => log("store acted", { act }),
   };
   const opened = await activateStore([candidate], host, (storeId, why) => {
     log("store not loaded", { storeId, because: why.code });
