@@ -1,15 +1,14 @@
-import type { Refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
-import { SUBMIT_TRIES_MAX } from "../core/limits.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Actor, Command } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/outcome.ts";
+import { Arrivals, noteSignOfLife, type Resumed } from "./arrival.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import { Choices } from "./choices.ts";
-import { readied, unlessLetGo } from "./comeback.ts";
+import { unlessLetGo } from "./comeback.ts";
 import { BuiltInCommands, type CommandHands } from "./command/built-in-commands.ts";
 import { CommandDesk } from "./command/desk.ts";
 import { deleteSession } from "./deletion.ts";
@@ -18,7 +17,7 @@ import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from ".
 import { reapIdle } from "./idle.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
-import { type Joined, type NewSessionOrder, SessionRegistry } from "./registry.ts";
+import { type NewSessionOrder, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import { shutDown } from "./shutdown.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
@@ -26,12 +25,6 @@ import { SideWork } from "./side/side-work.ts";
 import { ownedBy, SessionStreams } from "./streams.ts";
 import { removeTenant } from "./tenant-removal.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
-
-/** A session that was brought back. */
-export interface Resumed extends Joined {
-  /** Why it has no agent, if it has none. */
-  readonly agentFailure: Refusal | null;
-}
 
 /** An admitted prompt, and what to call when its caller knows of it. */
 export interface AdmittedPrompt extends Outcome {
@@ -54,9 +47,9 @@ export class SessionRuntime {
   readonly side: SideWork;
   /** What sessions are set to. */
   readonly choices: Choices;
+  readonly #arrivals: Arrivals;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
-  readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -69,8 +62,10 @@ export class SessionRuntime {
     const desk = new CommandDesk(world, new BuiltInCommands(world, this.#hands()));
     const owner = ownedBy(streams, (live, prompt) => desk.take(live, prompt));
     this.#registry = new SessionRegistry(world, owner, isWatched);
+    const find = (key: SessionKey) => this.find(key);
+    this.#arrivals = new Arrivals({ world, registry: this.#registry, find });
     this.#departures = new Departures({ world, registry: this.#registry, streams });
-    this.side = new SideWork(world, (key) => this.find(key));
+    this.side = new SideWork(world, find);
     this.#reapLater();
   }
 
@@ -89,21 +84,9 @@ export class SessionRuntime {
     return reconcileStaleSessions(this.#world, this.#registry, tell);
   }
 
-  /**
-   * Makes a session or joins the shared one, and registers the client that asked. It answers when
-   * there is an agent; one that was there before is joined without an agent, too (P6).
-   */
+  /** Makes a session or joins the shared one; its agent is there with the answer. */
   create(order: NewSessionOrder): Promise<Result<Resumed>> {
-    const register = this.#registrar(order.actor);
-    return unlessLetGo(async () => {
-      const joined = await this.#registry.create(order);
-      if (!joined.ok) return joined;
-      if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
-      const why = await register(joined.value.live);
-      return why === null
-        ? ok({ ...joined.value, agentFailure: null })
-        : { ok: false, refusal: why };
-    });
+    return this.#arrivals.create(order);
   }
 
   /**
@@ -117,102 +100,43 @@ export class SessionRuntime {
     return fail("session_not_found", { sessionId: key.sessionId });
   }
 
-  /**
-   * Brings a session back with its agent, also one that was closed, and joins it. Without an agent
-   * it is there all the same, and says why it has none (P6). However many bring it back at once,
-   * it is done once, and for one of them it was not there before.
-   */
+  /** Brings a session back, also one that was closed, with its agent or without one (P6). */
   resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
-    const register = this.#registrar(actor);
-    return unlessLetGo(async () => {
-      const back = await this.#broughtBack(key, actor);
-      if (!back.ok) return back;
-      back.value.live.attendance.attachCount += 1;
-      return this.#joined(back.value, register);
-    });
-  }
-
-  async #broughtBack(key: SessionKey, actor: Actor): Promise<Result<Joined>> {
-    const name = JSON.stringify([key.tenantId, key.sessionId]);
-    const known = this.#resuming.get(name);
-    const attached = known !== undefined || this.#registry.peek(key)?.session.closed === false;
-    const resuming = known ?? this.#resumed(key, actor).finally(() => this.#resuming.delete(name));
-    this.#resuming.set(name, resuming);
-    const resumed = await resuming;
-    return resumed.ok ? ok({ live: resumed.value, attached }) : resumed;
-  }
-
-  async #resumed(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    const found = await this.#registry.get(key);
-    if (!found.ok) return found;
-    const { skipped } = found.value;
-    const resumed = await found.value.submit({ ...this.#by(actor), type: "resume", skipped });
-    return resumed.refusal === null ? found : { ok: false, refusal: resumed.refusal };
-  }
-
-  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
-  async #joined(joined: Joined, register: Register): Promise<Result<Resumed>> {
-    const { live } = joined;
-    const why = await register(live);
-    if (why !== null) {
-      live.attendance.left();
-      return { ok: false, refusal: why };
-    }
-    const agentFailure = await readied(live);
-    if (agentFailure === LET_GO) return { ok: false, refusal: LET_GO };
-    return ok({ ...joined, agentFailure });
-  }
-
-  /** Registers a client once, however often the session has to be opened anew meanwhile. */
-  #registrar(actor: Actor): Register {
-    let isRegistered = false;
-    return async (live) => {
-      const why = isRegistered ? null : await this.#register(live, actor);
-      isRegistered ||= why === null;
-      if (isRegistered) this.#saw(live, actor);
-      return why;
-    };
+    return this.#arrivals.resume(key, actor);
   }
 
   attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    return unlessLetGo(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const { attendance } = found.value;
-      attendance.attachCount += 1;
-      const why = await this.#register(found.value, actor);
-      if (why === null) return found;
-      attendance.left();
-      return { ok: false, refusal: why };
-    });
+    return this.#arrivals.attach(key, actor);
   }
 
   /** Gives a command to a session; whoever does so has shown a sign of life. */
-  async submit(key: SessionKey, command: Command): Promise<Result<Outcome>> {
-    if (this.#isStopping && command.type === "prompt") return fail("server_stopping");
-    for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
+  submit(key: SessionKey, command: Command): Promise<Result<Outcome>> {
+    return unlessLetGo(async () => {
       const found = await this.find(key);
-      if (!found.ok) return found;
-      this.#saw(found.value, command.actor);
-      const outcome = await found.value.submit(command);
-      if (outcome.refusal === null) return ok(outcome);
-      // It was let go between the two: then it is opened again for this.
-      if (outcome.refusal !== LET_GO) return { ok: false, refusal: outcome.refusal };
-    }
-    return { ok: false, refusal: LET_GO };
+      return found.ok ? this.#given(found.value, command) : found;
+    });
+  }
+
+  async #given(live: LiveSession, command: Command): Promise<Result<Outcome>> {
+    if (this.#isStopping && command.type === "prompt") return fail("server_stopping");
+    noteSignOfLife(this.#world, live, command.actor);
+    const outcome = await live.submit(command);
+    return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
   }
 
   /**
    * Admits a prompt. Its verdict reaches no stream before `answered` was called, which is for
    * whoever tells the caller that it was admitted.
    */
-  async prompt(key: SessionKey, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    const answered = this.#streams.holdVerdict(found.value, command.promptId);
-    const admitted = await this.submit(key, command);
-    if (!admitted.ok) answered();
-    return admitted.ok ? ok({ ...admitted.value, answered }) : admitted;
+  prompt(key: SessionKey, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
+    return unlessLetGo(async () => {
+      const found = await this.find(key);
+      if (!found.ok) return found;
+      const answered = this.#streams.holdVerdict(found.value, command.promptId);
+      const admitted = await this.#given(found.value, command);
+      if (!admitted.ok) answered();
+      return admitted.ok ? ok({ ...admitted.value, answered }) : admitted;
+    });
   }
 
   async heartbeat(key: SessionKey, actor: Actor): Promise<Result<void>> {
@@ -349,19 +273,10 @@ export class SessionRuntime {
     });
   }
 
-  async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
-    if (actor.kind !== "client" || actor.clientId === null) return null;
-    const { clientId } = actor;
-    const present = live.present();
-    const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, present });
-    if (attached.refusal === null) this.#saw(live, actor);
-    return attached.refusal;
-  }
-
   /** The session, for somebody who shows by this that they are there. */
   async #seen(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     const found = await this.find(key);
-    if (found.ok) this.#saw(found.value, actor);
+    if (found.ok) noteSignOfLife(this.#world, found.value, actor);
     return found;
   }
 
@@ -372,27 +287,9 @@ export class SessionRuntime {
     };
   }
 
-  #saw(live: LiveSession, actor: Actor) {
-    const named = actor.kind === "client" ? actor.clientId : null;
-    // A name that the session does not know is no sign of anybody's life, and is not kept.
-    const clientId = named !== null && live.session.clients.has(named) ? named : null;
-    live.attendance.saw(clientId, this.#world.clock.nowMs());
-  }
-
   #by(actor: Actor) {
     return { atMs: this.#world.clock.nowMs(), actor };
   }
 }
 
 const SERVER: Actor = { kind: "server" };
-
-/** Registers a client at a session; answers why it does not. */
-type Register = (live: LiveSession) => Promise<Refusal | null>;
-
-/** A shared session that was closed just then is not joined: whoever asks again gets another. */
-function orAnew(joined: Result<Resumed>): Result<Resumed> {
-  if (joined.ok) return joined;
-  const { code } = joined.refusal;
-  const isGone = code === "session_closing" || code === "session_not_found";
-  return isGone ? { ok: false, refusal: LET_GO } : joined;
-}

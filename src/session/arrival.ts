@@ -1,0 +1,152 @@
+import type { Refusal } from "../core/error.ts";
+import { ok, type Result } from "../core/result.ts";
+import type { Actor } from "../core/session/command.ts";
+import type { SessionKey } from "../store/store.ts";
+import { readied, unlessLetGo } from "./comeback.ts";
+import { LET_GO, type LiveSession } from "./live.ts";
+import type { Joined, NewSessionOrder, SessionRegistry } from "./registry.ts";
+import type { SessionWorld } from "./world.ts";
+
+/** A session that was brought back. */
+export interface Resumed extends Joined {
+  /** Why it has no agent, if it has none. */
+  readonly agentFailure: Refusal | null;
+}
+
+interface ArrivalParts {
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  /** The session as its clients may have it. */
+  find(key: SessionKey): Promise<Result<LiveSession>>;
+}
+
+/** Registers a client at a session; answers why it does not. */
+type Register = (live: LiveSession) => Promise<Refusal | null>;
+
+/** How clients come to a session. */
+export class Arrivals {
+  readonly #parts: ArrivalParts;
+  readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
+
+  constructor(parts: ArrivalParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes a session or joins the shared one, and registers the client that asked. It answers when
+   * there is an agent; one that was there before is joined without an agent, too (P6).
+   */
+  create(order: NewSessionOrder): Promise<Result<Resumed>> {
+    const register = this.#registrar(order.actor);
+    return unlessLetGo(async () => {
+      const joined = await this.#parts.registry.create(order);
+      if (!joined.ok) return joined;
+      if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
+      const why = await register(joined.value.live);
+      return why === null
+        ? ok({ ...joined.value, agentFailure: null })
+        : { ok: false, refusal: why };
+    });
+  }
+
+  /**
+   * Brings a session back with its agent, also one that was closed, and joins it. Without an agent
+   * it is there all the same, and says why it has none (P6). However many bring it back at once,
+   * it is done once, and for one of them it was not there before.
+   */
+  resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+    const register = this.#registrar(actor);
+    return unlessLetGo(async () => {
+      const back = await this.#broughtBack(key, actor);
+      if (!back.ok) return back;
+      back.value.live.attendance.attachCount += 1;
+      return this.#joined(back.value, register);
+    });
+  }
+
+  /** Registers a client at a session that is not closed, and wants no agent for it. */
+  attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    return unlessLetGo(async () => {
+      const found = await this.#parts.find(key);
+      if (!found.ok) return found;
+      const { attendance } = found.value;
+      attendance.attachCount += 1;
+      const why = await this.#register(found.value, actor);
+      if (why === null) return found;
+      attendance.left();
+      return { ok: false, refusal: why };
+    });
+  }
+
+  async #broughtBack(key: SessionKey, actor: Actor): Promise<Result<Joined>> {
+    const name = JSON.stringify([key.tenantId, key.sessionId]);
+    const known = this.#resuming.get(name);
+    const isThere = this.#parts.registry.peek(key)?.session.closed === false;
+    const resuming = known ?? this.#resumed(key, actor).finally(() => this.#resuming.delete(name));
+    this.#resuming.set(name, resuming);
+    const resumed = await resuming;
+    const attached = known !== undefined || isThere;
+    return resumed.ok ? ok({ live: resumed.value, attached }) : resumed;
+  }
+
+  async #resumed(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    const found = await this.#parts.registry.get(key);
+    if (!found.ok) return found;
+    const { skipped } = found.value;
+    const resumed = await found.value.submit({ ...this.#by(actor), type: "resume", skipped });
+    return resumed.refusal === null ? found : { ok: false, refusal: resumed.refusal };
+  }
+
+  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
+  async #joined(joined: Joined, register: Register): Promise<Result<Resumed>> {
+    const { live } = joined;
+    const why = await register(live);
+    if (why !== null) {
+      live.attendance.left();
+      return { ok: false, refusal: why };
+    }
+    const agentFailure = await readied(live);
+    if (agentFailure === LET_GO) return { ok: false, refusal: LET_GO };
+    return ok({ ...joined, agentFailure });
+  }
+
+  /** Registers a client once, however often the session has to be opened anew meanwhile. */
+  #registrar(actor: Actor): Register {
+    let isRegistered = false;
+    return async (live) => {
+      const why = isRegistered ? null : await this.#register(live, actor);
+      isRegistered ||= why === null;
+      if (isRegistered) noteSignOfLife(this.#parts.world, live, actor);
+      return why;
+    };
+  }
+
+  async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
+    if (actor.kind !== "client" || actor.clientId === null) return null;
+    const { clientId } = actor;
+    const present = live.present();
+    const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, present });
+    if (attached.refusal === null) noteSignOfLife(this.#parts.world, live, actor);
+    return attached.refusal;
+  }
+
+  #by(actor: Actor) {
+    return { atMs: this.#parts.world.clock.nowMs(), actor };
+  }
+}
+
+/** Whoever does something in a session is there. */
+export function noteSignOfLife({ clock }: SessionWorld, live: LiveSession, actor: Actor) {
+  const named = actor.kind === "client" ? actor.clientId : null;
+  // A name that the session does not know is no sign of anybody's life, and is not kept.
+  const clientId = named !== null && live.session.clients.has(named) ? named : null;
+  live.attendance.saw(clientId, clock.nowMs());
+}
+
+/** A shared session that was closed just then is not joined: whoever asks again gets another. */
+function orAnew(joined: Result<Resumed>): Result<Resumed> {
+  if (joined.ok) return joined;
+  const { code } = joined.refusal;
+  const isGone = code === "session_closing" || code === "session_not_found";
+  return isGone ? { ok: false, refusal: LET_GO } : joined;
+}
