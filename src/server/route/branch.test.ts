@@ -1,7 +1,8 @@
 import { setImmediate as aMoment } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parseSessionId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { AWAY } from "../../session/altered-store.fixture.ts";
 import { turn } from "../../session/runtime.fixture.ts";
 import { echo, value } from "../../session/stage.fixture.ts";
 import { given } from "../../session/world.fixture.ts";
@@ -159,6 +160,17 @@ describe("POST /session/:id/branch", () => {
     answer.afterwards?.("lost");
     while (daemon.runtime.liveOf(beside.key.tenantId).length > 1) await aMoment();
     expect((await beside.live()).session.sessionId).toBe(beside.sessionId);
+  });
+
+  it("P5: registers nobody whom it cannot tell under which name", async () => {
+    const beside = await SessionBeside.open();
+    await beside.turn("hello");
+    const { runtime } = beside.world.daemon;
+    vi.spyOn(runtime, "replay").mockResolvedValueOnce(AWAY);
+    const { status, body } = await beside.post("/branch");
+    expect(status).toBe(201);
+    expect(body).not.toHaveProperty("clientId");
+    expect(value(await runtime.find(keyOf(body))).session.clients.size).toBe(0);
   });
 
   it("P5: is made and rests when there is no room for another live session", async () => {

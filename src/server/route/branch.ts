@@ -85,7 +85,11 @@ async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): P
   const { live, attached, agentFailure } = resumed.value;
   const state = await agentState(world.store, live);
   const replay = await runtime.replay(key, "full");
-  if (!state.ok || !replay.ok) return json(201, made);
+  if (!state.ok || !replay.ok) {
+    // Whoever is not told the name they were given cannot leave under it either.
+    await runtime.detach(key, clientId, actor);
+    return json(201, made);
+  }
   const { compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
   const body = {
     ...sessionBody(live, { attached, clientId }),

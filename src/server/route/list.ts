@@ -110,7 +110,7 @@ async function countStored(
     const limit = Math.min(PAGE_ROWS_MAX, SESSIONS_COUNTED_MAX - count);
     const page = await world.store.list(tenantId, { workspaceCwd }, { cursor, limit });
     if (!page.ok) return page;
-    count += page.value.sessions.length;
+    count += page.value.sessions.filter((record) => !isUnfinishedFork(record)).length;
     cursor = page.value.nextCursor;
   } while (cursor !== null && count < SESSIONS_COUNTED_MAX);
   return ok({ count, isCut: cursor !== null });
