@@ -11,6 +11,7 @@ import { OpenHistory } from "./actor/history.ts";
 import { readWindow, WINDOW_SLOT } from "./actor/log-window.ts";
 import { recordOf } from "./actor/record.ts";
 import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "./stats/index.ts";
+import { eventIn } from "./stored-log.ts";
 import type { SessionWorld } from "./world.ts";
 
 /**
@@ -48,9 +49,7 @@ async function readSession(
     const page = await world.store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
     const written = page.value.events.map(({ id, text }) => {
-      // What we stored is what we wrote: a numbered event of ours, under a checksum.
-      const event: LogEvent = JSON.parse(text);
-      return { id, text, event };
+      return { id, text, event: eventIn({ text }) };
     });
     history.add(written.filter(({ id }) => id > snapshotEventId));
     for (const { event } of written) session = start.step(session, event);

@@ -9,6 +9,7 @@ import {
 import { fail, ok, type Result } from "../core/result.ts";
 import type { SessionKey, SessionStore } from "../store/store.ts";
 import type { ReplayBounds } from "./settings.ts";
+import { eventIn, eventsIn } from "./stored-log.ts";
 
 /** What a client is shown that loads a session, and where its stream goes on from there. */
 export interface SessionReplay {
@@ -82,10 +83,9 @@ async function newestTurns(
     const limit = Math.min(missing, TURNS_AT_ONCE);
     const page = await store.readTurns(key, { before, limit });
     if (!page.ok) return page;
-    for (const { text, firstId, lastId } of page.value.rows) {
-      // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
-      const events: readonly LogEvent[] = JSON.parse(text);
-      newestFirst.push(events);
+    for (const turn of page.value.rows) {
+      const { text, firstId, lastId } = turn;
+      newestFirst.push(eventsIn(turn));
       bytes += text.length;
       before = firstId;
       last ??= lastId;
@@ -120,7 +120,7 @@ async function eventsBetween(
     if (!page.ok) return page;
     // Trimmed since the turns were read: those have it by now, and whoever comes again gets it.
     if (page.value.earliestEventId > after + 1) return fail("store_unavailable", { reason: MOVED });
-    for (const { id, text } of page.value.events) if (id <= through) events.push(JSON.parse(text));
+    events.push(...page.value.events.filter(({ id }) => id <= through).map(eventIn));
     after = page.value.events.at(-1)?.id ?? through;
   }
   return ok(events);

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { sentenceOf } from "../../core/error.ts";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { TURNS_DRAINED_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
 import type { Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
@@ -10,11 +9,12 @@ import { isRegistered, type Session, type WaitingPrompt } from "../../core/sessi
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
-import type { SessionKey } from "../../store/store.ts";
+import type { FoldedTurn, SessionKey } from "../../store/store.ts";
 import type { Choices } from "../choices.ts";
 import type { NewSession } from "../create.ts";
 import type { LiveSession } from "../live.ts";
 import type { ReloadType } from "../reload.ts";
+import { eventsIn } from "../stored-log.ts";
 import { modelIds } from "../view/context.ts";
 import type { SessionWorld } from "../world.ts";
 import { agentCommands } from "./agent-commands.ts";
@@ -144,15 +144,13 @@ export class BuiltInCommands {
     const before = Number.MAX_SAFE_INTEGER;
     const page = await this.#world.store.readTurns(key, { before, limit });
     const turns = page.ok ? page.value.rows : [];
-    return turns.filter(({ text }) => endedSince(text, atMs)).length;
+    return turns.filter((turn) => endedSince(turn, atMs)).length;
   }
 }
 
 /** Whether a folded turn came to its end at this time or later; what never was a turn did not. */
-function endedSince(text: string, atMs: number): boolean {
-  // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
-  const events: readonly LogEvent[] = JSON.parse(text);
-  const end = events.findLast((event) => isVerdict(event));
+function endedSince(turn: FoldedTurn, atMs: number): boolean {
+  const end = eventsIn(turn).findLast((event) => isVerdict(event));
   if (end === undefined || !isVerdict(end)) return false;
   return end.data.turnId !== undefined && end._meta.serverTimestamp >= atMs;
 }

@@ -3,6 +3,7 @@ import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
+import { eventsIn } from "../stored-log.ts";
 
 /**
  * Gives the folded turns of a session up to and with the given one, oldest first, each when the
@@ -21,7 +22,7 @@ export async function eachTurnThrough(
     const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
     for (const turn of page.value.rows.toReversed()) {
-      const taken = await take(eventsOf(turn));
+      const taken = await take(eventsIn(turn));
       if (!taken.ok) return taken;
     }
   }
@@ -55,11 +56,6 @@ async function pageStarts(
 function hasVerdict(turn: FoldedTurn, turnId: TurnId): boolean {
   return (
     turn.text.includes(turnId) &&
-    eventsOf(turn).some(({ type, data }) => type === "turn_complete" && data.turnId === turnId)
+    eventsIn(turn).some(({ type, data }) => type === "turn_complete" && data.turnId === turnId)
   );
-}
-
-/** What we stored is what we wrote: a list of numbered events of ours, under a checksum. */
-function eventsOf({ text }: FoldedTurn): readonly LogEvent[] {
-  return JSON.parse(text);
 }

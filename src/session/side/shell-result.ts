@@ -4,6 +4,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { eventIn, eventsIn } from "../stored-log.ts";
 
 /**
  * How a command of this session ended, from its log: null if the log does not say. Whoever asks
@@ -37,10 +38,8 @@ async function amongEvents(
   for (let after = from; after < through; ) {
     const page = await store.readEvents(key, { after, limit: through - after });
     if (!page.ok) return page;
-    for (const { text } of page.value.events) {
-      // What we stored is what we wrote: a numbered event of ours, under a checksum.
-      const event: LogEvent | null = text.includes(shellId) ? JSON.parse(text) : null;
-      const result = event === null ? null : resultIn(event, shellId);
+    for (const stored of page.value.events) {
+      const result = stored.text.includes(shellId) ? resultIn(eventIn(stored), shellId) : null;
       if (result !== null) return ok(result);
     }
     after = page.value.events.at(-1)?.id ?? through;
@@ -58,9 +57,9 @@ async function amongTurns(
   for (let before = end; ; ) {
     const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
-    for (const { text, lastId } of page.value.rows) {
-      before = lastId;
-      const events: readonly LogEvent[] = text.includes(shellId) ? JSON.parse(text) : [];
+    for (const turn of page.value.rows) {
+      before = turn.lastId;
+      const events = turn.text.includes(shellId) ? eventsIn(turn) : [];
       const results = events.flatMap((event) => resultIn(event, shellId) ?? []);
       if (results[0] !== undefined) return ok(results[0]);
     }

@@ -9,6 +9,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { oneLine } from "../../core/slash/plain.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { eventIn } from "../stored-log.ts";
 import { isoTime } from "./summary.ts";
 
 /** A slash command that was answered. */
@@ -36,9 +37,9 @@ export async function commandHistory(
     const limit = Math.min(PAGE_ROWS_MAX, lastEventId - after);
     const page = await store.readEvents(key, { after, limit });
     if (!page.ok) return page;
-    for (const { text } of page.value.events) {
-      // What we stored is what we wrote: an event of ours, under a checksum.
-      if (WANTED.some((type) => text.includes(type))) note(JSON.parse(text), lines, answered);
+    for (const stored of page.value.events) {
+      const isWanted = WANTED.some((type) => stored.text.includes(type));
+      if (isWanted) note(eventIn(stored), lines, answered);
     }
     after = page.value.events.at(-1)?.id ?? lastEventId;
   }

@@ -3,6 +3,7 @@ import { UPDATE_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { eventsIn } from "../stored-log.ts";
 import { sinceLastTurn } from "./recent-log.ts";
 
 /**
@@ -23,9 +24,8 @@ export async function latestUpdate(
     const page = await store.readTurns(key, { before, limit: Math.min(left, TURNS_AT_ONCE) });
     if (!page.ok) return page;
     const { rows, more } = page.value;
-    for (const { text } of rows) {
-      // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
-      if (latest === null && text.includes(word)) latest = lastOf(JSON.parse(text), kind);
+    for (const turn of rows) {
+      if (latest === null && turn.text.includes(word)) latest = lastOf(eventsIn(turn), kind);
     }
     if (!more) break;
     left -= rows.length;

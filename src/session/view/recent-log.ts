@@ -2,6 +2,7 @@ import { PAGE_ROWS_MAX, TURN_STATUS_READ_CHARS_MAX } from "../../core/limits.ts"
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { eventIn, eventsIn } from "../stored-log.ts";
 
 /** What a look at the past is for, and how far back it goes at most. */
 interface Search {
@@ -29,8 +30,7 @@ export async function lookBack(
       before = turn.firstId;
       turnsLeft -= 1;
       charsLeft -= turn.text.length;
-      // What we stored is what we wrote: a list of numbered events of ours, under a checksum.
-      if (turn.text.includes(text) && look(JSON.parse(turn.text))) return DONE;
+      if (turn.text.includes(text) && look(eventsIn(turn))) return DONE;
     }
     if (!page.value.more) return DONE;
   }
@@ -55,10 +55,9 @@ export async function sinceLastTurn(
   for (let after = snapshotEventId; after < lastEventId; ) {
     const page = await store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
-    for (const event of page.value.events) {
-      if (event.text.includes(text)) found.push(JSON.parse(event.text));
-    }
-    after = page.value.events.at(-1)?.id ?? lastEventId;
+    const { events } = page.value;
+    found.push(...events.filter((stored) => stored.text.includes(text)).map(eventIn));
+    after = events.at(-1)?.id ?? lastEventId;
   }
   return ok(found);
 }

@@ -3,6 +3,7 @@ import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../co
 import type { LogEvent } from "../../core/replay/join.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
+import { eventsIn } from "../stored-log.ts";
 import {
   readTranscriptCursor,
   type TranscriptPlace,
@@ -102,7 +103,7 @@ const TURNS_AT_ONCE = 100;
 
 function hasRecord(turn: FoldedTurn, recordId: string): boolean {
   if (!turn.text.includes(recordId)) return false;
-  return eventsOf(turn).some(({ promptId, data }) => {
+  return eventsIn(turn).some(({ promptId, data }) => {
     return promptId === recordId || ("turnId" in data && data.turnId === recordId);
   });
 }
@@ -126,7 +127,7 @@ function answerOf(
   return ok({
     v: 1,
     sessionId,
-    events: turns.flatMap(eventsOf).map(told),
+    events: turns.flatMap(eventsIn).map(told),
     ...(more && nextCursor !== null && { nextCursor }),
     hasMore: more && nextCursor !== null,
     startTime: new Date(createdAtMs).toISOString(),
@@ -143,11 +144,6 @@ function nextPlace(
     return lastId < place.through ? { ...place, after: lastId } : null;
   }
   return firstId > 1 ? { direction: "backward", before: firstId } : null;
-}
-
-/** What we stored is what we wrote: a list of numbered events of ours, under a checksum. */
-function eventsOf({ text }: FoldedTurn): readonly LogEvent[] {
-  return JSON.parse(text);
 }
 
 /** Without its number, since no stream goes on from it; and an update as the agent said it. */
