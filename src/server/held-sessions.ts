@@ -1,6 +1,7 @@
 import type { SessionId, TenantId } from "../core/id.ts";
-import { HELD_SESSIONS_NAMED_MAX, PAGE_ROWS_MAX } from "../core/limits.ts";
+import { HELD_SESSIONS_NAMED_MAX } from "../core/limits.ts";
 import { DONE, fail, type Result } from "../core/result.ts";
+import { sessionPages } from "../session/session-pages.ts";
 import { describeHolder, type Holder, mayTake } from "../store/holder.ts";
 import type { SessionStore } from "../store/store.ts";
 
@@ -18,9 +19,7 @@ export async function freeOfOthers(
   const named: SessionId[] = [];
   let count = 0;
   let first: Holder | null = null;
-  let cursor: string | null = null;
-  do {
-    const page = await store.list(tenantId, {}, { limit: PAGE_ROWS_MAX, cursor });
+  for await (const page of sessionPages(store, tenantId)) {
     if (!page.ok) return DONE;
     for (const { sessionId, holder: held } of page.value.sessions) {
       if (held === null || mayTake(held, holder)) continue;
@@ -28,8 +27,7 @@ export async function freeOfOthers(
       count += 1;
       if (named.length < HELD_SESSIONS_NAMED_MAX) named.push(sessionId);
     }
-    cursor = page.value.nextCursor;
-  } while (cursor !== null);
+  }
   if (first === null) return DONE;
   const sessionIds = `${named.join(", ")}${count > named.length ? ", …" : ""}`;
   const advice = `Stop it. If it is gone for good, "${seizing(tenantId)}" frees a session.`;

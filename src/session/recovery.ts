@@ -5,6 +5,7 @@ import { SESSION_STATES } from "../core/status.ts";
 import type { ListFilter, SessionKey } from "../store/store.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionRegistry } from "./registry.ts";
+import { sessionPages } from "./session-pages.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** How far a recovery has come; a person may watch it. */
@@ -98,20 +99,15 @@ async function staleSessions(world: SessionWorld) {
   const damaged = new Map<string, string>();
   for (const tenantId of tenants.value) {
     for (const filter of STALE) {
-      let cursor: string | null = null;
-      do {
-        const page = await world.store.list(tenantId, filter, { limit: PAGE, cursor });
+      for await (const page of sessionPages(world.store, tenantId, filter)) {
         if (!page.ok) return page;
         for (const { sessionId } of page.value.sessions) {
           keys.set(JSON.stringify([tenantId, sessionId]), { tenantId, sessionId });
         }
         for (const { sessionId, reason } of page.value.damaged) damaged.set(sessionId, reason);
-        cursor = page.value.nextCursor;
-      } while (cursor !== null);
+      }
     }
   }
   const named = [...damaged].map(([sessionId, reason]) => ({ sessionId, reason }));
   return ok({ keys: [...keys.values()], damaged: named });
 }
-
-const PAGE = 500;

@@ -1,8 +1,9 @@
 import type { TenantId } from "../core/id.ts";
-import { PAGE_ROWS_MAX, TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../core/limits.ts";
+import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../core/limits.ts";
 import { fail, type Result } from "../core/result.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionRegistry } from "./registry.ts";
+import { countSessions } from "./session-pages.ts";
 import type { SessionStreams } from "./streams.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -30,7 +31,9 @@ export async function removeTenant(
   if (!tenants.close(tenantId)) return fail("tenant_deleting");
   try {
     if (!(await emptied(parts, tenantId))) return fail("tenant_busy");
-    const sessions = await countSessions(world, tenantId);
+    // That they cannot be counted is no reason to keep them.
+    const counted = await countSessions(store, tenantId);
+    const sessions = counted.ok ? counted.value : "unknown";
     const removed = await meter.without(tenantId, () => store.removeTenant(tenantId, world.holder));
     if (removed.ok) world.log("tenant deleted", { tenantId, by, sessions });
     const failure = removed.ok ? null : removed.refusal;
@@ -122,17 +125,4 @@ async function closed(
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
   return !late.aborted && registry.letGo(live);
-}
-
-/** Stored ones, damaged or not. That they cannot be counted is no reason to keep them. */
-async function countSessions({ store }: SessionWorld, tenantId: TenantId): Promise<number> {
-  let count = 0;
-  let cursor: string | null = null;
-  do {
-    const page = await store.list(tenantId, {}, { limit: PAGE_ROWS_MAX, cursor });
-    if (!page.ok) return count;
-    count += page.value.sessions.length + page.value.damaged.length;
-    cursor = page.value.nextCursor;
-  } while (cursor !== null);
-  return count;
 }

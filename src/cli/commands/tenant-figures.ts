@@ -1,9 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { TenantId } from "../../core/id.ts";
-import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import { ok, type Result } from "../../core/result.ts";
 import { Members } from "../../server/identity/members.ts";
+import { countSessions } from "../../session/session-pages.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { tenantFolder } from "../../store/sqlite/database.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -11,25 +10,13 @@ import type { SessionStore } from "../../store/store.ts";
 /** What there is of a tenant, in words; what cannot be read is not known. */
 export async function figuresOf(store: SessionStore, folder: string, tenantId: TenantId) {
   const members = await new Members(store, SYSTEM_CLOCK).list(tenantId);
-  const sessions = await sessionCount(store, tenantId);
+  const sessions = await countSessions(store, tenantId);
   const bytes = await bytesOf(tenantFolder(folder, tenantId));
   return {
     sessions: sessions.ok ? `${sessions.value}` : "?",
     members: members.ok ? `${members.value.length}` : "?",
     bytes: `${bytes}`,
   };
-}
-
-async function sessionCount(store: SessionStore, tenantId: TenantId): Promise<Result<number>> {
-  let count = 0;
-  let cursor: string | null = null;
-  do {
-    const page = await store.list(tenantId, {}, { limit: PAGE_ROWS_MAX, cursor });
-    if (!page.ok) return page;
-    count += page.value.sessions.length + page.value.damaged.length;
-    cursor = page.value.nextCursor;
-  } while (cursor !== null);
-  return ok(count);
 }
 
 /** A file that goes while it is looked at weighs nothing. */

@@ -6,6 +6,7 @@ import { type Actor, originatorOf } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
+import { sessionPages } from "../session-pages.ts";
 import type { SessionWorld } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 import { branchName, sessionName } from "./fork-name.ts";
@@ -189,17 +190,13 @@ export async function deleteUnfinishedForks({
   if (!tenants.ok) return tenants;
   let deleted = 0;
   for (const tenantId of tenants.value) {
-    let cursor: string | null = null;
-    do {
-      const page = { limit: PAGE_ROWS_MAX, cursor };
-      const listed = await store.list(tenantId, { sourceType: UNFINISHED_FORK }, page);
-      if (!listed.ok) return listed;
-      for (const { sessionId } of listed.value.sessions) {
+    for await (const page of sessionPages(store, tenantId, { sourceType: UNFINISHED_FORK })) {
+      if (!page.ok) return page;
+      for (const { sessionId } of page.value.sessions) {
         const gone = await store.delete({ tenantId, sessionId }, holder, []);
         if (gone.ok) deleted += 1;
       }
-      cursor = listed.value.nextCursor;
-    } while (cursor !== null);
+    }
   }
   return ok(deleted);
 }
