@@ -39,6 +39,23 @@ describe("the usage of a turn", () => {
     expect(meter.reading(null).tokens).toEqual({ ...NO_TOKENS, output: 3 });
   });
 
+  const FIVE = { input: 100, output: 50, cachedRead: 30, cachedWrite: 10, thought: 20 };
+  it.each([
+    ["each kind by itself", 210, FIVE],
+    ["thoughts as output too", 190, { ...FIVE, output: 30 }],
+    ["what was read from a cache as input too", 180, { ...FIVE, input: 70 }],
+    ["both", 160, { ...FIVE, input: 70, output: 30 }],
+    ["all that was cached as input too", 170, { ...FIVE, input: 60 }],
+    ["all of these", 150, { ...FIVE, input: 60, output: 30 }],
+    ["in a way that cannot be told", 155, FIVE],
+  ])("P9: counts a token once, where an agent counts %s", (_way, totalTokens, tokens) => {
+    const meter = new UsageMeter("turn");
+    const cached = { cachedReadTokens: 30, cachedWriteTokens: 10 };
+    const told = { inputTokens: 100, outputTokens: 50, ...cached, thoughtTokens: 20 };
+    meter.answered({ ...told, totalTokens });
+    expect(meter.reading(null).tokens).toEqual(tokens);
+  });
+
   it("knows that an answer without usage says nothing", () => {
     expect(new UsageMeter("turn").answered(undefined)).toBe(false);
   });

@@ -93,13 +93,39 @@ function sum(one: TokenUsage, other: TokenUsage): TokenUsage {
 }
 
 function tokensOf(usage: JsonObject): TokenUsage {
-  return {
+  const told = {
     input: countAt(usage, "inputTokens") ?? 0,
     output: countAt(usage, "outputTokens") ?? 0,
     cachedRead: countAt(usage, "cachedReadTokens") ?? 0,
     cachedWrite: countAt(usage, "cachedWriteTokens") ?? 0,
     thought: countAt(usage, "thoughtTokens") ?? 0,
   };
+  return eachOnce(told, countAt(usage, "totalTokens"));
+}
+
+/** What an agent may count a second time: thoughts as output, what was cached as input. */
+const COUNTED_TWICE = [
+  ["thought"],
+  ["cachedRead"],
+  ["cachedRead", "thought"],
+  ["cachedRead", "cachedWrite"],
+  ["cachedRead", "cachedWrite", "thought"],
+] as const;
+
+/**
+ * The five kinds without what stands in two of them. Agents do not agree on that, and do not say
+ * it either; but their total does, if it is less than the five together by just such a part. An
+ * agent without a total is taken at its word, that each is for itself.
+ */
+function eachOnce(told: TokenUsage, total: number | null): TokenUsage {
+  const surplus = KEYS.reduce((all, key) => all + told[key], 0) - (total ?? Number.NaN);
+  const twice = COUNTED_TWICE.find(
+    (kinds) => surplus > 0 && kinds.reduce((all, kind) => all + told[kind], 0) === surplus,
+  );
+  if (twice === undefined) return told;
+  const thought = twice.some((kind) => kind === "thought") ? told.thought : 0;
+  const [output, input] = [told.output - thought, told.input - (surplus - thought)];
+  return output < 0 || input < 0 ? told : { ...told, output, input };
 }
 
 /** A count that is no count is not counted: money depends on it. */
