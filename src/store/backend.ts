@@ -39,7 +39,7 @@ export interface Backend {
   readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<S.Page<S.JournalRow>>>;
 
   readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<S.Page<DocumentRow>>>;
-  /** Answers with the version that was written. */
+  /** Answers with the version that was written; its entries are in the same step, or neither is. */
   writeDocument(tenantId: TenantId, write: DocumentText): Promise<Result<number>>;
 
   writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array): Promise<Result<void>>;
@@ -85,6 +85,7 @@ export interface DocumentText {
   readonly expectedVersion: number;
   /** Null deletes it. */
   readonly text: string | null;
+  readonly entries: readonly S.JournalEntry[];
 }
 
 export interface DocumentRow {

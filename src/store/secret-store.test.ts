@@ -164,6 +164,11 @@ describe("P11: through a guarded store", () => {
       "document.key",
     ],
     ["writeDocument", () => guarded.writeDocument(tenantId, document), "tenantId"],
+    [
+      "writeDocument",
+      () => guarded.writeDocument(key.tenantId, { ...document, entries: leakyEntry }),
+      "journal.0.key",
+    ],
     ["writeBlob", () => guarded.writeBlob(key.tenantId, Buffer.from(SECRET)), "blob"],
     ["writeBlob", () => guarded.writeBlob(tenantId, Buffer.from("fine")), "tenantId"],
   ])("%s refuses our own fields (%#)", async (_, write, paths) => {
@@ -188,15 +193,22 @@ describe("P11: through a guarded store", () => {
       keep(entries.map(({ text }) => text));
       return ok(undefined);
     };
+    store.writeDocument = async (_, { entries, ...rest }) => {
+      keep(entries?.map(({ text }) => text));
+      return ok({ ...rest, version: 1, value: {} });
+    };
     const commit = commitOf({ afterEventId: 0, events: [said(SECRET)] });
     await guarded.create(key, { ...session, commit });
     await guarded.commit(key, 1, { ...commit, afterEventId: 1 });
     await guarded.commit(key, 1, { ...commit, events: [said("fine")] });
-    await guarded.appendJournal(key.tenantId, [entry({ text: said(SECRET) })]);
-    expect(written).toEqual([[CLEAN], [CLEAN], [said("fine")], [CLEAN]]);
+    const leaky = [entry({ text: said(SECRET) })];
+    await guarded.appendJournal(key.tenantId, leaky);
+    await guarded.writeDocument(key.tenantId, { ...document, entries: leaky });
+    expect(written).toEqual([[CLEAN], [CLEAN], [said("fine")], [CLEAN], [CLEAN]]);
     expect(told).toEqual([
       { ...key, where: ["events.1"] },
       { ...key, where: ["events.2"] },
+      { tenantId: key.tenantId, sessionId: null, where: ["journal.0"] },
       { tenantId: key.tenantId, sessionId: null, where: ["journal.0"] },
     ]);
   });

@@ -3,7 +3,7 @@ import { LEAK_PATHS_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { invalid } from "./check.ts";
 import type { SecretGuard } from "./secret.ts";
-import type { Commit, JournalEntry, SessionStore, Snapshot } from "./store.ts";
+import type { Commit, DocumentWrite, JournalEntry, SessionStore, Snapshot } from "./store.ts";
 
 /**
  * The last line of P11: no secret value that Fermata resolved reaches a disk. What agents and
@@ -128,6 +128,8 @@ export function guardSecrets(
   onRedacted: (redaction: Redaction) => void = () => {},
 ): SessionStore {
   const { judge, pass } = doorOf(guard, onRedacted);
+  const judgeDocument = (tenantId: TenantId, { entries = [], ...document }: DocumentWrite) =>
+    judge({ tenantId, document }, { ...SILENT, journal: entries });
   return {
     ...unguarded(store),
     create: (key, session) =>
@@ -175,8 +177,8 @@ export function guardSecrets(
     writeDocument: (tenantId, document) =>
       pass(
         { tenantId },
-        () => judge({ tenantId, document }, SILENT),
-        () => store.writeDocument(tenantId, document),
+        () => judgeDocument(tenantId, document),
+        ({ journal }) => store.writeDocument(tenantId, { ...document, entries: journal }),
       ),
     writeBlob: (tenantId, blob) =>
       pass(

@@ -87,7 +87,8 @@ export interface SessionStore {
   /**
    * Small keyed values of a tenant. A write names the version it replaces, 0 for none. Versions of
    * a key only rise, also through a deletion, so that no late writer mistakes one for another. To
-   * delete what is not there makes no tenant where there is none.
+   * delete what is not there makes no tenant where there is none, unless there is something to
+   * tell of it.
    */
   readDocument(tenantId: TenantId, kind: string, key: string): Promise<Result<Document | null>>;
   /** A page of them by key, beginning after the given one; null begins at the beginning. */
@@ -96,6 +97,10 @@ export interface SessionStore {
     kind: string,
     after: string | null,
   ): Promise<Result<Page<Document>>>;
+  /**
+   * Writes a document and the entries that tell of it in one commit: both are there, or neither.
+   * Whatever refuses the one refuses the other: another version, or a key with another text.
+   */
   writeDocument(tenantId: TenantId, document: DocumentWrite): Promise<Result<Document>>;
 
   /** Bytes under the SHA-256 of their content; writing them again changes nothing. */
@@ -351,4 +356,6 @@ export interface DocumentWrite {
   readonly expectedVersion: number;
   /** Null deletes it. */
   readonly value: JsonObject | null;
+  /** What the tenant's journals are told of it; checked and bounded as in `appendJournal`. */
+  readonly entries?: readonly JournalEntry[];
 }

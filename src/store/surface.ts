@@ -6,7 +6,7 @@ import type { Backend, Claim, DocumentQuery } from "./backend.ts";
 import * as check from "./check.ts";
 import { type OptionRules, readConfig } from "./config.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
-import { checkValue, readDocuments } from "./document.ts";
+import { checkWrite, readDocuments } from "./document.ts";
 import type { Holder } from "./holder.ts";
 import { StoreLife } from "./phase.ts";
 import type * as S from "./store.ts";
@@ -219,12 +219,12 @@ export class StoreSurface implements S.SessionStore {
       all(
         () => check.checkTenant(tenantId),
         () => check.checkNames({ kind: write.kind, key: write.key }),
-        () => checkValue(write.value),
+        () => checkWrite(write, this.contract),
       );
     return this.#write(fits, async () => {
-      const { kind, key, expectedVersion, value } = write;
+      const { kind, key, expectedVersion, value, entries = [] } = write;
       const text = value === null ? null : JSON.stringify(value);
-      const document = { kind, key, expectedVersion, text };
+      const document = { kind, key, expectedVersion, text, entries };
       const written = await this.#backend.writeDocument(tenantId, document);
       return written.ok ? ok({ kind, key, version: written.value, value: value ?? {} }) : written;
     });

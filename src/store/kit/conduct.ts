@@ -20,8 +20,10 @@ export const CONDUCT: readonly Check[] = [
     await value(writer.close());
     const { term } = await value(store.open(key, sample.holder(), [entry("opened")]));
     await value(store.close(key, term));
+    await value(store.writeDocument(ACME, { ...sample.DOCUMENT, entries: [entry("set")] }));
     await value(store.delete(key, sample.holder(), [entry("deleted")]));
-    assert.deepEqual(await entryKeys(store, ACME), ["made", "committed", "opened", "deleted"]);
+    const all = ["made", "committed", "opened", "set", "deleted"];
+    assert.deepEqual(await entryKeys(store, ACME), all);
   }),
 
   check("72: what cannot be written down does not happen", async (stage) => {
@@ -36,6 +38,8 @@ export const CONDUCT: readonly Check[] = [
     await leavesNoTrace(store, ACME, remove, "journal_conflict");
     const cut = () => store.cutLog(key, term, { lastEventId: 0, epoch: "e", audit: conflict });
     await leavesNoTrace(store, ACME, cut, "journal_conflict");
+    const set = () => store.writeDocument(ACME, { ...sample.DOCUMENT, entries: conflict });
+    await leavesNoTrace(store, ACME, set, "journal_conflict");
     const seize = () => store.seize(key, sample.holder("other"), conflict);
     await leavesNoTrace(store, ACME, seize, "journal_conflict");
     await value(store.close(key, term));

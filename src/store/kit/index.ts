@@ -8,6 +8,7 @@ import { COPY } from "./copy.ts";
 import { CUT } from "./cut.ts";
 import { DAMAGE } from "./damage.ts";
 import { DOCUMENT } from "./document.ts";
+import { DOCUMENT_ENTRIES } from "./document-entries.ts";
 import { FILTER } from "./filter.ts";
 import type { Runner, StoreHarness } from "./harness.ts";
 import { HOSTILE_IDS } from "./hostile-id.ts";
@@ -53,6 +54,7 @@ const CHECKS: readonly Check[] = [
   ...TENANT,
   ...JOURNAL,
   ...DOCUMENT,
+  ...DOCUMENT_ENTRIES,
   ...BLOB,
   ...REOPENING,
   ...REMOVAL,

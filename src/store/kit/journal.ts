@@ -132,6 +132,7 @@ export const JOURNAL: readonly Check[] = [
         () => store.open(key, sample.holder(), wrong),
         () => store.seize(key, sample.holder(), [entry("seized"), ...wrong]),
         () => store.cutLog(key, term, { lastEventId: 0, epoch: "e", audit: wrong }),
+        () => store.writeDocument(ACME, { ...sample.DOCUMENT, entries: wrong }),
       ];
       for (const act of acts) {
         await leavesNoTrace(store, ACME, act, "invalid_store_input");

@@ -59,10 +59,9 @@ export function tenantWrites(
   store: S.SessionStore,
   { tenantId }: S.SessionKey,
 ): readonly Operation[] {
-  const document = { kind: "token", key: "a", expectedVersion: 0, value: { a: 1 } };
   return [
     { name: "appendJournal", act: () => store.appendJournal(tenantId, [sample.entry("a")]) },
-    { name: "writeDocument", act: () => store.writeDocument(tenantId, document) },
+    { name: "writeDocument", act: () => store.writeDocument(tenantId, sample.DOCUMENT) },
     { name: "writeBlob", act: () => store.writeBlob(tenantId, sample.bytes("a")) },
   ];
 }

@@ -100,6 +100,14 @@ export function entry(key: string, change: Partial<S.JournalEntry> = {}): S.Jour
   return { journal: "audit", key, sessionId: null, atMs: CREATED_AT_MS, text, ...change };
 }
 
+/** The first write of a document. */
+export const DOCUMENT: S.DocumentWrite = {
+  kind: "token",
+  key: "a",
+  expectedVersion: 0,
+  value: { a: 1 },
+};
+
 /** A commit as the checks write it: its events say where they belong. */
 export type Change = Partial<Omit<S.Commit, "events">> & {
   readonly events?: readonly S.StoredText[];

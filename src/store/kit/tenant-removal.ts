@@ -96,6 +96,9 @@ export const TENANT_REMOVAL: readonly Check[] = [
     const late = { kind: "token", key: "a", expectedVersion: 1, value: { late: true } };
     const { details } = await refused(store.writeDocument(ACME, late), "document_conflict");
     assert.equal(details.version, 0);
+    const told = { ...late, entries: [entry("late")] };
+    await refused(store.writeDocument(ACME, told), "document_conflict");
+    await refused(store.writeDocument(ACME, { ...told, value: null }), "document_conflict");
     await refused(store.writeDocument(ACME, { ...late, value: null }), "document_conflict");
     await value(store.writeDocument(ACME, { ...late, expectedVersion: 0, value: null }));
     await value(store.appendJournal(ACME, []));

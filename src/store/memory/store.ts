@@ -156,8 +156,9 @@ class MemoryBackend implements Backend {
   }
 
   async writeDocument(tenantId: TenantId, document: DocumentText) {
-    const deletesNothing = document.expectedVersion === 0 && document.text === null;
-    if (deletesNothing && !this.#tenants.has(tenantId)) return ok(0);
+    const { expectedVersion, text, entries } = document;
+    const doesNothing = expectedVersion === 0 && text === null && entries.length === 0;
+    if (doesNothing && !this.#tenants.has(tenantId)) return ok(0);
     return this.#change(tenantId, (tenant) => tenant.writeDocument(document));
   }
 

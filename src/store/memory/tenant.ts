@@ -61,12 +61,15 @@ export class MemoryTenant {
     );
   }
 
-  writeDocument({ kind, key, expectedVersion, text }: DocumentText): Result<number> {
+  /** With the entries that tell of it, or not at all. */
+  writeDocument({ kind, key, expectedVersion, text, entries }: DocumentText): Result<number> {
     const name = JSON.stringify([kind, key]);
     const version = this.#documents.get(name)?.version ?? 0;
     if (version !== expectedVersion) {
       return fail("document_conflict", { version, expected: expectedVersion });
     }
+    const told = this.append(entries);
+    if (!told.ok) return told;
     const next = (this.#lastVersions.get(name) ?? 0) + 1;
     this.#lastVersions.set(name, next);
     if (text === null) this.#documents.delete(name);

@@ -7,6 +7,7 @@ await playChild({
   sqlite: () => sqliteStore(),
   answersEarly: () => unsafe.answersEarly(sqliteStore()),
   commitsInTwoSteps: () => unsafe.commitsInTwoSteps(sqliteStore()),
+  tellsInTwoSteps: () => unsafe.tellsInTwoSteps(sqliteStore()),
   takesFromTheLiving: () => unsafe.takesFromTheLiving(sqliteStore()),
   waitsForTheDead: () => unsafe.waitsForTheDead(sqliteStore()),
 });

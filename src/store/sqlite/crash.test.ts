@@ -57,15 +57,17 @@ async function failures(of: CrashSubject, title: RegExp): Promise<string> {
 }
 
 describe("the crash runner", () => {
-  // What the first two leave behind is looked at with the store as it should be.
+  // What the first three leave behind is looked at with the store as it should be.
   const early = subject("answersEarly", sqliteStore, [unsafe.AFTER_EARLY_ANSWER]);
   const halves = subject("commitsInTwoSteps", sqliteStore, [unsafe.BETWEEN_STEPS]);
+  const gossip = subject("tellsInTwoSteps", sqliteStore, [unsafe.BETWEEN_ENTRY_AND_DOCUMENT]);
   const thief = subject("takesFromTheLiving", () => unsafe.takesFromTheLiving(sqliteStore()), []);
   const mourner = subject("waitsForTheDead", () => unsafe.waitsForTheDead(sqliteStore()), []);
 
   it.each([
     ["answers before it has written", early, /^42/],
     ["writes a commit in two steps", halves, /^42/],
+    ["tells of a document before it writes it", gossip, /^42/],
   ])("catches a store that %s", { timeout: TEST_MS_MAX }, async (_, of, title) => {
     expect(await failures(of, title)).toMatch(/is in none of the \d+ states it may be in/);
   });

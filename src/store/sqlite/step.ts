@@ -13,6 +13,7 @@ export const SQLITE_FAILPOINTS = [
   "sqlite-after-trim",
   "sqlite-amid-cut",
   "sqlite-amid-removal",
+  "sqlite-amid-document",
   "sqlite-before-flush",
   "sqlite-amid-flush",
   "sqlite-before-commit",

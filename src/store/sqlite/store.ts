@@ -180,7 +180,8 @@ class SqliteBackend implements Backend {
   }
 
   writeDocument(tenantId: TenantId, document: DocumentText) {
-    return this.#write.call("writeDocument", tenantId, document);
+    const entries = structuredClone(document.entries);
+    return this.#write.call("writeDocument", tenantId, { ...document, entries });
   }
 
   writeBlob(tenantId: TenantId, hash: string, bytes: Uint8Array) {

@@ -6,6 +6,7 @@ import { documentsOf, readCounter } from "./counter.ts";
 import type { TenantDatabase } from "./database.ts";
 import { appendEntries, freshEntries } from "./journal.ts";
 import * as rows from "./row.ts";
+import { step } from "./step.ts";
 
 /** What a tenant has beside its sessions: journals, documents and blobs. */
 
@@ -16,9 +17,12 @@ export function appendJournal(batch: Batch, entries: readonly S.JournalEntry[]):
   return DONE;
 }
 
-/** A deleted document leaves its version behind, so that it is not used again. */
+/**
+ * With the entries that tell of it: what refuses the one is asked before the other is written. A
+ * deleted document leaves its version behind, so that it is not used again.
+ */
 export function writeDocument(batch: Batch, document: DocumentText): Result<number> {
-  const { kind, key, expectedVersion, text } = document;
+  const { kind, key, expectedVersion, text, entries } = document;
   const known = batch.db.get(FIND_DOCUMENT, kind, key);
   const last = Number(known?.version ?? 0);
   const wasThere = typeof known?.text === "string";
@@ -26,6 +30,10 @@ export function writeDocument(batch: Batch, document: DocumentText): Result<numb
   if (version !== expectedVersion) {
     return fail("document_conflict", { version, expected: expectedVersion });
   }
+  const fresh = freshEntries(batch.db, entries);
+  if (!fresh.ok) return fresh;
+  appendEntries(batch, fresh.value);
+  if (fresh.value.length > 0) step("sqlite-amid-document");
   const sum = rows.rowChecksum(kind, key, last + 1, text);
   batch.db.run(WRITE_DOCUMENT, kind, key, last + 1, text, sum);
   batch.counters.add(documentsOf(kind), Number(text !== null) - Number(wasThere));

@@ -181,17 +181,19 @@ function transact(tenant: unknown, group: readonly Call[]): readonly Answer[] {
  */
 function withoutTenant({ op, args: [, what] }: Call): Result<unknown> | null {
   if (op === "create" || op === "writeBlob") return null;
-  if (op === "appendJournal") return Array.isArray(what) && what.length === 0 ? DONE : null;
+  if (op === "appendJournal") return isNothing(what) ? DONE : null;
   if (op === "writeDocument") return withoutDocument(what);
   if (op === "release" || op === "removeTenant") return DONE;
   return fail("session_not_found", { sessionId: isObject(what) ? String(what.sessionId) : "" });
 }
 
 function withoutDocument(write: unknown): Result<number> | null {
-  const { expectedVersion: expected, text } = isObject(write) ? write : {};
+  const { expectedVersion: expected, text, entries } = isObject(write) ? write : {};
   if (expected !== 0) return fail("document_conflict", { version: 0, expected: Number(expected) });
-  return text === null ? ok(0) : null;
+  return text === null && isNothing(entries) ? ok(0) : null;
 }
+
+const isNothing = (entries: unknown) => Array.isArray(entries) && entries.length === 0;
 
 /** What is not cleared soon is cleared at the next start: it has lost its name already. */
 function removed({ args: [tenant, holder] }: Call): Result<void> {

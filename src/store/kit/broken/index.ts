@@ -93,6 +93,16 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     by: ["72", "43", "M4"],
     saying: /made/,
   },
+  "tells of a document before it writes it": {
+    store: loss.tellsBeforeItWrites,
+    by: ["N13", "N16", "N18", "U6"],
+    saying: /never/,
+  },
+  "tells of a document after it has written it": {
+    store: loss.tellsAfterItHasWritten,
+    by: ["N14", "72", "M6"],
+    saying: /strictly deep-equal/,
+  },
   "ignores where a commit belongs": {
     store: ownership.ignoresPlaces,
     by: ["P10", "K1", "43", "R2", "R8"],

@@ -141,3 +141,25 @@ export function endsPagesEarly(): SessionStore {
       ended(await store.listDocuments(tenantId, kind, after), PAGE_ROWS_MAX),
   }));
 }
+
+/** Tells of a document first and writes it after that: what is refused has been told then. */
+export function tellsBeforeItWrites(): SessionStore {
+  return altered((store) => ({
+    async writeDocument(tenantId, { entries, ...document }) {
+      const told = entries && (await store.appendJournal(tenantId, entries));
+      return told?.ok === false ? told : store.writeDocument(tenantId, document);
+    },
+  }));
+}
+
+/** The other way round: what cannot be told has happened then. */
+export function tellsAfterItHasWritten(): SessionStore {
+  return altered((store) => ({
+    async writeDocument(tenantId, { entries, ...document }) {
+      const written = await store.writeDocument(tenantId, document);
+      if (!written.ok || !entries) return written;
+      const told = await store.appendJournal(tenantId, entries);
+      return told.ok ? written : told;
+    },
+  }));
+}

@@ -27,7 +27,8 @@ export class DoomedLane {
     if (roll === 0) return { op: "append", tenantId: DOOMED, entries: [sample.entry(name)] };
     if (roll === 1) return { op: "blob", tenantId: DOOMED, bytes: sample.bytes(name) };
     if (roll === 2) {
-      const write = { kind: "token", key: name, expectedVersion: 0, value: { name } };
+      const entries = [sample.entry(name)];
+      const write = { kind: "token", key: name, expectedVersion: 0, value: { name }, entries };
       return { op: "document", tenantId: DOOMED, write };
     }
     const key = sample.keyOf(name, DOOMED);

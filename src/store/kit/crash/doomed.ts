@@ -5,6 +5,7 @@ import type * as S from "../../store.ts";
 import { allDocuments, allEntries, allEvents, allListed, value } from "../expect.ts";
 import { DOOMED } from "./doomed-lane.ts";
 import type { Called, History } from "./history.ts";
+import type { Step } from "./step.ts";
 
 /** What there is of the tenant, in a form that can be compared. */
 interface Remains {
@@ -23,7 +24,7 @@ export async function verifyDoomed(store: S.SessionStore, history: History): Pro
   const answered = called.filter(({ answer }) => answer !== null);
   const actual = await remains(store, called);
   const fitting = [answered, called].find((some) => isDeepStrictEqual(remainsOf(some), actual));
-  if (fitting === undefined) assert.deepEqual(actual, remainsOf(answered), "the doomed tenant");
+  if (fitting === undefined) assert.deepEqual(actual, remainsOf(answered), NEITHER);
   const isNamed = (await value(store.tenants())).includes(DOOMED);
   // A crash may leave one that has been begun; but none comes of a removal that was answered.
   const isRemoved = called.at(-1)?.step.op === "removeTenant" && answered.length === called.length;
@@ -31,6 +32,8 @@ export async function verifyDoomed(store: S.SessionStore, history: History): Pro
   assert.ok(isNamed || sizeOf(actual) === 0, "a tenant that has something is not named");
   history.doomed = sinceRemoval(fitting ?? answered).map((one) => ({ ...one, answer: ANSWERED }));
 }
+
+const NEITHER = "the doomed tenant is in none of the 2 states it may be in";
 
 const ANSWERED = { ok: true, value: null } as const;
 
@@ -46,10 +49,15 @@ function remainsOf(called: readonly Called[]): Remains {
         step.op === "create" ? [sessionText(step.key.sessionId, step.session.commit.events)] : [],
       )
       .sort(),
-    entries: steps.flatMap((step) => (step.op === "append" ? step.entries : [])).map(keyOf),
+    entries: steps.flatMap(entriesOf).map(keyOf),
     documents: steps.flatMap((step) => (step.op === "document" ? [step.write.key] : [])).sort(),
     blobs: steps.flatMap((step) => (step.op === "blob" ? [hashOf(step.bytes)] : [])),
   };
+}
+
+function entriesOf(step: Step): readonly S.JournalEntry[] {
+  if (step.op === "document") return step.write.entries ?? [];
+  return step.op === "append" ? step.entries : [];
 }
 
 async function remains(store: S.SessionStore, called: readonly Called[]): Promise<Remains> {

@@ -1,3 +1,4 @@
+import type { TenantId } from "../../../core/id.ts";
 import { fail, ok } from "../../../core/result.ts";
 import { failpoint } from "../../failpoint.ts";
 import { describeHolder, type Holder } from "../../holder.ts";
@@ -59,6 +60,27 @@ export function commitsInTwoSteps(inner: S.SessionStore): S.SessionStore {
     close: (key, term) => inTurn(() => inner.close(key, term)),
     delete: (key, holder, audit) => inTurn(() => inner.delete(key, holder, audit)),
     deactivate: () => inTurn(() => inner.deactivate()),
+  });
+}
+
+/** Where the next store has told of a document that is not written. */
+export const BETWEEN_ENTRY_AND_DOCUMENT = "unsafe-between-entry-and-document";
+
+/** Tells of a document first, and writes it after that; one at a time. */
+export function tellsInTwoSteps(inner: S.SessionStore): S.SessionStore {
+  let last: Promise<unknown> = Promise.resolve();
+  const twoSteps = async (tenantId: TenantId, { entries = [], ...document }: S.DocumentWrite) => {
+    const told = await inner.appendJournal(tenantId, entries);
+    if (!told.ok) return told;
+    if (entries.length > 0) failpoint(BETWEEN_ENTRY_AND_DOCUMENT);
+    return inner.writeDocument(tenantId, document);
+  };
+  return changed(inner, {
+    writeDocument: (tenantId, document) => {
+      const next = last.then(() => twoSteps(tenantId, document));
+      last = next;
+      return next;
+    },
   });
 }
 

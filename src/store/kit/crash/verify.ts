@@ -127,9 +127,9 @@ async function verifyTenants(store: S.SessionStore, history: History) {
   const called = history.takeCalls();
   for (const tenantId of TENANTS) {
     const ofTenant = called.filter(({ step }) => step.tenantId === tenantId);
+    await verifyDocuments(store, tenantId, history, ofTenant);
     await verifyEntries(store, tenantId, history, ofTenant);
     await verifyBlobs(store, tenantId, history, ofTenant);
-    await verifyDocuments(store, tenantId, history, ofTenant);
   }
 }
 
@@ -176,16 +176,20 @@ async function verifyBlobs(
   }
 }
 
-/** Each document is as after some of its writes, among them all that were acknowledged. */
+/**
+ * Each document is as after some of its writes, among them all that were acknowledged; and the
+ * entries that came with those are there, and none that came with the others.
+ */
 async function verifyDocuments(
   store: S.SessionStore,
   tenantId: TenantId,
-  { documents }: History,
+  { documents, entries }: History,
   called: readonly TenantCall[],
 ) {
   const writes = called.flatMap(({ step, answer }) =>
     step.op === "document" ? [{ ...step.write, answered: answer !== null }] : [],
   );
+  const journal = new Set((await wholeJournal(store, tenantId)).map(({ key }) => key));
   const names = new Map(writes.map(({ kind, key }) => [`${tenantId} ${kind} ${key}`, [kind, key]]));
   for (const [name, [kind = "", key = ""]] of names) {
     const own = writes.filter((write) => write.kind === kind && write.key === key);
@@ -194,10 +198,18 @@ async function verifyDocuments(
     const found = await value(store.readDocument(tenantId, kind, key));
     const states = [before, ...own.map((write) => documentAfter(write, found))];
     const may = states.slice(answered);
+    const told = own.flatMap((write) => write.entries ?? []);
+    const there = told.filter(({ key: entry }) => journal.has(entry));
+    const isAfter = (count: number) => {
+      const expected = own.slice(0, count).flatMap((write) => write.entries ?? []);
+      return isDeepStrictEqual(states[count], found) && isDeepStrictEqual(expected, there);
+    };
     assert.ok(
-      may.some((state) => isDeepStrictEqual(state, found)),
-      `document ${name} is ${JSON.stringify(found)}, not one of ${JSON.stringify(may)}`,
+      may.some((_, later) => isAfter(answered + later)),
+      `document ${name} is ${JSON.stringify(found)}, with ${there.length} entries told of it: ` +
+        `it is in none of the ${may.length} states it may be in: ${JSON.stringify(may)}`,
     );
+    for (const entry of there) entries.set(`${tenantId} ${entry.key}`, entry);
     if (found === null) documents.delete(name);
     else documents.set(name, found);
   }

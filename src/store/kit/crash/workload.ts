@@ -25,6 +25,8 @@ const DOCUMENT_KINDS = ["token", "member"] as const;
 const LANES = 6;
 const PHASE_STEPS_MAX = 60;
 const RESTART_PERCENT = 30;
+/** So many documents are written together with an entry that tells of it. */
+const TOLD_PERCENT = 70;
 
 export const QUIET_HOST: S.StoreHost = {
   persistenceSurface: { announce: () => {} },
@@ -149,16 +151,23 @@ class TenantLane {
 
   /** Two writes of one document; the second does not wait for the first, if it knows enough. */
   async #document(tenantId: S.SessionKey["tenantId"]) {
-    const { chance, submit, fresh } = this.#hand;
+    const { chance, submit, fresh, life } = this.#hand;
+    const told = () =>
+      chance.happens(TOLD_PERCENT) ? [sample.entry(`${life}-document-${fresh()}`)] : [];
     const kind = chance.oneOf(DOCUMENT_KINDS) ?? "";
     const key = `${chance.below(4)}`;
     const found = await value(this.store.readDocument(tenantId, kind, key));
     const expectedVersion = found?.version ?? 0;
-    const first = { kind, key, expectedVersion, value: { n: fresh() } };
+    const first = { kind, key, expectedVersion, value: { n: fresh() }, entries: told() };
     const written = submit({ op: "document", tenantId, write: first });
     if (found !== null) {
       const next = chance.happens(30) ? null : { n: fresh() };
-      const second = { ...first, expectedVersion: expectedVersion + 1, value: next };
+      const second = {
+        ...first,
+        expectedVersion: expectedVersion + 1,
+        value: next,
+        entries: told(),
+      };
       await submit({ op: "document", tenantId, write: second });
     }
     await written;
