@@ -84,6 +84,8 @@ export interface CreditReservation {
   readonly price: Price | null;
   /** What the usage reported so far costs at that price. */
   readonly spentMicro: number;
+  /** Which model that price is for, null if nobody knew; absent in logs that did not tell. */
+  readonly model?: string | null;
 }
 
 export interface ContextUsage {

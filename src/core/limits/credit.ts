@@ -9,7 +9,7 @@ export const LEDGER_SETTLED_UNREAD_MAX = 500;
 /** Open reservations that fit into the written sums; beyond them none are written for a while. */
 export const LEDGER_OPEN_TURNS_MAX = 2_000;
 
-/** Users of one tenant whose charges are summed up; a budget of any further one cannot be kept. */
+/** Users of one tenant whose charges are summed up; those with a budget are always among them. */
 export const LEDGER_USERS_MAX = 5_000;
 
 /**
@@ -47,6 +47,9 @@ export const GRANT_NOTE_CHARS_MAX = 1_000;
 /** Entries of a statement in one answer, and how many are usual. */
 export const STATEMENT_ROWS_MAX = 1_000;
 export const STATEMENT_ROWS_DEFAULT_MAX = 100;
+
+/** Entries that are looked at for one page of a statement, which may be of a short time only. */
+export const STATEMENT_ROWS_SEARCHED_MAX = 10_000;
 
 /** Lines of a usage report; whatever else there is comes together in one called `other`. */
 export const USAGE_GROUPS_MAX = 10_000;

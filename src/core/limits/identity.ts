@@ -6,6 +6,12 @@ export const MEMBERS_MAX = 500;
 /** Tokens of one tenant; those that are over are forgotten first when a new one wants room. */
 export const TOKENS_MAX = 1_000;
 
+/**
+ * Changes of members, tokens, settings and workspaces of one tenant that wait for each other. Each
+ * takes one write to the disk, so that the last of them waits for a second or two.
+ */
+export const TENANT_CHANGES_WAITING_MAX = 128;
+
 /** What a person calls a token, so that they know it again. */
 export const TOKEN_NAME_CHARS_MAX = 128;
 
@@ -62,3 +68,12 @@ export const HELD_SESSIONS_NAMED_MAX = 5;
 
 /** How often it is looked at whether whoever has a stream open may still have it. */
 export const STREAM_RECHECK_MS = 20_000;
+
+/**
+ * How long it counts who somebody is while their request is still on its way in. Other processes
+ * tell nobody whom they have removed, so after this it is found out again.
+ */
+export const IDENTITY_FRESH_MS = 1_000;
+
+/** Tenants whose voters a server remembers, to notice who is not among them any more. */
+export const VOTERS_TENANTS_MAX = 1_000;

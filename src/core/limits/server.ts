@@ -144,9 +144,8 @@ export const AUDIT_ROWS_SEARCHED_MAX = 10_000;
 /** Of these at a time. */
 export const AUDIT_STRETCH_ROWS_MAX = 250;
 
-/** Kinds of acts that may be asked for at once, and what one of them is called. */
+/** Kinds of acts that may be asked for at once. */
 export const AUDIT_ACTS_MAX = 32;
-export const AUDIT_ACT_CHARS_MAX = 64;
 
 /** A restore that took too long is tried again after as long as it may take, within these. */
 export const RESTORE_RETRY_MS_MIN = 5_000;

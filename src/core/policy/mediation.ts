@@ -104,6 +104,28 @@ function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: B
   };
 }
 
+/**
+ * The ask as if these voters had not been there when it was made: what they have voted does not
+ * count, and a majority is one of those who stay. An answer to a question is more than the option
+ * that is kept of it, so those who have given one are asked for it again.
+ */
+export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number | null): Ask {
+  const { mediation, kind } = ask;
+  const voters = mediation.voters.filter((voter) => !gone.includes(voter));
+  const kept = [...ask.votes].filter(([voter]) => !gone.includes(voter));
+  const votes = new Map(kind === "user_question" ? [] : kept);
+  return { ...ask, mediation: { ...mediation, voters, quorum: quorumOf(quorum, voters) }, votes };
+}
+
+/** How far the votes for an ask have come, and what they have decided, if they have. */
+export function standingOf({ mediation: { quorum }, votes }: Ask) {
+  const tallies = tally([...votes.values()]);
+  const best = Math.max(0, ...Object.values(tallies));
+  const winner = Object.keys(tallies).find((optionId) => (tallies[optionId] ?? 0) >= quorum);
+  const votesNeeded = Math.max(0, quorum - best);
+  return { tallies, votesReceived: votes.size, votesNeeded, winner: winner ?? null };
+}
+
 function tally(optionIds: readonly string[]): Readonly<Record<string, number>> {
   const counts = new Map<string, number>();
   for (const id of optionIds) counts.set(id, (counts.get(id) ?? 0) + 1);

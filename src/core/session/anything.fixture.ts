@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { tooPoor } from "../ledger.ts";
 import { MEDIATION_POLICIES } from "../policy/mediation.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
 import { NO_TOKENS } from "../price.ts";
@@ -19,6 +20,7 @@ import {
   sessionId,
   shellId,
   turnId,
+  userId,
 } from "./life.fixture.ts";
 import type { ModelChange } from "./model-config.ts";
 import { STOP_REASONS } from "./reason.ts";
@@ -83,7 +85,8 @@ export function commandFor(life: Life, intent: Intent, step: number): Command {
   return { type, atMs: step * 1_000, actor, ...data } as Command;
 }
 
-const CLIENTS = [client(null), client("c1"), client("c2")] as const;
+const ADA = { ...client("c2"), userId: userId("ada") } as const;
+const CLIENTS = [client(null), client("c1"), ADA] as const;
 const ACTORS = [SERVER, { kind: "agent", activation: 0 }, ...CLIENTS] as const;
 
 /** Whoever would give such a command; the odd one out is somebody else. */
@@ -131,7 +134,11 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
     },
   }),
 
-  prompt: (at) => ({ ...somePrompt(at), ...(at.odd && { start: someStart(at) }) }),
+  prompt: (at) => ({
+    ...somePrompt(at),
+    ...(at.odd && { start: someStart(at) }),
+    ...(at.pick % 11 === 0 && { unpaid: tooPoor(at.pick, 0) }),
+  }),
   begin_turn: (at) => ({ promptId: firstPrompt(at), start: someStart(at) }),
   command_result: (at) => ({
     promptId: firstPrompt(at),
@@ -143,6 +150,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
     messageId: `m${at.pick % 3}`,
     prompt: somePrompt(at),
     agentCanSteer: at.odd,
+    ...(at.pick % 11 === 0 && { unpaid: tooPoor(at.pick, 0) }),
   }),
   cancel: () => ({}),
   reserve_slice: (at) => ({
@@ -173,6 +181,10 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       ],
       at.pick,
     ),
+  }),
+  voter_gone: ({ odd, pick }) => ({
+    userId: userId(odd ? "ada" : "bob"),
+    quorum: one([null, 1, 2], pick),
   }),
   revoke_grant: ({ odd, pick, life }) => ({
     key: odd ? someGrant(life) : one([null, ""], pick),
@@ -278,7 +290,8 @@ function someStart({ step, pick, odd }: Situation) {
   const price = odd ? { ...NO_TOKENS, input: 3_000_000, perTurn: 11 } : null;
   const slash = pick % 5 === 0 ? { slash: one<SlashWork>(["agent", "skill", "tool"], pick) } : {};
   const reservedMicro = pick % 50 === 0 ? 0.5 : pick;
-  return { turnId: turnId(`t${step}`), reservedMicro, price, ...slash };
+  const model = pick % 3 === 0 ? {} : { model: odd ? "large" : null };
+  return { turnId: turnId(`t${step}`), reservedMicro, price, ...model, ...slash };
 }
 
 function someDeadline(at: Situation): CommandData["deadline_passed"]["deadline"] {

@@ -1,4 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
+import type { Refusal } from "../error.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
@@ -48,11 +49,12 @@ export interface CommandData {
   usage: { turnId: TurnId; usage: ContextUsage };
 
   // Prompts and turns
-  prompt: NewPrompt & { start?: TurnStart };
+  /** With what it can begin at once, or why nobody could pay for it. */
+  prompt: NewPrompt & { start?: TurnStart; unpaid?: Refusal };
   begin_turn: { promptId: PromptId; start: TurnStart };
   command_result: { promptId: PromptId; result: CommandResult; effect?: CommandEffect };
   remove_prompt: { promptId: PromptId };
-  steer: { messageId: string; prompt: NewPrompt; agentCanSteer: boolean };
+  steer: { messageId: string; prompt: NewPrompt; agentCanSteer: boolean; unpaid?: Refusal };
   cancel: object;
   reserve_slice: { turnId: TurnId; n: number; amountMicro: number };
   deadline_passed: { deadline: Deadline };
@@ -62,6 +64,8 @@ export interface CommandData {
   // Asks
   ask: NewAsk;
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
+  /** Somebody has no vote any more, as by being removed: nothing waits for them. */
+  voter_gone: { userId: UserId; quorum: number | null };
   /** Null is all of them. */
   revoke_grant: { key: string | null };
 
@@ -147,6 +151,8 @@ export interface TurnStart {
   readonly turnId: TurnId;
   readonly reservedMicro: number;
   readonly price: Price | null;
+  /** Which model that price is for; null if nobody knows. */
+  readonly model?: string | null;
   /** What a prompt that begins with a slash was found to be. */
   readonly slash?: SlashWork;
 }

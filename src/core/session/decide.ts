@@ -9,6 +9,7 @@ import * as output from "./decide/output.ts";
 import * as prompt from "./decide/prompt.ts";
 import * as setting from "./decide/setting.ts";
 import * as stop from "./decide/stop.ts";
+import * as voter from "./decide/voter.ts";
 import { type Decision, refused, unchanged } from "./draft.ts";
 import { isRegistered, type Session } from "./state.ts";
 
@@ -93,6 +94,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
 
   ask: ask.ask,
   vote: ask.vote,
+  voter_gone: voter.gone,
   revoke_grant: ask.revokeGrant,
 
   metadata: setting.metadata,

@@ -1,6 +1,7 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
 import type { Gate } from "../policy/gate.ts";
@@ -54,6 +55,7 @@ export interface EventData extends Announcements {
   permission_resolved: AskResolved;
   permission_already_resolved: { requestId: AskId; outcome: AskOutcome };
   permission_partial_vote: PartialVote;
+  permission_voter_left: VoterLeft;
   permission_forbidden: VoteForbidden;
   session_grant_added: { key: string; tier: RiskTier; requestId?: AskId };
   session_grant_revoked: { key: string };
@@ -96,6 +98,7 @@ export interface Announcements {
   secret_redacted: { where: string };
   followup_suggestion: { suggestion: string; promptId: PromptId };
   credits_warning: { scope: "session" | "user" | "tenant"; usedMicro: number; budgetMicro: number };
+  credits_waiting: { promptId: PromptId } & CreditWait;
   artifact_changed: { change: JsonObject };
   session_recording_degraded: { reason: "write_failed" };
   background_notification_turn_complete: { reason: string };
@@ -324,6 +327,17 @@ interface PartialVote {
   optionTallies: Readonly<Record<string, number>>;
 }
 
+/** What an ask comes to without voters who were counted when it was made and are gone since. */
+interface VoterLeft {
+  requestId: AskId;
+  left: readonly string[];
+  votesReceived: number;
+  /** None is needed any more if those who stay have agreed already. */
+  votesNeeded: number;
+  quorum: number;
+  optionTallies: Readonly<Record<string, number>>;
+}
+
 /** The voter is told here, because its envelope has whoever sent the prompt (wire, 9.2). */
 interface VoteForbidden {
   requestId: AskId;
@@ -337,6 +351,20 @@ interface Reserved {
   n: number;
   amountMicro: number;
   price: Price | null;
+  /** With the first of a turn: the model that was to be paid for, null if nobody knew. */
+  model?: string | null;
+}
+
+/** What the head of the queue waits for, as a prompt would be refused for want of it. */
+export interface CreditWait {
+  code: "insufficient_credits" | "price_unknown";
+  /** The limit that leaves too little, what is needed, and what is left. */
+  scope?: CreditScope;
+  neededMicro?: number;
+  availableMicro?: number;
+  /** What nobody knows the price of. */
+  agent?: string;
+  model?: string;
 }
 
 interface Settled {

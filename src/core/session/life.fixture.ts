@@ -6,6 +6,7 @@ import {
   parseSessionId,
   parseShellId,
   parseTurnId,
+  parseUserId,
 } from "../id.ts";
 import type { Actor, Command, CommandData, CommandType, NewAsk, NewPrompt } from "./command.ts";
 import { decide } from "./decide.ts";
@@ -27,6 +28,7 @@ export const turnId = checked(parseTurnId);
 export const askId = checked(parseAskId);
 export const clientId = checked(parseClientId);
 export const shellId = checked(parseShellId);
+export const userId = checked(parseUserId);
 
 export const SERVER: Actor = { kind: "server" };
 /** Stands for the session's present agent, whichever that is when the command is given. */

@@ -67,6 +67,7 @@ const UNANNOUNCED = [
   "child_session_ended",
   "followup_suggestion",
   "credits_warning",
+  "credits_waiting",
   "artifact_changed",
   "session_recording_degraded",
   "background_notification_turn_complete",

@@ -168,6 +168,7 @@ const RESERVATION: Fields<CreditReservation> = {
   slices: atLeastOne,
   price: orNull(object(PRICE)),
   spentMicro: count,
+  model: optional(orNull(text)),
 };
 
 const CONTEXT_USAGE: Fields<ContextUsage> = {

@@ -20,3 +20,14 @@ export const CHANGE_ACTS = [
 ] as const;
 
 export type ChangeAct = (typeof CHANGE_ACTS)[number];
+
+/** What else is told beside events: of sessions as such, and of what agents do in the world. */
+export const OTHER_ACTS = [
+  "command_refused",
+  "checkpoint",
+  "session_deleted",
+  "fs.read",
+  "fs.write",
+  "terminal.create",
+  "tool_dispatch",
+] as const;

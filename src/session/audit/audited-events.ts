@@ -67,6 +67,8 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   permission_already_resolved: ({ requestId }) => details({ requestId }),
   permission_partial_vote: ({ requestId, voter, optionId, votesReceived, votesNeeded }) =>
     details({ requestId, voter, optionId: agentName(optionId), votesReceived, votesNeeded }),
+  permission_voter_left: ({ requestId, left, votesReceived, votesNeeded }) =>
+    details({ requestId, left: left.join(", "), votesReceived, votesNeeded }),
   permission_forbidden: ({ requestId, reason }) => details({ requestId, reason }),
   session_grant_added: ({ key, tier, requestId }) =>
     details({ requestId, ...keyDetails(key), tier }),
@@ -105,11 +107,17 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   followup_suggestion: null,
   credits_warning: ({ scope, usedMicro, budgetMicro }) =>
     details({ scope, usedMicro, budgetMicro }),
+  credits_waiting: ({ code, scope, neededMicro, availableMicro }) =>
+    details({ code, scope, neededMicro, availableMicro }),
   artifact_changed: null,
   session_recording_degraded: ({ reason }) => details({ reason }),
   background_notification_turn_complete: plain,
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),
 };
+
+export function isAudited(type: EventType): boolean {
+  return AUDITED[type] !== null;
+}
 
 /** What the audit is told of an event; null if nothing. */
 export function auditedDetails<Type extends EventType>(

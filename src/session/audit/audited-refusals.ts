@@ -36,6 +36,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
 
   ask: true,
   vote: true,
+  voter_gone: true,
   revoke_grant: true,
 
   metadata: true,
@@ -61,7 +62,15 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
 };
 
 /** Of a refusal's details, those that are names of ours; others may quote what was asked. */
-const TELLING = ["state", "trigger", "actor", "limit"] as const;
+const TELLING = [
+  "state",
+  "trigger",
+  "actor",
+  "limit",
+  "scope",
+  "neededMicro",
+  "availableMicro",
+] as const;
 
 /** What the audit is told of a refusal that left no event; null if nothing. */
 export function refusedDetails(command: Command, refusal: Refusal): Details | null {

@@ -35,6 +35,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   permission_resolved: true,
   permission_already_resolved: false,
   permission_partial_vote: false,
+  permission_voter_left: false,
   permission_forbidden: false,
   session_grant_added: false, // Nobody has granted anything here.
   session_grant_revoked: false,
@@ -69,6 +70,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   secret_redacted: false,
   followup_suggestion: false,
   credits_warning: false,
+  credits_waiting: false,
   artifact_changed: false,
   session_recording_degraded: false,
   background_notification_turn_complete: false,

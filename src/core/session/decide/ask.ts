@@ -23,7 +23,7 @@ import {
   userOf,
 } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { stampOf } from "../event.ts";
+import { type Originator, stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
 import { resumeIfAnswered } from "./stop.ts";
 
@@ -134,7 +134,8 @@ function weigh(session: Session, command: Command<"vote">, open: Ask): Decision 
     return notOffered(session, command, optionId);
   }
   const loopback = actor.kind === "client" && actor.loopback;
-  const count = countBallot(open, { names: namesOf(session, actor), loopback, optionId });
+  const names = namesOf(session, originatorOf(actor));
+  const count = countBallot(open, { names, loopback, optionId });
   switch (count.kind) {
     case "resolved":
       return resolve(draft, command, open);
@@ -151,9 +152,10 @@ function weigh(session: Session, command: Command<"vote">, open: Ask): Decision 
  * A user votes as that user. An ask may still know them by a client that came before there were
  * users: that one is theirs as well, and so is every client that is theirs by now.
  */
-function namesOf(session: Session, actor: Actor): readonly string[] {
-  const clientId = clientOf(actor);
-  const userId = userOf(actor);
+export function namesOf(
+  session: Session,
+  { clientId, userId = null }: Originator,
+): readonly string[] {
   const isTheirs = (id: ClientId, owner: UserId | null) => {
     return id === clientId || (userId !== null && owner === userId);
   };
@@ -163,7 +165,17 @@ function namesOf(session: Session, actor: Actor): readonly string[] {
 }
 
 function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
-  const { requestId, outcome, answers, actor } = command;
+  conclude(draft, open, command);
+  return draft.accept();
+}
+
+/** People have decided: what they chose is the answer, and what it grants is granted. */
+export function conclude(
+  draft: Draft,
+  open: Ask,
+  { outcome, answers, actor }: Pick<Command<"vote">, "outcome" | "answers" | "actor">,
+) {
+  const { requestId } = open;
   const isLasting = isAlways(open, outcome);
   const keys = isLasting ? grantableKeys(draft.session, open) : [];
   const resolved = {
@@ -180,7 +192,6 @@ function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
     draft.emit("session_grant_added", { key, tier: open.tier, requestId }, stamp);
   }
   resumeIfAnswered(draft);
-  return draft.accept();
 }
 
 /** Who it was, beside the name that the vote counts under. */

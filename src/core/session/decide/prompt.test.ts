@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
+import { tooPoor } from "../../ledger.ts";
 import { IDEMPOTENCY_AGE_MS_MAX, IDEMPOTENCY_KEYS_MAX } from "../../limits.ts";
 import {
   client,
@@ -47,6 +48,51 @@ describe("a prompt to an idle session", () => {
     const prompt = { ...newPrompt("p1", { content }), start: noCredit("t1") };
     expect(dataOf(life.give("prompt", prompt).events, "session_update")).toHaveLength(256);
     expect(life.now.running?.content).toHaveLength(300);
+  });
+});
+
+describe("P9: a prompt that nobody can pay for", () => {
+  const unpaid = tooPoor(10, 3, "user");
+
+  it("is refused with what is missing, and nothing is left of it", () => {
+    for (const life of [new Life().ready(), new Life().running(), new Life().created()]) {
+      const before = life.now;
+      const decision = life.give("prompt", { ...newPrompt("p9"), unpaid });
+      expect(decision).toMatchObject({ kind: "refused", refusal: unpaid, events: [] });
+      expect(life.now).toBe(before);
+    }
+  });
+
+  it("is answered as before if it is a repeat, and refused first for what is wrong with it", () => {
+    const life = new Life().ready();
+    const idempotency = { key: "k", hash: "h" };
+    life.give("prompt", { ...newPrompt("p1", { idempotency }), start: noCredit("t1") });
+    const again = life.give("prompt", { ...newPrompt("p2", { idempotency }), unpaid });
+    expect(again).toMatchObject({ kind: "accepted", answer: { promptId: "p1" } });
+    const empty = life.give("prompt", { ...newPrompt("p3", { content: [] }), unpaid });
+    expect(empty).toMatchObject({ refusal: { code: "invalid_prompt" } });
+  });
+
+  it("may be said to an agent at work all the same, for that is no prompt of its own", () => {
+    const said = { messageId: "m1", prompt: newPrompt("p9"), unpaid };
+    const life = new Life().running();
+    expect(types(life.give("steer", { ...said, agentCanSteer: true }))).toEqual([
+      "mid_turn_message_injected",
+    ]);
+    expect(life.give("steer", { ...said, messageId: "m2", agentCanSteer: false })).toMatchObject({
+      kind: "refused",
+      refusal: unpaid,
+    });
+  });
+});
+
+describe("what a turn begins with", () => {
+  it.each(["large", null, undefined])("tells in the log that its model is %s", (model) => {
+    const life = new Life().ready();
+    const start = { ...noCredit("t1"), ...(model !== undefined && { model }) };
+    const { events } = life.give("prompt", { ...newPrompt("p1"), start });
+    expect(dataOf(events, "credits_reserved")[0]?.model).toBe(model);
+    expect(life.turn.currentReservation?.model).toBe(model);
   });
 });
 

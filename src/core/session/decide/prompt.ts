@@ -28,23 +28,23 @@ import { beginTurn, echoPrompt, pronounce, turnError, type Verdict } from "./tur
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
-  const { start } = command;
+  const { start, unpaid } = command;
   if (start !== undefined && !isStart(start)) return refused(session, invalidAmount());
-  return admit(session, command, command, start);
+  return admit(session, command, command, { start, unpaid });
 }
 
 function admit(
   session: Session,
   command: Command,
   prompt: NewPrompt,
-  start: TurnStart | undefined,
+  { start, unpaid }: { start?: TurnStart | undefined; unpaid?: Refusal | undefined },
 ): Decision {
   const { promptId, lastEventId } = prompt;
   const first = firstAnswer(session, command, prompt.idempotency);
   if (first === "conflict") return refused(session, refusal("idempotency_conflict"));
   const draft = new Draft(session, command);
   if (first !== null) return draft.accept(first);
-  const why = promptRefusal(session, prompt, command.atMs);
+  const why = promptRefusal(session, prompt, command.atMs) ?? unpaid ?? null;
   if (why !== null) return refused(session, why);
   emitAdmission(draft, prompt, command);
   const next = pendingCount(session) === 0 && draft.state === "ready";
@@ -210,13 +210,13 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
 
 /** Says something to the agent while it works, if it can listen; else it waits its turn. */
 export function steer(session: Session, command: Command<"steer">): Decision {
-  const { messageId, prompt, agentCanSteer } = command;
+  const { messageId, prompt, agentCanSteer, unpaid } = command;
   const { running } = session;
   const isCommand = slashTextOf(prompt.content) !== null;
   if (running === null || running.stopCause !== null || !agentCanSteer || isCommand) {
     // The message's own id keeps a repeat from waiting twice.
     const idempotency = prompt.idempotency ?? { key: `steer ${messageId}`, hash: "" };
-    return admit(session, command, { ...prompt, idempotency }, undefined);
+    return admit(session, command, { ...prompt, idempotency }, { unpaid });
   }
   const draft = new Draft(session, command);
   if (running.steeredIds.includes(messageId)) return draft.accept();

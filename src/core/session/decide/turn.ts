@@ -11,13 +11,14 @@ import type { RunningPrompt, WaitingPrompt } from "../state.ts";
 
 /** Takes a prompt out of the queue and puts it to work. The session is `ready`. */
 export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
-  const { turnId, reservedMicro, price, slash } = start;
+  const { turnId, reservedMicro, price, model, slash } = start;
   const { promptId, text, waited } = prompt;
   const stamp = stampOf(promptId, prompt);
   if (draft.session.phase === "Resumed") draft.enter("SessionResumed", {}, stamp);
   const about = { turnId, promptId, ...(slash && { slash }) };
   draft.enter("SessionTurnStart", about, stamp);
-  draft.emit("credits_reserved", { turnId, n: 0, amountMicro: reservedMicro, price }, stamp);
+  const paid = { amountMicro: reservedMicro, price, ...(model !== undefined && { model }) };
+  draft.emit("credits_reserved", { turnId, n: 0, ...paid }, stamp);
   draft.moveTo("running", "prompt", { stamp });
   if (waited) draft.emit("pending_prompt_started", { promptId, text }, stamp);
   echoPrompt(draft, prompt);

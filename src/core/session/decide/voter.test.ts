@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
+import type { AskOutcome } from "../../policy/ask.ts";
 import { MEDIATION_POLICIES, type MediationPolicy } from "../../policy/mediation.ts";
 import type { Actor } from "../command.ts";
 import {
@@ -11,6 +12,9 @@ import {
   newAsk,
   newPrompt,
   noCredit,
+  SERVER,
+  types,
+  userId,
   verdictOn,
 } from "../life.fixture.ts";
 
@@ -149,5 +153,130 @@ describe("a client that was registered before there were users", () => {
     expect(fate(life, at("old-1", null))).toBe("counted");
     expect(fate(life, at("old-1", null))).toBe("repeated");
     expect(fate(life, at("old-2", null))).toBe("resolved");
+  });
+});
+
+describe("a voter who is gone (wire, 8.2: as if they had not been there)", () => {
+  const no = { outcome: "selected", optionId: "no" } as const;
+  const always = { outcome: "selected", optionId: "always" } as const;
+
+  const goes = (life: Life, user: string, quorum: number | null = null) =>
+    life.give("voter_gone", { userId: userId(user), quorum }, SERVER);
+
+  function votes(life: Life, user: string, outcome: AskOutcome) {
+    life.give("vote", { requestId: askId("a1"), outcome }, at(null, user));
+  }
+
+  const people = (...names: string[]): Registered => names.map((name) => [`${name}-1`, name]);
+
+  it("is not waited for: the one who stays has decided by the vote that was given", () => {
+    const life = asked("consensus", people("ada", "bob"));
+    votes(life, "ada", yes);
+    const { events } = goes(life, "bob");
+    expect(dataOf(events, "permission_voter_left")).toEqual([
+      {
+        sessionId: life.now.sessionId,
+        requestId: "a1",
+        left: ["user bob"],
+        votesReceived: 1,
+        votesNeeded: 0,
+        quorum: 1,
+        optionTallies: { yes: 1 },
+      },
+    ]);
+    expect(dataOf(events, "permission_resolved")).toMatchObject([
+      { requestId: "a1", outcome: yes, reason: "vote" },
+    ]);
+    expect(life.state).toBe("running");
+  });
+
+  it("leaves the one who stays to decide alone", () => {
+    const life = asked("consensus", people("ada", "bob"));
+    expect(types(goes(life, "bob"))).toEqual(["permission_voter_left"]);
+    expect(life.state).toBe("waiting");
+    expect(fate(life, at("bob-1", "bob"))).toBe(mismatch);
+    expect(fate(life, at("ada-1", "ada"))).toBe("resolved");
+  });
+
+  it("takes along what they have voted: nobody else is outvoted by it", () => {
+    const life = asked("consensus", people("ada", "bob"));
+    votes(life, "bob", yes);
+    expect(dataOf(goes(life, "bob").events, "permission_voter_left")).toMatchObject([
+      { votesReceived: 0, votesNeeded: 1, quorum: 1, optionTallies: {} },
+    ]);
+    expect(life.state).toBe("waiting");
+    votes(life, "ada", no);
+    expect(dataOf(life.log, "permission_resolved")).toMatchObject([{ outcome: no }]);
+  });
+
+  it.each<[number, number | null, readonly string[], number]>([
+    [5, null, ["bob"], 3],
+    [5, null, ["bob", "cleo"], 2],
+    [4, null, ["bob"], 2],
+    [3, null, ["bob"], 2],
+    [3, 3, ["bob"], 2],
+    [4, 2, ["bob"], 2],
+    [3, 2, ["bob", "cleo"], 1],
+    [2, null, ["bob", "ada"], 1],
+  ])("of %i (quorum: %s) without %j leaves %i who have to agree", (count, quorum, left, agree) => {
+    const all = ["ada", "bob", "cleo", "dan", "eve"].slice(0, count);
+    const life = asked("consensus", people(...all));
+    for (const name of left) goes(life, name, quorum);
+    const [open] = [...(life.now.connection.turn.deferredInteractiveMessage?.values() ?? [])];
+    expect(open?.mediation.quorum).toBe(agree);
+    expect(open?.mediation.voters).toHaveLength(count - left.length);
+  });
+
+  it("changes nothing for those who do not agree", () => {
+    const life = asked("consensus", people("ada", "bob", "cleo"));
+    votes(life, "ada", yes);
+    votes(life, "cleo", no);
+    expect(types(goes(life, "bob"))).toEqual(["permission_voter_left"]);
+    expect(life.state).toBe("waiting");
+  });
+
+  it("grants what those who stay had agreed to for good", () => {
+    const life = asked("consensus", people("ada", "bob"));
+    votes(life, "ada", always);
+    expect(types(goes(life, "bob"))).toContain("session_grant_added");
+  });
+
+  it("has their clients of before there were users go with them", () => {
+    const life = asked("consensus", [
+      ["old-1", null],
+      ["bob-1", "bob"],
+    ]);
+    expect(fate(life, at("old-1", "ada"))).toBe("counted");
+    const [left] = dataOf(goes(life, "ada").events, "permission_voter_left");
+    expect(left).toMatchObject({ left: ["client old-1"], votesReceived: 0 });
+    expect(fate(life, at("bob-1", "bob"))).toBe("resolved");
+  });
+
+  it("has those who stay answer a question anew, of which only the option was kept", () => {
+    const life = asked("consensus", people("ada", "bob"));
+    const present = [clientId("ada-1"), clientId("bob-1")];
+    const question = newAsk("a2", { policy: "consensus", kind: "user_question", present });
+    life.give("ask", question, AGENT);
+    const answer = { requestId: askId("a2"), outcome: yes, answers: { name: "Ada" } };
+    life.give("vote", answer, at(null, "ada"));
+    goes(life, "bob");
+    expect(dataOf(life.log, "permission_resolved")).toEqual([]);
+    life.give("vote", answer, at(null, "ada"));
+    expect(dataOf(life.log, "permission_resolved")).toMatchObject([
+      { requestId: "a2", outcome: yes, answers: { name: "Ada" } },
+    ]);
+  });
+
+  it.each(MEDIATION_POLICIES.filter((policy) => policy !== "consensus"))(
+    "is nothing that an ask under %s counts",
+    (policy) => {
+      const life = asked(policy, people("ada", "bob"));
+      expect(goes(life, "bob").events).toEqual([]);
+    },
+  );
+
+  it("who was not asked, or in a session that asks nothing, is nothing", () => {
+    expect(goes(asked("consensus", people("ada")), "bob").events).toEqual([]);
+    expect(goes(new Life().ready(), "bob").events).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { stringAt } from "../../json.ts";
 import { ASKS_RESOLVED_MAX } from "../../limits.ts";
 import type { Ask, AskKind } from "../../policy/ask.ts";
+import { withoutVoters } from "../../policy/mediation.ts";
 import type { DeferredInteractiveMessage, TurnState } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
@@ -22,6 +23,16 @@ export function voted(
   const votes = new Map(ask.votes).set(data.voter, data.optionId);
   const bound = boundTo(session, data.voterClientId, data.voterUserId);
   return withOpenAsks(bound, new Map(openAsks(session)).set(ask.requestId, { ...ask, votes }));
+}
+
+export function voterLeft(
+  session: Session,
+  { data }: SessionEvent<"permission_voter_left">,
+): Session {
+  const ask = openAsks(session).get(data.requestId);
+  if (ask === undefined) return session;
+  const less = withoutVoters(ask, data.left, data.quorum);
+  return withOpenAsks(session, new Map(openAsks(session)).set(ask.requestId, less));
 }
 
 export function resolved(session: Session, { data }: SessionEvent<"permission_resolved">): Session {

@@ -7,7 +7,7 @@ import { inTurn, type Session, type Totals } from "../state.ts";
 
 /** The first slice opens the turn's reservation, each further one adds to it. */
 export function reserved(session: Session, { data }: SessionEvent<"credits_reserved">): Session {
-  const { turnId, amountMicro, price } = data;
+  const { turnId, amountMicro, price, model } = data;
   const open = session.connection.turn.currentReservation;
   const currentReservation: CreditReservation =
     open === null
@@ -17,6 +17,7 @@ export function reserved(session: Session, { data }: SessionEvent<"credits_reser
           slices: 1,
           price,
           spentMicro: costMicro(price, NO_TOKENS),
+          ...(model !== undefined && { model }),
         }
       : { ...open, reservedMicro: open.reservedMicro + amountMicro, slices: open.slices + 1 };
   return inTurn(session, { currentReservation });
