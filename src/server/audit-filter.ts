@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { parseClientId, parseSessionId, parseUserId } from "../core/id.ts";
-import { AUDIT_ACT_CHARS_MAX, AUDIT_ACTS_MAX } from "../core/limits.ts";
+import { AUDIT_ACTS_MAX } from "../core/limits.ts";
+import { AUDIT_ACTS } from "../session/audit/index.ts";
 import { type AuditFilter, WHOLE_AUDIT } from "../session/view/audit-entry.ts";
 import { moment } from "./moment.ts";
 import { listOf } from "./request-schema.ts";
 
-const actName = z.string().min(1).max(AUDIT_ACT_CHARS_MAX);
+/** One that there is not would be found nowhere, as if nothing had been done. */
+const actName = z.enum(AUDIT_ACTS, { error: `it is one of ${AUDIT_ACTS.join(", ")}` });
 
 /** What entries of an audit can be chosen by, as people write it: in a query, or as options. */
 export const auditFilterFields = z.object({

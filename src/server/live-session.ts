@@ -1,4 +1,5 @@
 import { refusal } from "../core/error.ts";
+import { isPermitted } from "../core/permission.ts";
 import type { Actor } from "../core/session/command.ts";
 import { isRegistered } from "../core/session/state.ts";
 import type { LiveSession } from "../session/live.ts";
@@ -30,7 +31,10 @@ export async function withReader(daemon: Daemon, request: InSession, act: Act): 
     if (clientId !== null && !isRegistered(live.session, clientId, caller.userId)) {
       return refused(refusal("invalid_client_id", { sessionId, clientId }));
     }
-    const seen = await daemon.runtime.heartbeat(live.key, actor);
+    // An ask would wait in vain for whoever has lost their vote, so they do not count as there.
+    const isVoter = isPermitted(caller.role, "session:vote");
+    const shown = isVoter ? actor : actorOf(request, null);
+    const seen = await daemon.runtime.heartbeat(live.key, shown);
     return seen.ok ? act(live, actor) : refused(seen.refusal);
   });
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../core/error.ts";
 import { parseClientId, type TenantId } from "../core/id.ts";
-import { SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../core/limits.ts";
+import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../core/permission.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { TenantGate } from "../session/tenant-gate.ts";
 import type { Clock } from "../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
-import type { Authenticator, Identified } from "./gate/authenticator.ts";
+import { type Authenticator, type Identified, NOBODY } from "./gate/authenticator.ts";
 import { type Body, BodyDesk } from "./gate/body.ts";
 import { readClientId } from "./gate/client-id.ts";
 import { CorsGate } from "./gate/cors.ts";
@@ -44,8 +44,14 @@ interface Visit {
   readonly target: Target;
   readonly match: Match;
   readonly signal: AbortSignal;
-  /** How many tenants had been deleted when it came. */
-  readonly deletions: number;
+  /** How often it had changed who may come in when it came. */
+  readonly changes: number;
+}
+
+/** Somebody who was recognized, and when. */
+interface Recognized {
+  readonly caller: Caller;
+  readonly atMs: number;
 }
 
 /** A path whose encoding is broken is no path, but that is said in its turn. */
@@ -98,8 +104,8 @@ export class Reception {
     const method = incoming.method ?? "GET";
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
-    const { deletions } = this.#parts.tenants;
-    const visit = { incoming, method, target, match, signal, deletions };
+    const { changes } = this.#parts.tenants;
+    const visit = { incoming, method, target, match, signal, changes };
     const scope = requestScope.getStore();
     if (scope !== undefined && match.kind === "found") scope.route = match.route.path;
     const isFree = names.isLoopback && !requireAuth && this.#isForAnybody(visit);
@@ -125,7 +131,9 @@ export class Reception {
     const found = answer instanceof Promise ? await answer : answer;
     if (found.ok && found.value !== null) {
       this.#attempts.succeeded(authorization);
-      return this.#limited(visit, found.value) ?? this.#readBody(visit, found.value);
+      const atMs = this.#parts.clock.nowMs();
+      const caller = found.value;
+      return this.#limited(visit, caller) ?? this.#readBody(visit, { caller, atMs });
     }
     if (found.ok) this.#attempts.failed(address, authorization);
     else if (found.refusal.code !== "unauthorized") return refused(found.refusal);
@@ -171,17 +179,17 @@ export class Reception {
     return isLoopback ? clientId : `${address} ${clientId}`;
   }
 
-  async #readBody(visit: Visit, caller: Caller | null): Promise<Answer> {
+  async #readBody(visit: Visit, who: Recognized | null): Promise<Answer> {
     const { incoming, match } = visit;
     const kind = match.kind === "found" ? match.route.body : "json";
     const answer = await this.#bodies.with(incoming, kind, (body) => {
-      return this.#enter(visit, caller, body);
+      return this.#enter(visit, who, body);
     });
     // The client left in the middle of its body, so this one reaches nobody.
     return answer ?? empty();
   }
 
-  async #enter(visit: Visit, caller: Caller | null, body: Result<Body>): Promise<Answer> {
+  async #enter(visit: Visit, who: Recognized | null, body: Result<Body>): Promise<Answer> {
     if (!body.ok) return refused(body.refusal);
     const { method, target, match } = visit;
     if (target.segments === null) return malformedUrl();
@@ -195,9 +203,9 @@ export class Reception {
     if (route.gate === "strict" && !this.#parts.authenticator.needsToken) {
       return refused(refusal("token_required"));
     }
-    const known = caller === null ? ok(null) : await this.#knownStill(visit, caller);
+    const known = who === null ? ok(null) : await this.#knownStill(visit, who);
     if (!known.ok) return refused(known.refusal);
-    if (caller !== null && known.value === null) return UNAUTHORIZED;
+    if (who !== null && known.value === null) return UNAUTHORIZED;
     // Whoever may not do it learns nothing about what is there to do it with.
     const { needs } = route;
     if (needs !== null && known.value !== null && !isPermitted(known.value.role, needs)) {
@@ -207,24 +215,30 @@ export class Reception {
   }
 
   /**
-   * Who it is by now. Between the head of a request and the end of its body a tenant may have been
-   * deleted: whoever was recognized before that is looked up again, and comes in as if just now.
+   * Who it is by now. Between the head of a request and the end of its body somebody may have been
+   * removed, or made less, or their tenant deleted. So they are looked up again if anything of the
+   * kind has happened here, or if that took so long that another process may have done it; and
+   * come in as if just now.
    */
-  async #knownStill({ incoming, deletions }: Visit, caller: Caller): Promise<Identified> {
-    const { tenants, authenticator } = this.#parts;
-    const { deletions: now } = tenants;
-    if (now === deletions) return ok(caller);
+  async #knownStill({ incoming, changes }: Visit, { caller, atMs }: Recognized) {
+    const { tenants, authenticator, clock } = this.#parts;
+    const { deletions } = tenants;
+    const waitedMs = clock.nowMs() - atMs;
+    const isFresh = waitedMs >= 0 && waitedMs < IDENTITY_FRESH_MS;
+    if (isFresh && tenants.changes === changes) return ok(caller);
     const found = await authenticator.authenticate(incoming.headers.authorization);
-    return tenants.deletions === now ? found : fail("server_busy");
+    if (tenants.deletions !== deletions) return fail("server_busy");
+    return found.ok && !isSame(found.value, caller) ? NOBODY : found;
   }
 
   async #ask(
-    { incoming, target, signal }: Visit,
+    visit: Visit,
     route: Route,
     params: Readonly<Record<string, string>>,
     caller: Caller | null,
     { object, bytes }: Body,
   ): Promise<Answer> {
+    const { incoming, target, signal } = visit;
     const header = (name: string) => headerOf(incoming, name);
     const named = readClientId(header("x-qwen-client-id"), route.clientId);
     if (named.kind === "refused") return named.answer;
@@ -239,14 +253,36 @@ export class Reception {
     const ending = tenants.endingOf(caller.tenantId);
     const asking = route.deletesTenant ? handle() : tenants.admit(caller.tenantId, handle);
     if (asking === null) return refused(refusal("tenant_deleting"));
-    const answer = this.#files.counted(caller.tenantId, await asking);
-    if (route.needs !== null && CHANGES_STANDING.has(route.needs)) {
-      this.#readers.lookAgain(caller.tenantId);
-    }
+    const served = await this.#served(visit, route, caller, asking);
+    const answer = this.#files.counted(caller.tenantId, served);
     if (answer.kind === "file") return { ...answer, pieces: tenantPieces(answer.pieces, ending) };
     if (answer.kind !== "events" || !this.#parts.authenticator.needsToken) return answer;
     const mayGoOn = () => this.#isStill(caller, route.needs, incoming.headers.authorization);
-    return { ...answer, source: this.#readers.watch(caller.tenantId, answer.source, mayGoOn) };
+    const source = this.#readers.watch(caller.tenantId, answer.source, mayGoOn);
+    if (tenants.changes !== visit.changes) this.#readers.lookAgain(caller.tenantId);
+    return { ...answer, source };
+  }
+
+  /**
+   * Sees to it that what a request has changed about others is so when it is answered, and what
+   * others have changed about its caller while it was served.
+   */
+  async #served(visit: Visit, route: Route, caller: Caller, asking: Promise<Answer>) {
+    const { tenants, authenticator } = this.#parts;
+    const { tenantId, userId } = caller;
+    try {
+      return await asking;
+    } finally {
+      if (route.needs !== null && CHANGES_STANDING.has(route.needs)) {
+        tenants.changed();
+        this.#readers.lookAgain(tenantId);
+        await authenticator.lookAgain?.(tenantId, null);
+      } else if (userId !== null && tenants.changes !== visit.changes) {
+        const { authorization } = visit.incoming.headers;
+        const mayVote = await this.#isStill(caller, "session:vote", authorization);
+        if (!mayVote) await authenticator.lookAgain?.(tenantId, userId);
+      }
+    }
   }
 
   /** Whether the same credential would still get as far; where nobody can tell, it does. */
@@ -260,6 +296,10 @@ export class Reception {
     if (found.value?.tenantId !== tenantId) return false;
     return needs === null || isPermitted(found.value.role, needs);
   }
+}
+
+function isSame(found: Caller | null, { tenantId, userId }: Caller): boolean {
+  return found?.tenantId === tenantId && found.userId === userId;
 }
 
 function headerOf({ headers }: IncomingMessage, name: string): string | null {

@@ -4,10 +4,10 @@ import { isAbsolute } from "node:path";
 import { isBelow } from "../agent/workspace/own-folders.ts";
 import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
-import { fail, ok, type Result } from "../core/result.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { changeEntry, details } from "../session/audit/index.ts";
 import type { SessionStore } from "../store/store.ts";
-import { changeDocument } from "./identity/tenant-document.ts";
+import { type ChangeInTurn, inTurn } from "./identity/tenant-document.ts";
 import { canonical, type Workspace, type Workspaces, type WorkspaceWish } from "./workspaces.ts";
 
 /** The kind of the documents in which tenants' workspaces are kept, each under its id. */
@@ -64,39 +64,52 @@ export class StoredWorkspaces implements Workspaces {
   }
 
   async add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>> {
-    const said = await this.#saidBy(tenantId);
-    if (!said.ok) return said;
     const cwd = await canonical(wish.cwd);
     // Said of the path as it was asked for: where a link leads to is not told.
     const unfit = (reason: string) => fail("invalid_workspace", { cwd: wish.cwd, reason });
     const fault = this.#faultOf(cwd);
     if (fault !== null) return unfit(fault);
+    // A slow disk holds up whoever asks for what is on it, and not the others of the tenant.
+    const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
+    const there = isDirectory ? DONE : unfit("there is no such directory on this server");
+    return inTurn(this.#store, tenantId, (change) => {
+      return this.#add(tenantId, { ...wish, cwd }, there, change);
+    });
+  }
+
+  async #add(
+    tenantId: TenantId,
+    wish: WorkspaceWish,
+    there: Result<void>,
+    change: ChangeInTurn,
+  ): Promise<Result<Workspace>> {
+    const said = await this.#saidBy(tenantId);
+    if (!said.ok) return said;
+    const { cwd } = wish;
     const before = said.value.get(cwd);
     const isKnown = before !== undefined || this.#own.includes(cwd);
     const isPrimary = this.#own[0] === cwd;
     const isNews = wish.isTrusted !== null && wish.isTrusted !== before?.isTrusted;
     if (isKnown && !isNews) return ok(this.#workspace(cwd, isPrimary, before));
-    const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
-    if (!isDirectory) return unfit("there is no such directory on this server");
+    if (!there.ok) return there;
     const limit = WORKSPACES_MAX;
     const count = new Set([...this.#own, ...said.value.keys(), cwd]).size;
     if (count > limit) return fail("workspace_limit_exceeded", { limit });
-    const written = await this.#say(tenantId, { ...wish, cwd }, isKnown);
+    const written = await this.#say(wish, change);
     return written.ok ? ok(this.#workspace(cwd, isPrimary, written.value)) : written;
   }
 
-  /** Of what two say of the same one at the same time the later stands, and both are audited. */
-  async #say(
-    tenantId: TenantId,
-    { cwd, isTrusted, by, atMs }: WorkspaceWish,
-    isKnown: boolean,
-  ): Promise<Result<Said>> {
+  /** Of what two say of the same one at the same time the later stands, and is told as news. */
+  #say({ cwd, isTrusted, by, atMs }: WorkspaceWish, change: ChangeInTurn): Promise<Result<Said>> {
     const key = idOf(cwd);
-    const act = isKnown ? "workspace_trust_set" : "workspace_added";
-    const told = details({ workspaceId: key, cwd, trusted: isTrusted ?? true });
-    const entry = changeEntry({ act, by, details: told, atMs });
-    return changeDocument(this.#store, { tenantId, kind: KIND, key }, (before) => {
-      const trusted = isTrusted ?? before?.trusted !== false;
+    return change({ kind: KIND, key }, (before) => {
+      const isSaid = before?.cwd === cwd;
+      const wasTrusted = before?.trusted !== false;
+      const trusted = isTrusted ?? wasTrusted;
+      const act = isSaid || this.#own.includes(cwd) ? "workspace_trust_set" : "workspace_added";
+      const told = details({ workspaceId: key, cwd, trusted });
+      const isNews = !isSaid || trusted !== wasTrusted;
+      const entry = isNews ? changeEntry({ act, by, details: told, atMs }) : null;
       return ok({ value: { cwd, trusted }, entry, outcome: { cwd, isTrusted: trusted } });
     });
   }

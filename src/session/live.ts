@@ -20,13 +20,9 @@ import type { Outcome } from "./actor/outcome.ts";
 import type { Written } from "./actor/written.ts";
 import { Attendance } from "./attendance.ts";
 import { storedMessages } from "./conversation/index.ts";
+import type { SessionCredit } from "./meter/session-credit.ts";
 import { openSession } from "./open.ts";
-import {
-  type ContextUsageAnswer,
-  contextUsageAnswer,
-  type StatsAnswer,
-  statsAnswer,
-} from "./stats/index.ts";
+import type { Tally } from "./stats/index.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
 
 /** The command came too late and was not even looked at: whoever gave it may give it again. */
@@ -132,15 +128,14 @@ export class LiveSession implements ActorOwner {
     return this.#actor.link?.canSteer ?? false;
   }
 
-  async stats(): Promise<Result<StatsAnswer>> {
-    const tally = await this.#actor.tally();
-    if (!tally.ok) return tally;
-    return ok(statsAnswer(this.session, tally.value, this.#world.clock.nowMs()));
+  /** What was counted of it beside its state, up to now. */
+  tally(): Promise<Result<Tally>> {
+    return this.#actor.tally();
   }
 
-  async contextUsage(showDetails: boolean): Promise<Result<ContextUsageAnswer>> {
-    const tally = await this.#actor.tally();
-    return tally.ok ? ok(contextUsageAnswer(this.session, tally.value, showDetails)) : tally;
+  /** Who sees to what it costs. */
+  get credit(): SessionCredit {
+    return this.#actor.credit;
   }
 
   /** The session at its agent, while there is one. */

@@ -47,12 +47,17 @@ describe("the gate of tenants", () => {
     const atWork = Promise.withResolvers<void>();
     void gate.count(TENANT, atWork.promise);
     const late = new AbortController();
-    const empty = gate.empty(TENANT, late.signal);
+    const over: string[] = [];
+    const patient = gate.empty(TENANT).then(() => over.push("patient"));
+    const hasty = gate.empty(TENANT, late.signal).then(() => over.push("hasty"));
+    await gate.empty(OTHER);
+    expect(over).toEqual([]);
     late.abort();
-    await empty;
+    await hasty;
     await gate.empty(TENANT, late.signal);
+    expect(over).toEqual(["hasty"]);
     atWork.resolve();
-    await gate.empty(TENANT);
+    await patient;
   });
 
   it("tells of the end of a tenant as it is: the next of its name has an end of its own", () => {
@@ -75,5 +80,15 @@ describe("the gate of tenants", () => {
     expect(gate.deletions).toBe(before);
     gate.open(TENANT);
     expect(gate.deletions).toBe(before + 1);
+  });
+
+  it("counts with them what else has changed about who may come in", () => {
+    const gate = new TenantGate();
+    const before = gate.changes;
+    gate.changed();
+    expect([gate.changes, gate.deletions]).toEqual([before + 1, 0]);
+    gate.close(TENANT);
+    gate.open(TENANT);
+    expect([gate.changes, gate.deletions]).toEqual([before + 2, 1]);
   });
 });

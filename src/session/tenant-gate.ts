@@ -12,13 +12,28 @@ export class TenantGate {
   /** Of tenants as they are now; there are never more of them than tenants. */
   readonly #endings = new Map<TenantId, AbortController>();
   #deletions = 0;
+  #otherChanges = 0;
 
   /**
    * How many deletions have ended here. Whoever was recognized before the last of them may be of
-   * a tenant that is gone since, and has to be recognized again.
+   * a tenant that is gone since.
    */
   get deletions(): number {
     return this.#deletions;
+  }
+
+  /**
+   * How often something has changed here about who may come in, and as what: a tenant was deleted,
+   * or its members or tokens are others. Whoever was recognized before the last of these has to be
+   * recognized again.
+   */
+  get changes(): number {
+    return this.#deletions + this.#otherChanges;
+  }
+
+  /** Members, their roles or tokens have changed. */
+  changed() {
+    this.#otherChanges += 1;
   }
 
   isClosed(tenantId: TenantId): boolean {

@@ -5,9 +5,11 @@ import { ok, type Result } from "../../core/result.ts";
 import { activityOf } from "../../server/activity.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { LOCAL_TENANT, type WayIn } from "../../server/gate/authenticator.ts";
+import { Voters } from "../../server/identity/voters.ts";
 import { allRoutes } from "../../server/routes.ts";
 import { HttpServer } from "../../server/server.ts";
 import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import { withoutVoter } from "../../session/gone-voter.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
@@ -52,7 +54,10 @@ interface ServerKit {
 /** Puts agents, sessions and the network together over an open store, and begins to listen. */
 export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
-  const identified = await identify({ ...kit, tenants });
+  const voters = new Voters((tenantId, userId) => {
+    return withoutVoter(world, runtime.liveOf(tenantId), userId);
+  });
+  const identified = await identify({ ...kit, tenants, voters });
   if (!identified.ok) {
     await kit.store.dispose();
     return identified;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ACME, IdentityWorld, OPERATOR } from "../../server/identity/identity.fixture.ts";
 import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
+import { Voters } from "../../server/identity/voters.ts";
 import { TenantGate } from "../../session/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
 import { chooseOptions } from "./choose.ts";
@@ -19,7 +20,8 @@ function chosenBy(...args: readonly string[]) {
 async function started(world: IdentityWorld, ...args: readonly string[]) {
   const chosen = await chosenBy(...args);
   const jwt = await value(jwtWayOf(chosen));
-  return identify({ chosen, jwt, store: world.store, tenants: new TenantGate() });
+  const voters = new Voters(async () => {});
+  return identify({ chosen, jwt, store: world.store, tenants: new TenantGate(), voters });
 }
 
 async function whoIs(world: IdentityWorld, args: readonly string[], authorization?: string) {

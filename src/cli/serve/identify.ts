@@ -8,6 +8,7 @@ import {
 } from "../../server/gate/authenticator.ts";
 import { Members } from "../../server/identity/members.ts";
 import { hasStoredTokens, StoredWay } from "../../server/identity/stored-way.ts";
+import type { Voters } from "../../server/identity/voters.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { TenantGate } from "../../session/tenant-gate.ts";
@@ -29,11 +30,13 @@ export async function identify({
   jwt,
   store,
   tenants,
+  voters,
 }: {
   readonly chosen: Chosen;
   readonly jwt: WayIn | null;
   readonly store: SessionStore;
   readonly tenants: TenantGate;
+  readonly voters: Voters;
 }): Promise<Result<Identification>> {
   const hasTokens = await hasStoredTokens(store);
   if (!hasTokens.ok) return hasTokens;
@@ -45,7 +48,7 @@ export async function identify({
   }
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
-    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants),
+    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
     ...(jwt === null ? [] : [jwt]),
   ];
   return ok({ settings: settings.value, authenticator: byToken(ways) });

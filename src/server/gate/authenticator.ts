@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { parseTenantId, type TenantId, type UserId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Caller } from "../route.ts";
 
@@ -21,7 +21,14 @@ export interface Authenticator {
     authorization: string | undefined,
     isSuspect?: boolean,
   ): Identified | Promise<Identified>;
+  lookAgain?: LookAgain;
 }
+
+/**
+ * Something has changed about who may do what in a tenant. Whoever remembers who they are looks at
+ * once, and at this user above all, who may have done something since they had lost their vote.
+ */
+type LookAgain = (tenantId: TenantId, suspect: UserId | null) => Promise<void>;
 
 /**
  * One way to know a caller by what follows `Bearer`. What a person may have chosen, and so can be
@@ -31,6 +38,7 @@ export interface WayIn {
   /** Whether what opens it may have been chosen by a person; else it is long and random. */
   readonly isGuessable?: boolean;
   recognize(token: string): Identified | Promise<Identified>;
+  lookAgain?: LookAgain;
 }
 
 /** Whoever can reach a server without a token owns it: it listens on this machine only. */
@@ -46,6 +54,9 @@ export function byToken(ways: readonly WayIn[]): Authenticator {
       const token = bearerToken(authorization);
       const open = isSuspect ? ways.filter(({ isGuessable }) => !isGuessable) : ways;
       return token === null ? NOBODY : firstKnown(open, token);
+    },
+    async lookAgain(tenantId, suspect) {
+      await Promise.all(ways.map((way) => way.lookAgain?.(tenantId, suspect)));
     },
   };
 }

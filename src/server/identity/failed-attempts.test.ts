@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import {
   ATTEMPT_ADDRESSES_MAX,
   ATTEMPTS_FAILED_MAX,
@@ -162,7 +162,7 @@ describe("a server that is being guessed at", () => {
     const waiting = Array.from({ length: SUSPECTS_MAX }, (_, n) => {
       return world.ask("/thing", bearer(`slow-${n}`));
     });
-    await vi.waitFor(() => expect(asked.count).toBe(SUSPECTS_MAX));
+    await expect.poll(() => asked.count).toBe(SUSPECTS_MAX);
     const late = await world.ask("/thing", bearer("slow-too"));
     expect([late.status, late.headers["retry-after"]]).toEqual([429, "1"]);
     looked.resolve(NOBODY);

@@ -1,14 +1,16 @@
 import type { Role } from "../../core/permission.ts";
+import { withoutVoter } from "../../session/gone-voter.ts";
 import { value } from "../../store/kit/expect.ts";
 import { type Call, DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import { byToken } from "../gate/authenticator.ts";
+import { type Authenticator, byToken } from "../gate/authenticator.ts";
 import { allRoutes } from "../routes.ts";
 import { IDLE } from "../server.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
 import { StoredWay } from "./stored-way.ts";
 import { Tokens } from "./tokens.ts";
+import { Voters } from "./voters.ts";
 
 type Options = Omit<Parameters<typeof DaemonWorld.open>[0], "routes" | "authenticator">;
 
@@ -17,19 +19,22 @@ export class People {
   readonly world: DaemonWorld;
   readonly members: Members;
   readonly tokens: Tokens;
+  /** How often it was found out who somebody is. */
+  readonly lookups: { count: number };
 
-  private constructor(world: DaemonWorld) {
+  private constructor(world: DaemonWorld, lookups: { count: number }) {
     const { store, clock } = world.daemon.world;
     this.world = world;
+    this.lookups = lookups;
     this.members = new Members(store, clock);
     this.tokens = new Tokens(store, this.members, clock);
   }
 
   static async open(options: Options = {}): Promise<People> {
-    const authenticator = ({ world: { store, clock, tenants } }: Daemon) =>
-      byToken([new StoredWay(store, new Members(store, clock), clock, tenants)]);
+    const lookups = { count: 0 };
+    const authenticator = (daemon: Daemon) => counted(byToken([storedWay(daemon)]), lookups);
     const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
-    return new People(await DaemonWorld.open({ ...options, routes, authenticator }));
+    return new People(await DaemonWorld.open({ ...options, routes, authenticator }), lookups);
   }
 
   /** Somebody of a tenant, who from now on calls with a token of their own. */
@@ -68,4 +73,23 @@ export class Person {
   with(token: string): Person {
     return new Person(this.#world, token, "");
   }
+}
+
+function storedWay({ world, runtime }: Daemon): StoredWay {
+  const { store, clock, tenants } = world;
+  const voters = new Voters((tenantId, userId) => {
+    return withoutVoter(world, runtime.liveOf(tenantId), userId);
+  });
+  return new StoredWay(store, new Members(store, clock), clock, tenants, voters);
+}
+
+function counted(authenticator: Authenticator, lookups: { count: number }): Authenticator {
+  return {
+    ...authenticator,
+    async authenticate(...given) {
+      const found = await authenticator.authenticate(...given);
+      lookups.count += 1;
+      return found;
+    },
+  };
 }

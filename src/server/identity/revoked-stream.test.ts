@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ManualClock } from "../stream/manual-clock.fixture.ts";
@@ -18,7 +18,7 @@ async function streaming() {
     await StreamClient.open(people.world, "/events", bob.headers),
   ];
   const others = await StreamClient.open(people.world, path, ada.headers);
-  await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(3));
+  await expect.poll(() => clock.running(STREAM_RECHECK_MS)).toBe(3);
   return { clock, people, ada, bob, streams, others };
 }
 
@@ -38,7 +38,7 @@ describe("the streams of somebody", () => {
         data: { errorKind: "unauthorized" },
       });
     }
-    await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(1));
+    await expect.poll(() => clock.running(STREAM_RECHECK_MS)).toBe(1);
     expect(others.isOver).toBeNull();
     others.leave();
   });
@@ -52,7 +52,7 @@ describe("the streams of somebody", () => {
     expect(people.world.server.streamCountOf(ACME)).toBe(3);
     expect((await act(ada, bob.tokenId)).status).toBeLessThan(300);
     for (const stream of streams) await stream.until(({ isOver }) => isOver !== null);
-    await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(1));
+    await expect.poll(() => clock.running(STREAM_RECHECK_MS)).toBe(1);
     expect(people.world.server.streamCountOf(ACME)).toBe(1);
     expect(others.isOver).toBeNull();
     others.leave();
@@ -62,7 +62,7 @@ describe("the streams of somebody", () => {
     const { clock, people, streams, others } = await streaming();
     await value(people.members.put(ACME, user("bob"), "viewer", BY_OWNER));
     clock.advance(STREAM_RECHECK_MS);
-    await vi.waitFor(() => expect(clock.running(STREAM_RECHECK_MS)).toBe(3));
+    await expect.poll(() => clock.running(STREAM_RECHECK_MS)).toBe(3);
     for (const stream of [...streams, others]) {
       expect(stream.isOver).toBeNull();
       stream.leave();

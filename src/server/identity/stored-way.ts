@@ -1,3 +1,4 @@
+import type { TenantId, UserId } from "../../core/id.ts";
 import { TOKEN_USE_NOTED_MS } from "../../core/limits.ts";
 import { lesserRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
@@ -8,6 +9,7 @@ import { type Identified, NOBODY, type WayIn } from "../gate/authenticator.ts";
 import { type Credential, parseCredential } from "./credential.ts";
 import type { Member, Members } from "./members.ts";
 import { isInUse, isOpenedBy, readTokenRecord, TOKEN_KIND } from "./token-record.ts";
+import type { Voters } from "./voters.ts";
 
 /**
  * In by a token that is stored. It names its tenant and itself, so both lookups are by key, and
@@ -19,6 +21,7 @@ export class StoredWay implements WayIn {
   readonly #members: Members;
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #tenants: TenantGate;
+  readonly #voters: Voters | null;
   /** Those whose last use is being written down just now. */
   readonly #noting = new Set<string>();
 
@@ -27,11 +30,13 @@ export class StoredWay implements WayIn {
     members: Members,
     clock: Pick<Clock, "nowMs">,
     tenants = new TenantGate(),
+    voters: Voters | null = null,
   ) {
     this.#store = store;
     this.#members = members;
     this.#clock = clock;
     this.#tenants = tenants;
+    this.#voters = voters;
   }
 
   recognize(text: string): Identified | Promise<Identified> {
@@ -51,9 +56,23 @@ export class StoredWay implements WayIn {
     const isGoing = !isNoted || this.#tenants.isClosed(tenantId);
     if (!found.ok) return isGoing ? OF_NO_MORE : found;
     if (!members.ok) return isGoing ? OF_NO_MORE : members;
+    this.#missVoters(tenantId, members.value);
     return found.value === null
       ? NOBODY
       : this.#judge(credential, found.value, members.value, isNoted);
+  }
+
+  /** What another process has done about them is noticed by whoever comes next. */
+  #missVoters(tenantId: TenantId, members: readonly Member[]) {
+    const missing = this.#voters?.saw(tenantId, members) ?? null;
+    if (missing !== null) void this.#tenants.count(tenantId, missing);
+  }
+
+  async lookAgain(tenantId: TenantId, suspect: UserId | null): Promise<void> {
+    await this.#tenants.admit(tenantId, async () => {
+      const members = await this.#members.list(tenantId);
+      if (members.ok) await this.#voters?.saw(tenantId, members.value, suspect);
+    });
   }
 
   #judge(

@@ -4,8 +4,7 @@ import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type ChangeAct, changeEntry, type Steward } from "../../session/audit/index.ts";
 import type { Clock } from "../../session/world.ts";
-import type { Document, SessionStore } from "../../store/store.ts";
-import { Turnstile } from "../turnstile.ts";
+import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
 import {
   credentialText,
   freshSecret,
@@ -14,7 +13,7 @@ import {
   isTokenId,
 } from "./credential.ts";
 import type { Members } from "./members.ts";
-import { changeDocument } from "./tenant-document.ts";
+import { type ChangeInTurn, changeDocument, inTurn } from "./tenant-document.ts";
 import { isInUse, readTokenRecord, TOKEN_KIND, type TokenRecord } from "./token-record.ts";
 
 /** A token under its id. */
@@ -41,7 +40,6 @@ export class Tokens {
   readonly #store: SessionStore;
   readonly #members: Members;
   readonly #clock: Pick<Clock, "nowMs">;
-  readonly #making = new Turnstile();
 
   constructor(store: SessionStore, members: Members, clock: Pick<Clock, "nowMs">) {
     this.#store = store;
@@ -62,10 +60,15 @@ export class Tokens {
 
   /** For a member, and never more than that one is. */
   create(tenantId: TenantId, wish: TokenWish, by: Steward): Promise<Result<IssuedToken>> {
-    return this.#making.pass(tenantId, () => this.#create(tenantId, wish, by));
+    return inTurn(this.#store, tenantId, (change) => this.#create(tenantId, wish, by, change));
   }
 
-  async #create(tenantId: TenantId, wish: TokenWish, by: Steward): Promise<Result<IssuedToken>> {
+  async #create(
+    tenantId: TenantId,
+    wish: TokenWish,
+    by: Steward,
+    change: ChangeInTurn,
+  ): Promise<Result<IssuedToken>> {
     const { userId, role, name, lifeMs } = wish;
     const member = await this.#members.find(tenantId, userId);
     if (!member.ok) return member;
@@ -93,25 +96,31 @@ export class Tokens {
     };
     const details = { tokenId, userId, role, expiresAtMs: record.expiresAtMs };
     const entry = changeEntry({ act: "token_created", by, details, atMs: createdAtMs });
-    const place = { tenantId, kind: TOKEN_KIND, key: tokenId };
     const text = credentialText({ tenantId, tokenId, secret });
     const outcome = { text, kept: { ...record, id: tokenId } };
-    const made = await changeDocument(this.#store, place, () => {
+    const made = await change({ kind: TOKEN_KIND, key: tokenId }, () => {
       return ok({ value: record, entry, outcome });
     });
-    return made.ok ? this.#confirmed(tenantId, made.value) : made;
+    return made.ok ? this.#confirmed(tenantId, made.value, by) : made;
   }
 
   /**
    * Whoever writes from beside the server may do it just when the tenant is deleted: then the token
-   * would be all that there is of a new one. So it stays only if its member is still there.
+   * would be all that there is of a new one. So it stays only if its member is still there, and
+   * else the audit, which was told that it was made, is told that it is no more.
    */
-  async #confirmed(tenantId: TenantId, made: IssuedToken): Promise<Result<IssuedToken>> {
-    const { id, userId, membership } = made.kept;
+  async #confirmed(
+    tenantId: TenantId,
+    made: IssuedToken,
+    by: Steward,
+  ): Promise<Result<IssuedToken>> {
+    const { id: tokenId, userId, role, membership, createdAtMs: atMs } = made.kept;
     const member = await this.#members.find(tenantId, userId);
     if (!member.ok) return member;
     if (member.value?.membership === membership) return ok(made);
-    const forgotten = await this.#forget(tenantId, new Set([id]));
+    const details = { tokenId, userId, role };
+    const told = changeEntry({ act: "token_revoked", by, details, atMs });
+    const forgotten = await this.#forget(tenantId, new Set([tokenId]), [told]);
     return forgotten.ok ? fail("member_not_found", { userId }) : forgotten;
   }
 
@@ -181,12 +190,16 @@ export class Tokens {
   }
 
   /** One that somebody changes at the same time is no longer what it was, and stays. */
-  async #forget(tenantId: TenantId, ids: ReadonlySet<string>): Promise<Result<void>> {
+  async #forget(
+    tenantId: TenantId,
+    ids: ReadonlySet<string>,
+    entries: readonly JournalEntry[] = [],
+  ): Promise<Result<void>> {
     const documents = await this.#documents(tenantId);
     if (!documents.ok) return documents;
     for (const { kind, key, version } of documents.value) {
       if (!ids.has(key)) continue;
-      const gone = { kind, key, expectedVersion: version, value: null };
+      const gone = { kind, key, expectedVersion: version, value: null, entries };
       const written = await this.#store.writeDocument(tenantId, gone);
       if (!written.ok && written.refusal.code !== "document_conflict") return written;
     }

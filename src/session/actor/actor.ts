@@ -10,6 +10,7 @@ import type { Skipped } from "../../core/session/event.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import { SessionAudit } from "../audit/index.ts";
+import type { SessionCredit } from "../meter/session-credit.ts";
 import type { Tally } from "../stats/index.ts";
 import type { SessionWorld } from "../world.ts";
 import type { AgentLink } from "./agent-link.ts";
@@ -111,6 +112,10 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
 
   get link(): AgentLink | null {
     return this.#agent.link;
+  }
+
+  get credit(): SessionCredit {
+    return this.#agent.credit;
   }
 
   /** What was counted of tools, models and turns, up to now; told when that is durable (P1). */

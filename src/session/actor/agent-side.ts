@@ -75,6 +75,10 @@ export class AgentSide {
     return this.#link;
   }
 
+  get credit(): SessionCredit {
+    return this.#credit;
+  }
+
   get failure(): Refusal | null {
     return this.#failure;
   }
