@@ -12,7 +12,7 @@ import { featuresOf } from "../src/server/route/features.ts";
 import { allRoutes } from "../src/server/routes.ts";
 import { granted, IDLE } from "../src/server/server.fixture.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { CHANGE_ACTS } from "../src/session/audit/act.ts";
+import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
 import { readText, textsUnder } from "./house/files.ts";
 import { placesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
@@ -152,6 +152,7 @@ describe("the audit of docs/protocol.md", () => {
     });
     const known = new Set([...CHANGE_ACTS, ...told]);
     expect(documented.toSorted()).toEqual([...known].toSorted());
+    expect([...CHANGE_ACTS, ...OTHER_ACTS].toSorted()).toEqual([...known].toSorted());
   });
 });
 

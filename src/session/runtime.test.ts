@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseSessionId } from "../core/id.ts";
 import { SESSION_IDLE_MS } from "../core/limits.ts";
+import { sessionStats } from "./live-stats.ts";
 import { ada, bob, NEVER, read, turn, withSession } from "./runtime.fixture.ts";
 import { SessionRuntime } from "./runtime.ts";
 import { promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
@@ -98,7 +99,9 @@ describe("an export", () => {
     let file = "";
     for await (const piece of pieces) file += piece;
     expect(file).toContain("forty-two");
-    expect(value(await live.stats())).toMatchObject({ turns: expect.anything() });
+    expect(value(await sessionStats(stage.world, live))).toMatchObject({
+      turns: expect.anything(),
+    });
     await runtime.shutDown(NEVER);
   });
 });

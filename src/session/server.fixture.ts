@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { parseTenantId } from "../core/id.ts";
+import { selected } from "../core/policy/ask.ts";
 import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
@@ -39,6 +40,7 @@ const profiles = new Map(KNOWN_PROFILES.map((profile) => [profile.name, profile]
 const watch = { fault: () => {}, secret: () => DONE };
 const setting = { folder, profiles, env: process.env, memoryBytesMax: null, watch };
 const { agents } = await openAgents(setting);
+const actor = { kind: "client", clientId: null, userId: null, loopback: true } as const;
 const registry = new SessionRegistry(
   {
     store,
@@ -56,8 +58,15 @@ const registry = new SessionRegistry(
     log: () => {},
   },
   {
-    published: (_live, written) => {
+    published: (live, written) => {
       for (const { id, text } of written) tell({ id, text });
+      // Each ask is agreed to as soon as it was told of.
+      for (const { event } of written) {
+        if (event.type !== "permission_request") continue;
+        const { requestId, options } = event.data;
+        const outcome = selected(options[0]?.optionId ?? "");
+        void live.submit({ type: "vote", atMs: Date.now(), actor, requestId, outcome });
+      }
     },
     interrupted: () => {},
     commandNext: () => {},
@@ -67,7 +76,6 @@ const registry = new SessionRegistry(
 );
 
 const key = { tenantId: given(parseTenantId("acme")), sessionId: RANDOM_IDS.session() };
-const actor = { kind: "client", clientId: null, userId: null, loopback: true } as const;
 const creation = { ...CREATION, workspaceCwd: folder };
 const made = await registry.create({ key, actor, creation });
 if (!made.ok) throw new Error(made.refusal.code);

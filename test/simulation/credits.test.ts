@@ -1,16 +1,23 @@
 import { describe, expect, it } from "vitest";
 import type { TenantId } from "../../src/core/id.ts";
 import { fail, type Result } from "../../src/core/result.ts";
-import { LedgerMeter, PriceTable, type StatementLine } from "../../src/session/meter/index.ts";
+import {
+  ALL_TIME,
+  LedgerMeter,
+  PriceTable,
+  type StatementLine,
+} from "../../src/session/meter/index.ts";
 import type { TurnOrder } from "../../src/session/meter/meter.ts";
+import type { Weighing } from "../../src/session/meter/room.ts";
 import type { CallOff, Clock, SessionWorld } from "../../src/session/world.ts";
 import type { SessionStore } from "../../src/store/index.ts";
 import type { Flaw } from "./flaws.ts";
 import { live } from "./life.ts";
+import { newSeed } from "./new-seed.ts";
 import type { Scene } from "./scene.ts";
 
 const LIVES = 300;
-const NEW_SEED = Date.now() % 1_000_000_000;
+const NEW_SEED = newSeed();
 
 const PRICES = new PriceTable({
   agents: { simulated: { perTurn: 3, output: 500_000, reserve: 10 } },
@@ -56,8 +63,8 @@ class PoorMeter extends WeighingMeter {
     return this.#heard(order, await super.reserve(order));
   }
 
-  override async afford(order: TurnOrder) {
-    return this.#heard(order, await super.afford(order));
+  override async afford(order: TurnOrder, when?: Weighing) {
+    return this.#heard(order, await super.afford(order, when));
   }
 
   override whenRaised(tenantId: TenantId, act: () => void): CallOff {
@@ -112,7 +119,7 @@ async function paidLife(seed: number, isPoor: boolean) {
 }
 
 async function linesOf(meter: LedgerMeter, tenantId: TenantId): Promise<readonly StatementLine[]> {
-  const page = await meter.statement(tenantId, 0, 1_000);
+  const page = await meter.statement(tenantId, { ...ALL_TIME, after: 0, limit: 1_000 });
   if (!page.ok) throw new Error(page.refusal.code);
   return page.value.lines;
 }
@@ -151,15 +158,17 @@ describe.each([
       let smooth = 0;
       for (let seed = first; seed < first + LIVES / 4; seed += 1) {
         const { broken, store, isSmooth } = await paidLife(seed, isPoor);
-        expect({ seed, broken }).toEqual({ seed, broken: [] });
+        const again = `Again: FERMATA_SEED=${seed} npx vitest run test/simulation/credits`;
+        expect({ seed, broken }, again).toEqual({ seed, broken: [] });
         const swept = isSmooth ? [false, true] : [true];
         smooth += isSmooth ? 1 : 0;
         for (const isSwept of swept) {
           const faults = await faultsIn(store, isSwept);
-          expect({ seed, isSwept, faults }).toEqual({ seed, isSwept, faults: [] });
+          expect({ seed, isSwept, faults }, again).toEqual({ seed, isSwept, faults: [] });
         }
       }
-      expect(smooth).toBeGreaterThan(0);
+      // Of the lives that are always the same some are smooth; of others that would be luck.
+      if (first === 1) expect(smooth).toBeGreaterThan(0);
     },
     60_000 + LIVES * 100,
   );

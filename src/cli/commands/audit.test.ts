@@ -83,6 +83,7 @@ describe("fermata audit", () => {
     [["--tenant", "a/b"], "a tenant's name is"],
     [["--session", "a/b"], "--session: it is an id"],
     [["--act", ""], "--act: "],
+    [["--act", "nonsense"], "--act: it is one of active_agent_changed, "],
     [["--accepted", "maybe"], "--accepted: "],
     [["--from", "soon"], "--from: it is a time, as in 2026-05-01"],
     [["--nonsense"], "Unknown option"],

@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest";
+import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
+import { Members } from "../../server/identity/members.ts";
+import { SYSTEM_CLOCK } from "../../session/system.ts";
+import { value } from "../../store/kit/expect.ts";
 import { credits } from "./credits.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
 
-/** Gives commands beside a server at work. */
+/** Gives commands beside a server at work, where somebody belongs to `acme`. */
 async function opened() {
-  const { folder } = await servedFolder();
-  return (...args: readonly string[]) => runIn(folder, credits, ...args);
+  const { folder, store } = await servedFolder();
+  const members = new Members(store, SYSTEM_CLOCK);
+  await value(members.put(ACME, user("ada"), "owner", BY_OWNER));
+  const run = (...args: readonly string[]) => runIn(folder, credits, ...args);
+  return Object.assign(run, { store });
 }
 
 describe("fermata credits", () => {
@@ -32,6 +39,45 @@ describe("fermata credits", () => {
     },
   );
 
+  it.each([
+    ["grant", "5"],
+    ["limit", "unlimited"],
+    ["budget", "tenant", "5"],
+    ["budget", "user:ada", "none"],
+  ])("makes no tenant of a mistyped name: %s %s", async (...act) => {
+    const run = await opened();
+    const before = await value(run.store.tenants());
+    expect(await run(...act, "--tenant", "amce")).toEqual({
+      exitCode: 1,
+      shown: "",
+      said:
+        'fermata: There is no tenant "amce" here. A tenant is there as soon as somebody belongs ' +
+        "to it: fermata tokens create --tenant amce --user NAME --role owner, " +
+        "or fermata members set NAME owner --tenant amce",
+    });
+    expect(await value(run.store.tenants())).toEqual(before);
+  });
+
+  it("grants to local, where nobody has to belong to it", async () => {
+    const run = await opened();
+    expect((await run("grant", "5")).exitCode).toBe(0);
+  });
+
+  it("says that an id has been used for another grant", async () => {
+    const run = await opened();
+    await run("grant", "5", "--id", "x", "--note", "May");
+    for (const other of [
+      ["6", "--note", "May"],
+      ["5", "--note", "June"],
+    ]) {
+      const { exitCode, said } = await run("grant", ...other, "--id", "x");
+      expect([exitCode, said]).toEqual([
+        1,
+        "fermata: Entry (x, grant, 0) exists already with another amount or note.",
+      ]);
+    }
+  });
+
   it("lifts a limit, and sets it again", async () => {
     const run = await opened();
     const lifted = await run("limit", "unlimited", "--tenant", "acme");
@@ -57,10 +103,8 @@ describe("fermata credits", () => {
     expect(JSON.parse(local.shown)).toMatchObject({ limit: "unlimited", budgets: [] });
   });
 
-  it("says that a grant is of something, and what still fits beside the others", async () => {
+  it("says what still fits beside the other grants", async () => {
     const run = await opened();
-    const none = await run("grant", "0");
-    expect([none.exitCode, none.said.includes("at least 1")]).toEqual([1, true]);
     await run("grant", "9007199254740990", "--id", "most");
     const more = await run("grant", "2");
     expect([more.exitCode, more.said.includes("; 1 more fit")]).toEqual([1, true]);
@@ -68,43 +112,86 @@ describe("fermata credits", () => {
     expect(again.exitCode).toBe(0);
   });
 
-  it("counts usage", async () => {
+  it("counts usage, of a period if one is named", async () => {
     const run = await opened();
     const { shown } = await run("usage", "--by", "model");
     expect(JSON.parse(shown)).toEqual({ by: "model", groups: [] });
+    const period = ["--from", "2026-05-01", "--to", "2026-06-01T00:00Z"];
+    const may = await run("usage", ...period);
+    expect([may.exitCode, JSON.parse(may.shown)]).toEqual([0, { by: "day", groups: [] }]);
   });
 
+  it("states a period", async () => {
+    const run = await opened();
+    await run("grant", "500", "--id", "g");
+    const lines = async (...period: readonly string[]) =>
+      (await run("statement", ...period)).shown.trimEnd().split("\r\n").length - 1;
+    const today = new Date().toISOString().slice(0, 10);
+    expect(await lines("--from", today)).toBe(1);
+    expect(await lines("--to", today)).toBe(0);
+  });
+
+  const ACTS = "balance, grant MICRO, limit, budget, statement or usage";
+  const WHOLE = "amounts are whole micro-credits, as 5000000 for five credits";
+  const MOST = "to 9007199254740991";
+  const LIMIT = "limit takes granted (the tenant spends what it was granted) or unlimited";
+  const BUDGET = "budget takes whose it is and how much, as in tenant 5000000 or user:ada none";
+  const TIME = "it is a time, as in 2026-05-01 or 2026-05-01T12:00Z, or milliseconds";
+
   it.each([
-    [],
-    ["grant"],
-    ["grant", "-5"],
-    ["grant", "1.5"],
-    ["limit", "much"],
-    ["limit", "granted", "5"],
-    ["budget", "tenant"],
-    ["budget", "session:s", "5"],
-    ["budget", "user:", "5"],
-    ["budget", "tenant", "-5"],
-    ["usage", "--by", "moon"],
-    ["balance", "now"],
-    ["balance", "--tenant", "a/b"],
-    ["balance", "--what"],
-  ])("does not understand %s %s %s", async (...args) => {
+    [[], `it takes ${ACTS}`],
+    [["frob"], `"frob" is none of ${ACTS}`],
+    [["grant"], `grant takes how much; ${WHOLE}`],
+    [["grant", "-5"], `"-5" is no amount; ${WHOLE}`],
+    [["grant", "0"], `"0" is no amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "1.5"], `"1.5" is no amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "1e3"], `"1e3" is no amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "9007199254740993"], `"9007199254740993" is no amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "9".repeat(20)], `"${"9".repeat(20)}" is no amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "5", "6"], '"6" is too much'],
+    [["grant", "5", "--note", "x".repeat(1_001)], "--note has at most 1000 characters"],
+    [["grant", "5", "--id", "a b"], "--id is 1 to 128 letters, digits and . _ : -, as in 2026-05"],
+    [["limit"], LIMIT],
+    [["limit", "foo"], LIMIT],
+    [["limit", "granted", "5"], '"5" is too much'],
+    [["budget"], BUDGET],
+    [["budget", "tenant"], BUDGET],
+    [["budget", "tenant", "5", "6"], '"6" is too much'],
+    [
+      ["budget", "session:s", "5"],
+      "a session's budget is set at the server, with POST /credits/budgets/session:ID",
+    ],
+    [
+      ["budget", "user:", "5"],
+      '"user:" is not whose a budget is: write tenant, or user:NAME with a NAME of letters, ' +
+        "digits and . _ : -",
+    ],
+    [["budget", "tenant", "-5"], `"-5" is no amount; ${WHOLE}`],
+    [
+      ["budget", "tenant", "1.5"],
+      `"1.5" is no amount; ${WHOLE}, from 0 ${MOST}; none takes it away`,
+    ],
+    [["usage", "--by", "moon"], "--by is one of user, session, agent, model, day"],
+    [["usage", "--from", "soon"], `--from: ${TIME}`],
+    [["statement", "--to", "2026-02-31"], `--to: ${TIME}`],
+    [["usage", "now"], '"now" is too much'],
+    [["statement", "now"], '"now" is too much'],
+    [["balance", "now"], '"now" is too much'],
+    [["balance", "--from", "2026-05-01"], "--from goes with statement and usage only"],
+    [["limit", "granted", "--note", "x"], "--note goes with grant only"],
+    [["balance", "--tenant", "a/b"], "a tenant's name is of letters, digits and . _ : -"],
+    [["balance", "--what"], "Unknown option '--what'"],
+  ])("refuses %j, and says why", async (args, why) => {
     expect(await runIn("/nowhere", credits, ...args)).toEqual({
       exitCode: 2,
       shown: "",
-      said: 'fermata: that is no command about credits; see "fermata credits --help".',
+      said: `fermata: credits: ${why}; see "fermata credits --help".`,
     });
   });
 
-  it.each([
-    ["/nowhere", "there is no"],
-    [null, "whole micro-credits"],
-  ])("says why it cannot grant: %s", async (place, words) => {
-    const folder = place ?? (await servedFolder()).folder;
-    const { exitCode, said } = await runIn(folder, credits, "grant", "9999999999999999");
-    expect(exitCode).toBe(1);
-    expect(said).toContain(words);
+  it("says that there is nothing to grant in", async () => {
+    const { exitCode, said } = await runIn("/nowhere", credits, "grant", "5");
+    expect([exitCode, said]).toEqual([1, expect.stringContaining("there is no")]);
   });
 
   it("explains itself", async () => {

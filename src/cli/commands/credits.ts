@@ -1,27 +1,26 @@
-import { randomUUID } from "node:crypto";
-import { parseArgs } from "node:util";
-import { parseTenantId, parseUserId, type TenantId } from "../../core/id.ts";
-import { GRANT_NOTE_CHARS_MAX } from "../../core/limits.ts";
-import { DONE, ok, type Result } from "../../core/result.ts";
+import type { TenantId } from "../../core/id.ts";
+import { ok, type Result } from "../../core/result.ts";
 import {
   LedgerMeter,
   type Meter,
+  type Period,
   PriceTable,
   statementCsv,
-  USAGE_GROUPINGS,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
+import { type DataAct, type Outcome, runCommand } from "./command-frame.ts";
+import { type CreditsWish, parseCredits, readCredits } from "./credits-wish.ts";
 import { inStore } from "./data-store.ts";
-import { readableTenant } from "./known-tenant.ts";
+import { readableTenant, spendingTenant } from "./known-tenant.ts";
 import { OPERATOR } from "./stored-session.ts";
 
 const CREDITS_USAGE = `Usage: fermata credits balance
        fermata credits grant MICRO [--id ID] [--note TEXT]
        fermata credits limit granted|unlimited
        fermata credits budget tenant|user:NAME MICRO|none
-       fermata credits statement
+       fermata credits statement [--from TIME] [--to TIME]
        fermata credits usage [--by user|session|agent|model|day]
+                             [--from TIME] [--to TIME]
 
 What a tenant may spend, has spent, and has set aside, in whole micro-credits. All
 of it works beside a server at work. Turns that wait for credits go on within a
@@ -33,95 +32,57 @@ session: POST /credits/budgets/session:ID. The statement is CSV, all else is JSO
 Options:
   --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
   --tenant NAME  Whose credits (local).
-  --id ID        Of a grant: the same id with the same words is granted once.
+  --id ID        Of a grant: the same id with the same words is granted once. It is
+                 1 to 128 letters, digits and . _ : -
   --note TEXT    What to know it by.
   --by WORD      What usage is counted by (day).
+  --from TIME    From then on, as in 2026-05-01 or 2026-05-01T12:00Z.
+  --to TIME      Before then.
 `;
-
-const OPTIONS = {
-  ...TENANT_OPTIONS,
-  id: { type: "string" },
-  note: { type: "string" },
-  by: { type: "string", default: "day" },
-} as const;
-
-const MISTAKE = "that is no command about credits";
-
-interface Wish {
-  readonly tenantId: TenantId;
-  /** It changes nothing, so the tenant has to be there. */
-  readonly isRead: boolean;
-  act(meter: Meter, tenantId: TenantId): Promise<Result<Outcome>>;
-}
 
 /** Shows and changes what a tenant may spend. */
 export function credits(args: readonly string[]): Promise<number> {
-  const command = { name: "credits", usage: CREDITS_USAGE, mistake: MISTAKE, parse, read };
-  return runCommand(command, args);
+  const command = { name: "credits", usage: CREDITS_USAGE, parse: parseCredits };
+  return runCommand({ ...command, read: (...line) => actOf(readCredits(...line)) }, args);
 }
 
-const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: OPTIONS, allowPositionals: true });
-
-type Given = ReturnType<typeof parse>["values"];
-
-const READS: ReadonlySet<string | undefined> = new Set(["balance", "statement", "usage"]);
-
-function read(given: Given, words: readonly string[]): Result<DataAct> {
-  const tenantId = parseTenantId(given.tenant);
-  const act = actOf(words, given);
-  if (tenantId === null || act === null) return wrong(MISTAKE);
-  const wish = { tenantId, act, isRead: READS.has(words[0]) };
-  return ok((data) => inStore(data, (store) => carryOut(store, wish)));
+function actOf(wish: Result<CreditsWish>): Result<DataAct> {
+  if (!wish.ok) return wish;
+  return ok((data) => inStore(data, (store) => carryOut(store, wish.value)));
 }
 
 async function carryOut(
   store: SessionStore,
-  { tenantId, isRead, act }: Wish,
+  { tenantId, what }: CreditsWish,
 ): Promise<Result<Outcome>> {
-  const known = isRead ? await readableTenant(store, tenantId) : DONE;
-  return known.ok ? act(meterOf(store), tenantId) : known;
+  const meter = meterOf(store);
+  const isRead = READS.has(what.act);
+  const known = await (isRead ? readableTenant : spendingTenant)(store, tenantId);
+  if (!known.ok) return known;
+  switch (what.act) {
+    case "balance":
+      return shown(await meter.balance(tenantId));
+    case "grant":
+      return shown(await meter.grant(tenantId, { ...what, by: OPERATOR }));
+    case "limit":
+      return shown(await meter.setLimit(tenantId, what.limit, OPERATOR));
+    case "budget":
+      return shown(await meter.setBudget(tenantId, what.scope, what.budgetMicro, OPERATOR));
+    case "usage":
+      return shown(await meter.usage(tenantId, what.wish));
+    case "statement":
+      return printStatement(meter, tenantId, what.period);
+  }
 }
 
-/** Null is a command line that says nothing that we know. */
-function actOf(
-  [name, word, amount, unknown]: readonly string[],
-  { id = randomUUID(), note, by }: Given,
-): Wish["act"] | null {
-  if (unknown !== undefined || (amount !== undefined && name !== "budget")) return null;
-  if (name === "grant" && word !== undefined) {
-    if (!/^\d{1,16}$/.test(word) || (note?.length ?? 0) > GRANT_NOTE_CHARS_MAX) return null;
-    const grant = { id, amountMicro: Number(word), note: note ?? null, by: OPERATOR };
-    return async (meter, tenantId) => shown(await meter.grant(tenantId, grant));
-  }
-  if (name === "limit" && (word === "granted" || word === "unlimited")) {
-    return async (meter, tenantId) => shown(await meter.setLimit(tenantId, word, OPERATOR));
-  }
-  if (name === "budget" && word !== undefined && amount !== undefined) {
-    return budgetAct(word, amount);
-  }
-  if (word !== undefined) return null;
-  if (name === "balance") return async (meter, tenantId) => shown(await meter.balance(tenantId));
-  if (name === "statement") return printStatement;
-  const grouping = USAGE_GROUPINGS.find((one) => one === by);
-  if (name !== "usage" || grouping === undefined) return null;
-  const all = { by: grouping, fromMs: 0, beforeMs: Number.MAX_SAFE_INTEGER };
-  return async (meter, tenantId) => shown(await meter.usage(tenantId, all));
-}
+const READS: ReadonlySet<CreditsWish["what"]["act"]> = new Set(["balance", "statement", "usage"]);
 
-/** Of the tenant or of one of its users; `none` takes it away. */
-function budgetAct(word: string, amount: string): Wish["act"] | null {
-  const userId = word.startsWith("user:") ? parseUserId(word.slice("user:".length)) : null;
-  if (word !== "tenant" && userId === null) return null;
-  if (amount !== "none" && !/^\d{1,16}$/.test(amount)) return null;
-  const scope = userId === null ? ({ of: "tenant" } as const) : ({ of: "user", userId } as const);
-  const budgetMicro = amount === "none" ? null : Number(amount);
-  return async (meter, tenantId) =>
-    shown(await meter.setBudget(tenantId, scope, budgetMicro, OPERATOR));
-}
-
-async function printStatement(meter: Meter, tenantId: TenantId): Promise<Result<Outcome>> {
-  const csv = await statementCsv(meter, tenantId, 0);
+async function printStatement(
+  meter: Meter,
+  tenantId: TenantId,
+  period: Period,
+): Promise<Result<Outcome>> {
+  const csv = await statementCsv(meter, tenantId, { ...period, after: 0 });
   if (!csv.ok) return csv;
   for await (const piece of csv.value) process.stdout.write(piece);
   return ok({});

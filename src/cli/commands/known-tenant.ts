@@ -1,3 +1,4 @@
+import { sentenceOf } from "../../core/error.ts";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -28,4 +29,18 @@ export async function readableTenant(
   tenantId: TenantId,
 ): Promise<Result<void>> {
   return tenantId === "local" ? DONE : knownTenant(store, tenantId);
+}
+
+/** The same for whoever gives it something to spend: a mistyped name would make a tenant of it. */
+export async function spendingTenant(
+  store: Pick<SessionStore, "tenants">,
+  tenantId: TenantId,
+): Promise<Result<void>> {
+  const known = await readableTenant(store, tenantId);
+  if (known.ok || known.refusal.code !== "invalid_request") return known;
+  const when = "A tenant is there as soon as somebody belongs to it";
+  const token = `fermata tokens create --tenant ${tenantId} --user NAME --role owner`;
+  const member = `fermata members set NAME owner --tenant ${tenantId}`;
+  const reason = `${sentenceOf(known.refusal)} ${when}: ${token}, or ${member}`;
+  return fail("invalid_request", { reason });
 }

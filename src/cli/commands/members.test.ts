@@ -62,6 +62,19 @@ describe("fermata members", () => {
     },
   );
 
+  it("says that a tenant is new, and that nobody owns it yet", async () => {
+    const { run } = await opened();
+    const own = "fermata: acme has no owner among its members: fermata members set NAME owner";
+    expect(await run("set", "bob", "viewer")).toEqual({
+      exitCode: 0,
+      shown: "bob is viewer of acme.\n",
+      said: `fermata: acme is a new tenant.${own} --tenant acme`,
+    });
+    expect((await run("set", "eve", "member")).said).toBe(`${own} --tenant acme`);
+    expect((await run("set", "ada", "owner")).said).toBe("");
+    expect((await run("set", "eve", "viewer")).said).toBe("");
+  });
+
   it("leaves the last owner, and says why", async () => {
     const { run, has } = await opened();
     await has("ada", "owner");

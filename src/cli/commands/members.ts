@@ -7,9 +7,10 @@ import { Tokens } from "../../server/identity/tokens.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../table.ts";
-import { type DataAct, outcomeOf, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
+import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
 import { inStore } from "./data-store.ts";
 import { namedTenant, readableTenant } from "./known-tenant.ts";
+import { takingIn } from "./new-tenant.ts";
 import { OPERATOR } from "./stored-session.ts";
 
 const MEMBERS_USAGE = `Usage: fermata members list
@@ -33,7 +34,7 @@ interface Hands {
 }
 
 /** Answers with what the person is told. */
-type Act = (hands: Hands, tenantId: TenantId) => Promise<Result<string>>;
+type Act = (hands: Hands, tenantId: TenantId) => Promise<Result<Outcome>>;
 
 /** Lists, takes in, changes and removes the members of a tenant. */
 export function members(args: readonly string[]): Promise<number> {
@@ -51,7 +52,7 @@ function read({ tenant }: Given, words: readonly string[]): Result<DataAct> {
   const act = actOf(words);
   if (!act.ok) return act;
   const inHands = (store: SessionStore) => act.value(handsOn(store), tenantId.value);
-  return ok(async (data) => outcomeOf(await inStore(data, inHands)));
+  return ok((data) => inStore(data, inHands));
 }
 
 function handsOn(store: SessionStore): Hands {
@@ -80,15 +81,16 @@ const list: Act = async ({ known, store }, tenantId) => {
   const all = await known.list(tenantId);
   if (!all.ok) return all;
   const rows = all.value.map(({ userId, role, addedAtMs }) => [userId, role, minuteOf(addedAtMs)]);
-  return ok(tableText(["USER", "ROLE", "ADDED"], rows));
+  return ok({ shown: tableText(["USER", "ROLE", "ADDED"], rows) });
 };
 
 /** Whoever has the data directory owns all that is in it. */
 function setting(userId: Member["userId"], role: Member["role"]): Act {
-  return async ({ known }, tenantId) => {
-    const set = await known.put(tenantId, userId, role, { steward: OPERATOR, role: "owner" });
-    return set.ok ? ok(`${userId} is ${role} of ${tenantId}.`) : set;
-  };
+  return ({ known, store }, tenantId) =>
+    takingIn(store, tenantId, async () => {
+      const set = await known.put(tenantId, userId, role, { steward: OPERATOR, role: "owner" });
+      return set.ok ? ok({ shown: `${userId} is ${role} of ${tenantId}.` }) : set;
+    });
 }
 
 /** Their tokens are dead as soon as they are no member; then they are cleared away. */
@@ -97,6 +99,6 @@ function removing(userId: Member["userId"]): Act {
     const removed = await known.remove(tenantId, userId, OPERATOR);
     if (!removed.ok) return removed;
     const cleared = await tokens.removeOf(tenantId, userId);
-    return cleared.ok ? ok(`${userId} is no member of ${tenantId} any more.`) : cleared;
+    return cleared.ok ? ok({ shown: `${userId} is no member of ${tenantId} any more.` }) : cleared;
   };
 }

@@ -63,6 +63,19 @@ describe("fermata tokens", () => {
     expect(await who(first)).toMatchObject({ userId: "ada" });
   });
 
+  it("says beside the token that a tenant is new, and that nobody owns it yet", async () => {
+    const { run } = await unmade();
+    const first = await run("create", "--tenant", "acme", "--user", "bob", "--role", "viewer");
+    expect(first.shown).toMatch(/^fmt_acme_\S+\n$/);
+    expect(first.said).toMatch(
+      /once\.fermata: acme is a new tenant\.fermata: acme has no owner among its members: /,
+    );
+    const second = await run("create", ...ADA, "--tenant", "acme");
+    expect(second.said).toMatch(/^fermata: token \S+ of ada \(owner\); it is shown this once\.$/);
+    const local = await run("create", "--user", "bob", "--role", "viewer");
+    expect(local.said).toMatch(/once\.fermata: local has no owner among its members: /);
+  });
+
   it("lists them, without anything that opens", async () => {
     const { run, tokenOf } = await unmade();
     const made = await tokenOf("create", ...ADA, "--name", "laptop");

@@ -9,6 +9,7 @@ import { minuteOf, tableText } from "../table.ts";
 import { type DataAct, type Outcome, runCommand } from "./command-frame.ts";
 import { inMadeStore, inStore } from "./data-store.ts";
 import { readableTenant } from "./known-tenant.ts";
+import { takingIn } from "./new-tenant.ts";
 import { OPERATOR } from "./stored-session.ts";
 import { parseTokens, readTokens, type TokensAct, type TokensWish } from "./tokens-wish.ts";
 
@@ -51,11 +52,12 @@ async function carryOut(
   const members = new Members(store, SYSTEM_CLOCK);
   const kept = new Tokens(store, members, SYSTEM_CLOCK);
   switch (what.act) {
-    case "create": {
-      const known = await takeIn(members, tenantId, what);
-      if (!known.ok) return known;
-      return told(await kept.create(tenantId, what, OPERATOR), issued);
-    }
+    case "create":
+      return takingIn(store, tenantId, async () => {
+        const known = await takeIn(members, tenantId, what);
+        if (!known.ok) return known;
+        return told(await kept.create(tenantId, what, OPERATOR), issued);
+      });
     case "rotate":
       return told(await kept.rotate(tenantId, what.id, what.graceMs, OPERATOR), issued);
     case "revoke":

@@ -1,3 +1,4 @@
+import { contextUsage } from "../../session/live-stats.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
@@ -14,7 +15,7 @@ export function contextUsageRoute(daemon: Daemon): Route {
     body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
-        const usage = await live.contextUsage(request.query.get("detail") === "true");
+        const usage = await contextUsage(live, request.query.get("detail") === "true");
         return answerTo(usage, (answer) => json(200, answer));
       }),
   });

@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { STATEMENT_ROWS_DEFAULT_MAX, STATEMENT_ROWS_MAX } from "../../core/limits.ts";
 import {
-  MICRO_CREDITS_MAX,
-  STATEMENT_ROWS_DEFAULT_MAX,
-  STATEMENT_ROWS_MAX,
-} from "../../core/limits.ts";
-import { type StatementLine, statementCsv, USAGE_GROUPINGS } from "../../session/meter/index.ts";
+  ALL_TIME,
+  type StatementLine,
+  statementCsv,
+  USAGE_GROUPINGS,
+} from "../../session/meter/index.ts";
 import { answerTo, file, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { moment } from "../moment.ts";
@@ -16,7 +17,11 @@ const whole = z
   .regex(/^\d{1,15}$/, "it is a whole number")
   .transform(Number);
 
+/** `to` itself is not in it. */
+const period = { from: moment.default(ALL_TIME.fromMs), to: moment.default(ALL_TIME.beforeMs) };
+
 const statementQuery = z.object({
+  ...period,
   format: z.enum(["json", "csv"]).default("json"),
   after: whole.default(0),
   limit: whole.pipe(z.int().min(1).max(STATEMENT_ROWS_MAX)).default(STATEMENT_ROWS_DEFAULT_MAX),
@@ -24,8 +29,7 @@ const statementQuery = z.object({
 
 const usageQuery = z.object({
   by: z.enum(USAGE_GROUPINGS).default("day"),
-  from: moment.default(0),
-  to: moment.default(MICRO_CREDITS_MAX),
+  ...period,
 });
 
 /** What became of a tenant's credits (ours). */
@@ -41,15 +45,16 @@ export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route
       async handle({ caller, query }) {
         const read = readQuery(statementQuery, query);
         if (!read.ok) return refused(read.refusal);
-        const { format, after, limit } = read.value;
+        const { format, after, limit, from: fromMs, to: beforeMs } = read.value;
+        const wish = { after, fromMs, beforeMs };
         if (format === "csv") {
-          const pieces = await statementCsv(meter, caller.tenantId, after);
+          const pieces = await statementCsv(meter, caller.tenantId, wish);
           return answerTo(pieces, (csv) => file("text/csv; charset=utf-8", csv));
         }
-        return answerTo(await meter.statement(caller.tenantId, after, limit), (page) => {
-          const last = page.more ? page.lines.at(-1)?.seq : undefined;
-          const entries = page.lines.map(entryOf);
-          return json(200, { v: 1, entries, hasMore: page.more, ...(last && { nextAfter: last }) });
+        const page = await meter.statement(caller.tenantId, { ...wish, limit });
+        return answerTo(page, ({ lines, nextAfter }) => {
+          const more = nextAfter === null ? { hasMore: false } : { hasMore: true, nextAfter };
+          return json(200, { v: 1, entries: lines.map(entryOf), ...more });
         });
       },
     }),

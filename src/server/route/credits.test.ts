@@ -198,6 +198,41 @@ describe("the routes of credits", () => {
     expect(lines[1]).toContain(`"'=1+1, ""so"""`);
   });
 
+  it("state what became of them in a period, as usage takes one", async () => {
+    const world = await openPaid();
+    for (const id of ["a", "b", "c"]) {
+      await world.call("POST", "/credits/grants", { body: { amountMicro: 5, id } });
+    }
+    const today = new Date().toISOString().slice(0, 10);
+    const seqs = async (query: string) => {
+      const { body } = await world.call("GET", `/credits/statement?${query}`);
+      return { seqs: Object(body.entries).map(({ seq }: { seq: number }) => seq), ...body };
+    };
+    expect(await seqs(`from=${today}`)).toMatchObject({ seqs: [1, 2, 3], hasMore: false });
+    expect(await seqs(`from=${today}&limit=2`)).toMatchObject({ seqs: [1, 2], nextAfter: 2 });
+    expect(await seqs(`from=${today}&limit=2&after=2`)).toMatchObject({ seqs: [3] });
+    expect(await seqs(`to=${today}`)).toMatchObject({ seqs: [], hasMore: false });
+    expect(await seqs("from=2999-01-01")).toMatchObject({ seqs: [], hasMore: false });
+    const csv = async (query: string) => {
+      const { text } = await world.call("GET", `/credits/statement?format=csv&${query}`);
+      return text.trimEnd().split("\r\n").length - 1;
+    };
+    expect([await csv(`from=${today}`), await csv(`to=${today}`)]).toEqual([3, 0]);
+    for (const query of ["from=soon", "to=2026-02-31", "format=csv&from=x"]) {
+      const { status, body } = await world.call("GET", `/credits/statement?${query}`);
+      expect([status, body.code]).toEqual([400, "invalid_request"]);
+    }
+    expect((await seqs("unknown=1")).seqs).toEqual([1, 2, 3]);
+  });
+
+  it("say by which rule an id is one of a grant", async () => {
+    const world = await openPaid();
+    const body = { amountMicro: 5, id: "a b" };
+    const { status, body: answer } = await world.call("POST", "/credits/grants", { body });
+    expect([status, answer.code]).toEqual([400, "invalid_request"]);
+    expect(answer.error).toContain("1 to 128 letters, digits and . _ : -");
+  });
+
   it.each([
     ["user", "ada"],
     ["agent", "echo"],

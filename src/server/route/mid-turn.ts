@@ -4,6 +4,7 @@ import type { ErrorCode } from "../../core/error.ts";
 import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
 import type { Actor, Command } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
+import { steerPaid } from "../../session/meter/index.ts";
 import { promotedMessages, settledMessageIds } from "../../session/view/mid-turn-messages.ts";
 import { type Answer, answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
@@ -86,7 +87,9 @@ const NOT_NOW: ReadonlySet<ErrorCode> = new Set([
 
 async function send(daemon: Daemon, live: LiveSession, command: Command<"steer">): Promise<Answer> {
   const { messageId } = command;
-  const sent = await daemon.runtime.submit(live.key, command);
+  const paid = await steerPaid(daemon.world, live, command);
+  const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
+  const sent = await daemon.runtime.submit(live.key, { ...command, ...unpaid });
   if (sent.ok) return json(200, { accepted: true, messageId });
   const { code } = sent.refusal;
   if (!NOT_NOW.has(code)) return refused(sent.refusal);

@@ -29,6 +29,7 @@ describe("GET /session/:id/pending-prompts", () => {
           queuedAt,
           state: "running",
           originatorClientId: "ada",
+          waitsFor: null,
         },
         {
           promptId: second,
@@ -36,8 +37,16 @@ describe("GET /session/:id/pending-prompts", () => {
           queuedAt,
           state: "queued",
           originatorClientId: "bob",
+          waitsFor: null,
         },
-        { promptId: third, text: "say third", content: [IMAGE], queuedAt, state: "queued" },
+        {
+          promptId: third,
+          text: "say third",
+          content: [IMAGE],
+          queuedAt,
+          state: "queued",
+          waitsFor: null,
+        },
       ],
     });
   });

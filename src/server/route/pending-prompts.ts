@@ -1,5 +1,6 @@
 import { parsePromptId } from "../../core/id.ts";
 import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
+import type { WaitingForCredit } from "../../session/meter/index.ts";
 import { json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withReader } from "../live-session.ts";
@@ -19,16 +20,21 @@ function listRoute(daemon: Daemon): Route {
     clientId: "registered",
     body: "json",
     handle: (request) =>
-      withReader(daemon, request, async ({ session }) => {
-        return json(200, { pendingPrompts: pendingPrompts(session) });
+      withReader(daemon, request, async ({ session, credit }) => {
+        return json(200, { pendingPrompts: pendingPrompts(session, credit.waitingForCredit) });
       }),
   });
 }
 
-/** The one at work, and then those that wait, in order. */
-function pendingPrompts({ running, queue }: Session) {
-  const atWork = running === null ? [] : [summaryOf(running, "running")];
-  return [...atWork, ...queue.map((prompt) => summaryOf(prompt, "queued"))];
+/** The one at work, and then those that wait, in order; and for what, beside their turn. */
+function pendingPrompts({ running, queue }: Session, wait: WaitingForCredit | null) {
+  const atWork = running === null ? [] : [{ ...summaryOf(running, "running"), waitsFor: null }];
+  const { promptId: waits = null, ...waitsFor } = wait ?? {};
+  const waiting = queue.map((prompt) => ({
+    ...summaryOf(prompt, "queued"),
+    waitsFor: prompt.promptId === waits ? waitsFor : null,
+  }));
+  return [...atWork, ...waiting];
 }
 
 /** Beside the text there is what is no text, so that a client can show the whole again. */

@@ -1,3 +1,4 @@
+import { sessionStats } from "../../session/live-stats.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
@@ -14,7 +15,7 @@ export function statsRoute(daemon: Daemon): Route {
     body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
-        return answerTo(await live.stats(), (stats) => json(200, stats));
+        return answerTo(await sessionStats(daemon.world, live), (stats) => json(200, stats));
       }),
   });
 }

@@ -146,9 +146,25 @@ describe("GET /audit", () => {
     expect(same.status).toBe(200);
     const none = ["", "0-", "1", "odd", "9".repeat(99)];
     const others = none.map((cursor) => `accepted=true&cursor=${cursor}`);
-    for (const query of [`cursor=${nextCursor}`, `act=x&cursor=${nextCursor}`, ...others]) {
+    for (const query of [
+      `cursor=${nextCursor}`,
+      `act=member_set&cursor=${nextCursor}`,
+      ...others,
+    ]) {
       const { status, body } = await ada.call("GET", `/audit?${query}`);
       expect([query, status, body.code]).toEqual([query, 400, "invalid_cursor"]);
+    }
+  });
+
+  it("says which acts there are, where one is asked for that is none", async () => {
+    const { ada } = await opened();
+    const { body } = await ada.call("GET", "/audit?act=token_create");
+    expect(body.error).toMatch(
+      /^The query is not valid at act\.0: it is one of \w.*\btoken_created/,
+    );
+    for (const act of ["fs.read", "turn_complete", "command_refused", "restored"]) {
+      expect(body.error).toContain(act);
+      expect((await ada.call("GET", `/audit?act=${act}`)).status).toBe(200);
     }
   });
 
@@ -163,6 +179,8 @@ describe("GET /audit", () => {
     ["user=", "user"],
     ["client=%20", "client"],
     ["act=", "act.0"],
+    ["act=member_set,nonsense", "act.1"],
+    ["act=client_attached", "act.0"],
     [`act=${"x".repeat(65)}`, "act.0"],
     [`act=${"x,".repeat(40)}x`, "act"],
     ["accepted=maybe", "accepted"],
@@ -245,12 +263,14 @@ describe("what people would look for in an audit", () => {
     expect(told).toHaveLength(2);
   });
 
-  it("is told before a workspace is added, or it is not", async () => {
+  it("is told with a workspace that is added, or it is not", async () => {
     let isMute = false;
     const wrap = (store: SessionStore) =>
       altered(store, {
-        appendJournal: (tenantId, entries) =>
-          isMute ? Promise.resolve(AWAY) : store.appendJournal(tenantId, entries),
+        writeDocument: (tenantId, document) =>
+          isMute && document.entries?.length
+            ? Promise.resolve(AWAY)
+            : store.writeDocument(tenantId, document),
       });
     const { people, ada } = await opened({ stage: { wrap } });
     const cwd = join(people.world.stage.folder, "more");

@@ -4,7 +4,7 @@ import type { Account } from "../../core/ledger.ts";
 import { ALLOWANCE_TRIES_MAX, MICRO_CREDITS_MAX, USER_BUDGETS_MAX } from "../../core/limits.ts";
 import { isCount } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { SessionStore } from "../../store/store.ts";
+import type { JournalEntry, SessionStore } from "../../store/store.ts";
 
 /** What a tenant and its users may spend; kept in one document, so that it changes as one. */
 export interface Allowance {
@@ -30,11 +30,15 @@ export async function readAllowance(
   return ok({ ...allowanceOf(value), version });
 }
 
-/** Changes it, however many others do the same: each changes what the one before has left. */
+/**
+ * Changes it, however many others do the same: each changes what the one before has left. The
+ * audit is told in the same commit, so that it knows of all that has changed and of nothing else.
+ */
 export async function changeAllowance(
   store: SessionStore,
   tenantId: TenantId,
   change: (allowance: Allowance) => Result<Allowance>,
+  audit: JournalEntry,
 ): Promise<Result<Allowance>> {
   for (let tries = 0; tries < ALLOWANCE_TRIES_MAX; tries += 1) {
     const before = await readAllowance(store, tenantId);
@@ -42,7 +46,8 @@ export async function changeAllowance(
     const after = change(before.value);
     if (!after.ok) return after;
     const expectedVersion = before.value.version;
-    const document = { ...PLACE, expectedVersion, value: documentOf(after.value) };
+    const value = documentOf(after.value);
+    const document = { ...PLACE, expectedVersion, value, entries: [audit] };
     const written = await store.writeDocument(tenantId, document);
     if (written.ok) return after;
     if (written.refusal.code !== "document_conflict") return written;

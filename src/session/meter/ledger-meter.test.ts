@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
 import { turnId } from "../../core/session/life.fixture.ts";
 import { value } from "../stage.fixture.ts";
@@ -189,39 +188,6 @@ describe("the ledger of a tenant", () => {
     expect(Math.min(...reads)).toBeGreaterThanOrEqual(1_000);
     expect(value(await till.meter.balance(TENANT))).toMatchObject({ grantedMicro: 2_100 });
     await expectRest(till);
-  });
-});
-
-describe("a grant", () => {
-  it.each([-1, 0, 0.5, Number.NaN, Number.POSITIVE_INFINITY, MICRO_CREDITS_MAX + 1])(
-    "of %d is none",
-    async (amountMicro) => {
-      const till = await Till.open(0);
-      const granted = await till.meter.grant(TENANT, grant("g", amountMicro));
-      expect(granted).toMatchObject({ ok: false, refusal: { code: "invalid_amount" } });
-    },
-  );
-
-  it("is the same one with the same id, and none with other words", async () => {
-    const till = await Till.open(0);
-    for (const _ of [1, 2]) value(await till.meter.grant(TENANT, grant("g", 5)));
-    expect(value(await till.meter.balance(TENANT))).toMatchObject({ grantedMicro: 5 });
-    const other = await till.meter.grant(TENANT, grant("g", 6));
-    expect(other).toMatchObject({ ok: false, refusal: { code: "ledger_conflict" } });
-  });
-
-  it("cannot bring a sum past what is counted exactly", async () => {
-    const till = await Till.open(0);
-    value(await till.meter.grant(TENANT, grant("all", MICRO_CREDITS_MAX)));
-    const more = await till.meter.grant(TENANT, grant("more", 1));
-    expect(more).toMatchObject({
-      refusal: { code: "grants_too_large", details: { limit: MICRO_CREDITS_MAX, leftMicro: 0 } },
-    });
-    // The very same one again is known before it is weighed.
-    value(await till.meter.grant(TENANT, grant("all", MICRO_CREDITS_MAX)));
-    expect(value(await till.meter.balance(TENANT))).toMatchObject({
-      grantedMicro: MICRO_CREDITS_MAX,
-    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { parseTurnId, type TenantId, type TurnId } from "../../core/id.ts";
+import type { TenantId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type Account, availableMicro } from "../../core/ledger.ts";
 import {
@@ -7,7 +7,8 @@ import {
   LEDGERS_HELD_MAX,
   MICRO_CREDITS_MAX,
 } from "../../core/limits.ts";
-import { addCounts, isCount } from "../../core/price.ts";
+import { addCounts, costMicro, isCount } from "../../core/price.ts";
+import type { Log, Remark } from "../../core/remark.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionStore } from "../../store/store.ts";
@@ -15,7 +16,8 @@ import type { Written } from "../actor/written.ts";
 import { type ChangeAct, changeEntry, type Steward } from "../audit/index.ts";
 import type { CallOff } from "../world.ts";
 import { type Allowance, type BudgetScope, withBudget } from "./allowance.ts";
-import { keyOf, plainLine, readLine } from "./entry.ts";
+import { keyOf, plainLine } from "./entry.ts";
+import { readGrantId } from "./grant-id.ts";
 import type {
   AsideUse,
   Balance,
@@ -27,10 +29,13 @@ import type {
   TurnOrder,
 } from "./meter.ts";
 import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
-import { asideLines, settlementEntries } from "./settlement.ts";
+import { isUnlimited, type Weighing } from "./room.ts";
+import { asideLines, creditOf, settlementEntries } from "./settlement.ts";
+import { type StatementWish, statementPage } from "./statement.ts";
 import { usedByUser } from "./sums.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
 import { type UsageWish, usageReport } from "./usage.ts";
+import { type Use, usedBeside } from "./use.ts";
 
 export interface MeterParts {
   readonly store: SessionStore;
@@ -38,7 +43,7 @@ export interface MeterParts {
   /** What a tenant is where nobody has said anything; null if that is not known here. */
   usualLimit(tenantId: TenantId): Account["limit"] | null;
   nowMs(): number;
-  log(what: string, about: Readonly<Record<string, string | number>>): void;
+  readonly log: Log;
 }
 
 /** The credits of all tenants, over the journals of a store. */
@@ -60,7 +65,7 @@ export class LedgerMeter implements Meter {
 
   reserve(order: TurnOrder): Result<TurnCredit> | Promise<Result<TurnCredit>> {
     const quote = this.#quote(order);
-    if (this.isFree(order)) return ok({ reservedMicro: 0, price: quote?.price ?? null });
+    if (this.isFree(order)) return ok(creditOf(order, quote, 0));
     return this.#reserve(order, quote);
   }
 
@@ -69,26 +74,25 @@ export class LedgerMeter implements Meter {
     const ledger = this.#ledger(order.key.tenantId);
     const needed = await this.#needed(order, quote);
     if (!needed.ok) return needed;
-    const reservedMicro = needed.value;
-    const price = quote?.price ?? null;
-    if (reservedMicro === 0) return ok({ reservedMicro, price });
+    const credit = creditOf(order, quote, needed.value);
+    if (needed.value === 0) return ok(credit);
     this.#pending.add(order.turnId);
-    const reserved = await ledger.reserve(order, reservedMicro);
-    if (reserved.ok) return ok({ reservedMicro, price });
+    const reserved = await ledger.reserve(order, needed.value);
+    if (reserved.ok) return ok(credit);
     this.#pending.delete(order.turnId);
     return reserved;
   }
 
-  async afford(order: TurnOrder): Promise<Result<void>> {
+  async afford(order: TurnOrder, when: Weighing = "now"): Promise<Result<void>> {
     if (this.isFree(order)) return DONE;
     const needed = await this.#needed(order, this.#quote(order));
     if (!needed.ok) return needed;
     // What costs nothing can always be paid, however far the balance is overdrawn.
     if (needed.value === 0) return DONE;
-    return this.#ledger(order.key.tenantId).afford(order, needed.value);
+    return this.#ledger(order.key.tenantId).afford(order, needed.value, when);
   }
 
-  /** Nothing for those without any limit; an unknown price is only for them. */
+  /** Nothing for those without any limit or budget; an unknown price is only for them. */
   async #needed(order: TurnOrder, quote: Quote | null): Promise<Result<number>> {
     const ledger = this.#ledger(order.key.tenantId);
     const known = ledger.allowance;
@@ -96,14 +100,13 @@ export class LedgerMeter implements Meter {
     if (!loaded.ok) return loaded;
     const { agent, model } = order;
     if (quote !== null) return ok(this.isFree(order) ? 0 : quote.estimateMicro);
-    if (loaded.value.limit === "unlimited") return ok(0);
+    if (isUnlimited(loaded.value, order)) return ok(0);
     return fail("price_unknown", { agent, model: model ?? "unknown" });
   }
 
-  isFree({ key: { tenantId }, userId, budgetMicro }: TurnOrder): boolean {
-    const allowance = this.#ledgers.get(tenantId)?.allowance ?? null;
-    if (allowance === null || budgetMicro !== null || allowance.limit !== "unlimited") return false;
-    return allowance.tenantMicro === null && (userId === null || !allowance.userMicro.has(userId));
+  isFree(order: TurnOrder): boolean {
+    const allowance = this.#ledgers.get(order.key.tenantId)?.allowance ?? null;
+    return allowance !== null && isUnlimited(allowance, order);
   }
 
   async slice(order: TurnOrder, { n, price, missingMicro }: Slice): Promise<Result<number>> {
@@ -164,13 +167,19 @@ export class LedgerMeter implements Meter {
     return ledger.takeWarnings(sessionId);
   }
 
-  async settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<void> {
+  async settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<number> {
     const { tenantId, sessionId } = order.key;
     const lines = asideLines(order, credit, use);
     const settled = await this.#ledger(tenantId).record(lines, sessionId);
     // Whatever is still held for it is an orphan from now on, which the sweep finds.
     this.#pending.delete(order.turnId);
     if (!settled.ok) this.#tell("credits not settled", tenantId, settled.refusal.code);
+    return settled.ok ? costMicro(credit.price, use.tokens) : 0;
+  }
+
+  usedBeside({ tenantId, sessionId }: SessionKey): Promise<Result<Use>> {
+    const ledger = this.#ledger(tenantId);
+    return ledger.inTurn(async () => ok(usedBeside(ledger.sums, sessionId)));
   }
 
   whenRaised(tenantId: TenantId, act: () => void): CallOff {
@@ -285,12 +294,12 @@ export class LedgerMeter implements Meter {
 
   async grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>> {
     const { id, amountMicro, note, by } = grant;
-    const turnId = parseTurnId(id);
-    if (turnId === null) return fail("invalid_request", { reason: "It is no id for a grant." });
+    const turnId = readGrantId(id);
+    if (!turnId.ok) return turnId;
     if (!isCount(amountMicro) || amountMicro === 0) {
       return fail("invalid_amount", { limit: MICRO_CREDITS_MAX });
     }
-    const entry = { kind: "grant", turnId, n: 0, amountMicro } as const;
+    const entry = { kind: "grant", turnId: turnId.value, n: 0, amountMicro } as const;
     const userId = by.kind === "client" ? by.userId : null;
     const atMs = this.#parts.nowMs();
     const details = { id, amountMicro, ...(note !== null && { note }) };
@@ -326,12 +335,8 @@ export class LedgerMeter implements Meter {
     return set.ok ? this.balance(tenantId) : set;
   }
 
-  async statement(tenantId: TenantId, after: number, limit: number) {
-    const query = { journal: "ledger", after, limit } as const;
-    const page = await this.#parts.store.readJournal(tenantId, query);
-    if (!page.ok) return page;
-    const { rows, more } = page.value;
-    return ok({ lines: rows.map(readLine).filter((line) => line !== null), more });
+  statement(tenantId: TenantId, wish: StatementWish) {
+    return statementPage(this.#parts.store, tenantId, wish);
   }
 
   usage(tenantId: TenantId, wish: UsageWish) {
@@ -365,7 +370,7 @@ export class LedgerMeter implements Meter {
     }
   }
 
-  #tell(what: string, tenantId: TenantId | null, because: string) {
+  #tell(what: Remark, tenantId: TenantId | null, because: string) {
     this.#parts.log(what, { ...(tenantId !== null && { tenantId }), because });
   }
 }

@@ -9,8 +9,10 @@ import type { Written } from "../actor/written.ts";
 import type { Steward } from "../audit/index.ts";
 import type { CallOff } from "../world.ts";
 import type { Allowance, BudgetScope } from "./allowance.ts";
-import type { StatementLine } from "./entry.ts";
+import type { Weighing } from "./room.ts";
+import type { StatementPage, StatementWish } from "./statement.ts";
 import type { UsageReport, UsageWish } from "./usage.ts";
+import type { Use } from "./use.ts";
 
 /** Whose turn credits are wanted for, and what is known of what it will cost. */
 export interface TurnOrder {
@@ -19,9 +21,10 @@ export interface TurnOrder {
   readonly userId: UserId | null;
   readonly agent: string;
   readonly model: string | null;
-  /** What the session may cost in all, and has cost or set aside so far. */
+  /** What the session may cost in all, and what its turns have cost and set aside so far. */
   readonly budgetMicro: number | null;
   readonly usedMicro: number;
+  readonly heldMicro: number;
   /** True for a question beside the session, of which the session's log knows nothing. */
   readonly isAside: boolean;
 }
@@ -29,8 +32,10 @@ export interface TurnOrder {
 /** What a turn begins with. */
 export interface TurnCredit {
   readonly reservedMicro: number;
-  /** Null is unknown, which only an unlimited tenant may use. */
+  /** Null is unknown, which nobody may use to whom any limit applies. */
   readonly price: Price | null;
+  /** Which model that price is for, as far as anybody knows. */
+  readonly model: string | null;
 }
 
 export interface Slice {
@@ -55,8 +60,8 @@ interface TurnMeter {
    * be weighed. Whoever asked says what became of the turn: `hear` if it began, else `giveBack`.
    */
   reserve(order: TurnOrder): Result<TurnCredit> | Promise<Result<TurnCredit>>;
-  /** Why such a turn could not begin now, without setting anything aside; null if it could. */
-  afford(order: TurnOrder): Promise<Result<void>>;
+  /** Whether such a turn could begin, without setting anything aside. */
+  afford(order: TurnOrder, when?: Weighing): Promise<Result<void>>;
   /** Whether nothing has to be weighed for it: then there are no slices either. */
   isFree(order: TurnOrder): boolean;
   /** More for a turn at work; answers how much. */
@@ -79,9 +84,11 @@ interface TurnMeter {
   settled(key: SessionKey): Promise<readonly CreditWarning[]> | null;
   /**
    * A question beside a session is over: what it has used is charged, and the rest is free again.
-   * No log has a verdict of it, so this is its settlement.
+   * No log has a verdict of it, so this is its settlement. Answers what was charged.
    */
-  settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<void>;
+  settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<number>;
+  /** What was asked beside a session has used of its budget. */
+  usedBeside(key: SessionKey): Promise<Result<Use>>;
   /** Calls once, when there may be more to spend than there was. */
   whenRaised(tenantId: TenantId, act: () => void): CallOff;
   /** A session was opened: reservations of turns that it does not have are released. */
@@ -101,7 +108,7 @@ interface CreditOffice {
     budgetMicro: number | null,
     by: Steward,
   ): Promise<Result<Balance>>;
-  statement(tenantId: TenantId, after: number, limit: number): Promise<Result<StatementPage>>;
+  statement(tenantId: TenantId, wish: StatementWish): Promise<Result<StatementPage>>;
   usage(tenantId: TenantId, wish: UsageWish): Promise<Result<UsageReport>>;
 }
 
@@ -123,11 +130,6 @@ export interface Grant {
   readonly amountMicro: number;
   readonly note: string | null;
   readonly by: Steward;
-}
-
-export interface StatementPage {
-  readonly lines: readonly StatementLine[];
-  readonly more: boolean;
 }
 
 export interface Balance {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { isPrice } from "../../core/price.ts";
+import { costMicro, isPrice } from "../../core/price.ts";
 import { value } from "../stage.fixture.ts";
+import { given } from "../world.fixture.ts";
 import { DEFAULT_PRICES } from "./default-prices.ts";
 import { PriceTable, readPrices } from "./price-table.ts";
 
@@ -38,10 +39,27 @@ describe("the price table", () => {
   it("is overridden by whole rows, and told how much to set aside", () => {
     const table = value(readPrices('{"models":{"gpt-5":{"input":1,"reserve":77}}}'));
     expect(table.quote("any", "gpt-5")).toEqual({
-      price: { input: 1, output: 0, cachedRead: 0, cachedWrite: 0, thought: 0, perTurn: 0 },
+      price: { input: 1, output: 0, cachedRead: 1, cachedWrite: 1, thought: 0, perTurn: 0 },
       estimateMicro: 77,
     });
     expect(table.quote("any", "gpt-5-mini")?.price.output).toBe(2_000_000);
+  });
+
+  it("has nothing free that a row forgets: the cache is input, and thought is output", () => {
+    const row = { input: 3_000_000, output: 15_000_000 };
+    const { price } = given(new PriceTable({ models: { m: row } }).quote("any", "m"));
+    const rest = { cachedRead: 3_000_000, cachedWrite: 3_000_000, thought: 15_000_000 };
+    expect(price).toEqual({ ...row, ...rest, perTurn: 0 });
+    // Agents tell the five apart, so nothing is in two of them.
+    const used = { input: 10, output: 10, cachedRead: 1_000, cachedWrite: 100, thought: 100 };
+    expect(costMicro(price, used)).toBe(3 * 1_110 + 15 * 110);
+  });
+
+  it("has free what a row says is", () => {
+    const free = { cachedRead: 0, cachedWrite: 0, thought: 0 };
+    const row = { input: 3, output: 15, ...free };
+    const quote = new PriceTable({ models: { m: row } }).quote("any", "m");
+    expect(quote?.price).toMatchObject(free);
   });
 
   it.each([

@@ -72,8 +72,13 @@ export class PriceTable {
 /** As in `claude-sonnet-4-5-20250929` or `gpt-4o-2024-08-06`. */
 const DATE = /-(?:\d{8}|\d{4}-\d{2}-\d{2})$/;
 
+/**
+ * What a row does not say is not free: the cache costs as much as input, and thought as much as
+ * output. No token is paid for twice by that, since usage tells the five kinds apart.
+ */
 function priceOf(row: PriceRow): Price {
-  const { input = 0, output = 0, cachedRead = 0, cachedWrite = 0, thought = 0, perTurn = 0 } = row;
+  const { input = 0, output = 0, perTurn = 0 } = row;
+  const { cachedRead = input, cachedWrite = input, thought = output } = row;
   return { input, output, cachedRead, cachedWrite, thought, perTurn };
 }
 

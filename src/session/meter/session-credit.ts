@@ -8,8 +8,10 @@ import type { Session, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { CallOff, SessionWorld } from "../world.ts";
-import type { CreditWarning, TurnCredit, TurnOrder } from "./meter.ts";
-import { warningOf } from "./warning.ts";
+import { BudgetWatch } from "./budget-watch.ts";
+import { creditWait, isSameWait, type WaitingForCredit } from "./credit-wait.ts";
+import type { TurnCredit, TurnOrder } from "./meter.ts";
+import { usedByTurns } from "./use.ts";
 
 /** What the credits of a session need of the session. */
 export interface CreditOwner {
@@ -28,15 +30,16 @@ export function turnOrder(
   session: Session,
   turn: { readonly turnId: TurnId; readonly userId: UserId | null },
 ): TurnOrder {
-  const { chosen, surroundings, totals, connection } = session;
-  const held = connection.turn.currentReservation?.reservedMicro ?? 0;
+  const { chosen, surroundings } = session;
+  const { chargedMicro: usedMicro, openMicro: heldMicro } = usedByTurns(session);
   return {
     key,
     ...turn,
     agent: chosen.activeAgent,
     model: chosen.modelConfig.modelId ?? surroundings?.model ?? null,
     budgetMicro: chosen.budgetMicro,
-    usedMicro: totals.chargedMicro + held,
+    usedMicro,
+    heldMicro,
     isAside: false,
   };
 }
@@ -54,6 +57,10 @@ export class SessionCredit {
   /** What was not enough, while the head of the queue waits for more. */
   #short: string | null = null;
   #callOffWait: CallOff = () => {};
+  /** The last wait that everybody was told of. */
+  #told: WaitingForCredit | null = null;
+  #waits: WaitingForCredit | null = null;
+  readonly #budget: BudgetWatch;
   #isSlicing = false;
   #endPause: CallOff = () => {};
   /** The turn whose settlement the log has last told of. */
@@ -65,6 +72,14 @@ export class SessionCredit {
   constructor(world: SessionWorld, owner: CreditOwner) {
     this.#world = world;
     this.#owner = owner;
+    this.#budget = new BudgetWatch(world, owner, (data) =>
+      this.#announce({ type: "credits_warning", data }),
+    );
+  }
+
+  /** Which prompt was found too dear last, and why; it may have begun since, or be gone. */
+  get waitingForCredit(): WaitingForCredit | null {
+    return this.#waits;
   }
 
   /** Begins the turn of the head of the queue, at once if nothing has to be weighed. */
@@ -98,8 +113,15 @@ export class SessionCredit {
     } else if (event.type === "credits_settled") {
       this.#settled = event.data.turnId;
       this.#giveBackAstray();
-      void this.#warn(event.data.chargedMicro);
+      void this.#budget.charged(event.data.chargedMicro);
+    } else if (event.type === "session_budget_changed") {
+      void this.#budget.budgetSet(event.data.to);
     }
+  }
+
+  /** Something that was asked beside the session was charged. */
+  asideCharged(amountMicro: number): Promise<void> {
+    return this.#budget.charged(amountMicro);
   }
 
   end() {
@@ -125,9 +147,10 @@ export class SessionCredit {
     if (refused.code === "prompt_not_next" && !this.#isOver) again();
   }
 
-  #wait(prompt: WaitingPrompt, { code }: Refusal, again: () => void) {
+  #wait(prompt: WaitingPrompt, refusal: Refusal, again: () => void) {
     if (this.#isOver) return;
-    const { tenantId, sessionId } = this.#owner.key;
+    const { tenantId } = this.#owner.key;
+    const { code } = refusal;
     this.#short = wantsOf(this.#owner.decided, prompt);
     const wake = () => {
       this.#endWait();
@@ -136,7 +159,19 @@ export class SessionCredit {
     this.#callOffWait = POOR.has(code)
       ? this.#world.meter.whenRaised(tenantId, wake)
       : this.#world.clock.after(CREDIT_RETRY_MS, wake);
-    this.#world.log("turn waits for credits", { sessionId, because: code });
+    this.#tellWait(prompt, refusal);
+  }
+
+  /** A wait is told once, and not whenever it is tried in vain. */
+  #tellWait({ promptId }: WaitingPrompt, refusal: Refusal) {
+    const wait = creditWait(refusal);
+    this.#waits = wait && { promptId, ...wait };
+    if (this.#waits !== null && isSameWait(this.#told, this.#waits)) return;
+    const { sessionId } = this.#owner.key;
+    this.#world.log("turn waits for credits", { sessionId, because: refusal.code });
+    if (this.#waits === null) return;
+    this.#told = this.#waits;
+    this.#announce({ type: "credits_waiting", data: this.#waits });
   }
 
   #start(promptId: PromptId, start: TurnStart): Promise<Refusal | null> {
@@ -215,18 +250,8 @@ export class SessionCredit {
     await this.#goneAstray(turnId);
   }
 
-  async #warn(chargedMicro: number): Promise<void> {
-    const { chosen, totals } = this.#owner.decided;
-    const used = totals.chargedMicro;
-    const own = warningOf("session", chosen.budgetMicro, used - chargedMicro, used);
-    if (own !== null) this.#announce(own);
-    const others = await this.#world.meter.settled(this.#owner.key);
-    for (const warning of others ?? []) this.#announce(warning);
-  }
-
-  #announce(data: CreditWarning) {
+  #announce(announcement: Command<"announce">["announcement"]) {
     if (this.#isOver) return;
-    const announcement = { type: "credits_warning", data } as const;
     void this.#owner.say({ ...this.#server(), type: "announce", announcement });
   }
 
@@ -238,7 +263,11 @@ export class SessionCredit {
 const SERVER: Actor = { kind: "server" };
 
 /** What costs nothing, and is known to. */
-const NO_CREDIT: TurnCredit = { reservedMicro: 0, price: { ...NO_TOKENS, perTurn: 0 } };
+const NO_CREDIT: TurnCredit = {
+  reservedMicro: 0,
+  price: { ...NO_TOKENS, perTurn: 0 },
+  model: null,
+};
 
 /** Only more credit, another price or another model helps. */
 const POOR: ReadonlySet<string> = new Set(["insufficient_credits", "price_unknown"]);

@@ -7,6 +7,7 @@ import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import { journalEntry, type LedgerLine, plainLine } from "./entry.ts";
 import type { AsideUse, TurnCredit, TurnOrder } from "./meter.ts";
+import type { Quote } from "./price-table.ts";
 
 /**
  * The ledger's entries of a settlement, which are committed with the verdict: whatever crashes,
@@ -37,12 +38,26 @@ export function settlementEntries(
   return [...further, journalEntry(line, sessionId, atMs), ...released];
 }
 
+/** What a turn begins with; the model's name is kept as long as a name may be in the ledger. */
+export function creditOf(
+  { model }: TurnOrder,
+  quote: Quote | null,
+  reservedMicro: number,
+): TurnCredit {
+  return { reservedMicro, price: quote?.price ?? null, model: nameOf(model) };
+}
+
+/**
+ * The model is the one that the agent has told of in this turn, else the one that the turn began
+ * with: what was chosen in the meantime is for the next. A log that did not tell has but the last.
+ */
 function usedIn({ chosen, connection }: Session) {
   const { currentReservation, lastContextUsage } = connection.turn;
-  const model = lastContextUsage?.model ?? chosen.modelConfig.modelId;
+  const begunWith = currentReservation?.model;
+  const quoted = begunWith === undefined ? chosen.modelConfig.modelId : begunWith;
   return {
     agent: cutText(chosen.activeAgent, AGENT_NAME_CHARS_MAX),
-    model: nameOf(model),
+    model: nameOf(lastContextUsage?.model ?? quoted),
     tokens: lastContextUsage?.tokens ?? NO_TOKENS,
     isPriced: currentReservation !== null && currentReservation.price !== null,
   };

@@ -3,30 +3,36 @@ import { STATEMENT_ROWS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { csvLine } from "../csv.ts";
 import type { StatementLine } from "./entry.ts";
-import type { Meter, StatementPage } from "./meter.ts";
+import type { Meter } from "./meter.ts";
+import type { StatementPage, StatementWish } from "./statement.ts";
 
 const COLUMNS = [
   ...["seq", "at", "kind", "id", "n", "amountMicro", "sessionId", "userId", "agent", "model"],
   ...["input", "output", "cachedRead", "cachedWrite", "thought", "priced", "note", "aside"],
 ];
 
-/** All of a statement from there on, a page at a time, so that its length costs no memory. */
+/** What is stated of a period, a page at a time, so that its length costs no memory. */
 export async function statementCsv(
   meter: Meter,
   tenantId: TenantId,
-  after: number,
+  from: Omit<StatementWish, "limit">,
 ): Promise<Result<AsyncIterable<string>>> {
-  const first = await meter.statement(tenantId, after, STATEMENT_ROWS_MAX);
-  return first.ok ? ok(pagesOf(meter, tenantId, first.value)) : first;
+  const wish = { ...from, limit: STATEMENT_ROWS_MAX };
+  const first = await meter.statement(tenantId, wish);
+  return first.ok ? ok(pagesOf(meter, tenantId, wish, first.value)) : first;
 }
 
-async function* pagesOf(meter: Meter, tenantId: TenantId, first: StatementPage) {
+async function* pagesOf(
+  meter: Meter,
+  tenantId: TenantId,
+  wish: StatementWish,
+  first: StatementPage,
+) {
   yield csvLine(COLUMNS);
   for (let page = first; ; ) {
     yield page.lines.map(rowOf).join("");
-    const last = page.lines.at(-1)?.seq;
-    if (!page.more || last === undefined) return;
-    const next = await meter.statement(tenantId, last, STATEMENT_ROWS_MAX);
+    if (page.nextAfter === null) return;
+    const next = await meter.statement(tenantId, { ...wish, after: page.nextAfter });
     // What is cut off is seen to be: whoever writes the file is told by this.
     if (!next.ok) throw new Error(next.refusal.code);
     page = next.value;

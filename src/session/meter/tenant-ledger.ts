@@ -14,8 +14,9 @@ import {
   type StatementLine,
 } from "./entry.ts";
 import type { CreditWarning, TurnOrder } from "./meter.ts";
-import { refusalOf } from "./room.ts";
+import { refusalOf, type Weighing } from "./room.ts";
 import { documentOf, NO_SUMS, readSums, type Sums, withLine } from "./sums.ts";
+import { withBudgeted } from "./user-sums.ts";
 import { warningOf } from "./warning.ts";
 
 /** The kind and key of the document that has the sums. */
@@ -132,9 +133,9 @@ export class TenantLedger {
     return this.#append([line], key.sessionId);
   }
 
-  afford(order: TurnOrder, amountMicro: number): Promise<Result<void>> {
+  afford(order: TurnOrder, amountMicro: number, when: Weighing): Promise<Result<void>> {
     return this.inTurn(async (allowance) => {
-      const why = refusalOf(this.#sums, allowance, order, amountMicro);
+      const why = refusalOf(this.#sums, allowance, order, amountMicro, when);
       return why === null ? DONE : { ok: false, refusal: why };
     });
   }
@@ -146,19 +147,22 @@ export class TenantLedger {
     return recorded;
   }
 
-  /** Adds a grant; the very same one again changes nothing, even if there is no more room. */
+  /** Adds a grant; the very same one again changes nothing, whoever says it and however late. */
   async grant(line: LedgerLine, audit: JournalEntry): Promise<Result<void>> {
-    const { kind, turnId, n } = line;
     const granted = await this.inTurn(async () => {
       const known = await this.#find(keyOf(line));
       if (!known.ok) return known;
-      const posting = postEntry(this.#sums.account, line, known.value?.amountMicro ?? null);
+      if (known.value !== null) return repeated(line, known.value);
+      const posting = postEntry(this.#sums.account, line, null);
       if (posting.kind === "refused") return { ok: false, refusal: posting.refusal } as const;
-      return this.#append([line], null, [audit]);
+      const added = await this.#append([line], null, [audit]);
+      if (added.ok || added.refusal.code !== "journal_conflict") return added;
+      // Another process was faster with this id.
+      const others = await this.#find(keyOf(line));
+      return others.ok ? repeated(line, others.value) : others;
     });
     if (granted.ok) this.raised();
-    if (granted.ok || granted.refusal.code !== "journal_conflict") return granted;
-    return fail("ledger_conflict", { turnId, kind, n });
+    return granted;
   }
 
   /**
@@ -186,12 +190,8 @@ export class TenantLedger {
     change: (allowance: Allowance) => Result<Allowance>,
     audit: JournalEntry,
   ): Promise<Result<void>> {
-    return this.inTurn(async (allowance) => {
-      const allowed = change(allowance);
-      if (!allowed.ok) return allowed;
-      const audited = await this.#store.appendJournal(this.tenantId, [audit]);
-      if (!audited.ok) return audited;
-      const changed = await changeAllowance(this.#store, this.tenantId, change);
+    return this.inTurn(async () => {
+      const changed = await changeAllowance(this.#store, this.tenantId, change, audit);
       if (!changed.ok) return changed;
       this.#allowance = this.#asUsual(changed.value);
       this.raised();
@@ -258,16 +258,20 @@ export class TenantLedger {
   async #load(): Promise<Result<Allowance>> {
     const read = await readAllowance(this.#store, this.tenantId);
     if (!read.ok) return read;
-    const isKnown = this.#allowance !== null;
     const { version: _, ...said } = read.value;
     const allowance = this.#asUsual(said);
-    if (isKnown) this.#allowance = allowance;
-    if (isKnown) return ok(allowance);
+    if (this.#allowance !== null) {
+      this.#allowance = allowance;
+      const counted = await this.#countBudgeted(allowance);
+      return counted.ok ? ok(allowance) : counted;
+    }
     const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
     if (!found.ok) return found;
     this.#checkpointVersion = found.value?.version ?? 0;
     this.#sums = (found.value && readSums(found.value.value)) ?? NO_SUMS;
     this.#checkpointSeq = this.#sums.seq;
+    const counted = await this.#countBudgeted(allowance);
+    if (!counted.ok) return counted;
     const followed = await this.#follow("silently");
     if (!followed.ok) return followed;
     this.#allowance = allowance;
@@ -276,6 +280,14 @@ export class TenantLedger {
 
   #asUsual(said: Allowance): Allowance {
     return { ...said, limit: said.limit ?? this.#usual };
+  }
+
+  /** Before the journal is followed, so that no charge of theirs is passed over. */
+  async #countBudgeted({ userMicro }: Allowance): Promise<Result<void>> {
+    const counted = await withBudgeted(this.#store, this.tenantId, this.#sums, userMicro);
+    if (!counted.ok) return counted;
+    this.#sums = counted.value;
+    return DONE;
   }
 
   /** Reads on to the journal's end. */
@@ -335,4 +347,11 @@ export class TenantLedger {
     const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
     if (found.ok) this.#checkpointVersion = found.value?.version ?? 0;
   }
+}
+
+/** The same amount with the same words is the same grant, by whomever. */
+function repeated(line: LedgerLine, known: LedgerLine | null): Result<void> {
+  const { kind, turnId, n, amountMicro, note } = line;
+  if (known?.amountMicro === amountMicro && known.note === note) return DONE;
+  return fail("ledger_conflict", { turnId, kind, n });
 }

@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { turnId } from "../../core/session/life.fixture.ts";
 import { thisHolder } from "../../store/index.ts";
 import { value } from "../stage.fixture.ts";
+import { ALL_TIME } from "./period.ts";
 import { granting, OPERATOR, TENANT, Till } from "./till.fixture.ts";
 
 const HOLDER = thisHolder("a test");
+const FIRST_TEN = { ...ALL_TIME, after: 0, limit: 10 };
 
 async function withTurn() {
   const till = await Till.open(1);
@@ -26,7 +28,7 @@ describe("P9: the ledger of a tenant that is deleted", () => {
       budgets: [],
     });
     await meter.giveBack(order.key, order.turnId);
-    expect(value(await meter.statement(TENANT, 0, 10)).lines).toEqual([]);
+    expect(value(await meter.statement(TENANT, FIRST_TEN)).lines).toEqual([]);
   });
 
   it("takes nothing more, not even what was begun before", async () => {
@@ -35,7 +37,7 @@ describe("P9: the ledger of a tenant that is deleted", () => {
     const removing = meter.without(TENANT, () => store.removeTenant(TENANT, HOLDER));
     expect(await begun).toMatchObject({ refusal: { code: "tenant_deleting" } });
     value(await removing);
-    expect(value(await meter.statement(TENANT, 0, 10)).lines).toEqual([]);
+    expect(value(await meter.statement(TENANT, FIRST_TEN)).lines).toEqual([]);
   });
 
   it("is as it was if it is not deleted after all", async () => {

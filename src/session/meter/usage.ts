@@ -4,15 +4,13 @@ import { addCounts, addTokens, NO_TOKENS, type TokenUsage } from "../../core/pri
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { readLine, type StatementLine } from "./entry.ts";
+import { isWithin, type Period } from "./period.ts";
 
 export const USAGE_GROUPINGS = ["user", "session", "agent", "model", "day"] as const;
 type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
-export interface UsageWish {
+export interface UsageWish extends Period {
   readonly by: UsageGrouping;
-  /** From this time on, and before that one. */
-  readonly fromMs: number;
-  readonly beforeMs: number;
 }
 
 interface UsageGroup {
@@ -45,7 +43,7 @@ const NAME_OF: Readonly<Record<UsageGrouping, (line: StatementLine) => string | 
 export async function usageReport(
   store: SessionStore,
   tenantId: TenantId,
-  { by, fromMs, beforeMs }: UsageWish,
+  { by, ...period }: UsageWish,
 ): Promise<Result<UsageReport>> {
   const groups = new Map<string | null, UsageGroup>();
   for (let after = 0, more = true; more; ) {
@@ -53,7 +51,7 @@ export async function usageReport(
     const page = await store.readJournal(tenantId, query);
     if (!page.ok) return page;
     for (const row of page.value.rows) {
-      const line = row.atMs >= fromMs && row.atMs < beforeMs ? readLine(row) : null;
+      const line = isWithin(period, row.atMs) ? readLine(row) : null;
       if (line?.kind === "charge") count(groups, NAME_OF[by](line), line);
     }
     after = page.value.rows.at(-1)?.seq ?? after;

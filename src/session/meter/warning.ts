@@ -10,7 +10,20 @@ export function warningOf(
   beforeMicro: number,
   usedMicro: number,
 ): CreditWarning | null {
-  if (budgetMicro === null) return null;
-  const line = Number((BigInt(budgetMicro) * WARNING_PERCENT + 99n) / 100n);
-  return beforeMicro < line && line <= usedMicro ? { scope, usedMicro, budgetMicro } : null;
+  if (budgetMicro === null || beforeMicro >= lineOf(budgetMicro)) return null;
+  return standingWarningOf(scope, budgetMicro, usedMicro);
+}
+
+/** If a budget is nearly used up as it stands; where nothing is used, there is nothing to say. */
+export function standingWarningOf(
+  scope: CreditWarning["scope"],
+  budgetMicro: number | null,
+  usedMicro: number,
+): CreditWarning | null {
+  if (budgetMicro === null || usedMicro === 0 || usedMicro < lineOf(budgetMicro)) return null;
+  return { scope, usedMicro, budgetMicro };
+}
+
+function lineOf(budgetMicro: number): number {
+  return Number((BigInt(budgetMicro) * WARNING_PERCENT + 99n) / 100n);
 }

@@ -110,10 +110,10 @@ describe("a question by the way", () => {
       ...broken.world.meter,
       reserve: ({ turnId }: TurnOrder) => {
         booked.push(`reserve ${turnId}`);
-        return ok({ reservedMicro: 10, price: null });
+        return ok({ reservedMicro: 10, price: null, model: null });
       },
       giveBack: async (_: unknown, turnId: string) => void booked.push(`release ${turnId}`),
-      settleAside: async () => void booked.push("charge"),
+      settleAside: async () => booked.push("charge"),
     };
     const asides = new Asides({ ...broken.world, meter });
     expect(value(await asides.btw(live, "say hi", FOREVER))).toBeNull();

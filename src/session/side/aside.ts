@@ -83,7 +83,7 @@ export class Asides {
       // The one before has answered, and is closed before the next begins.
       const order = this.#order(live, messageCount);
       beside.closed = beside.closed.then(() => aside.run(order, turn));
-      const paid = this.#paid(bill, credit.value, aside);
+      const paid = this.#paid(live, bill, credit.value, aside);
       const answer = await aside.answer;
       // Who has an answer finds it in the account; who has none need not wait for the agent's end.
       if (answer !== null) await paid;
@@ -104,12 +104,15 @@ export class Asides {
   }
 
   /** Charged when the agent has told what it used; given back if it never got the question. */
-  #paid(bill: TurnOrder, credit: TurnCredit, aside: ThrowAway): Promise<void> {
+  #paid(live: LiveSession, bill: TurnOrder, credit: TurnCredit, aside: ThrowAway): Promise<void> {
     const { meter, tenants } = this.#world;
-    const paid = aside.told.then(() => {
+    const paid = aside.told.then(async () => {
       const { use } = aside;
-      if (use !== null) return meter.settleAside(bill, credit, use);
-      return credit.reservedMicro > 0 ? meter.giveBack(bill.key, bill.turnId) : undefined;
+      if (use !== null) {
+        await live.credit.asideCharged(await meter.settleAside(bill, credit, use));
+      } else if (credit.reservedMicro > 0) {
+        await meter.giveBack(bill.key, bill.turnId);
+      }
     });
     return this.#awaited(tenants.count(bill.key.tenantId, paid));
   }

@@ -29,6 +29,8 @@ const TALLY: Tally = {
   context: { model: "large", used: 1_500, size: 200_000 },
 };
 
+const USED = { chargedMicro: 12, openMicro: 5 };
+
 function used(life: Life, turn: string, model: string | null, more: object = {}) {
   const usage = { model, used: 40_000, size: 200_000, tokens: TOKENS, ...more };
   life.give("usage", { turnId: turnId(turn), usage }, AGENT);
@@ -39,7 +41,7 @@ describe("the stats of a session", () => {
   it("have the wire's shape", () => {
     const life = used(new Life().running(), "t1", "large");
     life.complete("t1");
-    const answer = statsAnswer(life.now, TALLY, life.now.fixed.createdAtMs + 5_000);
+    const answer = statsAnswer(life.now, TALLY, USED, life.now.fixed.createdAtMs + 5_000);
     expect(answer).toEqual({
       v: 1,
       sessionId: "s",
@@ -84,13 +86,13 @@ describe("the stats of a session", () => {
       },
       files: { totalLinesAdded: 12, totalLinesRemoved: 4 },
       turns: { completed: 1, failed: 0 },
-      cost: { chargedMicro: 0, budgetMicro: null },
+      cost: { chargedMicro: 12, openMicro: 5, budgetMicro: null },
     });
   });
 
   it("have the tokens of the turn at work, and have them once when it has ended", () => {
     const life = used(new Life().running(), "t1", null);
-    const tokens = () => statsAnswer(life.now, EMPTY_TALLY, 0).models.unknown?.tokens.total;
+    const tokens = () => statsAnswer(life.now, EMPTY_TALLY, USED, 0).models.unknown?.tokens.total;
     expect(tokens()).toBe(138);
     life.complete("t1");
     expect(tokens()).toBe(138);
@@ -101,7 +103,7 @@ describe("the stats of a session", () => {
 
   it("are safe with any name of a model, and with a clock that goes back", () => {
     const life = used(new Life().running(), "t1", "__proto__");
-    const answer = statsAnswer(life.now, EMPTY_TALLY, 0);
+    const answer = statsAnswer(life.now, EMPTY_TALLY, USED, 0);
     expect(Object.keys(answer.models)).toEqual(["__proto__"]);
     expect(answer.durationMs).toBe(0);
   });

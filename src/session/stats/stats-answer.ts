@@ -3,6 +3,7 @@ import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { addTokens, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
+import type { Use } from "../meter/use.ts";
 import type { ModelTally, Tally, ToolTally } from "./tally.ts";
 
 /** The wire's `GET …/stats`; what it does not have is ours and additive. */
@@ -17,8 +18,15 @@ export interface StatsAnswer {
   readonly tools: ToolsStats;
   readonly files: { readonly totalLinesAdded: number; readonly totalLinesRemoved: number };
   readonly turns: { readonly completed: number; readonly failed: number };
-  /** In micro-credits; null is no limit of the session's own. */
-  readonly cost: { readonly chargedMicro: number; readonly budgetMicro: number | null };
+  /**
+   * In micro-credits, with what was asked beside the session: charged for good, and set aside for
+   * now. Both count in its budget; null is no limit of the session's own.
+   */
+  readonly cost: {
+    readonly chargedMicro: number;
+    readonly openMicro: number;
+    readonly budgetMicro: number | null;
+  };
 }
 
 interface ModelStats {
@@ -63,7 +71,7 @@ interface ToolStats {
  * The tally is that of the last snapshot; whoever has the events since then adds them first, and
  * the answer is of this moment. Tokens are of this moment anyway.
  */
-export function statsAnswer(session: Session, tally: Tally, nowMs: number): StatsAnswer {
+export function statsAnswer(session: Session, tally: Tally, used: Use, nowMs: number): StatsAnswer {
   const { sessionId, fixed, chosen, totals } = session;
   return {
     v: 1,
@@ -76,7 +84,7 @@ export function statsAnswer(session: Session, tally: Tally, nowMs: number): Stat
     tools: toolsStats(tally.tools),
     files: { totalLinesAdded: tally.linesAdded, totalLinesRemoved: tally.linesRemoved },
     turns: { completed: totals.turnsCompleted, failed: totals.turnsFailed },
-    cost: { chargedMicro: totals.chargedMicro, budgetMicro: chosen.budgetMicro },
+    cost: { ...used, budgetMicro: chosen.budgetMicro },
   };
 }
 
