@@ -3,6 +3,7 @@ import { ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import { readied, unlessLetGo } from "./comeback.ts";
+import { givenBy } from "./given-by.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
 import type { Joined, NewSessionOrder, SessionRegistry } from "./registry.ts";
 import type { SessionWorld } from "./world.ts";
@@ -131,7 +132,7 @@ export class Arrivals {
   }
 
   #by(actor: Actor) {
-    return { atMs: this.#parts.world.clock.nowMs(), actor };
+    return givenBy(this.#parts.world.clock, actor);
   }
 }
 

@@ -1,4 +1,6 @@
 import type { UserId } from "../core/id.ts";
+import { SERVER } from "../core/session/command.ts";
+import { givenBy } from "./given-by.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -20,6 +22,6 @@ async function forget(world: SessionWorld, live: LiveSession, userId: UserId): P
     if (client.userId === userId) live.attendance.forget(clientId);
   }
   const { quorum } = world.settings;
-  const by = { atMs: world.clock.nowMs(), actor: { kind: "server" } } as const;
+  const by = givenBy(world.clock, SERVER);
   await live.submit({ ...by, type: "voter_gone", userId, quorum });
 }

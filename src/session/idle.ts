@@ -1,4 +1,5 @@
 import { CLIENT_IDLE_MS_MAX } from "../core/limits.ts";
+import { SERVER } from "../core/session/command.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionRegistry } from "./registry.ts";
 import type { SessionWorld } from "./world.ts";
@@ -24,7 +25,7 @@ async function forgetClients(live: LiveSession, atMs: number): Promise<void> {
   for (const clientId of live.session.clients.keys()) {
     const seenMs = live.attendance.seenMs(clientId) ?? live.attendance.openedMs;
     if (atMs - seenMs < CLIENT_IDLE_MS_MAX) continue;
-    await live.submit({ type: "client_expiry", atMs, actor: { kind: "server" }, clientId });
+    await live.submit({ type: "client_expiry", atMs, actor: SERVER, clientId });
     live.attendance.forget(clientId);
   }
 }

@@ -4,7 +4,7 @@ import type { ClientId, PromptId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { Command } from "../core/session/command.ts";
+import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
 import {
@@ -20,6 +20,7 @@ import type { Outcome } from "./actor/outcome.ts";
 import type { Written } from "./actor/written.ts";
 import { Attendance } from "./attendance.ts";
 import { storedMessages } from "./conversation/index.ts";
+import { givenBy } from "./given-by.ts";
 import type { SessionCredit } from "./meter/session-credit.ts";
 import { openSession } from "./open.ts";
 import type { Tally } from "./stats/index.ts";
@@ -198,7 +199,7 @@ export class LiveSession implements ActorOwner {
 
   /** Sees to it that it has an agent; answers why it has none, if that cannot be had. */
   async activated(): Promise<Refusal | null> {
-    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const by = givenBy(this.#world.clock, SERVER);
     const outcome = await this.submit({ ...by, type: "activate" });
     if (outcome.refusal !== null) return outcome.refusal;
     const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
@@ -375,7 +376,7 @@ export class LiveSession implements ActorOwner {
   }
 
   async #recover(type: "recovery" | "store_failure"): Promise<Refusal | null> {
-    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const by = givenBy(this.#world.clock, SERVER);
     const { refusal: why } = await this.#actor.submit({ ...by, type });
     return why;
   }

@@ -1,9 +1,10 @@
 import type { AgentSession, ModelRefusal } from "../agent/agent.ts";
 import { refusal, sentenceOf } from "../core/error.ts";
 import { DONE, type Result } from "../core/result.ts";
-import type { Actor, Command, CommandData } from "../core/session/command.ts";
+import { type Actor, type Command, type CommandData, SERVER } from "../core/session/command.ts";
 import { type ModelChange, type ModelPart, partsOf } from "../core/session/model-config.ts";
 import { readied } from "./comeback.ts";
+import { givenBy } from "./given-by.ts";
 import type { LiveSession } from "./live.ts";
 import type { Clock } from "./world.ts";
 
@@ -74,7 +75,7 @@ export class ModelChanges {
   }
 
   #by(actor: Actor) {
-    return { atMs: this.#clock.nowMs(), actor };
+    return givenBy(this.#clock, actor);
   }
 }
 
@@ -91,5 +92,3 @@ async function refusalBy(
   const gone = refusal("agent_gone", { exit: "while it changed its model" });
   return { part, refusal: gone, adrift: [] };
 }
-
-const SERVER: Actor = { kind: "server" };

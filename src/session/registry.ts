@@ -2,10 +2,11 @@ import { type Refusal, refusal } from "../core/error.ts";
 import type { TenantId } from "../core/id.ts";
 import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { Actor, Command } from "../core/session/command.ts";
+import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/outcome.ts";
 import { createSession, type NewSession } from "./create.ts";
+import { givenBy } from "./given-by.ts";
 import { type LiveOwner, LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -349,7 +350,7 @@ export class SessionRegistry {
     reason: Command<"stop">["reason"],
     then?: () => Promise<unknown>,
   ): Promise<Refusal | null> {
-    const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    const by = givenBy(this.#world.clock, SERVER);
     const outcome: Outcome = await live.submit({ ...by, type: "stop", reason });
     if (outcome.refusal !== null) return outcome.refusal;
     // If somebody brings it back meanwhile, it may be at work before anybody has seen it rest.

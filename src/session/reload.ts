@@ -2,6 +2,7 @@ import { ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import { personaDifference, skillDifference } from "../core/skill/difference.ts";
 import type { Reload } from "../core/slash/reply.ts";
+import { givenBy } from "./given-by.ts";
 import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "./knowledge.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
@@ -23,7 +24,7 @@ export class Reloads {
   /** Reads them again and sets the session to what was found. */
   now(live: LiveSession, type: ReloadType, actor: Actor): Promise<Result<Reload>> {
     return this.inOrder(live, async () => {
-      const by = { atMs: this.#world.clock.nowMs(), actor };
+      const by = givenBy(this.#world.clock, actor);
       // Nothing is read for somebody who may not, or in the middle of a turn.
       const why = live.refusalOf({ ...by, type, hash: "", difference: "" });
       if (why !== null) return { ok: false, refusal: why };

@@ -1,7 +1,7 @@
 import type { ClientId, TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import type { Actor, Command } from "../core/session/command.ts";
+import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/outcome.ts";
 import { Arrivals, noteSignOfLife, type Resumed } from "./arrival.ts";
@@ -14,6 +14,7 @@ import { CommandDesk } from "./command/desk.ts";
 import { deleteSession } from "./deletion.ts";
 import { Departures } from "./departure.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
+import { givenBy } from "./given-by.ts";
 import { reapIdle } from "./idle.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./recovery.ts";
@@ -288,8 +289,6 @@ export class SessionRuntime {
   }
 
   #by(actor: Actor) {
-    return { atMs: this.#world.clock.nowMs(), actor };
+    return givenBy(this.#world.clock, actor);
   }
 }
-
-const SERVER: Actor = { kind: "server" };

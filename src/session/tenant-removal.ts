@@ -1,6 +1,8 @@
 import type { TenantId } from "../core/id.ts";
 import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../core/limits.ts";
 import { fail, type Result } from "../core/result.ts";
+import { SERVER } from "../core/session/command.ts";
+import { givenBy } from "./given-by.ts";
 import type { LiveSession } from "./live.ts";
 import type { SessionRegistry } from "./registry.ts";
 import { countSessions } from "./session-pages.ts";
@@ -121,7 +123,7 @@ async function closed(
   live: LiveSession,
   late: AbortSignal,
 ): Promise<boolean> {
-  const by = { atMs: world.clock.nowMs(), actor: { kind: "server" } } as const;
+  const by = givenBy(world.clock, SERVER);
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
   return !late.aborted && registry.letGo(live);

@@ -128,6 +128,8 @@ export type Actor =
     }
   | { readonly kind: "server" };
 
+export const SERVER = { kind: "server" } as const satisfies Actor;
+
 /** A key of the caller's choosing, and a hash of what it stands for. */
 export type Idempotency = { readonly key: string; readonly hash: string } | null;
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
 import { changeIn } from "../../session/actor/outcome.ts";
+import { givenBy } from "../../session/given-by.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import type { Route } from "../route.ts";
@@ -13,7 +14,7 @@ export function autonomyRoute(daemon: Daemon): Route {
     path: "/session/:id/autonomy",
     schema: z.object({ profile: z.enum(AUTONOMY_PROFILES) }),
     set: async ({ key }, { profile }, actor) => {
-      const by = { atMs: world.clock.nowMs(), actor };
+      const by = givenBy(world.clock, actor);
       const changed = await runtime.submit(key, { type: "autonomy", ...by, profile });
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "autonomy_profile_changed")?.from ?? profile;

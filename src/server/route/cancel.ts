@@ -1,3 +1,4 @@
+import { givenBy } from "../../session/given-by.ts";
 import { answerTo, empty } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Route, route } from "../route.ts";
@@ -14,7 +15,7 @@ export function cancelRoute({ runtime, world }: Daemon): Route {
     body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
-        const by = { atMs: world.clock.nowMs(), actor: actorOf(request) };
+        const by = givenBy(world.clock, actorOf(request));
         const cancelled = await runtime.submit(key, { type: "cancel", ...by });
         return answerTo(cancelled, () => empty());
       }),

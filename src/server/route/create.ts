@@ -4,6 +4,7 @@ import { CONFLICT_CHARS_MAX, IDEMPOTENCY_KEY_CHARS_MAX } from "../../core/limits
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import type { Resumed } from "../../session/arrival.ts";
+import { givenBy } from "../../session/given-by.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { isoTime } from "../../session/view/summary.ts";
 import { type Answer, json, refused } from "../answer.ts";
@@ -164,7 +165,7 @@ async function suitRefusal(
   if (wish.allowlist !== null && !isSameList(wish.allowlist, allowlist)) {
     return conflictOf("allowlist", listText(allowlist), listText(wish.allowlist));
   }
-  const by = { atMs: world.clock.nowMs(), actor: actorOf(request, clientId) };
+  const by = givenBy(world.clock, actorOf(request, clientId));
   for (const command of settingsWished(wish, by)) {
     const changed = await runtime.submit(key, command);
     if (!changed.ok) return changed.refusal;

@@ -1,3 +1,4 @@
+import { givenBy } from "../../session/given-by.ts";
 import { type Answer, answerTo, empty } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Route, route, type ServerRequest } from "../route.ts";
@@ -38,7 +39,7 @@ function revoked(
   grant: string | null,
 ): Promise<Answer> {
   return withSession(request, async (key) => {
-    const by = { atMs: world.clock.nowMs(), actor: actorOf(request) };
+    const by = givenBy(world.clock, actorOf(request));
     const done = await runtime.submit(key, { type: "revoke_grant", ...by, key: grant });
     return answerTo(done, () => empty());
   });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { DISPLAY_NAME_CHARS_MAX } from "../../core/limits.ts";
+import { givenBy } from "../../session/given-by.ts";
 import { json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withReader } from "../live-session.ts";
@@ -26,7 +27,7 @@ export function metadataRoute(daemon: Daemon): Route {
         const { displayName } = body.data;
         const { key } = live;
         if (displayName !== undefined) {
-          const by = { atMs: world.clock.nowMs(), actor };
+          const by = givenBy(world.clock, actor);
           const named = await runtime.submit(key, { type: "metadata", ...by, displayName });
           if (!named.ok) return refused(named.refusal);
         }

@@ -11,6 +11,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { pendingCount } from "../../core/session/state.ts";
 import type { Resumed } from "../../session/arrival.ts";
+import { givenBy } from "../../session/given-by.ts";
 import { agentState } from "../../session/view/context.ts";
 import { promptTerminals } from "../../session/view/prompt-terminal.ts";
 import type { SessionKey } from "../../store/store.ts";
@@ -190,7 +191,7 @@ async function setMode(
   mode: RestoreWish["approvalMode"],
 ): Promise<Result<unknown>> {
   if (mode === undefined) return DONE;
-  const by = { atMs: world.clock.nowMs(), actor };
+  const by = givenBy(world.clock, actor);
   return runtime.submit(key, { type: "approval_mode", ...by, mode, persisted: false });
 }
 

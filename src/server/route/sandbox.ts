@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SANDBOX_STATES } from "../../core/session/sandbox.ts";
 import { changeIn } from "../../session/actor/outcome.ts";
+import { givenBy } from "../../session/given-by.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import type { Route } from "../route.ts";
@@ -13,7 +14,7 @@ export function sandboxRoute(daemon: Daemon): Route {
     path: "/session/:id/sandbox",
     schema: z.object({ state: z.enum(SANDBOX_STATES) }),
     set: async ({ key }, { state }, actor) => {
-      const by = { atMs: world.clock.nowMs(), actor };
+      const by = givenBy(world.clock, actor);
       const changed = await runtime.submit(key, { type: "sandbox", ...by, state });
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "sandbox_changed")?.from ?? state;

@@ -3,6 +3,7 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import { type AskId, parseAskId } from "../../core/id.ts";
 import { VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
 import type { Actor, CommandData } from "../../core/session/command.ts";
+import { givenBy } from "../../session/given-by.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { type Answer, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
@@ -105,7 +106,7 @@ async function cast(
   vote: Ballot,
   actor: Actor,
 ): Promise<Refusal | null> {
-  const by = { atMs: world.clock.nowMs(), actor };
+  const by = givenBy(world.clock, actor);
   const counted = await runtime.submit(live.key, { type: "vote", ...by, requestId, ...vote });
   return counted.ok ? null : counted.refusal;
 }

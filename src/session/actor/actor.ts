@@ -3,13 +3,14 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId, PromptId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Actor, Command, Deadline } from "../../core/session/command.ts";
+import { type Command, type Deadline, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import { SessionAudit } from "../audit/index.ts";
+import { givenBy } from "../given-by.ts";
 import type { SessionCredit } from "../meter/session-credit.ts";
 import type { Tally } from "../stats/index.ts";
 import type { SessionWorld } from "../world.ts";
@@ -50,8 +51,6 @@ export interface ActorOwner {
   /** A prompt that may be a command is next: whoever knows what it means sees to it. */
   commandNext(prompt: WaitingPrompt): void;
 }
-
-const SERVER: Actor = { kind: "server" };
 
 /**
  * One live session. Commands are decided as they come, one after the other, on the state in
@@ -369,6 +368,6 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   }
 
   #server() {
-    return { atMs: this.#world.clock.nowMs(), actor: SERVER };
+    return givenBy(this.#world.clock, SERVER);
   }
 }

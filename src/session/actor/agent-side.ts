@@ -8,7 +8,12 @@ import {
   ACTIVATION_RETRY_MS_MIN,
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
-import type { Actor, AgentStatusReport, Command } from "../../core/session/command.ts";
+import {
+  type Actor,
+  type AgentStatusReport,
+  type Command,
+  SERVER,
+} from "../../core/session/command.ts";
 import type { AgentExit, SessionEvent } from "../../core/session/event.ts";
 import {
   isRegistered,
@@ -19,6 +24,7 @@ import {
 import { slashTextOf } from "../../core/slash/line.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
+import { givenBy } from "../given-by.ts";
 import { SessionCredit } from "../meter/session-credit.ts";
 import type { CallOff, SessionWorld } from "../world.ts";
 import { AgentLink, type AgentSetting, type LinkOwner } from "./agent-link.ts";
@@ -288,7 +294,7 @@ export class AgentSide {
   }
 
   #by(actor: Actor): Said {
-    return { atMs: this.#world.clock.nowMs(), actor };
+    return givenBy(this.#world.clock, actor);
   }
 }
 
@@ -304,5 +310,3 @@ interface Said {
   readonly atMs: number;
   readonly actor: Actor;
 }
-
-const SERVER: Actor = { kind: "server" };

@@ -1,7 +1,7 @@
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Actor, Command } from "../../core/session/command.ts";
+import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import type { JournalEntry } from "../../store/store.ts";
@@ -97,7 +97,7 @@ export function checkpointEntry(
   at: Pick<Audited, "sessionId" | "epoch"> & { readonly revision: number; readonly atMs: number },
 ): JournalEntry {
   const { sessionId, epoch, revision, atMs } = at;
-  const actor = { kind: "server" };
+  const actor = SERVER;
   const text = { v: 1, act: "checkpoint", actor, accepted: true, details: { revision } };
   const key = `${sessionId} ${epoch} revision ${revision}`;
   return entry(sessionId, key, { atMs }, JSON.stringify(text));

@@ -3,7 +3,7 @@ import { sentenceOf } from "../../core/error.ts";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { TURNS_DRAINED_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
-import type { Actor } from "../../core/session/command.ts";
+import { type Actor, SERVER } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
@@ -167,7 +167,7 @@ function modelsOf({ agent }: LiveSession): readonly string[] {
 /** Whoever has left since was there when it was said: then the server does it in their place. */
 function actorOf({ clientId, userId }: WaitingPrompt, session: Session): Actor {
   const hasLeft = clientId !== null && !isRegistered(session, clientId, userId);
-  return hasLeft ? { kind: "server" } : { kind: "client", clientId, userId, loopback: false };
+  return hasLeft ? SERVER : { kind: "client", clientId, userId, loopback: false };
 }
 
 function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): SessionId | null {

@@ -2,12 +2,13 @@ import { refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import { ok } from "../../core/result.ts";
-import type { CommandData } from "../../core/session/command.ts";
+import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
 import { slashTextOf } from "../../core/slash/line.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
+import { givenBy } from "../given-by.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
@@ -78,7 +79,7 @@ export class CommandDesk {
   async #answer(live: LiveSession, promptId: PromptId, answered: Answered): Promise<void> {
     const { result, effect } = answered;
     for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
-      const by = { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+      const by = givenBy(this.#world.clock, SERVER);
       const what = { promptId, result, ...(effect !== undefined && { effect }) };
       const { refusal: why } = await live.insist({ ...by, type: "command_result", ...what });
       if (why === null || why.code === "prompt_not_next") return;

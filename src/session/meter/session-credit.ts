@@ -3,10 +3,11 @@ import type { PromptId, TurnId, UserId } from "../../core/id.ts";
 import { CREDIT_RETRY_MS } from "../../core/limits.ts";
 import { NO_TOKENS } from "../../core/price.ts";
 import { ok } from "../../core/result.ts";
-import type { Actor, Command, TurnStart } from "../../core/session/command.ts";
+import { type Command, SERVER, type TurnStart } from "../../core/session/command.ts";
 import type { Session, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
+import { givenBy } from "../given-by.ts";
 import type { CallOff, SessionWorld } from "../world.ts";
 import { BudgetWatch } from "./budget-watch.ts";
 import { creditWait, isSameWait, type WaitingForCredit } from "./credit-wait.ts";
@@ -256,11 +257,9 @@ export class SessionCredit {
   }
 
   #server() {
-    return { atMs: this.#world.clock.nowMs(), actor: SERVER };
+    return givenBy(this.#world.clock, SERVER);
   }
 }
-
-const SERVER: Actor = { kind: "server" };
 
 /** What costs nothing, and is known to. */
 const NO_CREDIT: TurnCredit = {

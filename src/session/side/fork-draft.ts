@@ -2,7 +2,7 @@ import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.
 import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import type { Actor } from "../../core/session/command.ts";
+import { type Actor, SERVER } from "../../core/session/command.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/manifest.ts";
@@ -178,7 +178,7 @@ export class ForkDraft {
   }
 
   #server() {
-    return { atMs: this.#atMs, actor: { kind: "server" } } as const;
+    return { atMs: this.#atMs, actor: SERVER };
   }
 }
 

@@ -2,9 +2,10 @@ import type { AgentSession } from "../../agent/agent.ts";
 import type { SessionId, TurnId } from "../../core/id.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
-import { type Actor, originatorOf } from "../../core/session/command.ts";
+import { type Actor, originatorOf, SERVER } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
+import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
 import { sessionPages } from "../session-pages.ts";
 import type { SessionWorld } from "../world.ts";
@@ -169,7 +170,7 @@ async function announced(
   { key, displayName }: Forked,
   actor: Actor,
 ): Promise<Result<void>> {
-  const by = { atMs: clock.nowMs(), actor: { kind: "server" } } as const;
+  const by = givenBy(clock, SERVER);
   const { sessionId: newSessionId } = key;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
   const announcement = { type: "session_branched", data } as const;

@@ -1,8 +1,10 @@
 import type { ShellId } from "../../core/id.ts";
 import { SHELL_CONTEXT_CHARS_MAX, SHELL_MS_MAX } from "../../core/limits.ts";
+import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import { lastOfText } from "../../core/text.ts";
 import type { SessionKey } from "../../store/store.ts";
+import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { ShellOutput } from "./shell-output.ts";
@@ -95,6 +97,6 @@ export class ShellCommand {
   }
 
   #by() {
-    return { atMs: this.#world.clock.nowMs(), actor: { kind: "server" } } as const;
+    return givenBy(this.#world.clock, SERVER);
   }
 }
