@@ -16,7 +16,9 @@ export default defineConfig({
     isolate: false,
     // Most of them wait for processes of theirs; by itself vitest takes one on two cores.
     maxWorkers: 2,
-    testTimeout: 10_000,
+    // These end a test that hangs. They prove nothing, so a slow machine must never meet them.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000, interval: 10 } },
   },
 });

@@ -13,8 +13,6 @@ import { ServeProcess } from "./server/serve.fixture.ts";
 const ENTRY = fileURLToPath(new URL("server/entry.fixture.ts", import.meta.url));
 const ECHO = fileURLToPath(new URL("../src/agent/builtin/echo/main.ts", import.meta.url));
 
-const PATIENT = { timeout: 30_000 };
-
 /** In the environment of every process of these agents, and of no other. */
 const SIGN = randomUUID();
 
@@ -152,7 +150,7 @@ describe("a tenant that its owner deletes", { timeout: 60_000 }, () => {
     await doomed.prompt(hers, "say a doomed word\nfork-child\nsleep 600000");
     await doomed.heard(`/session/${hers}/events`, "child");
     const shell = doomed.ask("POST", `/session/${hers}/shell`, { command: "sleep 314159" });
-    await expect.poll(() => processesWith("sleep 314159").length, PATIENT).toBeGreaterThan(0);
+    await expect.poll(() => processesWith("sleep 314159").length).toBeGreaterThan(0);
     const stream = doomed.heard(`/session/${hers}/events`, "event: session_closed");
     const all = doomed.heard("/events", "tenant_deleted");
     const words = ["doomed", hers, gone];

@@ -4,7 +4,14 @@ import * as limits from "../src/core/limits.ts";
 import { errorTableFaults, turnErrorTableFaults } from "./house/error-table.ts";
 import { projectFiles, readText, textsUnder } from "./house/files.ts";
 import { isTest } from "./house/layers.ts";
-import { FILE_LINES_MAX, idleTests, lineCount, longFunctions, longLines } from "./house/measure.ts";
+import {
+  FILE_LINES_MAX,
+  hastyWaits,
+  idleTests,
+  lineCount,
+  longFunctions,
+  longLines,
+} from "./house/measure.ts";
 import { unusedNames } from "./house/uses.ts";
 import { emptyNames, hasUnfinishedMark, namesItsMachine } from "./house/words.ts";
 
@@ -42,6 +49,10 @@ describe("every source file", () => {
 
   it("has no test that is skipped, focused or only announced", () => {
     expect(findings(programs, (text, path) => idleTests(path, text))).toEqual([]);
+  });
+
+  it("waits by `expect.poll`, which a slow machine does not exhaust", () => {
+    expect(findings(programs, (text, path) => hastyWaits(path, text))).toEqual([]);
   });
 });
 

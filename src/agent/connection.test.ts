@@ -132,12 +132,12 @@ describe("an agent that asks much", () => {
     write(1);
     write(2);
     write(3);
-    await vi.waitFor(() => expect(faults).toEqual(["too_many_requests"]));
+    await expect.poll(() => faults).toEqual(["too_many_requests"]);
     expect(written(input)).toMatch(/^{[^{]*"id":3,"error"/);
     slow.resolve({ result: {} });
     await settled();
     write(4);
-    await vi.waitFor(() => expect(written(input)).toContain('"id":4,"result"'));
+    await expect.poll(() => written(input)).toContain('"id":4,"result"');
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { HeldStart } from "../agent/builtin/echo/held-start.fixture.ts";
 import { parseAskId, parseClientId } from "../core/id.ts";
 import { CANCELLED } from "../core/policy/ask.ts";
 import type { Actor } from "../core/session/command.ts";
@@ -103,13 +104,18 @@ describe("what a session is asked that makes no sense", () => {
 
 describe("P2: a prompt that comes", () => {
   it("while the agent starts waits for it", async () => {
-    const stage = await Stage.open({ profiles: new Map([echo("--slow-start", "200")]) });
+    const profiles = new Map([echo()]);
+    const stage = await Stage.open({ profiles });
     const hand = await stage.created();
+    const held = new HeldStart();
+    profiles.set(...echo(...held.flags));
     await stage.registry.evict(hand.live, "evicted");
     const again = await stage.opened(hand.sessionId);
     void again.say("activate", {}, SERVER);
-    const verdict = await again.turn("say early");
-    expect(verdict).toMatchObject({ type: "turn_complete" });
+    const promptId = await again.prompt("say early");
+    expect(again.status).toBe("activating");
+    held.begin();
+    expect(await again.verdict(promptId)).toMatchObject({ type: "turn_complete" });
     expect(again.text).toContain("early");
   });
 
@@ -139,15 +145,17 @@ describe("a client", () => {
   });
 
   it("P5: that closes a session while another brings it back leaves nothing halfway", async () => {
-    const stage = await Stage.open({ profiles: new Map([echo("--slow-start", "100")]) });
+    const profiles = new Map([echo()]);
+    const stage = await Stage.open({ profiles });
     const { runtime, key, live } = await withSession(stage);
     await turn(live, "say hello");
     value(await runtime.close(key, ada));
-    const [resumed, closed] = await Promise.all([
-      runtime.resume(key, bob),
-      runtime.close(key, ada),
-    ]);
-    const codes = [resumed, closed].map((one) => (one.ok ? "ok" : one.refusal.code));
+    const held = new HeldStart();
+    profiles.set(...echo(...held.flags));
+    const resuming = runtime.resume(key, bob);
+    const closed = await runtime.close(key, ada);
+    held.begin();
+    const codes = [await resuming, closed].map((one) => (one.ok ? "ok" : one.refusal.code));
     expect(codes).toContain("ok");
     const found = await runtime.find(key);
     if (found.ok) await found.value.until(isAtRest);

@@ -7,20 +7,28 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type PromptId, parsePromptId, parseSessionId, type SessionId } from "../core/id.ts";
+import { selected } from "../core/policy/ask.ts";
 import { reconcileStaleSessions } from "./recovery.ts";
-import { Stage, TENANT, value } from "./stage.fixture.ts";
+import { type Hand, Stage, TENANT, value } from "./stage.fixture.ts";
 
 const SERVER = fileURLToPath(new URL("./server.fixture.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.meta.url));
 
 /**
- * Two turns, the second of which waits for the first. The agent pauses between its words, so that
- * they do not all share one commit and there are as many moments to be killed at.
+ * Two turns, the second of which waits for the first. Between its words the agent asks, and goes on
+ * when somebody has agreed to what was told. So these words cannot share a commit, however fast or
+ * slow anybody is, and there are as many moments to be killed at.
  */
 const SCRIPTS = [
-  ["say one", "chunks 5 50", "tool t1 kind=read", "say two", "say more"],
-  ["say three", "usage 10 100 input=1", "say four", "say five"],
-].map((words) => words.join(";sleep 20;"));
+  ["say one", "chunks 5 50", "tool t1 kind=read", "say two"],
+  ["say three", "usage 10 100 input=1", "say four"],
+].map((words) => words.join(";ask;"));
+
+/**
+ * As many commits there are at least, since none of these can be in one with another: the session,
+ * its agent, the first prompt, five asks, five votes, and the ends of two turns.
+ */
+const COMMITS_MIN = 15;
 
 /** What clients saw of a server until it was killed. */
 interface Seen {
@@ -56,6 +64,29 @@ async function seenUntilKilled(folder: string, moment: Moment): Promise<Seen> {
   return seen;
 }
 
+/** What is left to do is done, and each ask in it agreed to. */
+async function doneWith(hand: Hand): Promise<void> {
+  const { stage, live } = hand;
+  let isDone = false;
+  const done = live
+    .until(({ queue, running }) => queue.length === 0 && running === null)
+    .then(() => {
+      isDone = true;
+    });
+  const agreed = new Set<string>();
+  while (!isDone) {
+    const asks = () =>
+      hand.events
+        .flatMap((event) => (event.type === "permission_request" ? [event.data] : []))
+        .filter(({ requestId }) => !agreed.has(requestId));
+    await Promise.race([done, stage.until(() => asks().length > 0)]);
+    for (const { requestId, options } of asks()) {
+      agreed.add(requestId);
+      await hand.say("vote", { requestId, outcome: selected(options[0]?.optionId ?? "") });
+    }
+  }
+}
+
 /** When it is killed: at a step of a commit, or when its clients have heard so many lines. */
 interface Moment {
   readonly failpoint?: string;
@@ -64,12 +95,12 @@ interface Moment {
 
 const MOMENTS: readonly (readonly [string, Moment])[] = [
   ...["sqlite-before-commit", "sqlite-after-commit"].flatMap((point) =>
-    Array.from({ length: 14 }, (_, index) => {
+    Array.from({ length: COMMITS_MIN }, (_, index) => {
       const failpoint = `${point}:${index + 1}`;
       return [failpoint, { failpoint }] as const;
     }),
   ),
-  ...[1, 4, 7, 9, 12, 15, 20, 26].map((afterLines) => {
+  ...[1, 4, 7, 9, 12, 15, 20, 26, 44].map((afterLines) => {
     return [`line ${afterLines} of what clients hear`, { afterLines }] as const;
   }),
   ["its own end", {}],
@@ -95,7 +126,7 @@ describe("a server that is killed", () => {
         return;
       }
       const hand = await stage.opened(record.sessionId);
-      await hand.live.until(({ queue, running }) => queue.length === 0 && running === null);
+      await doneWith(hand);
       await stage.registry.letGo(hand.live);
       const page = await stage.world.store.readEvents(hand.live.key, { after: 0, limit: 1_000 });
       const { events } = value(page);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { altered } from "./altered-store.fixture.ts";
+import { sessionStats } from "./live-stats.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { ada, NEVER, withSession } from "./runtime.fixture.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
@@ -29,7 +30,7 @@ describe("P1: the figures of a session", () => {
     });
     const call = { toolCallId: "t1", title: "Edit", kind: "edit", status: "completed" };
     void agents.last.update({ sessionUpdate: "tool_call", ...call });
-    const telling = live.stats().then((stats) => {
+    const telling = sessionStats(stage.world, live).then((stats) => {
       order.push("told");
       return value(stats);
     });

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
 import type { SessionStore } from "../store/index.ts";
@@ -106,12 +108,14 @@ describe("a session that is being let go", () => {
 
 describe("a store that fails", () => {
   it("P1, P2: takes nothing back that was told; it goes on from what is stored", async () => {
-    let failAt = Number.POSITIVE_INFINITY;
-    const stage = await Stage.open({ wrap: (store) => failing(store, () => failAt) });
+    const fault = { isNext: false };
+    const stage = await Stage.open({ wrap: (store) => failing(store, fault) });
     const hand = await stage.created();
     await hand.turn("say fine");
-    failAt = 3;
-    const promptId = await hand.prompt("chunks 50 100", "sleep 30", "chunks 50 100", "hang");
+    const promptId = await hand.prompt("chunks 50 100", "ask", "chunks 50 100", "hang");
+    await hand.asked();
+    fault.isNext = true;
+    await hand.agree();
     expect(await hand.verdict(promptId)).toMatchObject({ data: { code: "STORE_FAILURE" } });
     expect(stage.interruptions).toHaveLength(1);
     expect(await hand.turn("say again")).toMatchObject({ type: "turn_complete" });
@@ -122,8 +126,7 @@ describe("a store that fails", () => {
 });
 
 /** The same store, of which one commit never arrives: its outcome is unknown. */
-function failing(store: SessionStore, failAt: () => number): SessionStore {
-  let commits = 0;
+function failing(store: SessionStore, fault: { isNext: boolean }): SessionStore {
   return new Proxy(store, {
     get(target, name) {
       if (name !== "commit") {
@@ -131,8 +134,8 @@ function failing(store: SessionStore, failAt: () => number): SessionStore {
         return typeof own === "function" ? own.bind(target) : own;
       }
       return async (...args: Parameters<SessionStore["commit"]>) => {
-        if (Number.isFinite(failAt())) commits += 1;
-        if (commits !== failAt()) return target.commit(...args);
+        if (!fault.isNext) return target.commit(...args);
+        fault.isNext = false;
         const reason = "pulled out";
         return { ok: false, refusal: { code: "store_unavailable", details: { reason } } };
       };
@@ -144,8 +147,12 @@ describe("stopping the server", () => {
   it("lets turns at work finish, and gives everything back", async () => {
     const stage = await Stage.open();
     const hand = await stage.created();
-    const promptId = await hand.prompt("sleep 50", "say done");
-    await shutDown(stage.world, stage.registry, NOW);
+    const untilLet = 'run sh -c "until [ -e let ]; do sleep 0.02; done"';
+    const promptId = await hand.prompt("say begun", untilLet, "say done");
+    await stage.until(() => hand.text === "begun");
+    const stopping = shutDown(stage.world, stage.registry, NOW);
+    writeFileSync(join(stage.folder, "let"), "");
+    await stopping;
     expect(await hand.verdict(promptId)).toMatchObject({ type: "turn_complete" });
     expect(stage.registry.all).toEqual([]);
     const record = value(await stage.world.store.readRecord(hand.live.key));

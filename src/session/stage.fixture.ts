@@ -8,6 +8,7 @@ import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
 import { type PromptId, parseTenantId, type SessionId } from "../core/id.ts";
+import { selected } from "../core/policy/ask.ts";
 import type { LogEvent } from "../core/replay/join.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
@@ -184,6 +185,21 @@ export class Hand {
 
   async turn(...script: readonly string[]) {
     return this.verdict(await this.prompt(...script));
+  }
+
+  /** What the agent asked last, once it has asked. */
+  async asked() {
+    const asks = () =>
+      this.events.flatMap((event) => (event.type === "permission_request" ? [event.data] : []));
+    await this.stage.until(() => asks().length > 0);
+    return asks().at(-1) ?? expect.fail();
+  }
+
+  /** Says yes to it. */
+  async agree() {
+    const { requestId, options } = await this.asked();
+    const outcome = selected(options[0]?.optionId ?? "");
+    return this.say("vote", { requestId, outcome });
   }
 
   /** What the agent said in all. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SHUTDOWN_END_MS } from "../core/limits.ts";
 import { fail } from "../core/result.ts";
 import { AWAY, altered } from "./altered-store.fixture.ts";
@@ -32,10 +32,8 @@ describe("while the store is away", () => {
       expect(refusal).toMatchObject({ code: "store_unavailable" });
     }
     store.isAway = false;
-    const again = async () => {
-      expect((await hand.say("metadata", { displayName: "four" })).refusal).toBeNull();
-    };
-    await vi.waitFor(again, { timeout: 8_000 });
+    const again = () => hand.say("metadata", { displayName: "four" });
+    await expect.poll(async () => (await again()).refusal).toBeNull();
     expect(await hand.turn("say hello")).toMatchObject({ type: "turn_complete" });
   });
 

@@ -56,7 +56,7 @@ describe("deleting a tenant", () => {
     const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
     const creation = { ...CREATION, workspaceCwd: stage.folder };
     const creating = runtime.create({ key, creation, actor: ada });
-    await vi.waitFor(() => expect(agentsOf(stage)).toBe(1));
+    await expect.poll(() => agentsOf(stage)).toBe(1);
     const removing = runtime.removeTenant(TENANT, "ada");
     expect(await creating).toMatchObject({ refusal: { code: "tenant_deleting" } });
     value(await removing);
@@ -72,7 +72,7 @@ describe("deleting a tenant", () => {
     await turn(live, "say hi");
     profiles.set(...echo("--slow-start", "60000"));
     const asking = stage.world.tenants.count(TENANT, runtime.side.recap(key));
-    await vi.waitFor(() => expect(agentsOf(stage)).toBe(2));
+    await expect.poll(() => agentsOf(stage)).toBe(2);
     value(await runtime.removeTenant(TENANT, "ada"));
     expect(value(await asking)).toBeNull();
     expect(agentsOf(stage)).toBe(0);
@@ -97,13 +97,13 @@ describe("deleting a tenant", () => {
     files.reading = slow.promise;
     const asked = vi.spyOn(loader, "skills");
     await live.submit(promptOf(live, command));
-    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    await expect.poll(() => asked).toHaveBeenCalled();
     let isDone = false;
     const removing = runtime.removeTenant(TENANT, "ada").finally(() => {
       isDone = true;
     });
-    await vi.waitFor(() => expect(runtime.liveOf(TENANT)).toEqual([]));
-    await vi.waitFor(() => expect(agentsOf(stage)).toBe(agentsLeft));
+    await expect.poll(() => runtime.liveOf(TENANT)).toEqual([]);
+    await expect.poll(() => agentsOf(stage)).toBe(agentsLeft);
     // More words with the store than a deletion has, that does not wait.
     const { store } = stage.world;
     for (let n = 0; n < 50; n += 1) await store.appendJournal(OTHER, [entry(n)]);

@@ -42,7 +42,7 @@ const noLedger = async () => fail("store_unavailable", { reason: "there is no le
 
 /** For a world in which nothing costs anything, and nobody keeps an account of it. */
 export const NO_METER: Meter = {
-  reserve: () => ok({ reservedMicro: 0, price: null }),
+  reserve: () => ok({ reservedMicro: 0, price: null, model: null }),
   afford: async () => DONE,
   isFree: () => true,
   slice: async () => ok(0),
@@ -52,7 +52,8 @@ export const NO_METER: Meter = {
   begun: () => {},
   entries: () => [],
   settled: () => null,
-  settleAside: async () => {},
+  settleAside: async () => 0,
+  usedBeside: async () => ok({ chargedMicro: 0, openMicro: 0 }),
   whenRaised: () => () => {},
   opened: async () => {},
   sweep: async () => {},
@@ -68,7 +69,8 @@ export const NO_METER: Meter = {
 export const SETTINGS: SessionSettings = {
   ...DEFAULT_SESSION_SETTINGS,
   askMs: null,
-  settleMs: 2_000,
+  // Long, so that no agent is ended for being slow where a test is about something else.
+  settleMs: 60_000,
 };
 
 export const CREATION: Creation = {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { FUNCTION_LINES_MAX, idleTests, lineCount, longFunctions, longLines } from "./measure.ts";
+import {
+  FUNCTION_LINES_MAX,
+  hastyWaits,
+  idleTests,
+  lineCount,
+  longFunctions,
+  longLines,
+} from "./measure.ts";
 
 describe("the measure of a file", () => {
   it("counts lines as an editor does, with or without a last line break", () => {
@@ -53,5 +60,16 @@ describe("the search for idle tests", () => {
 
   it("is not tripped by other uses of the words, nor by prose", () => {
     expect(idleTests("a.test.ts", 'list.skip(1); it("skips only todo"); // it.skip()')).toEqual([]);
+  });
+});
+
+describe("the search for waits that give up soon", () => {
+  it.each(["vi.waitFor", "vi.waitUntil"])("finds %s", (call) => {
+    expect(hastyWaits("a.test.ts", `await ${call}(() => a);`)).toEqual([`line 1: ${call}`]);
+  });
+
+  it("accepts others, and prose", () => {
+    const text = "await expect.poll(() => a).toBe(1); vi.fn(); link.waitFor(a); // vi.waitFor()";
+    expect(hastyWaits("a.test.ts", text)).toEqual([]);
   });
 });

@@ -39,6 +39,16 @@ export function idleTests(path: string, text: string): readonly string[] {
   });
 }
 
+/** Waits that give up after a second by themselves; `expect.poll` has its time by our settings. */
+export function hastyWaits(path: string, text: string): readonly string[] {
+  return [...placesIn(programOf(path, text))].flatMap(({ node }) => {
+    if (node.type !== "MemberExpression" || node.property.type !== "Identifier") return [];
+    const { name } = node.property;
+    if (rootName(node) !== "vi" || !/^(?:waitFor|waitUntil)$/.test(name)) return [];
+    return [`line ${lineOf(text, node.start)}: vi.${name}`];
+  });
+}
+
 function isFunction(node: Node): boolean {
   return /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type);
 }

@@ -15,7 +15,7 @@ import {
 const server = sharedServer();
 const ALLOW = { outcome: { outcome: "selected" as const, optionId: "allow_once" } };
 
-describe("what happened in a session", { timeout: 30_000 }, () => {
+describe("what happened in a session", () => {
   it("P3: is loaded in mid-turn, and the stream goes on exactly behind it", async () => {
     const ada = await newSession(server());
     const asking = await Listener.caughtUp(ada);

@@ -15,7 +15,7 @@ import {
 
 const server = sharedServer();
 
-describe("a session of the SDK", { timeout: 30_000 }, () => {
+describe("a session of the SDK", () => {
   it("is made once for a workspace, and then joined", async () => {
     const [ada, bob] = await Promise.all(
       [1, 2].map(() => DaemonSessionClient.createOrAttach(clientOf(server()), {})),
@@ -71,7 +71,7 @@ describe("a session of the SDK", { timeout: 30_000 }, () => {
   });
 });
 
-describe("the end of a session for one, or for all", { timeout: 30_000 }, () => {
+describe("the end of a session for one, or for all", () => {
   it("a client that detaches is forgotten, and the others go on", async () => {
     const ada = await newSession(server());
     const bob = await joined(server(), ada);

@@ -17,7 +17,7 @@ import {
 const server = sharedServer();
 const DONE = { stopReason: "end_turn" };
 
-describe("a prompt through the SDK", { timeout: 30_000 }, () => {
+describe("a prompt through the SDK", () => {
   it("that blocks has its answer from a stream of its own", async () => {
     const { client, sessionId, clientId } = await newSession(server());
     expect(await client.prompt(sessionId, script("say hello"))).toEqual(DONE);
@@ -91,7 +91,7 @@ describe("a prompt through the SDK", { timeout: 30_000 }, () => {
   });
 });
 
-describe("the queue of a session", { timeout: 30_000 }, () => {
+describe("the queue of a session", () => {
   it("P10: takes five, and says so to the sixth", async () => {
     const ada = await newSession(server());
     const listener = await Listener.caughtUp(ada);
@@ -131,7 +131,7 @@ describe("the queue of a session", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a client id that is not registered any more (wire, 13.4)", { timeout: 30_000 }, () => {
+describe("a client id that is not registered any more (wire, 13.4)", () => {
   it("is healed by the SDK: it registers anew, and the prompt runs once", async () => {
     const ada = await newSession(server());
     const bob = await Listener.caughtUp(await joined(server(), ada));

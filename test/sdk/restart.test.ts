@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { DaemonSessionClient } from "@qwen-code/sdk/daemon";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ServeProcess } from "../server/serve.fixture.ts";
@@ -147,9 +149,17 @@ describe("a server that is told to stop", { timeout: 60_000 }, () => {
   it("P1, P2: lets the turn finish, tells streams why they end, and exits well", async () => {
     const ada = await newSession(server);
     const listener = await Listener.caughtUp(ada);
-    const { promptId } = await ada.submitPrompt(script("say begun", "sleep 500", "say ended"));
+    const untilLet = 'run sh -c "until [ -e let ]; do sleep 0.02; done"';
+    const { promptId } = await ada.submitPrompt(script("say begun", untilLet, "say ended"));
     await listener.heard((event) => spoken([event]) === "begun");
-    expect(await server.kill("SIGTERM")).toBe(0);
+    const stopped = server.kill("SIGTERM");
+    const isOpen = () =>
+      fetch(`${server.url}/health`)
+        .then(({ ok }) => ok)
+        .catch(() => false);
+    await expect.poll(isOpen).toBe(false);
+    writeFileSync(join(server.workspace, "let"), "");
+    expect(await stopped).toBe(0);
     await listener.ended();
     expect(await listener.verdict(promptId)).toMatchObject({ type: "turn_complete" });
     const last = listener.events.at(-1);

@@ -55,7 +55,7 @@ async function answerTo(ask: Ask, id: string): Promise<string> {
   }
 }
 
-describe("P8: a session that is not there", { timeout: 30_000 }, () => {
+describe("P8: a session that is not there", () => {
   it.each(Object.entries(ASKS))("is the same, whatever its id is: %s", async (_, ask) => {
     const answer = await answerTo(ask, UNKNOWN);
     expect(JSON.parse(answer)).toMatchObject({

@@ -63,7 +63,7 @@ function seen(events: readonly DaemonEvent[]) {
     .reduce(reduceDaemonSessionEvent, createDaemonSessionViewState());
 }
 
-describe("our events, read by the SDK's own schema", { timeout: 30_000 }, () => {
+describe("our events, read by the SDK's own schema", () => {
   it("are all known by its names with all that they must have, or are ours alone", async () => {
     const { events } = await fullLife();
     const known = events.filter(({ type }) => READ.some((name) => name === type));

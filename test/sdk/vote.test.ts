@@ -42,7 +42,7 @@ async function asked(server: ServeProcess): Promise<Asked> {
   return { ada, bob, cleo, listener, requestId, verdict };
 }
 
-describe("a vote under first-responder", { timeout: 30_000 }, () => {
+describe("a vote under first-responder", () => {
   const server = serverWith("first-responder");
 
   it("decides at once, whoever it comes from, and late ones are told", async () => {
@@ -75,7 +75,7 @@ describe("a vote under first-responder", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a vote under designated", { timeout: 30_000 }, () => {
+describe("a vote under designated", () => {
   const server = serverWith("designated");
 
   it("is for whoever sent the prompt, and everybody hears of the others", async () => {
@@ -97,7 +97,7 @@ describe("a vote under designated", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a vote under consensus", { timeout: 30_000 }, () => {
+describe("a vote under consensus", () => {
   const server = serverWith("consensus");
 
   it("counts for those who were there, until one option has its majority", async () => {
@@ -116,7 +116,7 @@ describe("a vote under consensus", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a vote under local-only", { timeout: 30_000 }, () => {
+describe("a vote under local-only", () => {
   const server = serverWith("local-only");
 
   it("counts from this machine, with or without a name", async () => {

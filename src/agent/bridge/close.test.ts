@@ -25,10 +25,9 @@ describe("closing a session", () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo());
     hand.begin('run sh -c "echo $$ > pid; exec sleep 1000"');
-    const pid = await vi.waitFor(() => {
-      const text = readFileSync(join(stage.folder, "pid"), "utf8");
-      return text.endsWith("\n") ? Number(text) : expect.fail("it is not written yet");
-    });
+    const written = () => readFileSync(join(stage.folder, "pid"), "utf8");
+    await expect.poll(written).toMatch(/\n$/);
+    const pid = Number(written());
     await hand.session.close();
     expect(isAlive(pid)).toBe(false);
   });
@@ -54,7 +53,7 @@ describe("closing a session", () => {
     expect(stage.starts).toBe(2);
     expect((await second.turn("say still here")).text).toBe("still here");
     await second.session.close();
-    await vi.waitFor(() => expect(stage.marks()).toHaveLength(1));
+    await expect.poll(() => stage.marks()).toHaveLength(1);
     expect(second.ears.exits).toEqual([]);
   });
 
@@ -65,7 +64,7 @@ describe("closing a session", () => {
     await hand.ears.until(() => hand.ears.text === "x");
     await hand.session.close();
     expect(hand.kinds).toEqual([...CLOSED.slice(0, 2), "turn_started", ...CLOSED.slice(2)]);
-    await vi.waitFor(() => expect(stage.marks()).toEqual([]), 5_000);
+    await expect.poll(() => stage.marks()).toEqual([]);
   });
 
   it("P5: ends a turn that does not stop, though others use its process, in a while", async () => {
@@ -96,7 +95,7 @@ describe("closing a session", () => {
     onTestFinished(() => void vi.useRealTimers());
     await first.session.close();
     // It goes on without an answer, and what it says then is nobody's.
-    await vi.waitUntil(() => stage.faults.some(({ kind }) => kind === "unknown_session"));
+    await expect.poll(() => stage.faults.map(({ kind }) => kind)).toContain("unknown_session");
     expect((await neighbour.turn("say still here")).text).toBe("still here");
     vi.advanceTimersByTime(AGENT_STRAY_TURN_MS_MAX);
     vi.useRealTimers();
@@ -110,7 +109,9 @@ describe("closing a session", () => {
     const profile = stage.echo(["--single-session", "--no-close"], { limits });
     const hand = await stage.connected(profile);
     await hand.session.close();
-    await stage.connected(profile);
+    const next = await stage.connected(profile);
+    expect((await next.turn("say mine")).text).toBe("mine");
+    expect(stage.starts).toBe(2);
   });
 
   it("is heard as closing, though the process goes meanwhile", async () => {

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { errorBody } from "../../core/error.ts";
+import { AGENT_FAILURES_MAX } from "../../core/limits.ts";
 import { isAlive } from "../process/world.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
 import { codeOf, Ears, pastOf, Stage } from "./bridge.fixture.ts";
@@ -87,7 +88,7 @@ describe("an agent that dies", () => {
       "exec 0<&-; : > closed; exec sleep 60",
     ];
     const hand = await stage.connected(stage.command("sh", ["-c", script.join("; ")]));
-    await vi.waitFor(() => expect(existsSync(join(stage.folder, "closed"))).toBe(true));
+    await expect.poll(() => existsSync(join(stage.folder, "closed"))).toBe(true);
     hand.begin("hi");
     await hand.ears.until(() => hand.ears.exits.length === 1);
     expect(stage.marks()).toEqual([]);
@@ -151,10 +152,11 @@ describe("an agent that dies while a session is on its way to it", () => {
     const profile = stage.echo(["--die-on-load"], {
       limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 1 },
     });
-    for (let n = 0; n < 5; n += 1) {
-      await stage.connected(profile, { past: pastOf("sess-1", "Hello.") });
+    for (let n = 0; n < AGENT_FAILURES_MAX + 1; n += 1) {
+      const hand = await stage.connected(profile, { past: pastOf("sess-1", "Hello.") });
+      expect(hand.session.context).toBe("seeded");
     }
-    await stage.connected(profile);
+    expect((await (await stage.connected(profile)).turn("say usable")).text).toBe("usable");
   });
 
   it("by a neighbour's fault: it goes to another process, and hears of no end", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { Ears, Stage } from "./bridge.fixture.ts";
 
@@ -91,9 +91,7 @@ describe("a listener that fails", () => {
     const other = await stage.connected(profile);
     failing.ears.slowly = fail;
     failing.begin("say x", "say y", "hang");
-    await vi.waitFor(() => {
-      expect(stage.faults).toContainEqual({ kind: "failed_listener", count: 1 });
-    });
+    await expect.poll(() => stage.faults).toContainEqual({ kind: "failed_listener", count: 1 });
     expect(stage.samples.join()).toContain("the store is gone");
     expect((await other.turn("say alive")).text).toBe("alive");
     expect(failing.ears.updates).toHaveLength(1);

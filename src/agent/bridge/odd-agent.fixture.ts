@@ -145,7 +145,7 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       held.calls += 1;
       if (held.calls === 1) return [result(id, { sessionId: "S" })];
       held.id = id;
-      return null;
+      return [say("asked again")];
     },
     "session/prompt": ({ id }) => [
       ...(held.id === 0 ? [] : [result(held.id, { sessionId: "late" })]),

@@ -1,9 +1,10 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { errorBody } from "../../core/error.ts";
 import { AGENT_LINE_BYTES_MAX } from "../../core/limits.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
+import { StillTime } from "../still-time.fixture.ts";
 import { Stage } from "./bridge.fixture.ts";
 import { CLIENT_INFO } from "./start.ts";
 
@@ -45,10 +46,12 @@ describe("an agent that cannot be used is told of with the reason", () => {
     const refusal = await stage.refused(stage.echo(["--help-text"]));
     expect(refusal.code).toBe("agent_not_speaking");
     expect(errorBody(refusal).error).toMatch(/--acp.*echo: an agent/s);
-    const chatty = stage.command("sh", ["-c", "echo Welcome; cat > /dev/null"], {
-      limits: { ...DEFAULT_LIMITS, startMs: 300 },
-    });
-    expect(await stage.refused(chatty)).toMatchObject({
+    const chatty = stage.command("sh", ["-c", "echo Welcome; cat > /dev/null"]);
+    const time = new StillTime();
+    const refused = stage.refused(chatty);
+    await expect.poll(() => stage.samples).toContain("Welcome");
+    await time.pass(DEFAULT_LIMITS.startMs);
+    expect(await refused).toMatchObject({
       code: "agent_not_speaking",
       details: { said: "Welcome" },
     });
@@ -197,7 +200,7 @@ describe("an agent whose profile names a user", () => {
     const hand = await stage.connected(stage.command("sh", ["-c", script.join("; ")], as));
     expect(hand.session.offer.agentVersion).toBe(`${NOBODY}:${NOBODY}`);
     const user = join(stage.folder, "commands-user");
-    await vi.waitFor(() => expect(readFileSync(user, "utf8")).toBe(`${NOBODY}\n`));
+    await expect.poll(() => readFileSync(user, "utf8")).toBe(`${NOBODY}\n`);
     await stage.pool.shutdown();
     expect(stage.marks()).toEqual([]);
   });

@@ -1,5 +1,6 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { codeOf, Ears, Stage, tenant } from "../bridge/bridge.fixture.ts";
+import { HeldStart } from "../builtin/echo/held-start.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
 
 const oneEach = { limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 1 } };
@@ -9,8 +10,7 @@ const NEVER_READY = ["--slow-start", "60000"];
 const patient = { limits: { ...DEFAULT_LIMITS, startMs: 60_000 } };
 
 /** The start has begun when there is a mark. */
-const begun = (stage: Stage, count = 1) =>
-  vi.waitFor(() => expect(stage.marks()).toHaveLength(count));
+const begun = (stage: Stage, count = 1) => expect.poll(() => stage.marks()).toHaveLength(count);
 
 describe("an order that is given up", () => {
   it("P5: ends the process that was started for it alone", async () => {
@@ -30,13 +30,15 @@ describe("an order that is given up", () => {
 
   it("leaves a process to whoever else waits for it", async () => {
     const stage = new Stage();
-    const profile = stage.echo(["--slow-start", "300"]);
+    const held = new HeldStart();
+    const profile = stage.echo(held.flags);
     const abort = new AbortController();
     const givenUp = stage.connect(profile, {}, new Ears(), abort.signal);
     const other = stage.connected(profile);
     await begun(stage);
     abort.abort();
     expect(codeOf(await givenUp)).toBe("agent_connect_aborted");
+    held.begin();
     expect((await (await other).turn("say hi")).text).toBe("hi");
     expect(stage.starts).toBe(1);
   });

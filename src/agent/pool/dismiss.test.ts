@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX } from "../../core/limits.ts";
 import { codeOf, Ears, Stage, tenant } from "../bridge/bridge.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
@@ -25,7 +25,7 @@ describe("dismissing the agents of a tenant", () => {
     const limits = { ...DEFAULT_LIMITS, startMs: 60_000 };
     const profile = stage.echo(["--slow-start", "60000"], { limits });
     const connecting = stage.connect(profile, OURS, new Ears());
-    await vi.waitFor(() => expect(stage.marks()).toHaveLength(1));
+    await expect.poll(() => stage.marks()).toHaveLength(1);
     await stage.pool.dismiss(OURS.tenantId);
     expect(codeOf(await connecting)).toBe("agent_connect_aborted");
     expect(stage.marks()).toEqual([]);

@@ -1,6 +1,7 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX, AGENT_STEADY_MS_MIN } from "../../core/limits.ts";
 import { Stage, tenant } from "../bridge/bridge.fixture.ts";
+import { HeldStart } from "../builtin/echo/held-start.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
 
 const oneEach = { limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 1 } };
@@ -41,7 +42,7 @@ describe("the pool", () => {
     const limits = { ...DEFAULT_LIMITS, sessionsPerProcess: 1, idleMs: 20 };
     const hand = await stage.connected(stage.echo([], { limits }));
     await hand.session.close();
-    await vi.waitFor(() => expect(stage.marks()).toEqual([]));
+    await expect.poll(() => stage.marks()).toEqual([]);
     expect(stage.pool.processCount).toBe(0);
     expect(hand.ears.exits).toEqual([]);
   });
@@ -86,9 +87,7 @@ describe("the pool", () => {
       await hand.ears.until(() => hand.ears.exits.length === 1);
       stage.nowMs += n === AGENT_FAILURES_MAX - 1 ? 0 : 100_000;
     }
-    await vi.waitFor(async () => {
-      expect((await stage.refused(profile)).code).toBe("agent_breaker_open");
-    });
+    await expect.poll(async () => (await stage.refused(profile)).code).toBe("agent_breaker_open");
   });
 
   it("forgives what was before once an agent has been running for a while", async () => {
@@ -124,10 +123,11 @@ describe("the pool", () => {
     const stage = new Stage();
     const profile = stage.echo([], { limits: { ...DEFAULT_LIMITS, memoryBytes: 1 } });
     const first = await stage.connected(profile);
-    await vi.waitFor(async () => {
+    const afterOneMore = async () => {
       await stage.connected(profile);
-      expect(stage.pool.processCount).toBe(2);
-    });
+      return stage.pool.processCount;
+    };
+    await expect.poll(afterOneMore).toBe(2);
     expect((await first.turn("say still here")).text).toBe("still here");
   });
 
@@ -136,7 +136,7 @@ describe("the pool", () => {
     const profile = stage.echo([], { limits: { ...DEFAULT_LIMITS, memoryBytes: 1 } });
     const hand = await stage.connected(profile);
     await hand.session.close();
-    await vi.waitFor(() => expect(stage.marks()).toEqual([]), 5_000);
+    await expect.poll(() => stage.marks()).toEqual([]);
   });
 
   it("counts a session that is on its way once", async () => {
@@ -152,10 +152,12 @@ describe("the pool", () => {
   it("starts as many at once as are wanted", async () => {
     const stage = new Stage();
     const limits = { ...DEFAULT_LIMITS, sessionsPerProcess: 2 };
-    const profile = stage.echo(["--slow-start", "300"], { limits });
+    const held = new HeldStart();
+    const profile = stage.echo(held.flags, { limits });
     const hands = [1, 2, 3, 4, 5].map(() => stage.connected(profile));
-    await vi.waitFor(() => expect(stage.marks()).toHaveLength(3));
+    await expect.poll(() => stage.marks()).toHaveLength(3);
     expect(stage.pool.processCount).toBe(0);
+    held.begin();
     await Promise.all(hands);
     expect(stage.starts).toBe(3);
   });
@@ -178,6 +180,8 @@ describe("the pool's memory of failures", () => {
     for (let n = 0; n < AGENT_FAILURES_MAX + 1; n += 1) {
       await (await stage.connected(profile)).session.kill();
     }
+    expect((await (await stage.connected(profile)).turn("say usable")).text).toBe("usable");
+    expect(stage.starts).toBe(AGENT_FAILURES_MAX + 2);
   });
 
   it("ends with an agent that was running for a while, even when that is gone", async () => {

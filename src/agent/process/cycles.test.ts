@@ -7,6 +7,7 @@ import { World } from "./world.fixture.ts";
 const CYCLES = Number(process.env.FERMATA_KILLS ?? 200);
 const AT_ONCE = 4;
 const START_MS = 60; // About what the four agents of a server need to be started.
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2; // Its multiples come close to no moment twice.
 const TEST_MS = 60_000 + CYCLES * 300;
 
 describe("P5: agents that are started and killed again and again", () => {
@@ -14,7 +15,7 @@ describe("P5: agents that are started and killed again and again", () => {
     const world = new World();
     const lives = Array.from({ length: CYCLES }, (_, n) => n).values();
     const lane = async () => {
-      for (const n of lives) await (n % 5 === 0 ? liveAndDieWithServer(world) : live(world, n));
+      for (const n of lives) await (n % 5 === 0 ? liveAndDieWithServer(world, n) : live(world, n));
     };
     await Promise.all(Array.from({ length: AT_ONCE }, lane));
     const { notes } = await endOrphans(world.marksFolder);
@@ -24,11 +25,14 @@ describe("P5: agents that are started and killed again and again", () => {
   });
 });
 
-/** The moment is chosen by chance, from its first line of work to when all are started. */
-async function liveAndDieWithServer(world: World) {
+/**
+ * The moments are spread evenly from its first line of work to when all are started, and are the
+ * same every time: what differs is only how far the machine has come by then.
+ */
+async function liveAndDieWithServer(world: World, n: number) {
   const server = world.server("when it is killed");
   await server.says("begins");
-  await delay(Math.random() * START_MS);
+  await delay(((n * GOLDEN_RATIO) % 1) * START_MS);
   await server.kill();
 }
 

@@ -90,14 +90,18 @@ export interface Ended {
 }
 
 /** Kills all that belongs to these, again and again until nothing is left or time is up. */
-export async function endMarked(marked: readonly Marked[]): Promise<Ended> {
+export async function endMarked(
+  marked: readonly Marked[],
+  spawnMs = AGENT_SPAWN_MS_MAX,
+): Promise<Ended> {
   const since = String(Math.min(...marked.map((one) => Number(one.since) || 0)));
   const begun = performance.now();
+  const sweepMs = Math.max(AGENT_SWEEP_MS_MAX, spawnMs);
   const killed = new Set<string>();
   const started = new Set<Marked>();
   let left = marked;
   let blank: ReadonlySet<number> = new Set();
-  for (let age = 0; left.length > 0 && age < AGENT_SWEEP_MS_MAX; ) {
+  for (let age = 0; left.length > 0 && age < sweepMs; ) {
     const all = await look(since);
     age = performance.now() - begun;
     const wasBlank = blank;
@@ -107,7 +111,7 @@ export async function endMarked(marked: readonly Marked[]): Promise<Ended> {
       const found = belongingTo(one, all ?? []);
       for (const running of found) if (kill(running)) killed.add(nameOf(running));
       if (found.length > 0) started.add(one);
-      const mayStart = one.mayStillStart && !started.has(one) && age < AGENT_SPAWN_MS_MAX;
+      const mayStart = one.mayStillStart && !started.has(one) && age < spawnMs;
       return found.length > 0 || mayStart || !isSure;
     });
     if (left.length > 0) await pause(AGENT_SWEEP_PAUSE_MS);

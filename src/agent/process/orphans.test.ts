@@ -45,7 +45,7 @@ describe("P5: what a dead server has left behind", () => {
     const become = `sleep 0.3; FERMATA_AGENT_MARK=${mark.marker} exec sleep 600`;
     const late = spawn("sh", ["-c", become], { env: world.env });
     const exit = once(late, "exit");
-    const ending = endOrphans(world.marksFolder);
+    const ending = endOrphans(world.marksFolder, 60_000);
     expect(await exit).toEqual([null, "SIGKILL"]);
     expect(await ending).toEqual({ ended: 1, cleared: 1, notes: [] });
   });

@@ -18,9 +18,10 @@ export interface OrphanReport {
 /**
  * Ends what dead servers have left behind (P5). Only marks whose server is provably gone count,
  * and only processes that provably belong to them are killed. A mark stays until nothing of it is
- * left, so what does not succeed now is tried again at the next start.
+ * left, so what does not succeed now is tried again at the next start. `spawnMs` is how long what
+ * was just being started may still be on its way.
  */
-export async function endOrphans(folder: string): Promise<OrphanReport> {
+export async function endOrphans(folder: string, spawnMs?: number): Promise<OrphanReport> {
   const notes: string[] = [];
   const names = await namesIn(folder, notes);
   await removeDrafts(folder, names);
@@ -33,6 +34,7 @@ export async function endOrphans(folder: string): Promise<OrphanReport> {
   const earlier = dead.filter(({ server }) => isOfEarlierBoot(server));
   const { count, cleared } = await endMarked(
     dead.filter((mark) => !earlier.includes(mark)).map(markedBy),
+    spawnMs,
   );
   const done = new Set([...earlier, ...cleared].map(({ marker }) => marker));
   for (const { marker, profile } of dead) {

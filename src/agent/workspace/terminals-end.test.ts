@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
 import { Terminal } from "./terminal.ts";
 import { Bench, isRunning, withTerminals } from "./terminals.fixture.ts";
@@ -89,7 +89,7 @@ describe("releasing a terminal", () => {
       expect(await isRunning(pid)).toBe(true);
       await bench.terminals.release(id);
       // Nobody reads it any more, and that is how the system ends a writer.
-      await vi.waitUntil(async () => !(await isRunning(pid)), { timeout: 5_000, interval: 5 });
+      await expect.poll(() => isRunning(pid)).toBe(false);
     }));
 });
 

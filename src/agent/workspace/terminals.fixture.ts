@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { vi } from "vitest";
+import { expect } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import type { TerminalExit, TerminalOutput } from "./terminal.ts";
 import { type TerminalSetting, Terminals } from "./terminals.ts";
@@ -46,10 +46,7 @@ export class Bench {
 
   /** Waits until a command has said this. */
   async said(id: string, text: string): Promise<void> {
-    await vi.waitUntil(() => this.output(id).output.includes(text), {
-      timeout: 5_000,
-      interval: 5,
-    });
+    await expect.poll(() => this.output(id).output).toContain(text);
   }
 
   /** The number that a command has written into a file of the workspace. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { HeldStart } from "../../agent/builtin/echo/held-start.fixture.ts";
 import { parseUserId } from "../../core/id.ts";
 import { echo, promptOf } from "../../session/stage.fixture.ts";
 import { given } from "../../session/world.fixture.ts";
@@ -276,7 +277,8 @@ describe("a client's name", () => {
 
 describe("an answer that nobody gets", () => {
   it("takes back the session that was made for it", async () => {
-    const profiles = new Map([echo("--slow-start", "300")]);
+    const held = new HeldStart();
+    const profiles = new Map([echo(...held.flags)]);
     const world = await openLife({ stage: { profiles } });
     const leave = new AbortController();
     const sessionId = randomUUID();
@@ -285,6 +287,8 @@ describe("an answer that nobody gets", () => {
     await until(async () => world.daemon.world.store.readRecord(keyOf(sessionId)), isThere);
     leave.abort();
     expect(await asked).toBe("gone");
+    await untilUnanswered(world);
+    held.begin();
     await until(async () => world.daemon.world.store.readRecord(keyOf(sessionId)), isGone);
     const list = await world.call("GET", listOf(world.stage.folder));
     expect(list.body).toEqual({ sessions: [] });
@@ -357,7 +361,8 @@ describe("a create with an idempotency key", () => {
   });
 
   it("whose answer was lost makes the session that it would have made", async () => {
-    const profiles = new Map([echo("--slow-start", "300")]);
+    const held = new HeldStart();
+    const profiles = new Map([echo(...held.flags)]);
     const world = await openLife({ stage: { profiles } });
     const leave = new AbortController();
     const call = { ...once("k", { sourceType: "tool" }), signal: leave.signal };
@@ -367,6 +372,8 @@ describe("a create with an idempotency key", () => {
     await until(stored, (page) => page.ok && page.value.sessions.length === 1);
     leave.abort();
     expect(await asked).toBe("gone");
+    await untilUnanswered(world);
+    held.begin();
     const retried = await world.call("POST", "/session", once("k", { sourceType: "tool" }));
     expect(retried.body).toMatchObject({ attached: false, sourceType: "tool" });
     const resumed = await world.call("POST", `/session/${retried.body.sessionId}/resume`);

@@ -1,8 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { HeldStart } from "../../agent/builtin/echo/held-start.fixture.ts";
+import { PatientClock } from "../../session/side/side.fixture.ts";
 import { echo, promptOf } from "../../session/stage.fixture.ts";
+import { REAL_CLOCK } from "../../session/world.fixture.ts";
 import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -237,12 +240,16 @@ describe("a restore that takes too long", () => {
     const world = await openLife();
     const { sessionId, path } = await made(world);
     await world.end();
-    const profiles = new Map([echo("--slow-start", "2500")]);
-    // Short for an agent that starts so slowly, and long for one that is there already.
+    const held = new HeldStart();
+    const { folder } = world.stage;
+    const stage = { folder, profiles: new Map([echo(...held.flags)]) };
+    const clock = new PatientClock(REAL_CLOCK, 1_000);
     const settings = { sessionRestoreTimeoutMs: 1_000 };
-    const stage = { folder: world.stage.folder, profiles };
-    const next = await openLife({ stage, settings });
-    const { status, headers, body } = await next.call("POST", `${path}/load`, { clientId: "ada" });
+    const next = await openLife({ stage, settings, world: { clock } });
+    const asked = next.call("POST", `${path}/load`, { clientId: "ada" });
+    await expect.poll(() => readdirSync(join(folder, "running-agents"))).toHaveLength(1);
+    clock.pass(1_000);
+    const { status, headers, body } = await asked;
     expect(status).toBe(504);
     expect(body).toMatchObject({
       code: "session_restore_timeout",
@@ -253,6 +260,7 @@ describe("a restore that takes too long", () => {
       timeoutMs: 1_000,
     });
     expect(headers["retry-after"]).toBe("5");
+    held.begin();
     const live = await liveOf(next, sessionId);
     await live.until(({ connection }) => connection.sessionState === "ready");
     await until(

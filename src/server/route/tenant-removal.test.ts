@@ -17,7 +17,6 @@ import { heard } from "./work.fixture.ts";
 
 const CONFIRMED = { body: { confirm: "acme" } };
 const OTHER = tenant("other");
-const PATIENT = { timeout: 30_000 };
 
 const meter = (store: SessionStore) =>
   new LedgerMeter({
@@ -216,7 +215,7 @@ describe("while a tenant is being deleted", () => {
   });
 });
 
-describe("a file that somebody reads slowly while a tenant is deleted", PATIENT, () => {
+describe("a file that somebody reads slowly while a tenant is deleted", () => {
   it("P8: is cut off, and has nothing of the next tenant of that name", async () => {
     const { people, ada } = await opened();
     const { store } = people.world.daemon.world;

@@ -84,8 +84,10 @@ describe("GET /session/:id/turns/:promptId", () => {
 
   it("says when one came that had to wait, though that was in the turn before", async () => {
     const work = await Work.made(await openWork());
-    await work.admitted("sleep 50");
-    const promptId = await work.turn("say hello");
+    await work.admitted("hang");
+    const promptId = await work.admitted("say hello");
+    await work.call("POST", "/cancel");
+    await work.live.until(({ running, queue }) => running === null && queue.length === 0);
     expect(await statusOf(work, promptId)).toMatchObject({
       state: "completed",
       queuedAt: when,

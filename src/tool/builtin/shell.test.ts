@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { endOrphans } from "../../agent/process/orphans.ts";
+import { StillTime } from "../../agent/still-time.fixture.ts";
 import { TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, isAlive, newWorld, type World } from "../place.fixture.ts";
 import { shellTool } from "./shell.ts";
@@ -20,14 +21,9 @@ function run(world: World, command: string, signal = FOREVER, limitMs = 60_000) 
 
 /** The numbers that a command writes into a file of the workspace, once there are so many. */
 async function pidsIn({ place }: World, count: number): Promise<readonly number[]> {
-  return vi.waitFor(
-    () => {
-      const lines = readFileSync(join(place.cwd, "pids"), "utf8").split("\n").filter(Boolean);
-      expect(lines).toHaveLength(count);
-      return lines.map(Number);
-    },
-    { timeout: 10_000 },
-  );
+  const lines = () => readFileSync(join(place.cwd, "pids"), "utf8").split("\n").filter(Boolean);
+  await expect.poll(lines).toHaveLength(count);
+  return lines().map(Number);
 }
 
 async function alive(pids: readonly number[]) {
@@ -152,9 +148,13 @@ describe("shell", () => {
   });
 
   it("ends a command whose time is up, and keeps what it said", async () => {
-    const answer = await run(await newWorld(), "echo begun; sleep 1000", FOREVER, 300);
-    const text = "begun\n[it was ended after 0.3 seconds]";
-    expect(answer).toEqual({ isError: true, text });
+    const world = await newWorld();
+    const time = new StillTime();
+    const running = run(world, "echo begun; echo $$ >> pids; sleep 1000", FOREVER, 60_000);
+    await pidsIn(world, 1);
+    await time.pass(60_000);
+    const text = "begun\n[it was ended after 60 seconds]";
+    expect(await running).toEqual({ isError: true, text });
   });
 
   it("P5: runs nothing that could not be noted down", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX, MCP_CALLS_OPEN_MAX } from "../../core/limits.ts";
 import { FOREVER } from "../place.fixture.ts";
 import { type McpConnection, type McpEars, McpFault, USUAL_TIMES } from "./connection.ts";
@@ -63,11 +63,8 @@ function play(dial: (tries: number) => Promise<void> = async () => {}) {
 
 /** The connection of this number, once so many calls are open on it. */
 async function busy(connections: readonly PlayedConnection[], at: number, count: number) {
-  return vi.waitFor(() => {
-    const connection = connections[at];
-    expect(connection?.calls).toHaveLength(count);
-    return connection ?? expect.fail();
-  });
+  await expect.poll(() => connections[at]?.calls).toHaveLength(count);
+  return connections[at] ?? expect.fail();
 }
 
 describe("the link to an MCP server", () => {

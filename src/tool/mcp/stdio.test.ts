@@ -4,6 +4,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { endOrphans } from "../../agent/process/orphans.ts";
+import { StillTime } from "../../agent/still-time.fixture.ts";
 import { MCP_PAGES_MAX, TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, isAlive, newWorld } from "../place.fixture.ts";
 import { type Bench, namesOf, openBench, script } from "../tools.fixture.ts";
@@ -20,9 +21,12 @@ function bench(flags: readonly string[] = [], times: Partial<McpTimes> = {}): Pr
   }));
 }
 
+const callsIn = (journal: readonly string[]) =>
+  journal.filter((line) => line === "tools/call").length;
+
 /** The same server again, as soon as it may be tried again. */
 async function again(act: () => Promise<void>): Promise<void> {
-  await vi.waitFor(act, { timeout: 10_000, interval: 50 });
+  await expect.poll(() => act().then(() => "so")).toBe("so");
 }
 
 async function refusalOf({ tools, world }: Bench, name: string, words = "") {
@@ -159,10 +163,13 @@ describe("an MCP server that fails", () => {
   });
 
   it("to introduce itself is given up and ended", async () => {
-    const world = await bench(["--mute"], { connectMs: 2_000 });
-    expect(namesOf(await world.tools.list())).toHaveLength(3);
-    const [start = "", asked] = world.journal();
-    expect(asked).toBe("initialize");
+    const world = await bench(["--mute"], { connectMs: 1_000, patienceMs: 2_000 });
+    const time = new StillTime();
+    const listing = world.tools.list();
+    await expect.poll(() => world.journal()).toContain("initialize");
+    await time.pass(1_000);
+    expect(namesOf(await listing)).toHaveLength(3);
+    const [start = ""] = world.journal();
     await gone([Number(start.replace("start ", ""))]);
     expect(world.tools.problems()).toMatchObject([
       { reason: expect.stringMatching(/time|within/) },
@@ -197,9 +204,13 @@ describe("an MCP server that fails", () => {
   });
 
   it("to answer in time is ended if nobody else uses it", async () => {
-    const { say } = await bench([], { callMs: 1_000 });
+    const { say, journal } = await bench([], { callMs: 60_000 });
     const pid = Number(await say("s:pid"));
-    expect(await say("s:slow")).toMatch(/^error: The tool "s:slow" gave no answer: .*timed out/);
+    const time = new StillTime();
+    const running = say("s:slow");
+    await again(async () => expect(callsIn(journal())).toBe(2));
+    await time.pass(60_000);
+    expect(await running).toMatch(/^error: The tool "s:slow" gave no answer: .*timed out/);
     await again(async () => expect(await isAlive(pid)).toBe(false));
     expect(Number(await say("s:pid"))).not.toBe(pid);
   });
@@ -211,9 +222,7 @@ describe("a call to an MCP server that is called off", () => {
     const pid = await say("s:pid");
     const stop = new AbortController();
     const running = say("s:slow", "", stop.signal);
-    await again(async () =>
-      expect(journal().filter((one) => one === "tools/call")).toHaveLength(2),
-    );
+    await again(async () => expect(callsIn(journal())).toBe(2));
     stop.abort();
     expect(await running).toMatch(/^error: .*called off$/);
     await again(async () => expect(journal()).toContain("notifications/cancelled"));

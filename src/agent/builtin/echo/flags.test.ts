@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EchoClient, endEchoes } from "./echo-client.fixture.ts";
 import { FLAG_GROUPS, readFlags } from "./flags.ts";
+import { HeldStart } from "./held-start.fixture.ts";
 import { helpText } from "./help.ts";
 import { LANGUAGE } from "./language.ts";
 
@@ -14,6 +15,7 @@ describe("the flags", () => {
     [["constructor"], "constructor is no flag of echo"],
     [["--state"], "--state wants DIR"],
     [["--slow-start", "long"], "--slow-start wants a whole number up to 600000"],
+    [["--start-when"], "--start-when wants FILE"],
     [["--exit-at-start", "256"], "--exit-at-start wants a whole number up to 255"],
   ])("are refused where they are wrong: %j", (argv, why) => {
     expect(readFlags(argv)).toBe(why);
@@ -131,6 +133,19 @@ describe("misconduct", () => {
     expect(await client.newSession()).toBe("sess-1");
   });
 
+  it("--start-when: answers once a file is there, and then as always", async () => {
+    const held = new HeldStart();
+    const client = new EchoClient("--garbage-at-start", ...held.flags);
+    let mayAnswer = false;
+    const answered = client.initialize().then(() => expect(mayAnswer).toBe(true));
+    // It has begun, and would answer now if it did not wait.
+    await client.until(() => client.noise.length > 2);
+    mayAnswer = true;
+    held.begin();
+    await answered;
+    expect(await client.newSession()).toBe("sess-1");
+  });
+
   it("--never-answer: answers anything but `initialize`", async () => {
     const client = new EchoClient("--never-answer");
     let isAnswered = false;
@@ -210,7 +225,8 @@ describe("misconduct", () => {
     const here = [
       ...["--no-images", "--no-embedded", "--no-system-prompt", "--single-session"],
       ...["--with-legacy-model", "--needs-auth", "--steer", "--queue", "--state"],
-      ...["--protocol", "--slow-start", "--never-answer", "--exit-at-start", "--help-text"],
+      ...["--protocol", "--slow-start", "--start-when"],
+      ...["--never-answer", "--exit-at-start", "--help-text"],
       ...["--garbage-at-start", "--die-on-load", "--ignore-eof", "--ignore-term"],
       ...["--no-effort", "--no-temperature", "--no-verbosity"],
       ...["--refuse-option", "--reset-with-model"],

@@ -38,6 +38,7 @@ const CAPABILITY_FLAGS = {
 const MISCONDUCT_FLAGS = {
   "--protocol": count("N", 65_535, "answers `initialize` with this version"),
   "--slow-start": count("MS", WAIT_MS_MAX, "reads nothing for so long"),
+  "--start-when": text("FILE", "reads nothing until this file is there"),
   "--never-answer": on("does not answer `initialize`"),
   "--exit-at-start": count("CODE", 255, "says why on its error output, and exits"),
   "--help-text": on("prints this and exits, as programs do that know no ACP"),

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { AGENT_LINE_BYTES_MAX } from "../../../core/limits.ts";
 import { LineSplitter } from "../../../wire/line.ts";
@@ -5,6 +6,7 @@ import { EchoAgent } from "./agent.ts";
 import { type Flags, readFlags } from "./flags.ts";
 import { folderShelf } from "./folder-shelf.ts";
 import { helpText } from "./help.ts";
+import { WAIT_MS_MAX } from "./limits.ts";
 import { memoryShelf } from "./memory-shelf.ts";
 import { Outbox } from "./outbox.ts";
 import type { Shelf } from "./shelf.ts";
@@ -15,6 +17,8 @@ const BAD_USAGE = 2;
 const BANNER = "echo agent 1.0.0\n\n  ready (press Ctrl-C to leave)\n{not: json}\n";
 /** The longest that a timer can be; all it has to do is be there. */
 const FOREVER_MS = 2 ** 31 - 1;
+/** How often it looks for the file that it waits for. */
+const LOOK_MS = 10;
 
 await start(process.argv.slice(2));
 
@@ -35,6 +39,7 @@ async function start(argv: readonly string[]): Promise<void> {
   if (flags.has("--ignore-term")) process.on("SIGTERM", () => {});
   if (flags.has("--garbage-at-start")) outbox.post(BANNER);
   await waitMs(flags.count("--slow-start") ?? 0);
+  await untilThere(flags.text("--start-when"));
   listen(new EchoAgent(flags, outbox, shelf), flags, outbox);
 }
 
@@ -57,6 +62,12 @@ function openShelf(flags: Flags): Shelf | string {
   } catch (thrown) {
     return `it cannot keep sessions in ${folder}: ${thrown}`;
   }
+}
+
+/** Waits for a file, though no longer than echo waits for anything. */
+async function untilThere(file: string | null): Promise<void> {
+  const untilMs = performance.now() + WAIT_MS_MAX;
+  while (file !== null && !existsSync(file) && performance.now() < untilMs) await waitMs(LOOK_MS);
 }
 
 function waitMs(ms: number): Promise<void> {
