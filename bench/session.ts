@@ -4,7 +4,7 @@ import { ok } from "../src/core/result.ts";
 import type { Subscription } from "../src/session/bus/subscription.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
-import { TenantGate } from "../src/session/tenant-gate.ts";
+import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
 import {
   CREATION,
   NO_LOADER,

@@ -6,7 +6,7 @@ import { readServerSettings } from "../src/server/settings.ts";
 import { StoredWorkspaces } from "../src/server/stored-workspaces.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
-import { TenantGate } from "../src/session/tenant-gate.ts";
+import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
 import {
   CREATION,
   NO_LOADER,

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { DONE } from "../core/result.ts";
 import { openAgents } from "./open.ts";
 
-const SERVER = fileURLToPath(new URL("./server.fixture.ts", import.meta.url));
+const SERVER = fileURLToPath(new URL("server.fixture.ts", import.meta.url));
 
 it("P5: a server ends the agents of the one before it, which was killed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "fermata-agents-"));

@@ -4,7 +4,7 @@ import { parseClientId, type TenantId } from "../core/id.ts";
 import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../core/permission.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { TenantGate } from "../session/tenant-gate.ts";
+import type { TenantGate } from "../session/tenant/tenant-gate.ts";
 import type { Clock } from "../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
 import { type Authenticator, type Identified, NOBODY } from "./gate/authenticator.ts";

@@ -6,7 +6,7 @@ import type { Log, Remark } from "../core/remark.ts";
 import { ok, type Result } from "../core/result.ts";
 import { cutText } from "../core/text.ts";
 import { streamError } from "../session/bus/notice.ts";
-import { TenantGate } from "../session/tenant-gate.ts";
+import { TenantGate } from "../session/tenant/tenant-gate.ts";
 import type { Clock } from "../session/world.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { Delivery } from "./delivery.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../store/index.ts";
+import { shutDown } from "./life/shutdown.ts";
 import { SessionRuntime } from "./runtime.ts";
-import { shutDown } from "./shutdown.ts";
 import { echo, Stage, value } from "./stage.fixture.ts";
 
 /** The reference's checks of the session's side, by number (section 14). */

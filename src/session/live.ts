@@ -18,11 +18,11 @@ import type { SessionKey } from "../store/store.ts";
 import { type ActorOwner, type OpenSession, SessionActor } from "./actor/actor.ts";
 import type { Outcome } from "./actor/outcome.ts";
 import type { Written } from "./actor/written.ts";
-import { Attendance } from "./attendance.ts";
 import { storedMessages } from "./conversation/index.ts";
 import { givenBy } from "./given-by.ts";
+import { Attendance } from "./life/attendance.ts";
+import { openSession } from "./life/open.ts";
 import type { SessionCredit } from "./meter/session-credit.ts";
-import { openSession } from "./open.ts";
 import type { Tally } from "./stats/index.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
 

@@ -5,8 +5,8 @@ import { fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/outcome.ts";
-import { createSession, type NewSession } from "./create.ts";
 import { givenBy } from "./given-by.ts";
+import { createSession, type NewSession } from "./life/create.ts";
 import { type LiveOwner, LiveSession } from "./live.ts";
 import type { SessionWorld } from "./world.ts";
 

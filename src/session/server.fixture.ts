@@ -12,7 +12,7 @@ import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import { SessionRegistry } from "./registry.ts";
-import { TenantGate } from "./tenant-gate.ts";
+import { TenantGate } from "./tenant/tenant-gate.ts";
 import {
   CREATION,
   given,

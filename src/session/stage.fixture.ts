@@ -23,7 +23,7 @@ import type { Meter } from "./meter/meter.ts";
 import { SessionRegistry } from "./registry.ts";
 import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
-import { TenantGate } from "./tenant-gate.ts";
+import { TenantGate } from "./tenant/tenant-gate.ts";
 import {
   CREATION,
   NO_LOADER,

@@ -8,7 +8,7 @@ import { type McpTimes, USUAL_TIMES } from "./mcp/connection.ts";
 import { type OpenTools, openTools, type ToolSetting } from "./open.ts";
 import { FOREVER, newWorld, type World } from "./place.fixture.ts";
 
-const SCRIPT = fileURLToPath(new URL("./mcp/stdio-server.fixture.ts", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("mcp/stdio-server.fixture.ts", import.meta.url));
 
 /** A server's tools, with what became known outside of them. */
 export interface Bench {

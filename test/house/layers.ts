@@ -15,8 +15,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   wire: { mayImport: ["core"], packages: "browser" }, // The client loads it.
   store: { mayImport: ["wire", "core", "platform"], packages: "any" },
   agent: { mayImport: ["wire", "core", "platform"], packages: "any" },
-  loader: { mayImport: ["wire", "core", "platform"], packages: "any" },
-  tool: { mayImport: ["agent", "wire", "core", "platform"], packages: "any" },
+  loader: { mayImport: ["wire", "core"], packages: "any" },
+  tool: { mayImport: ["agent", "wire", "core"], packages: "any" },
   extension: { mayImport: ["wire", "core"], packages: "any" },
   client: { mayImport: ["wire", "core"], packages: "browser" },
   session: {

@@ -8,7 +8,7 @@ import type { LiveSession } from "../../src/session/live.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionSettings } from "../../src/session/settings.ts";
 import { SessionStreams } from "../../src/session/streams.ts";
-import { TenantGate } from "../../src/session/tenant-gate.ts";
+import { TenantGate } from "../../src/session/tenant/tenant-gate.ts";
 import { NO_LOADER, NO_METER, NO_TOOLS } from "../../src/session/world.fixture.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";

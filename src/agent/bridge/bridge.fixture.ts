@@ -31,7 +31,7 @@ const COMPILED = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL("../../../node_modules/.cache/node", import.meta.url)),
 };
 
-const ODD_AGENT = fileURLToPath(new URL("./odd-agent.fixture.ts", import.meta.url));
+const ODD_AGENT = fileURLToPath(new URL("odd-agent.fixture.ts", import.meta.url));
 
 /** A folder, a pool of real agent processes over it, and ears. */
 export class Stage {

@@ -31,7 +31,7 @@ function die() {
   for (;;);
 }
 
-const script = fileURLToPath(new URL("./agent.fixture.ts", import.meta.url));
+const script = fileURLToPath(new URL("agent.fixture.ts", import.meta.url));
 const env = { FERMATA_TEST_WORLD: world };
 const profiles = [
   profileOf({ name: "simple", command: "sleep", args: ["600"], env }),

@@ -30,7 +30,7 @@ export class World {
 
   /** The fixture, behaving in one of its ways. */
   profile(behaviour: string, ...args: readonly string[]): AgentProfile {
-    const script = fileURLToPath(new URL("./agent.fixture.ts", import.meta.url));
+    const script = fileURLToPath(new URL("agent.fixture.ts", import.meta.url));
     return this.profileOf(process.execPath, [script, behaviour, ...args]);
   }
 
@@ -82,7 +82,7 @@ class ServerProcess {
   readonly #lines: AsyncIterator<string>;
 
   constructor(args: readonly string[]) {
-    const script = fileURLToPath(new URL("./server.fixture.ts", import.meta.url));
+    const script = fileURLToPath(new URL("server.fixture.ts", import.meta.url));
     this.#child = spawn(process.execPath, [script, ...args], {
       stdio: ["ignore", "pipe", "inherit"],
     });

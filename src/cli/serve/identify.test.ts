@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { ACME, IdentityWorld, OPERATOR } from "../../server/identity/identity.fixture.ts";
 import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
 import { Voters } from "../../server/identity/voters.ts";
-import { TenantGate } from "../../session/tenant-gate.ts";
+import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
 import { chooseOptions } from "./choose.ts";
 import { identify } from "./identify.ts";

@@ -11,7 +11,7 @@ import { hasStoredTokens, StoredWay } from "../../server/identity/stored-way.ts"
 import type { Voters } from "../../server/identity/voters.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
-import type { TenantGate } from "../../session/tenant-gate.ts";
+import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings } from "./settings.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AWAY, altered } from "../../session/altered-store.fixture.ts";
-import { TenantGate } from "../../session/tenant-gate.ts";
+import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { thisHolder } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME, IdentityWorld } from "./identity.fixture.ts";

@@ -2,7 +2,7 @@ import type { TenantId, UserId } from "../../core/id.ts";
 import { TOKEN_USE_NOTED_MS } from "../../core/limits.ts";
 import { lesserRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { TenantGate } from "../../session/tenant-gate.ts";
+import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
 import { type Identified, NOBODY, type WayIn } from "../gate/authenticator.ts";

@@ -10,8 +10,8 @@ import {
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { pendingCount } from "../../core/session/state.ts";
-import type { Resumed } from "../../session/arrival.ts";
 import { givenBy } from "../../session/given-by.ts";
+import type { Resumed } from "../../session/life/arrival.ts";
 import { agentState } from "../../session/view/context.ts";
 import { promptTerminals } from "../../session/view/prompt-terminal.ts";
 import type { SessionKey } from "../../store/store.ts";

@@ -19,7 +19,7 @@ import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { ContextUsage } from "../../core/turn.ts";
-import { modeOnArrival, usualMode } from "../agent-modes.ts";
+import { modeOnArrival, usualMode } from "../choice/agent-modes.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
 import { Briefing, type CalledSkill, calledContent, isTool } from "./briefing.ts";
 import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";

@@ -7,7 +7,7 @@ import { instructionsOf, skillBlock } from "../../core/skill/instructions.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
 import { slashTextOf } from "../../core/slash/line.ts";
 import { resolveSlash } from "../../core/slash/resolve.ts";
-import { type Knowledge, NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
+import { type Knowledge, NO_KNOWLEDGE, readKnowledge } from "../choice/knowledge.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** A skill that a prompt calls for, and what the person said with it. */

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { SURROUNDINGS_MS_MAX } from "../../core/limits.ts";
 import type { Surroundings } from "../../core/session/state.ts";
 import type { LoadPlace } from "../../loader/loader.ts";
-import { look, PERSONA, SKILLS } from "../knowledge.ts";
+import { look, PERSONA, SKILLS } from "../choice/knowledge.ts";
 import type { SessionWorld } from "../world.ts";
 
 type Files = Pick<Surroundings, "skills" | "persona">;

@@ -4,7 +4,7 @@ import type { SessionId, TurnId } from "../../core/id.ts";
 import { fail } from "../../core/result.ts";
 import { CORE_SLOT } from "../../core/session/slot.ts";
 import type { BackwardRange, Range, SessionKey, SessionStore } from "../../store/index.ts";
-import { reconcileStaleSessions } from "../recovery.ts";
+import { reconcileStaleSessions } from "../life/recovery.ts";
 import { replayOf } from "../replay.ts";
 import { ANYBODY, echo, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
 import { SETTINGS } from "../world.fixture.ts";

@@ -12,7 +12,7 @@ import { endOrphans } from "../../agent/process/orphans.ts";
 import { LocalShell } from "./local-shell.ts";
 import { areGone, FOREVER, isAlive, NO_MARKS } from "./side.fixture.ts";
 
-const SERVER = fileURLToPath(new URL("./shell-server.fixture.ts", import.meta.url));
+const SERVER = fileURLToPath(new URL("shell-server.fixture.ts", import.meta.url));
 const PATH = { PATH: process.env.PATH ?? "" };
 
 function ownFolder(): string {

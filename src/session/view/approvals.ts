@@ -7,7 +7,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { agentModes } from "../agent-modes.ts";
+import { agentModes } from "../choice/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import { type AgentState, agentState } from "./context.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";

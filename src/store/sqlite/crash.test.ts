@@ -28,7 +28,7 @@ function subject(
   failpoints: readonly string[],
 ): CrashSubject {
   return {
-    script: new URL("./crash-child.fixture.ts", import.meta.url),
+    script: new URL("crash-child.fixture.ts", import.meta.url),
     factory,
     store,
     makePlace: () => mkdtemp(join(tmpdir(), "fermata-crash-")),

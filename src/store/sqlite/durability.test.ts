@@ -64,7 +64,7 @@ async function epochAfterOpening(path: string, durability: "full" | "relaxed"): 
 
 /** Another process, with a session of its own in the same database. */
 async function holder(path: string, durability: "full" | "relaxed"): Promise<StoreProcess> {
-  const script = new URL("./crash-child.fixture.ts", import.meta.url);
+  const script = new URL("crash-child.fixture.ts", import.meta.url);
   const config = { active: true, path: join(place, path), durability };
   const orders = { config, task: "hold", seed: 0, life: "other", steps: 0 } as const;
   const child = new StoreProcess({ script, factory: "sqlite" }, orders);

@@ -60,7 +60,7 @@ async function traced(place: string, durability: Durability): Promise<readonly s
   const log = join(place, "trace");
   const config = { active: true, path: join(place, "data"), durability };
   const orders = { factory: "sqlite", config, task: "hold", seed: 0, life: "traced", steps: 0 };
-  const script = new URL("./crash-child.fixture.ts", import.meta.url).pathname;
+  const script = new URL("crash-child.fixture.ts", import.meta.url).pathname;
   const watch = ["-f", "-qq", "-y", "-s", "40", "-e", "trace=write,fsync,fdatasync", "-o", log];
   const node = [process.execPath, script, JSON.stringify(orders)];
   const env = { ...process.env, NODE_OPTIONS: "" };

@@ -8,9 +8,9 @@ import { STORE_HEAVY_CALLS_MAX } from "../../core/limits.ts";
 import type { FrailData, FrailOps } from "./frail-thread.fixture.ts";
 import { Thread } from "./thread.ts";
 
-const SCRIPT = new URL("./frail-thread.fixture.ts", import.meta.url);
-const FLOOD = new URL("./flood-child.fixture.ts", import.meta.url);
-const ENDED_WRITER = new URL("./ended-writer-child.fixture.ts", import.meta.url);
+const SCRIPT = new URL("frail-thread.fixture.ts", import.meta.url);
+const FLOOD = new URL("flood-child.fixture.ts", import.meta.url);
+const ENDED_WRITER = new URL("ended-writer-child.fixture.ts", import.meta.url);
 const NEVER = Number.MAX_SAFE_INTEGER;
 const ENDED = "its thread has ended";
 

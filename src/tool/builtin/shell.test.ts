@@ -11,7 +11,7 @@ import { TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, isAlive, newWorld, type World } from "../place.fixture.ts";
 import { shellTool } from "./shell.ts";
 
-const SERVER = fileURLToPath(new URL("./shell-server.fixture.ts", import.meta.url));
+const SERVER = fileURLToPath(new URL("shell-server.fixture.ts", import.meta.url));
 const environment = { PATH: process.env.PATH ?? "" };
 
 function run(world: World, command: string, signal = FOREVER, limitMs = 60_000) {

@@ -6,7 +6,7 @@ import { DONE } from "../../core/result.ts";
 import { openTools } from "../open.ts";
 
 const [folder = "", marks = ""] = process.argv.slice(2);
-const script = fileURLToPath(new URL("./stdio-server.fixture.ts", import.meta.url));
+const script = fileURLToPath(new URL("stdio-server.fixture.ts", import.meta.url));
 const tools = await openTools({
   servers: [
     {

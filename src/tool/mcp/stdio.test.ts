@@ -10,7 +10,7 @@ import { FOREVER, isAlive, newWorld } from "../place.fixture.ts";
 import { type Bench, namesOf, openBench, script } from "../tools.fixture.ts";
 import type { McpTimes } from "./connection.ts";
 
-const OWNER = fileURLToPath(new URL("./stdio-owner.fixture.ts", import.meta.url));
+const OWNER = fileURLToPath(new URL("stdio-owner.fixture.ts", import.meta.url));
 const SECRET = "sk-very-secret-value";
 
 /** A script of these flags as the only server, `s`. */

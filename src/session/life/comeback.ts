@@ -1,8 +1,8 @@
-import type { Refusal } from "../core/error.ts";
-import { SUBMIT_TRIES_MAX } from "../core/limits.ts";
-import type { Result } from "../core/result.ts";
-import type { Session } from "../core/session/state.ts";
-import { LET_GO, type LiveSession } from "./live.ts";
+import type { Refusal } from "../../core/error.ts";
+import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
+import type { Result } from "../../core/result.ts";
+import type { Session } from "../../core/session/state.ts";
+import { LET_GO, type LiveSession } from "../live.ts";
 
 /** What was let go between two steps is done once more: then it is opened anew. */
 export async function unlessLetGo<Value>(

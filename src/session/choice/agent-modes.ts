@@ -1,8 +1,8 @@
-import type { AgentOffer, AgentSession } from "../agent/agent.ts";
-import { stringAt } from "../core/json.ts";
-import { hasWord } from "../core/policy/risk.ts";
-import type { Session } from "../core/session/state.ts";
-import { choicesOf, objectsIn } from "./view/context.ts";
+import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
+import { stringAt } from "../../core/json.ts";
+import { hasWord } from "../../core/policy/risk.ts";
+import type { Session } from "../../core/session/state.ts";
+import { choicesOf, objectsIn } from "../view/context.ts";
 
 /** An agent's own modes: the one that it says it is in, and all that it offers, in its order. */
 export interface AgentModes {

@@ -1,4 +1,4 @@
-import type { ClientId } from "../core/id.ts";
+import type { ClientId } from "../../core/id.ts";
 
 /**
  * Who has been at a session since this server opened it. It is observed and never stored, and

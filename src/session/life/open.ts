@@ -1,18 +1,18 @@
-import { PAGE_ROWS_MAX } from "../core/limits.ts";
-import type { LogEvent } from "../core/replay/join.ts";
-import { fail, ok, type Result } from "../core/result.ts";
-import type { Skipped } from "../core/session/event.ts";
-import { evolve } from "../core/session/evolve.ts";
-import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../core/session/slot.ts";
-import type { Session } from "../core/session/state.ts";
-import type { JournalEntry, Opened, SessionKey } from "../store/store.ts";
-import type { OpenSession } from "./actor/actor.ts";
-import { OpenHistory } from "./actor/history.ts";
-import { readWindow, WINDOW_SLOT } from "./actor/log-window.ts";
-import { recordOf } from "./actor/record.ts";
-import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "./stats/index.ts";
-import { eventIn } from "./stored-log.ts";
-import type { SessionWorld } from "./world.ts";
+import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Skipped } from "../../core/session/event.ts";
+import { evolve } from "../../core/session/evolve.ts";
+import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../../core/session/slot.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { JournalEntry, Opened, SessionKey } from "../../store/store.ts";
+import type { OpenSession } from "../actor/actor.ts";
+import { OpenHistory } from "../actor/history.ts";
+import { readWindow, WINDOW_SLOT } from "../actor/log-window.ts";
+import { recordOf } from "../actor/record.ts";
+import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/index.ts";
+import { eventIn } from "../stored-log.ts";
+import type { SessionWorld } from "../world.ts";
 
 /**
  * Takes a session from the store: the state of its last snapshot and the events after it. What of

@@ -1,21 +1,21 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { parseTenantId } from "../core/id.ts";
-import type { JsonObject } from "../core/json.ts";
-import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../core/limits.ts";
-import { NO_PERSONA } from "../core/persona.ts";
-import { ok } from "../core/result.ts";
-import { SNAPSHOT } from "../core/slash/snapshot.fixture.ts";
-import { thisHolder } from "../store/index.ts";
-import { AWAY, altered } from "./altered-store.fixture.ts";
-import type { Chunk } from "./bus/frame.ts";
-import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
-import { ada, NEVER, turn, withSession } from "./runtime.fixture.ts";
-import { SessionRuntime } from "./runtime.ts";
-import { echo, promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
+import { parseTenantId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../../core/limits.ts";
+import { NO_PERSONA } from "../../core/persona.ts";
+import { ok } from "../../core/result.ts";
+import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
+import { thisHolder } from "../../store/index.ts";
+import { AWAY, altered } from "../altered-store.fixture.ts";
+import type { Chunk } from "../bus/frame.ts";
+import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
+import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";
+import { SessionRuntime } from "../runtime.ts";
+import { echo, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
+import { CREATION, REAL_CLOCK } from "../world.fixture.ts";
 import { TenantGate } from "./tenant-gate.ts";
-import { CREATION, REAL_CLOCK } from "./world.fixture.ts";
 
 /** Time that passes at once where a test wants it to. */
 function hasty(...waits: readonly number[]) {

@@ -1,12 +1,12 @@
-import { RECOVERIES_AT_ONCE_MAX } from "../core/limits.ts";
-import { fail, ok, type Result } from "../core/result.ts";
-import { pendingCount, type Session } from "../core/session/state.ts";
-import { SESSION_STATES } from "../core/status.ts";
-import type { ListFilter, SessionKey } from "../store/store.ts";
-import type { LiveSession } from "./live.ts";
-import type { SessionRegistry } from "./registry.ts";
-import { sessionPages } from "./session-pages.ts";
-import type { SessionWorld } from "./world.ts";
+import { RECOVERIES_AT_ONCE_MAX } from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { pendingCount, type Session } from "../../core/session/state.ts";
+import { SESSION_STATES } from "../../core/status.ts";
+import type { ListFilter, SessionKey } from "../../store/store.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionRegistry } from "../registry.ts";
+import { sessionPages } from "../session-pages.ts";
+import type { SessionWorld } from "../world.ts";
 
 /** How far a recovery has come; a person may watch it. */
 export interface RecoveryProgress {

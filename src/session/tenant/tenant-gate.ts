@@ -1,4 +1,4 @@
-import type { TenantId } from "../core/id.ts";
+import type { TenantId } from "../../core/id.ts";
 
 /**
  * Who is at work for which tenant, and which tenants nobody may begin to work for because they are

@@ -1,8 +1,8 @@
-import { CLIENT_IDLE_MS_MAX } from "../core/limits.ts";
-import { SERVER } from "../core/session/command.ts";
-import type { LiveSession } from "./live.ts";
-import type { SessionRegistry } from "./registry.ts";
-import type { SessionWorld } from "./world.ts";
+import { CLIENT_IDLE_MS_MAX } from "../../core/limits.ts";
+import { SERVER } from "../../core/session/command.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionRegistry } from "../registry.ts";
+import type { SessionWorld } from "../world.ts";
 
 /** Lets go of what nobody has used for a while; the wire's idle reaper. */
 export async function reapIdle(

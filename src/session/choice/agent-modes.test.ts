@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { AgentOffer } from "../agent/agent.ts";
-import type { AgentContext } from "../core/session/event.ts";
-import { Life } from "../core/session/life.fixture.ts";
-import type { Session } from "../core/session/state.ts";
+import type { AgentOffer } from "../../agent/agent.ts";
+import type { AgentContext } from "../../core/session/event.ts";
+import { Life } from "../../core/session/life.fixture.ts";
+import type { Session } from "../../core/session/state.ts";
 import { agentModes, modeOnArrival, usualMode } from "./agent-modes.ts";
 
 const OFFER: AgentOffer = {

@@ -1,11 +1,11 @@
-import { fail, ok, type Result } from "../core/result.ts";
-import type { Actor, Command } from "../core/session/command.ts";
-import type { AgentMode } from "../core/turn.ts";
-import { changeIn } from "./actor/outcome.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Actor, Command } from "../../core/session/command.ts";
+import type { AgentMode } from "../../core/turn.ts";
+import { changeIn } from "../actor/outcome.ts";
+import { readied } from "../life/comeback.ts";
+import type { LiveSession } from "../live.ts";
+import type { Clock } from "../world.ts";
 import { agentModes } from "./agent-modes.ts";
-import { readied } from "./comeback.ts";
-import type { LiveSession } from "./live.ts";
-import type { Clock } from "./world.ts";
 
 /**
  * Chooses the mode that a session's agent is in from its next turn on; answers the one before.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseTenantId } from "../core/id.ts";
-import { TENANT } from "./stage.fixture.ts";
+import { parseTenantId } from "../../core/id.ts";
+import { TENANT } from "../stage.fixture.ts";
 import { TenantGate } from "./tenant-gate.ts";
 
 const OTHER = parseTenantId("other") ?? expect.fail();

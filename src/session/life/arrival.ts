@@ -1,12 +1,12 @@
-import type { Refusal } from "../core/error.ts";
-import { ok, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
-import type { SessionKey } from "../store/store.ts";
+import type { Refusal } from "../../core/error.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import type { SessionKey } from "../../store/store.ts";
+import { givenBy } from "../given-by.ts";
+import { LET_GO, type LiveSession } from "../live.ts";
+import type { Joined, NewSessionOrder, SessionRegistry } from "../registry.ts";
+import type { SessionWorld } from "../world.ts";
 import { readied, unlessLetGo } from "./comeback.ts";
-import { givenBy } from "./given-by.ts";
-import { LET_GO, type LiveSession } from "./live.ts";
-import type { Joined, NewSessionOrder, SessionRegistry } from "./registry.ts";
-import type { SessionWorld } from "./world.ts";
 
 /** A session that was brought back. */
 export interface Resumed extends Joined {

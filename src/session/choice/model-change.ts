@@ -1,12 +1,12 @@
-import type { AgentSession, ModelRefusal } from "../agent/agent.ts";
-import { refusal, sentenceOf } from "../core/error.ts";
-import { DONE, type Result } from "../core/result.ts";
-import { type Actor, type Command, type CommandData, SERVER } from "../core/session/command.ts";
-import { type ModelChange, type ModelPart, partsOf } from "../core/session/model-config.ts";
-import { readied } from "./comeback.ts";
-import { givenBy } from "./given-by.ts";
-import type { LiveSession } from "./live.ts";
-import type { Clock } from "./world.ts";
+import type { AgentSession, ModelRefusal } from "../../agent/agent.ts";
+import { refusal, sentenceOf } from "../../core/error.ts";
+import { DONE, type Result } from "../../core/result.ts";
+import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
+import { type ModelChange, type ModelPart, partsOf } from "../../core/session/model-config.ts";
+import { givenBy } from "../given-by.ts";
+import { readied } from "../life/comeback.ts";
+import type { LiveSession } from "../live.ts";
+import type { Clock } from "../world.ts";
 
 /**
  * Changes of a session's model and of how it is set: one after the other, in the order in which

@@ -1,17 +1,17 @@
-import { type Refusal, refusal } from "../core/error.ts";
-import { fail, ok, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
-import { decide } from "../core/session/decide.ts";
-import type { Creation } from "../core/session/state.ts";
-import type { Manifest, SessionKey } from "../store/index.ts";
-import type { OpenSession } from "./actor/actor.ts";
-import { OpenHistory } from "./actor/history.ts";
-import { recordOf } from "./actor/record.ts";
-import { writeEvents } from "./actor/written.ts";
-import { auditEntries } from "./audit/index.ts";
-import { PERSONA, SKILLS, take } from "./knowledge.ts";
-import { EMPTY_TALLY } from "./stats/index.ts";
-import type { SessionWorld } from "./world.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import { decide } from "../../core/session/decide.ts";
+import type { Creation } from "../../core/session/state.ts";
+import type { Manifest, SessionKey } from "../../store/index.ts";
+import type { OpenSession } from "../actor/actor.ts";
+import { OpenHistory } from "../actor/history.ts";
+import { recordOf } from "../actor/record.ts";
+import { writeEvents } from "../actor/written.ts";
+import { auditEntries } from "../audit/index.ts";
+import { PERSONA, SKILLS, take } from "../choice/knowledge.ts";
+import { EMPTY_TALLY } from "../stats/index.ts";
+import type { SessionWorld } from "../world.ts";
 
 /** What a session is made with; its skills and persona are found where it is made. */
 export type NewSession = Omit<Creation, "skills" | "persona">;

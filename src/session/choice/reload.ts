@@ -1,11 +1,11 @@
-import { ok, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
-import { personaDifference, skillDifference } from "../core/skill/difference.ts";
-import type { Reload } from "../core/slash/reply.ts";
-import { givenBy } from "./given-by.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import { personaDifference, skillDifference } from "../../core/skill/difference.ts";
+import type { Reload } from "../../core/slash/reply.ts";
+import { givenBy } from "../given-by.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionWorld } from "../world.ts";
 import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "./knowledge.ts";
-import type { LiveSession } from "./live.ts";
-import type { SessionWorld } from "./world.ts";
 
 export type ReloadType = "reload_skills" | "reload_persona";
 

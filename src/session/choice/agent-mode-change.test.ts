@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { AgentProfile } from "../agent/profile/profile.ts";
-import type { ApprovalMode } from "../core/policy/risk.ts";
-import type { LogEvent } from "../core/replay/join.ts";
-import type { LiveSession } from "./live.ts";
-import { ada, NEVER, named, turn, withSession } from "./runtime.fixture.ts";
-import { SessionRuntime } from "./runtime.ts";
-import { echo, promptOf, Stage, value } from "./stage.fixture.ts";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { ApprovalMode } from "../../core/policy/risk.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import type { LiveSession } from "../live.ts";
+import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
+import { SessionRuntime } from "../runtime.ts";
+import { echo, promptOf, Stage, value } from "../stage.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;

@@ -1,15 +1,15 @@
-import { fail, ok, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
-import type { ModelChange } from "../core/session/model-config.ts";
-import type { Reload } from "../core/slash/reply.ts";
-import type { AgentMode } from "../core/turn.ts";
-import type { SessionKey } from "../store/store.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import type { ModelChange } from "../../core/session/model-config.ts";
+import type { Reload } from "../../core/slash/reply.ts";
+import type { AgentMode } from "../../core/turn.ts";
+import type { SessionKey } from "../../store/store.ts";
+import { unlessLetGo } from "../life/comeback.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionWorld } from "../world.ts";
 import { changeAgentMode } from "./agent-mode-change.ts";
-import { unlessLetGo } from "./comeback.ts";
-import type { LiveSession } from "./live.ts";
 import { ModelChanges } from "./model-change.ts";
 import { Reloads } from "./reload.ts";
-import type { SessionWorld } from "./world.ts";
 
 /** The session, for somebody who has shown a sign of life by asking for it. */
 type Find = (key: SessionKey, actor: Actor) => Promise<Result<LiveSession>>;

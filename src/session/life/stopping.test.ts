@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
-import { ada } from "./runtime.fixture.ts";
-import { promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
-import { CREATION } from "./world.fixture.ts";
+import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
+import { ada } from "../runtime.fixture.ts";
+import { promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
+import { CREATION } from "../world.fixture.ts";
 
 describe("while the server stops", () => {
   it("P2: a prompt is refused, and what was at work before may finish", async () => {

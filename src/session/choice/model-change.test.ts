@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { AgentProfile } from "../agent/profile/profile.ts";
-import type { LogEvent } from "../core/replay/join.ts";
-import type { ModelConfig } from "../core/session/state.ts";
-import type { LiveSession } from "./live.ts";
-import { ada, NEVER, named, turn, withSession } from "./runtime.fixture.ts";
-import type { SessionRuntime } from "./runtime.ts";
-import { echo, Stage, TENANT, value } from "./stage.fixture.ts";
-import { CREATION } from "./world.fixture.ts";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import type { ModelConfig } from "../../core/session/state.ts";
+import type { LiveSession } from "../live.ts";
+import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
+import type { SessionRuntime } from "../runtime.ts";
+import { echo, Stage, TENANT, value } from "../stage.fixture.ts";
+import { CREATION } from "../world.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;

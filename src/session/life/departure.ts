@@ -1,10 +1,10 @@
-import type { ClientId } from "../core/id.ts";
-import { DONE, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
-import type { LiveSession } from "./live.ts";
-import type { SessionRegistry } from "./registry.ts";
-import type { SessionStreams } from "./streams.ts";
-import type { SessionWorld } from "./world.ts";
+import type { ClientId } from "../../core/id.ts";
+import { DONE, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionRegistry } from "../registry.ts";
+import type { SessionStreams } from "../streams.ts";
+import type { SessionWorld } from "../world.ts";
 
 interface DepartureParts {
   readonly world: SessionWorld;

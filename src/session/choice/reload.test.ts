@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { NO_PERSONA } from "../core/persona.ts";
-import { fail, ok } from "../core/result.ts";
-import { NO_SKILLS, type SkillSnapshot } from "../core/skill/skill.ts";
-import { SNAPSHOT, skill } from "../core/slash/snapshot.fixture.ts";
-import { altered } from "./altered-store.fixture.ts";
+import { NO_PERSONA } from "../../core/persona.ts";
+import { fail, ok } from "../../core/result.ts";
+import { NO_SKILLS, type SkillSnapshot } from "../../core/skill/skill.ts";
+import { SNAPSHOT, skill } from "../../core/slash/snapshot.fixture.ts";
+import { altered } from "../altered-store.fixture.ts";
+import { ada, NEVER, withSession } from "../runtime.fixture.ts";
+import { Stage, value } from "../stage.fixture.ts";
 import { Reloads } from "./reload.ts";
-import { ada, NEVER, withSession } from "./runtime.fixture.ts";
-import { Stage, value } from "./stage.fixture.ts";
 
 /** A session with these skills, and the files from which they were loaded. */
 async function taught(skills: SkillSnapshot) {

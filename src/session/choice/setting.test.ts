@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { LogEvent } from "../core/replay/join.ts";
-import type { Command } from "../core/session/command.ts";
-import type { SessionKey } from "../store/store.ts";
-import { ada, NEVER, turn, withSession } from "./runtime.fixture.ts";
-import type { SessionRuntime } from "./runtime.ts";
-import { echo, Stage, value } from "./stage.fixture.ts";
+import type { LogEvent } from "../../core/replay/join.ts";
+import type { Command } from "../../core/session/command.ts";
+import type { SessionKey } from "../../store/store.ts";
+import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";
+import type { SessionRuntime } from "../runtime.ts";
+import { echo, Stage, value } from "../stage.fixture.ts";
 
 async function opened(...flags: readonly string[]) {
   const stage = await Stage.open({ profiles: new Map([echo(...flags)]) });

@@ -1,7 +1,7 @@
-import { SHUTDOWN_DRAIN_MS, SHUTDOWN_END_MS, SHUTDOWN_TRIES_MAX } from "../core/limits.ts";
-import type { LiveSession } from "./live.ts";
-import type { SessionRegistry } from "./registry.ts";
-import type { SessionWorld } from "./world.ts";
+import { SHUTDOWN_DRAIN_MS, SHUTDOWN_END_MS, SHUTDOWN_TRIES_MAX } from "../../core/limits.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionRegistry } from "../registry.ts";
+import type { SessionWorld } from "../world.ts";
 
 /**
  * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for

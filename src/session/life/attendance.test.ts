@@ -4,12 +4,12 @@ import {
   SESSION_IDLE_MS,
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
-} from "../core/limits.ts";
-import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
-import { ada, bob, NEVER, named, turn, withSession } from "./runtime.fixture.ts";
-import { SessionRuntime } from "./runtime.ts";
-import { ANYBODY, promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
-import { CREATION, REAL_CLOCK } from "./world.fixture.ts";
+} from "../../core/limits.ts";
+import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
+import { ada, bob, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
+import { SessionRuntime } from "../runtime.ts";
+import { ANYBODY, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
+import { CREATION, REAL_CLOCK } from "../world.fixture.ts";
 
 const carol = named("carol");
 

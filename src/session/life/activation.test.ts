@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { refusal } from "../core/error.ts";
-import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
-import { ada, NEVER, turn } from "./runtime.fixture.ts";
-import { SessionRuntime } from "./runtime.ts";
-import { echo, promptOf, SERVER, Stage, value } from "./stage.fixture.ts";
-import { REAL_CLOCK } from "./world.fixture.ts";
+import { refusal } from "../../core/error.ts";
+import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
+import { ada, NEVER, turn } from "../runtime.fixture.ts";
+import { SessionRuntime } from "../runtime.ts";
+import { echo, promptOf, SERVER, Stage, value } from "../stage.fixture.ts";
+import { REAL_CLOCK } from "../world.fixture.ts";
 
 /** As long as the longest pause, and longer than all that come before it. */
 const PAUSE_MS_MAX = 10_000;
