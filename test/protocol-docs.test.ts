@@ -233,10 +233,15 @@ function anchorsOf(page: string): readonly string[] {
   });
 }
 
+const EVENT_FILES = ["event", "ask-event", "credit-event"].map(
+  (name) => `src/core/session/${name}.ts`,
+);
+
 /** `type: field, optional?` for every event, in the order of the alphabet, from its own type. */
 function declaredFields(): readonly string[] {
-  const path = "src/core/session/event.ts";
-  const nodes = [...placesIn(programOf(path, readText(path)))].map(({ node }) => node);
+  const nodes = EVENT_FILES.flatMap((path) => {
+    return [...placesIn(programOf(path, readText(path)))].map(({ node }) => node);
+  });
   const interfaces = nodes.filter((node) => node.type === "TSInterfaceDeclaration");
   const named = new Map(interfaces.map((one) => [one.id.name, one]));
   const fieldsIn = (type: Node): readonly string[] => {
@@ -244,11 +249,13 @@ function declaredFields(): readonly string[] {
     if (type.type === "TSTypeLiteral") return type.members.flatMap(fieldOf);
     const name = type.type === "TSTypeReference" ? type.typeName : type;
     const found = name.type === "Identifier" ? named.get(name.name) : undefined;
-    if (found === undefined) throw new Error(`${path} has a type that is not read here`);
+    if (found === undefined) throw new Error("an event has a type that is not read here");
     const inherited = found.extends.flatMap(({ expression }) => fieldsIn(expression));
     return [...inherited, ...found.body.body.flatMap(fieldOf)];
   };
-  const events = ["EventData", "Announcements"].flatMap((name) => named.get(name)?.body.body ?? []);
+  const events = ["EventData", "AskEvents", "CreditEvents", "Announcements"].flatMap((name) => {
+    return named.get(name)?.body.body ?? [];
+  });
   return events.flatMap((member) => {
     if (member.type !== "TSPropertySignature" || !member.typeAnnotation) return [];
     const fields = fieldsIn(member.typeAnnotation.typeAnnotation).toSorted().join(", ");

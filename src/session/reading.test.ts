@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { altered } from "./altered-store.fixture.ts";
-import { sessionStats } from "./live-stats.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { ada, NEVER, withSession } from "./runtime.fixture.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
+import { sessionStats } from "./stats/live-stats.ts";
 
 describe("P1: the figures of a session", () => {
   it("are told when all that they speak of is durable", async () => {

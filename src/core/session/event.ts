@@ -1,18 +1,15 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
-import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
+import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
-import type { CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
-import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
-import type { Gate } from "../policy/gate.ts";
-import type { ForbiddenReason, Mediation } from "../policy/mediation.ts";
-import type { ApprovalMode, AutonomyProfile, RiskTier } from "../policy/risk.ts";
-import type { Price } from "../price.ts";
+import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
-import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
+import type { AgentMode, SandboxState } from "../turn.ts";
+import type { AskEvents } from "./ask-event.ts";
+import type { CreditEvents, CreditWait } from "./credit-event.ts";
 import type { ModelSetting } from "./model-config.ts";
-import type { AskEnd, EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
+import type { EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
 import type {
   Creation,
   ModelConfig,
@@ -27,7 +24,7 @@ import type {
  * fields are the wire's where the wire has them; the rest is ours and additive.
  * What is stored is what is sent: there are no private events.
  */
-export interface EventData extends Announcements {
+export interface EventData extends AskEvents, CreditEvents, Announcements {
   // The instance, its two machines, and its agent
   session_created: { creation: Creation };
   session_status: StatusChange;
@@ -48,22 +45,6 @@ export interface EventData extends Announcements {
   prompt_cancelled: { reason?: Exclude<StopCause, "client"> | "forward_failed" };
   turn_complete: { stopReason: string; promptId: PromptId; turnId?: TurnId };
   turn_error: TurnError;
-
-  // Asks
-  permission_request: AskMade;
-  permission_decided: AskDecided;
-  permission_resolved: AskResolved;
-  permission_already_resolved: { requestId: AskId; outcome: AskOutcome };
-  permission_partial_vote: PartialVote;
-  permission_voter_left: VoterLeft;
-  permission_forbidden: VoteForbidden;
-  session_grant_added: { key: string; tier: RiskTier; requestId?: AskId };
-  session_grant_revoked: { key: string };
-
-  // Money
-  credits_reserved: Reserved;
-  credits_settled: Settled;
-  usage_reported: { turnId: TurnId; usage: ContextUsage };
 
   // What the session is set to
   session_metadata_updated: { displayName?: string; titleSource: TitleSource };
@@ -279,99 +260,6 @@ interface SkillInvoked {
   source: SkillSource;
   mode: InvocationMode;
   text?: string;
-}
-
-interface AskMade {
-  requestId: AskId;
-  kind: AskKind;
-  toolCall: JsonObject;
-  options: readonly AskOption[];
-  keys: readonly string[];
-  tier: RiskTier;
-  mediation: Mediation;
-  askedAtMs: number;
-  deadlineAtMs?: number;
-}
-
-interface AskDecided {
-  requestId: AskId;
-  toolCall: JsonObject;
-  tier: RiskTier;
-  gate: Gate;
-  /** What the outcome comes to: an option's name need not tell. */
-  allowed: boolean;
-  outcome: AskOutcome;
-}
-
-interface AskResolved {
-  requestId: AskId;
-  outcome: AskOutcome;
-  reason: AskEnd;
-  voterClientId?: ClientId;
-  voterUserId?: UserId;
-  answers?: Readonly<Record<string, string>>;
-  /** Only if "always" was chosen and is not kept, so that the next such call is asked again. */
-  granted?: false;
-}
-
-interface PartialVote {
-  requestId: AskId;
-  /** As the ask knows them, and behind that who it was. */
-  voter: string;
-  voterClientId?: ClientId;
-  voterUserId?: UserId;
-  optionId: string;
-  votesReceived: number;
-  votesNeeded: number;
-  quorum: number;
-  optionTallies: Readonly<Record<string, number>>;
-}
-
-/** What an ask comes to without voters who were counted when it was made and are gone since. */
-interface VoterLeft {
-  requestId: AskId;
-  left: readonly string[];
-  votesReceived: number;
-  /** None is needed any more if those who stay have agreed already. */
-  votesNeeded: number;
-  quorum: number;
-  optionTallies: Readonly<Record<string, number>>;
-}
-
-/** The voter is told here, because its envelope has whoever sent the prompt (wire, 9.2). */
-interface VoteForbidden {
-  requestId: AskId;
-  clientId?: ClientId;
-  userId?: UserId;
-  reason: ForbiddenReason;
-}
-
-interface Reserved {
-  turnId: TurnId;
-  n: number;
-  amountMicro: number;
-  price: Price | null;
-  /** With the first of a turn: the model that was to be paid for, null if nobody knew. */
-  model?: string | null;
-}
-
-/** What the head of the queue waits for, as a prompt would be refused for want of it. */
-export interface CreditWait {
-  code: "insufficient_credits" | "price_unknown";
-  /** The limit that leaves too little, what is needed, and what is left. */
-  scope?: CreditScope;
-  neededMicro?: number;
-  availableMicro?: number;
-  /** What nobody knows the price of. */
-  agent?: string;
-  model?: string;
-}
-
-interface Settled {
-  turnId: TurnId;
-  reservedMicro: number;
-  chargedMicro: number;
-  releasedMicro: number;
 }
 
 interface ApprovalModeChange {

@@ -1,13 +1,13 @@
-import { ok, type Result } from "../core/result.ts";
-import type { LiveSession } from "./live.ts";
-import { usedByTurns, usedInAll } from "./meter/use.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { LiveSession } from "../live.ts";
+import { usedByTurns, usedInAll } from "../meter/use.ts";
+import type { SessionWorld } from "../world.ts";
 import {
   type ContextUsageAnswer,
   contextUsageAnswer,
   type StatsAnswer,
   statsAnswer,
-} from "./stats/index.ts";
-import type { SessionWorld } from "./world.ts";
+} from "./index.ts";
 
 /** What a session has used and done so far, with what was asked beside it. */
 export async function sessionStats(
