@@ -26,7 +26,7 @@ const SESSIONS_EACH = 3;
 const GRANTED_MICRO = 1_000_000;
 
 /** A micro-credit for each token, ten set aside for a turn. */
-const PRICES = { agents: { echo: { input: 1_000_000, reserve: 10 } } };
+const PRICES = { agents: { echo: { input: 1_000_000, output: 0, reserve: 10 } } };
 
 /** A turn that costs seven, and takes a moment in the middle. */
 const _meta = { usage: { inputTokens: 7, outputTokens: 0 } };

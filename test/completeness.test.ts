@@ -80,9 +80,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     what: "an event",
-    edits: [
-      ["session/event.ts", "extends Announcements {", "extends Announcements {\n  paused: object;"],
-    ],
+    edits: [["session/event.ts", ", Announcements {", ", Announcements {\n  paused: object;"]],
     places: ["session/evolve.ts: EVOLVERS", "replay/fold.ts: FOLD"],
   },
   {

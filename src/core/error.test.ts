@@ -221,7 +221,7 @@ describe("the body of an error", () => {
     [
       "ledger_conflict",
       { turnId: "t", kind: "charge", n: 0 },
-      "Entry (t, charge, 0) exists already with another amount or note.",
+      "Entry (t, charge, 0) exists with another amount or note; take another id.",
     ],
   ])("of %s is its sentence, its code, and the details %j", (code, details, error) => {
     expect(errorBody(refusal(code, details))).toEqual({ error, code, ...details });

@@ -201,7 +201,7 @@ export const ERRORS = {
   grants_too_large: row(400, "never", "Validation/GrantsTooLarge",
     "All grants of a tenant come to at most {limit} micro-credits; {leftMicro} more fit."),
   ledger_conflict: row(409, "never", "Session/LedgerConflict",
-    "Entry ({turnId}, {kind}, {n}) exists already with another amount or note."),
+    "Entry ({turnId}, {kind}, {n}) exists with another amount or note; take another id."),
   reservation_not_open: row(409, "never", "Session/ReservationNotOpen",
     "Turn {turnId} has no open reservation for this amount."),
   invalid_session_id: row(400, "never", "Validation/SessionIdInvalid",

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { ServeProcess } from "./serve.fixture.ts";
 
 /** A micro-credit for each token, ten set aside for a turn. */
-const PRICES = { agents: { echo: { input: 1_000_000, reserve: 10 } } };
+const PRICES = { agents: { echo: { input: 1_000_000, output: 0, reserve: 10 } } };
 
 async function started(): Promise<ServeProcess> {
   const folder = mkdtempSync(join(tmpdir(), "fermata-prices-"));

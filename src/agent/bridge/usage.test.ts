@@ -56,6 +56,29 @@ describe("the usage of a turn", () => {
     expect(meter.reading(null).tokens).toEqual(tokens);
   });
 
+  it("P9: of totals that are told with and without their sum nothing is counted again", () => {
+    const meter = new UsageMeter("session");
+    const told = { inputTokens: 100, outputTokens: 50, thoughtTokens: 20 };
+    meter.updated({ usage: told });
+    meter.answered({ ...told, totalTokens: 150 });
+    const once = { ...NO_TOKENS, input: 100, output: 50, thought: 20 };
+    expect(meter.reading(null).tokens).toEqual(once);
+  });
+
+  it("P9: of a session's totals what stands in two kinds is taken out of what is new", () => {
+    const meter = new UsageMeter("session");
+    const kinds = (input: number, output: number, cachedRead: number, thought: number) => {
+      const some = { inputTokens: input, outputTokens: output };
+      return { ...some, cachedReadTokens: cachedRead, thoughtTokens: thought };
+    };
+    meter.turnBegins();
+    meter.answered({ ...kinds(1_000, 600, 400, 100), totalTokens: 1_600 });
+    meter.turnBegins();
+    meter.answered({ ...kinds(1_100, 920, 400, 400), totalTokens: 2_020 });
+    const twice = { ...NO_TOKENS, input: 100, output: 20, thought: 300 };
+    expect(meter.reading(null).tokens).toEqual(twice);
+  });
+
   it("knows that an answer without usage says nothing", () => {
     expect(new UsageMeter("turn").answered(undefined)).toBe(false);
   });

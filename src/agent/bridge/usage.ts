@@ -18,8 +18,8 @@ export class UsageMeter {
   #counted: TokenUsage = NO_TOKENS;
   /** Of the prompt at work, as its updates have it so far. */
   #running: TokenUsage = NO_TOKENS;
-  /** The session's totals when they were last told. */
-  #totals: TokenUsage = NO_TOKENS;
+  /** The session's totals when they were last told, as they were told. */
+  #totals: Told = NOTHING;
 
   constructor(scope: UsageScope) {
     this.#scope = scope;
@@ -35,8 +35,9 @@ export class UsageMeter {
     this.#used = countAt(update, "used");
     this.#size = countAt(update, "size");
     if (!isObject(update.usage)) return;
-    if (this.#scope === "session") this.#grown(tokensOf(update.usage));
-    else this.#running = tokensOf(update.usage);
+    const told = toldIn(update.usage);
+    if (this.#scope === "session") this.#grown(told);
+    else this.#running = eachOnce(told);
   }
 
   /**
@@ -44,7 +45,7 @@ export class UsageMeter {
    * that has a usage of its own counts in its place.
    */
   called(usage: JsonObject) {
-    if (this.#scope === "turn") this.#running = sum(this.#running, tokensOf(usage));
+    if (this.#scope === "turn") this.#running = sum(this.#running, eachOnce(toldIn(usage)));
   }
 
   /** The `usage` of a prompt's answer: what all of its model calls took together. */
@@ -54,8 +55,9 @@ export class UsageMeter {
       this.#running = NO_TOKENS;
       return false;
     }
-    if (this.#scope === "session") this.#grown(tokensOf(usage));
-    else this.#counted = sum(this.#counted, tokensOf(usage));
+    const told = toldIn(usage);
+    if (this.#scope === "session") this.#grown(told);
+    else this.#counted = sum(this.#counted, eachOnce(told));
     this.#running = NO_TOKENS;
     return true;
   }
@@ -65,16 +67,28 @@ export class UsageMeter {
     return { model, used: this.#used, size: this.#size, tokens };
   }
 
-  /** Totals that have become less were begun anew. */
-  #grown(totals: TokenUsage) {
-    const before = KEYS.every((key) => totals[key] >= this.#totals[key]) ? this.#totals : NO_TOKENS;
-    this.#totals = totals;
-    this.#counted = sum(
-      this.#counted,
-      each((key) => totals[key] - before[key]),
-    );
+  /**
+   * Totals that have become less were begun anew. What stands in two kinds is taken out of what
+   * they have grown by, and not out of them: else they would seem less where that is told anew.
+   */
+  #grown(told: Told) {
+    const isMore = KEYS.every((key) => told.tokens[key] >= this.#totals.tokens[key]);
+    const before = isMore ? this.#totals : NOTHING;
+    this.#totals = told;
+    const tokens = each((key) => told.tokens[key] - before.tokens[key]);
+    const isKnown = told.total !== null && before.total !== null;
+    const total = isKnown ? told.total - before.total : null;
+    this.#counted = sum(this.#counted, eachOnce({ tokens, total }));
   }
 }
+
+/** What an agent says that it has used: of each kind, and all together if it says that. */
+interface Told {
+  readonly tokens: TokenUsage;
+  readonly total: number | null;
+}
+
+const NOTHING: Told = { tokens: NO_TOKENS, total: 0 };
 
 const KEYS = ["input", "output", "cachedRead", "cachedWrite", "thought"] as const;
 
@@ -92,15 +106,15 @@ function sum(one: TokenUsage, other: TokenUsage): TokenUsage {
   return each((key) => Math.min(one[key] + other[key], TURN_TOKENS_MAX));
 }
 
-function tokensOf(usage: JsonObject): TokenUsage {
-  const told = {
+function toldIn(usage: JsonObject): Told {
+  const tokens = {
     input: countAt(usage, "inputTokens") ?? 0,
     output: countAt(usage, "outputTokens") ?? 0,
     cachedRead: countAt(usage, "cachedReadTokens") ?? 0,
     cachedWrite: countAt(usage, "cachedWriteTokens") ?? 0,
     thought: countAt(usage, "thoughtTokens") ?? 0,
   };
-  return eachOnce(told, countAt(usage, "totalTokens"));
+  return { tokens, total: countAt(usage, "totalTokens") };
 }
 
 /** What an agent may count a second time: thoughts as output, what was cached as input. */
@@ -117,7 +131,7 @@ const COUNTED_TWICE = [
  * it either; but their total does, if it is less than the five together by just such a part. An
  * agent without a total is taken at its word, that each is for itself.
  */
-function eachOnce(told: TokenUsage, total: number | null): TokenUsage {
+function eachOnce({ tokens: told, total }: Told): TokenUsage {
   const surplus = KEYS.reduce((all, key) => all + told[key], 0) - (total ?? Number.NaN);
   const twice = COUNTED_TWICE.find(
     (kinds) => surplus > 0 && kinds.reduce((all, kind) => all + told[kind], 0) === surplus,

@@ -49,7 +49,7 @@ const OPTIONS = {
 /** Takes a command line apart. */
 export const parseCredits = (args: readonly string[]) => {
   // Left alone, a number below zero would be an option that nobody knows.
-  const below = args.find((arg, at) => /^-\d/.test(arg) && !args[at - 1]?.startsWith("--"));
+  const below = args.find((arg, at) => /^-\d/.test(arg) && !/^--[^=]+$/.test(args[at - 1] ?? ""));
   if (below !== undefined) throw new Error(`${quoted(below)} is no amount; ${WHOLE}`);
   return parseArgs({ args, options: OPTIONS, allowPositionals: true });
 };
@@ -167,7 +167,9 @@ function periodOf({ from, to }: Given): Result<Period> {
   const fromMs = momentOf("--from", from, ALL_TIME.fromMs);
   if (!fromMs.ok) return fromMs;
   const beforeMs = momentOf("--to", to, ALL_TIME.beforeMs);
-  return beforeMs.ok ? ok({ fromMs: fromMs.value, beforeMs: beforeMs.value }) : beforeMs;
+  if (!beforeMs.ok) return beforeMs;
+  if (fromMs.value > beforeMs.value) return wrong("--from is after --to");
+  return ok({ fromMs: fromMs.value, beforeMs: beforeMs.value });
 }
 
 function momentOf(option: string, text: string | undefined, usual: number): Result<number> {

@@ -53,7 +53,7 @@ describe("fermata credits", () => {
       said:
         'fermata: There is no tenant "amce" here. A tenant is there as soon as somebody belongs ' +
         "to it: fermata tokens create --tenant amce --user NAME --role owner, " +
-        "or fermata members set NAME owner --tenant amce",
+        "or fermata members set NAME owner --tenant amce, with the same --data",
     });
     expect(await value(run.store.tenants())).toEqual(before);
   });
@@ -73,7 +73,7 @@ describe("fermata credits", () => {
       const { exitCode, said } = await run("grant", ...other, "--id", "x");
       expect([exitCode, said]).toEqual([
         1,
-        "fermata: Entry (x, grant, 0) exists already with another amount or note.",
+        "fermata: Entry (x, grant, 0) exists with another amount or note; take another id.",
       ]);
     }
   });
@@ -122,11 +122,11 @@ describe("fermata credits", () => {
   });
 
   it("states a period", async () => {
+    const today = new Date().toISOString().slice(0, 10);
     const run = await opened();
     await run("grant", "500", "--id", "g");
     const lines = async (...period: readonly string[]) =>
       (await run("statement", ...period)).shown.trimEnd().split("\r\n").length - 1;
-    const today = new Date().toISOString().slice(0, 10);
     expect(await lines("--from", today)).toBe(1);
     expect(await lines("--to", today)).toBe(0);
   });

@@ -40,7 +40,7 @@ export async function spendingTenant(
   if (known.ok || known.refusal.code !== "invalid_request") return known;
   const when = "A tenant is there as soon as somebody belongs to it";
   const token = `fermata tokens create --tenant ${tenantId} --user NAME --role owner`;
-  const member = `fermata members set NAME owner --tenant ${tenantId}`;
+  const member = `fermata members set NAME owner --tenant ${tenantId}, with the same --data`;
   const reason = `${sentenceOf(known.refusal)} ${when}: ${token}, or ${member}`;
   return fail("invalid_request", { reason });
 }

@@ -68,9 +68,11 @@ describe("fermata members", () => {
     expect(await run("set", "bob", "viewer")).toEqual({
       exitCode: 0,
       shown: "bob is viewer of acme.\n",
-      said: `fermata: acme is a new tenant.${own} --tenant acme`,
+      said: `fermata: acme is a new tenant.${own} --tenant acme, with the same --data`,
     });
-    expect((await run("set", "eve", "member")).said).toBe(`${own} --tenant acme`);
+    expect((await run("set", "eve", "member")).said).toBe(
+      `${own} --tenant acme, with the same --data`,
+    );
     expect((await run("set", "ada", "owner")).said).toBe("");
     expect((await run("set", "eve", "viewer")).said).toBe("");
   });

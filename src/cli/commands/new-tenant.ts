@@ -32,6 +32,6 @@ async function hasOwner(store: SessionStore, tenantId: TenantId): Promise<boolea
 }
 
 function ownerlessNotice(tenantId: TenantId): string {
-  const how = `fermata members set NAME owner --tenant ${tenantId}`;
+  const how = `fermata members set NAME owner --tenant ${tenantId}, with the same --data`;
   return `${tenantId} has no owner among its members: ${how}`;
 }

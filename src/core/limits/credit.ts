@@ -27,9 +27,6 @@ export const LEDGERS_HELD_MAX = 1_000;
 /** Numbers tried for a release beside the one of the verdict: more than two are never there. */
 export const RELEASES_MAX = 8;
 
-/** Tries to change what a tenant may spend, when others change it at the same time. */
-export const ALLOWANCE_TRIES_MAX = 5;
-
 /** How often reservations without a turn are looked for, and how many of a tenant at a time. */
 export const CREDIT_SWEEP_MS = 60_000;
 export const CREDIT_SWEEP_SESSIONS_MAX = 100;

@@ -67,7 +67,9 @@ describe("a session's own budget", () => {
         meter: (store) =>
           new LedgerMeter({
             store,
-            prices: new PriceTable({ agents: { echo: { input: 1_000_000, reserve: 10 } } }),
+            prices: new PriceTable({
+              agents: { echo: { input: 1_000_000, output: 0, reserve: 10 } },
+            }),
             usualLimit: () => "unlimited",
             nowMs: Date.now,
             log: () => {},

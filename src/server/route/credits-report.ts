@@ -17,20 +17,27 @@ const whole = z
   .regex(/^\d{1,15}$/, "it is a whole number")
   .transform(Number);
 
+const isInOrder = ({ from, to }: { readonly from: number; readonly to: number }) => from <= to;
+const NOT_IN_ORDER = { error: "it is after the end of the period", path: ["from"] };
+
 /** `to` itself is not in it. */
 const period = { from: moment.default(ALL_TIME.fromMs), to: moment.default(ALL_TIME.beforeMs) };
 
-const statementQuery = z.object({
-  ...period,
-  format: z.enum(["json", "csv"]).default("json"),
-  after: whole.default(0),
-  limit: whole.pipe(z.int().min(1).max(STATEMENT_ROWS_MAX)).default(STATEMENT_ROWS_DEFAULT_MAX),
-});
+const statementQuery = z
+  .object({
+    ...period,
+    format: z.enum(["json", "csv"]).default("json"),
+    after: whole.default(0),
+    limit: whole.pipe(z.int().min(1).max(STATEMENT_ROWS_MAX)).default(STATEMENT_ROWS_DEFAULT_MAX),
+  })
+  .refine(isInOrder, NOT_IN_ORDER);
 
-const usageQuery = z.object({
-  by: z.enum(USAGE_GROUPINGS).default("day"),
-  ...period,
-});
+const usageQuery = z
+  .object({
+    by: z.enum(USAGE_GROUPINGS).default("day"),
+    ...period,
+  })
+  .refine(isInOrder, NOT_IN_ORDER);
 
 /** What became of a tenant's credits (ours). */
 export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route[] {

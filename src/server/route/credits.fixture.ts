@@ -11,7 +11,7 @@ import { recapRoute } from "./recap.ts";
 import { openWork, workRoutes } from "./work.fixture.ts";
 
 /** A micro-credit for each token, ten set aside for a turn. */
-const PRICES = new PriceTable({ agents: { echo: { input: 1_000_000, reserve: 10 } } });
+const PRICES = new PriceTable({ agents: { echo: { input: 1_000_000, output: 0, reserve: 10 } } });
 
 function meterOf(store: SessionStore): Meter {
   return new LedgerMeter({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../core/id.ts";
-import { ALLOWANCE_TRIES_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
+import { MICRO_CREDITS_MAX, SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { AWAY, altered } from "../altered-store.fixture.ts";
 import { value } from "../stage.fixture.ts";
@@ -51,8 +51,8 @@ describe("A7: what the audit is told of limits and budgets", () => {
       },
     });
     const late = await meterOver(slow).setLimit(TENANT, "unlimited", OPERATOR);
-    expect(late).toMatchObject({ refusal: { code: "store_unavailable" } });
-    expect(others).toBe(ALLOWANCE_TRIES_MAX);
+    expect(late).toMatchObject({ refusal: { code: "server_busy" } });
+    expect(others).toBe(SUBMIT_TRIES_MAX);
     const acts = (await toldIn(store)).map(({ act }) => act);
     expect(acts).toEqual(Array.from({ length: others }, () => "credits_budget_set"));
   });

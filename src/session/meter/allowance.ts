@@ -1,7 +1,7 @@
 import { parseUserId, type TenantId, type UserId } from "../../core/id.ts";
 import { type JsonObject, objectAt } from "../../core/json.ts";
 import type { Account } from "../../core/ledger.ts";
-import { ALLOWANCE_TRIES_MAX, MICRO_CREDITS_MAX, USER_BUDGETS_MAX } from "../../core/limits.ts";
+import { MICRO_CREDITS_MAX, SUBMIT_TRIES_MAX, USER_BUDGETS_MAX } from "../../core/limits.ts";
 import { isCount } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
@@ -40,7 +40,7 @@ export async function changeAllowance(
   change: (allowance: Allowance) => Result<Allowance>,
   audit: JournalEntry,
 ): Promise<Result<Allowance>> {
-  for (let tries = 0; tries < ALLOWANCE_TRIES_MAX; tries += 1) {
+  for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
     const before = await readAllowance(store, tenantId);
     if (!before.ok) return before;
     const after = change(before.value);
@@ -52,7 +52,7 @@ export async function changeAllowance(
     if (written.ok) return after;
     if (written.refusal.code !== "document_conflict") return written;
   }
-  return fail("store_unavailable", { reason: "too many change the credits at the same time" });
+  return fail("server_busy");
 }
 
 /** With another budget; null takes it away. */

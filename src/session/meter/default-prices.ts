@@ -22,7 +22,7 @@ export const DEFAULT_PRICES: PriceFile = {
     "gemini-2.5-flash": model(300_000, 2_500_000, 75_000),
   },
   // `echo` is a toy, and asks nobody.
-  agents: { echo: {} },
+  agents: { echo: { perTurn: 0 } },
 };
 
 /** What a model has thought is paid like what it has said; writing a cache is input elsewhere. */

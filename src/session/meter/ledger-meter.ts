@@ -293,7 +293,8 @@ export class LedgerMeter implements Meter {
   }
 
   async grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>> {
-    const { id, amountMicro, note, by } = grant;
+    const { id, amountMicro, by } = grant;
+    const note = grant.note === "" ? null : grant.note;
     const turnId = readGrantId(id);
     if (!turnId.ok) return turnId;
     if (!isCount(amountMicro) || amountMicro === 0) {

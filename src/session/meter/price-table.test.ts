@@ -37,12 +37,22 @@ describe("the price table", () => {
   });
 
   it("is overridden by whole rows, and told how much to set aside", () => {
-    const table = value(readPrices('{"models":{"gpt-5":{"input":1,"reserve":77}}}'));
+    const table = value(readPrices('{"models":{"gpt-5":{"input":1,"output":0,"reserve":77}}}'));
     expect(table.quote("any", "gpt-5")).toEqual({
       price: { input: 1, output: 0, cachedRead: 1, cachedWrite: 1, thought: 0, perTurn: 0 },
       estimateMicro: 77,
     });
     expect(table.quote("any", "gpt-5-mini")?.price.output).toBe(2_000_000);
+  });
+
+  it.each([
+    ["{}", "a row has input and output, or perTurn; 0 is free"],
+    ['{"reserve":10}', "a row has input and output, or perTurn; 0 is free"],
+    ['{"input":3000000}', "a row has both input and output, or neither; 0 is free"],
+    ['{"output":3000000,"perTurn":1}', "a row has both input and output, or neither; 0 is free"],
+  ])("refuses a row by which something would be free that nobody said: %s", (row, reason) => {
+    const read = readPrices(`{"models":{"m":${row}}}`);
+    expect(JSON.stringify(read)).toContain(reason);
   });
 
   it("has nothing free that a row forgets: the cache is input, and thought is output", () => {

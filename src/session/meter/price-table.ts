@@ -6,16 +6,24 @@ import { DEFAULT_PRICES } from "./default-prices.ts";
 
 const amount = z.int().min(0).max(PRICE_MICRO_MAX).optional();
 
-const priceRow = z.strictObject({
-  input: amount,
-  output: amount,
-  cachedRead: amount,
-  cachedWrite: amount,
-  thought: amount,
-  perTurn: amount,
-  /** What is set aside for a turn when it begins, in place of what we would guess. */
-  reserve: z.int().min(0).max(MICRO_CREDITS_MAX).optional(),
-});
+const priceRow = z
+  .strictObject({
+    input: amount,
+    output: amount,
+    cachedRead: amount,
+    cachedWrite: amount,
+    thought: amount,
+    perTurn: amount,
+    /** What is set aside for a turn when it begins, in place of what we would guess. */
+    reserve: z.int().min(0).max(MICRO_CREDITS_MAX).optional(),
+  })
+  // Nothing is free by being forgotten: these two stand for all the other kinds.
+  .refine(({ input, output }) => (input === undefined) === (output === undefined), {
+    error: "a row has both input and output, or neither; 0 is free",
+  })
+  .refine(({ input, perTurn }) => input !== undefined || perTurn !== undefined, {
+    error: "a row has input and output, or perTurn; 0 is free",
+  });
 
 const rows = z.record(z.string(), priceRow).refine((all) => Object.keys(all).length <= PRICES_MAX, {
   error: `there are at most ${PRICES_MAX} prices`,

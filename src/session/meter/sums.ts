@@ -17,9 +17,10 @@ export interface Sums {
   readonly account: Account;
   /** Whose the open reservations are. */
   readonly open: ReadonlyMap<TurnId, OpenTurn>;
-  readonly chargedByUser: ReadonlyMap<UserId, number>;
+  /** This and the next are written into by `withLine`: of so many a copy for each line is dear. */
+  readonly chargedByUser: Map<UserId, number>;
   /** What was charged for questions beside a session; its log knows nothing of them. */
-  readonly asidesBySession: ReadonlyMap<SessionId, number>;
+  readonly asidesBySession: Map<SessionId, number>;
 }
 
 interface OpenTurn {
@@ -28,24 +29,18 @@ interface OpenTurn {
   readonly isAside: boolean;
 }
 
-export const NO_SUMS: Sums = {
-  seq: 0,
-  account: emptyAccount("granted"),
-  open: new Map(),
-  chargedByUser: new Map(),
-  asidesBySession: new Map(),
-};
+export function noSums(): Sums {
+  const account = emptyAccount("granted");
+  const open = new Map();
+  return { seq: 0, account, open, chargedByUser: new Map(), asidesBySession: new Map() };
+}
 
-/** With one more entry of the journal, which is believed. */
+/** With one more entry of the journal, which is believed. What was given is not used any more. */
 export function withLine(sums: Sums, line: StatementLine): Sums {
   const account = recordedEntry(sums.account, line);
-  return {
-    seq: line.seq,
-    account,
-    open: opened(sums, account, line),
-    chargedByUser: charged(sums, line),
-    asidesBySession: chargedAside(sums, line),
-  };
+  charge(sums, line);
+  chargeAside(sums, line);
+  return { ...sums, seq: line.seq, account, open: opened(sums, account, line) };
 }
 
 /** A turn is here for as long as the account holds something for it. */
@@ -59,25 +54,23 @@ function opened({ open }: Sums, account: Account, line: StatementLine): Sums["op
   return next;
 }
 
-function charged({ chargedByUser }: Sums, line: StatementLine): Sums["chargedByUser"] {
-  const { kind, userId, amountMicro } = line;
-  if (kind !== "charge" || userId === null || amountMicro === 0) return chargedByUser;
+function charge({ chargedByUser }: Sums, { kind, userId, amountMicro }: StatementLine) {
+  if (kind !== "charge" || userId === null || amountMicro === 0) return;
   const before = chargedByUser.get(userId);
-  if (before === undefined && chargedByUser.size >= LEDGER_USERS_MAX) return chargedByUser;
-  return new Map(chargedByUser).set(userId, addCounts(before ?? 0, amountMicro));
+  if (before === undefined && chargedByUser.size >= LEDGER_USERS_MAX) return;
+  chargedByUser.set(userId, addCounts(before ?? 0, amountMicro));
 }
 
 /** The session that was asked least lately makes room. */
-function chargedAside({ asidesBySession }: Sums, line: StatementLine): Sums["asidesBySession"] {
+function chargeAside({ asidesBySession }: Sums, line: StatementLine) {
   const { kind, sessionId, amountMicro, isAside } = line;
-  if (!isAside || kind !== "charge" || sessionId === null || amountMicro === 0) {
-    return asidesBySession;
-  }
-  const next = new Map(asidesBySession);
-  next.delete(sessionId);
-  const [first] = next.keys();
-  if (first !== undefined && next.size >= LEDGER_ASIDE_SESSIONS_MAX) next.delete(first);
-  return next.set(sessionId, addCounts(asidesBySession.get(sessionId) ?? 0, amountMicro));
+  if (!isAside || kind !== "charge" || sessionId === null || amountMicro === 0) return;
+  const before = asidesBySession.get(sessionId) ?? 0;
+  asidesBySession.delete(sessionId);
+  const [first] = asidesBySession.keys();
+  const isFull = asidesBySession.size >= LEDGER_ASIDE_SESSIONS_MAX;
+  if (first !== undefined && isFull) asidesBySession.delete(first);
+  asidesBySession.set(sessionId, addCounts(before, amountMicro));
 }
 
 /** What a user has cost, and what is set aside for them. */
@@ -136,10 +129,7 @@ export function readSums(value: JsonObject): Sums | null {
 }
 
 /** Null if one of them is none. */
-function amountsBy<Id>(
-  parse: (text: string) => Id | null,
-  value: unknown,
-): ReadonlyMap<Id, number> | null {
+function amountsBy<Id>(parse: (text: string) => Id | null, value: unknown): Map<Id, number> | null {
   const amounts = new Map<Id, number>();
   for (const [name, amount] of Array.isArray(value) ? value.filter(Array.isArray) : []) {
     const id = parse(String(name));

@@ -1,4 +1,4 @@
-import type { SessionId, TenantId, TurnId } from "../../core/id.ts";
+import type { SessionId, TenantId, TurnId, UserId } from "../../core/id.ts";
 import { type Account, postEntry } from "../../core/ledger.ts";
 import { LEDGER_ENTRIES_UNSUMMED_MAX, PAGE_ROWS_MAX, RELEASES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
@@ -15,7 +15,7 @@ import {
 } from "./entry.ts";
 import type { CreditWarning, TurnOrder } from "./meter.ts";
 import { refusalOf, type Weighing } from "./room.ts";
-import { documentOf, NO_SUMS, readSums, type Sums, withLine } from "./sums.ts";
+import { documentOf, noSums, readSums, type Sums, withLine } from "./sums.ts";
 import { withBudgeted } from "./user-sums.ts";
 import { warningOf } from "./warning.ts";
 
@@ -32,7 +32,7 @@ export class TenantLedger {
   readonly #store: SessionStore;
   readonly #usual: Account["limit"] | null;
   readonly #nowMs: () => number;
-  #sums: Sums = NO_SUMS;
+  #sums: Sums = noSums();
   #allowance: Allowance | null = null;
   #checkpointSeq = 0;
   #checkpointVersion = 0;
@@ -268,7 +268,7 @@ export class TenantLedger {
     const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
     if (!found.ok) return found;
     this.#checkpointVersion = found.value?.version ?? 0;
-    this.#sums = (found.value && readSums(found.value.value)) ?? NO_SUMS;
+    this.#sums = (found.value && readSums(found.value.value)) ?? noSums();
     this.#checkpointSeq = this.#sums.seq;
     const counted = await this.#countBudgeted(allowance);
     if (!counted.ok) return counted;
@@ -286,6 +286,8 @@ export class TenantLedger {
   async #countBudgeted({ userMicro }: Allowance): Promise<Result<void>> {
     const counted = await withBudgeted(this.#store, this.tenantId, this.#sums, userMicro);
     if (!counted.ok) return counted;
+    // What had to be read for it is written down soon, so that the next start need not read it.
+    if (counted.value !== this.#sums) this.#checkpointSeq -= LEDGER_ENTRIES_UNSUMMED_MAX;
     this.#sums = counted.value;
     return DONE;
   }
@@ -302,9 +304,9 @@ export class TenantLedger {
           const reason = `entry ${row.seq} of the ledger cannot be read`;
           return fail("store_unavailable", { reason });
         }
-        const next = withLine(this.#sums, line);
-        if (how === "watching") this.#watch(line, this.#sums, next);
-        this.#sums = next;
+        const before = this.#charged(line.userId);
+        this.#sums = withLine(this.#sums, line);
+        if (how === "watching") this.#watch(line, before);
       }
       more = page.value.more;
     }
@@ -312,15 +314,21 @@ export class TenantLedger {
     return DONE;
   }
 
+  /** What the tenant and this user have been charged. */
+  #charged(userId: UserId | null) {
+    const { account, chargedByUser } = this.#sums;
+    return { tenant: account.chargedMicro, user: (userId && chargedByUser.get(userId)) || 0 };
+  }
+
   /** A budget comes near once: with the charge that takes it over the line. */
-  #watch({ kind, sessionId, userId }: StatementLine, before: Sums, after: Sums) {
+  #watch({ kind, sessionId, userId }: StatementLine, before: { tenant: number; user: number }) {
     if (kind !== "charge" || sessionId === null || this.#allowance === null) return;
     const { tenantMicro, userMicro } = this.#allowance;
     const ofUser = userId === null ? null : (userMicro.get(userId) ?? null);
-    const charged = ({ chargedByUser }: Sums) => (userId && chargedByUser.get(userId)) || 0;
+    const after = this.#charged(userId);
     const told = [
-      warningOf("tenant", tenantMicro, before.account.chargedMicro, after.account.chargedMicro),
-      warningOf("user", ofUser, charged(before), charged(after)),
+      warningOf("tenant", tenantMicro, before.tenant, after.tenant),
+      warningOf("user", ofUser, before.user, after.user),
     ].filter((warning) => warning !== null);
     if (told.length === 0) return;
     this.#warnings.set(sessionId, [...(this.#warnings.get(sessionId) ?? []), ...told]);
