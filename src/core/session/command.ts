@@ -49,8 +49,8 @@ export interface CommandData {
   usage: { turnId: TurnId; usage: ContextUsage };
 
   // Prompts and turns
-  /** With what it can begin at once, or why nobody could pay for it. */
-  prompt: NewPrompt & { start?: TurnStart; unpaid?: Refusal };
+  /** With what it can begin at once, or why nobody could pay for it, or not if it were next. */
+  prompt: NewPrompt & { start?: TurnStart; unpaid?: Refusal; unpaidNow?: Refusal };
   begin_turn: { promptId: PromptId; start: TurnStart };
   command_result: { promptId: PromptId; result: CommandResult; effect?: CommandEffect };
   remove_prompt: { promptId: PromptId };

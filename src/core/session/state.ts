@@ -232,8 +232,3 @@ export function inTurn(session: Session, change: Partial<TurnState>): Session {
   const { connection } = session;
   return { ...session, connection: { ...connection, turn: { ...connection.turn, ...change } } };
 }
-
-/** Idempotency keys are their caller's own: nobody is answered with another's prompt. */
-export function admissionKey(voter: string | null, key: string): string {
-  return JSON.stringify([voter, key]);
-}

@@ -8,6 +8,7 @@ import {
   ACTIVATION_RETRY_MS_MIN,
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
+import { steeredAs } from "../../core/session/admission-key.ts";
 import {
   type Actor,
   type AgentStatusReport,
@@ -134,7 +135,7 @@ export class AgentSide {
       promptId: this.#world.ids.prompt(),
       content,
       deadlineAtMs: null,
-      idempotency: { key: `steer ${messageId}`, hash: "" },
+      idempotency: steeredAs(messageId),
       lastEventId: this.#owner.lastEventId,
       params: null,
       echo: false,

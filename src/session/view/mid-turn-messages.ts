@@ -2,6 +2,7 @@ import type { PromptId } from "../../core/id.ts";
 import { MID_TURN_REMEMBERED_TURNS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { steeredMessage } from "../../core/session/admission-key.ts";
 import type { Session } from "../../core/session/state.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
 import type { TurnSource } from "./turn-status.ts";
@@ -12,16 +13,11 @@ interface PromotedMessage {
   readonly promptId: PromptId;
 }
 
-/** How the core names such a message among its idempotency keys, and with what hash. */
-const STEERED = /^steer (.+)$/s;
-const STEERED_HASH = "";
-
 /** Those that a session remembers, which is as long as it would know a repeat of them. */
 export function promotedMessages({ admissions }: Session): readonly PromotedMessage[] {
   return [...admissions].flatMap(([name, { hash, answer }]) => {
-    const [, key]: readonly unknown[] = JSON.parse(name);
-    const messageId = STEERED.exec(String(key))?.[1];
-    const isSteered = messageId !== undefined && hash === STEERED_HASH && "promptId" in answer;
+    const messageId = steeredMessage(name, hash);
+    const isSteered = messageId !== null && "promptId" in answer;
     return isSteered ? [{ messageId, promptId: answer.promptId }] : [];
   });
 }

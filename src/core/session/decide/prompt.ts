@@ -14,12 +14,13 @@ import { isCount, isPrice } from "../../price.ts";
 import { slashTextOf } from "../../slash/line.ts";
 import { cutText, utf8Bytes } from "../../text.ts";
 import { ADMISSION, standing } from "../admission.ts";
+import { admissionKey, steeredAs } from "../admission-key.ts";
 import type { CommandEffect, NewPrompt, TurnStart } from "../command.ts";
 import { type Command, clientOf, type Idempotency, originatorOf, userOf } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type CommandResult, type Stamp, stampOf } from "../event.ts";
 import type { WaitingPrompt } from "../state.ts";
-import { admissionKey, type FirstAnswer, pendingCount, type Session } from "../state.ts";
+import { type FirstAnswer, pendingCount, type Session } from "../state.ts";
 import { closed } from "./instance.ts";
 import { invalidAmount } from "./output.ts";
 import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";
@@ -28,8 +29,9 @@ import { beginTurn, echoPrompt, pronounce, turnError, type Verdict } from "./tur
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
-  const { start, unpaid } = command;
+  const { start, unpaidNow } = command;
   if (start !== undefined && !isStart(start)) return refused(session, invalidAmount());
+  const unpaid = command.unpaid ?? (pendingCount(session) === 0 ? unpaidNow : undefined);
   return admit(session, command, command, { start, unpaid });
 }
 
@@ -215,7 +217,7 @@ export function steer(session: Session, command: Command<"steer">): Decision {
   const isCommand = slashTextOf(prompt.content) !== null;
   if (running === null || running.stopCause !== null || !agentCanSteer || isCommand) {
     // The message's own id keeps a repeat from waiting twice.
-    const idempotency = prompt.idempotency ?? { key: `steer ${messageId}`, hash: "" };
+    const idempotency = prompt.idempotency ?? steeredAs(messageId);
     return admit(session, command, { ...prompt, idempotency }, { unpaid });
   }
   const draft = new Draft(session, command);

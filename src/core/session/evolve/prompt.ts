@@ -6,9 +6,10 @@ import {
 } from "../../limits.ts";
 import { voterOf } from "../../policy/mediation.ts";
 import { cutText } from "../../text.ts";
+import { admissionKey } from "../admission-key.ts";
 import type { SessionEvent } from "../event.ts";
 import type { RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
-import { admissionKey, type FirstAnswer, inTurn } from "../state.ts";
+import { type FirstAnswer, inTurn } from "../state.ts";
 import { boundTo } from "./binding.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
