@@ -257,7 +257,11 @@ export class Reception {
     const answer = this.#files.counted(caller.tenantId, served);
     if (answer.kind === "file") return { ...answer, pieces: tenantPieces(answer.pieces, ending) };
     if (answer.kind !== "events" || !this.#parts.authenticator.needsToken) return answer;
-    const mayGoOn = () => this.#isStill(caller, route.needs, incoming.headers.authorization);
+    const mayGoOn = async () => {
+      // By whatever way this one came in: what another process did to the members is seen by it.
+      await this.#parts.authenticator.lookAgain?.(caller.tenantId, null);
+      return this.#isStill(caller, route.needs, incoming.headers.authorization);
+    };
     const source = this.#readers.watch(caller.tenantId, answer.source, mayGoOn);
     if (tenants.changes !== visit.changes) this.#readers.lookAgain(caller.tenantId);
     return { ...answer, source };
@@ -280,7 +284,7 @@ export class Reception {
       } else if (userId !== null && tenants.changes !== visit.changes) {
         const { authorization } = visit.incoming.headers;
         const mayVote = await this.#isStill(caller, "session:vote", authorization);
-        if (!mayVote) await authenticator.lookAgain?.(tenantId, userId);
+        if (!mayVote) await authenticator.lookAgain?.(tenantId, { userId, authorization });
       }
     }
   }

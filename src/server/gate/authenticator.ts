@@ -28,7 +28,13 @@ export interface Authenticator {
  * Something has changed about who may do what in a tenant. Whoever remembers who they are looks at
  * once, and at this user above all, who may have done something since they had lost their vote.
  */
-type LookAgain = (tenantId: TenantId, suspect: UserId | null) => Promise<void>;
+type LookAgain = (tenantId: TenantId, suspect: Suspect | null) => Promise<void>;
+
+/** By what they came in; who comes by another way has lost nothing when that has ended. */
+export interface Suspect {
+  readonly userId: UserId;
+  readonly authorization: string | undefined;
+}
 
 /**
  * One way to know a caller by what follows `Bearer`. What a person may have chosen, and so can be
@@ -87,7 +93,7 @@ function firstKnown(ways: readonly WayIn[], token: string): Identified | Promise
 }
 
 /** The credential of a bearer header: the scheme in any case, blanks before it skipped. */
-function bearerToken(authorization: string | undefined): string | null {
+export function bearerToken(authorization: string | undefined): string | null {
   return /^bearer[ \t]+(\S.*)$/i.exec(authorization ?? "")?.[1] ?? null;
 }
 

@@ -1,11 +1,17 @@
-import type { TenantId, UserId } from "../../core/id.ts";
+import type { TenantId } from "../../core/id.ts";
 import { TOKEN_USE_NOTED_MS } from "../../core/limits.ts";
 import { lesserRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
-import { type Identified, NOBODY, type WayIn } from "../gate/authenticator.ts";
+import {
+  bearerToken,
+  type Identified,
+  NOBODY,
+  type Suspect,
+  type WayIn,
+} from "../gate/authenticator.ts";
 import { type Credential, parseCredential } from "./credential.ts";
 import type { Member, Members } from "./members.ts";
 import { isInUse, isOpenedBy, readTokenRecord, TOKEN_KIND } from "./token-record.ts";
@@ -68,10 +74,12 @@ export class StoredWay implements WayIn {
     if (missing !== null) void this.#tenants.count(tenantId, missing);
   }
 
-  async lookAgain(tenantId: TenantId, suspect: UserId | null): Promise<void> {
+  async lookAgain(tenantId: TenantId, suspect: Suspect | null): Promise<void> {
     await this.#tenants.admit(tenantId, async () => {
       const members = await this.#members.list(tenantId);
-      if (members.ok) await this.#voters?.saw(tenantId, members.value, suspect);
+      const isOurs = parseCredential(bearerToken(suspect?.authorization) ?? "") !== null;
+      const missed = isOurs && suspect !== null ? suspect.userId : null;
+      if (members.ok) await this.#voters?.saw(tenantId, members.value, missed);
     });
   }
 

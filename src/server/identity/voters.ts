@@ -26,7 +26,10 @@ export class Voters {
     suspect: UserId | null = null,
   ): Promise<unknown> | null {
     const known = this.#known.get(tenantId) ?? NO_VOTERS;
-    if (suspect === null && areThese(known, members)) return null;
+    if (suspect === null && areThese(known, members)) {
+      if (known !== NO_VOTERS) this.#keep(tenantId, known);
+      return null;
+    }
     const voters = new Set(members.filter(mayVote).map(({ userId }) => userId));
     this.#keep(tenantId, voters);
     const before = suspect === null ? known : new Set([...known, suspect]);
@@ -35,7 +38,7 @@ export class Voters {
     return Promise.all(gone.map((userId) => this.#gone(tenantId, userId)));
   }
 
-  /** Of too many tenants the one that has not changed for longest is forgotten. */
+  /** Of too many tenants the one that was not seen for longest is forgotten. */
   #keep(tenantId: TenantId, voters: ReadonlySet<UserId>) {
     this.#known.delete(tenantId);
     if (voters.size === 0) return;

@@ -74,12 +74,10 @@ async function admit(
   const prompt = promptOf(daemon, live, actor, wish);
   const given = promptStart(world, live, prompt);
   // Where nothing has to be weighed, nothing is waited for.
-  const start = given instanceof Promise ? await given : given;
+  const paid = given instanceof Promise ? await given : given;
   // Also what nobody can pay for is said to the session: the audit is told by its refusal.
-  const paid = start.ok ? start.value && { start: start.value } : { unpaid: start.refusal };
   const admitted = await runtime.prompt(live.key, { ...prompt, ...paid });
-  const begun = start.ok ? start.value : null;
-  await promptStarted(world, live, begun, admitted.ok ? null : admitted.refusal);
+  await promptStarted(world, live, paid.start, admitted.ok ? null : admitted.refusal);
   if (!admitted.ok) return refused(admitted.refusal);
   const { answer, answered } = admitted.value;
   // Once the caller has its answer, and the time to read it, streams may have the verdict.

@@ -1,7 +1,7 @@
 import { refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
-import { ok } from "../../core/result.ts";
+import { DONE, ok } from "../../core/result.ts";
 import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
@@ -11,6 +11,7 @@ import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../choice/knowledge.ts";
 import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
+import { slashPaid } from "../meter/index.ts";
 import type { SessionWorld } from "../world.ts";
 import { agentCommands } from "./agent-commands.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
@@ -63,8 +64,13 @@ export class CommandDesk {
     if (!own.ok) return answer({ result: reply.commandRefused(own.refusal) });
     const meaning = isNotOurs(ours) ? resolveSlash(line, skills, own.value) : ours;
     if (meaning.kind === "refused") return answer({ result: meaning.result });
-    if (meaning.kind === "agent") return live.proceed(promptId, "agent");
-    if (meaning.kind === "skill") return live.proceed(promptId, workOf(meaning.entry));
+    if (meaning.kind !== "built_in") {
+      const work = meaning.kind === "agent" ? "agent" : workOf(meaning.entry);
+      const paid = work === "tool" ? DONE : await slashPaid(this.#world, live, prompt);
+      // It was not weighed when it came, and must not stand in everybody's way now.
+      if (!paid.ok) return answer({ result: reply.commandRefused(paid.refusal) });
+      return live.proceed(promptId, work);
+    }
     await this.#builtIns.carryOut({ live, prompt, skills, ...meaning, answer });
   }
 

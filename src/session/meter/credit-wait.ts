@@ -16,8 +16,8 @@ export function creditWait({ code, details }: Refusal): CreditWait | null {
 }
 
 /** Whether it is the same wait, however much is missing by now. */
-export function isSameWait(one: WaitingForCredit | null, other: WaitingForCredit): boolean {
-  return (["promptId", "code", "scope"] as const).every((name) => one?.[name] === other[name]);
+export function isSameWait(one: WaitingForCredit, other: WaitingForCredit | null): boolean {
+  return (["promptId", "code", "scope"] as const).every((name) => one[name] === other?.[name]);
 }
 
 const SCOPES = { balance: true, tenant: true, user: true, session: true } as const satisfies Record<

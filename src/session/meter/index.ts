@@ -6,6 +6,6 @@ export { LedgerMeter } from "./ledger-meter.ts";
 export type { Balance, Meter } from "./meter.ts";
 export { ALL_TIME, type Period } from "./period.ts";
 export { PriceTable, readPrices } from "./price-table.ts";
-export { promptStart, promptStarted, steerPaid } from "./prompt-credit.ts";
+export { promptStart, promptStarted, slashPaid, steerPaid } from "./prompt-credit.ts";
 export { statementCsv } from "./statement-csv.ts";
 export { USAGE_GROUPINGS, type UsageWish } from "./usage.ts";

@@ -96,7 +96,9 @@ export class LedgerMeter implements Meter {
   async #needed(order: TurnOrder, quote: Quote | null): Promise<Result<number>> {
     const ledger = this.#ledger(order.key.tenantId);
     const known = ledger.allowance;
-    const loaded = known === null ? await ledger.inTurn(async (read) => ok(read)) : ok(known);
+    // What nobody knows the price of is refused by what is allowed now, and not as it was last read.
+    const isTold = known !== null && (quote !== null || isUnlimited(known, order));
+    const loaded = isTold ? ok(known) : await ledger.inTurn(async (read) => ok(read));
     if (!loaded.ok) return loaded;
     const { agent, model } = order;
     if (quote !== null) return ok(this.isFree(order) ? 0 : quote.estimateMicro);

@@ -58,8 +58,8 @@ export class SessionCredit {
   /** What was not enough, while the head of the queue waits for more. */
   #short: string | null = null;
   #callOffWait: CallOff = () => {};
-  /** The last wait that everybody was told of. */
-  #told: WaitingForCredit | null = null;
+  /** The waits of one prompt that everybody was told of: one for each limit at the most. */
+  #told: readonly WaitingForCredit[] = [];
   #waits: WaitingForCredit | null = null;
   readonly #budget: BudgetWatch;
   #isSlicing = false;
@@ -86,21 +86,22 @@ export class SessionCredit {
   /** Begins the turn of the head of the queue, at once if nothing has to be weighed. */
   begin(prompt: WaitingPrompt, work: TurnWork, again: () => void) {
     const session = this.#owner.decided;
-    if (this.#asking !== null || this.#short === wantsOf(session, prompt)) return;
+    const wants = wantsOf(session, prompt);
+    if (this.#asking !== null || this.#short === wants) return;
     this.#endWait();
     const turn = { turnId: this.#world.ids.turn(), userId: prompt.userId };
     const order = turnOrder(this.#owner.key, session, turn);
     // A turn of a tool asks no model, so there is nothing to pay for.
     const credit = work.slash === "tool" ? ok(NO_CREDIT) : this.#world.meter.reserve(order);
     if (!(credit instanceof Promise)) {
-      if (!credit.ok) return this.#wait(prompt, credit.refusal, again);
+      if (!credit.ok) return this.#wait(prompt, wants, credit.refusal, again);
       void this.#start(prompt.promptId, { ...work, ...credit.value, turnId: turn.turnId });
       return;
     }
     this.#asking = prompt.promptId;
     void credit.then((answer) => {
       this.#asking = null;
-      if (!answer.ok) return this.#wait(prompt, answer.refusal, again);
+      if (!answer.ok) return this.#wait(prompt, wants, answer.refusal, again);
       return this.#granted(prompt.promptId, order, { ...work, ...answer.value }, again);
     });
   }
@@ -148,11 +149,13 @@ export class SessionCredit {
     if (refused.code === "prompt_not_next" && !this.#isOver) again();
   }
 
-  #wait(prompt: WaitingPrompt, refusal: Refusal, again: () => void) {
+  #wait(prompt: WaitingPrompt, wants: string, refusal: Refusal, again: () => void) {
     if (this.#isOver) return;
+    // It was weighed by what is not so any more.
+    if (wantsOf(this.#owner.decided, prompt) !== wants) return again();
     const { tenantId } = this.#owner.key;
     const { code } = refusal;
-    this.#short = wantsOf(this.#owner.decided, prompt);
+    this.#short = wants;
     const wake = () => {
       this.#endWait();
       again();
@@ -167,11 +170,12 @@ export class SessionCredit {
   #tellWait({ promptId }: WaitingPrompt, refusal: Refusal) {
     const wait = creditWait(refusal);
     this.#waits = wait && { promptId, ...wait };
-    if (this.#waits !== null && isSameWait(this.#told, this.#waits)) return;
+    const told = this.#told.filter((wait) => wait.promptId === promptId);
+    if (this.#waits !== null && told.some((wait) => isSameWait(wait, this.#waits))) return;
     const { sessionId } = this.#owner.key;
     this.#world.log("turn waits for credits", { sessionId, because: refusal.code });
     if (this.#waits === null) return;
-    this.#told = this.#waits;
+    this.#told = [...told, this.#waits];
     this.#announce({ type: "credits_waiting", data: this.#waits });
   }
 
@@ -181,6 +185,7 @@ export class SessionCredit {
 
   #endWait() {
     this.#short = null;
+    this.#waits = null;
     this.#callOffWait();
     this.#callOffWait = () => {};
   }
