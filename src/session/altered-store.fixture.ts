@@ -13,3 +13,26 @@ export function altered(store: SessionStore, change: Partial<SessionStore>): Ses
 
 /** What a store that is away says. */
 export const AWAY = fail("store_unavailable", { reason: "it is away" });
+
+/** A door that is open until a test shuts it, and that knows when somebody stands before it. */
+export class Door {
+  #opening: PromiseWithResolvers<void> | null = null;
+  #knocking = Promise.withResolvers<void>();
+
+  /** Resolves when somebody comes who has to wait. */
+  shut(): Promise<void> {
+    this.#opening = Promise.withResolvers();
+    this.#knocking = Promise.withResolvers();
+    return this.#knocking.promise;
+  }
+
+  open() {
+    this.#opening?.resolve();
+    this.#opening = null;
+  }
+
+  async pass(): Promise<void> {
+    if (this.#opening !== null) this.#knocking.resolve();
+    await this.#opening?.promise;
+  }
+}

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ok } from "../../core/result.ts";
+import { altered, Door } from "../../session/altered-store.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
+import type { SessionStore } from "../../store/store.ts";
 import { type Answer, json } from "../answer.ts";
 import type { Authenticator } from "../gate/authenticator.ts";
 import { Approvals } from "../route/approval.fixture.ts";
@@ -22,8 +24,8 @@ class Shared {
     this.ben = ben;
   }
 
-  static async open(): Promise<Shared> {
-    const ask = await Approvals.open({}, { stage: { settings: { policy: "consensus" } } });
+  static async open(wrap = (store: SessionStore) => store): Promise<Shared> {
+    const ask = await Approvals.open({}, { stage: { settings: { policy: "consensus" }, wrap } });
     const shared = new Shared(ask, await ask.people.person("ben", "member"));
     await shared.join();
     return shared;
@@ -55,6 +57,18 @@ class Shared {
     const { body } = await this.ask.call("GET", "/status");
     return body.clientCount;
   }
+}
+
+/** A store that writes down that somebody has left when the door is open. */
+function slowToLeave(door: Door) {
+  return (real: SessionStore) =>
+    altered(real, {
+      commit: async (key, term, commit) => {
+        const isLeaving = commit.events.some((text) => text.includes('"permission_voter_left"'));
+        if (isLeaving) await door.pass();
+        return real.commit(key, term, commit);
+      },
+    });
 }
 
 type Change = readonly [what: string, act: (shared: Shared) => Promise<unknown>];
@@ -119,6 +133,31 @@ describe("a member without a vote any more", () => {
     await heard(ask.stream, "turn_complete");
   });
 
+  it.each([
+    ["nobody reads on", 0],
+    ["somebody reads on", 1],
+  ])("is gone by the time that the removal is answered, where %s", async (_what, readers) => {
+    const door = new Door();
+    const shared = await Shared.open(slowToLeave(door));
+    const { ask } = shared;
+    const { server } = ask.people.world;
+    await shared.asked();
+    if (readers === 0) ask.stream.leave();
+    await expect.poll(() => server.streamCountOf(ACME)).toBe(readers);
+    const leaving = door.shut();
+    let isAnswered = false;
+    const removal = ask.ada.call("DELETE", "/members/ben").then(({ status }) => {
+      isAnswered = true;
+      return status;
+    });
+    await leaving;
+    // Whoever comes after it is answered before it.
+    for (const _ of [1, 2, 3]) expect((await ask.ada.call("GET", "/members")).status).toBe(200);
+    expect(isAnswered).toBe(false);
+    door.open();
+    expect(await removal).toBe(204);
+  });
+
   it("does not count as there by reading on", async () => {
     const shared = await Shared.open();
     const { ask, ben } = shared;
@@ -160,6 +199,7 @@ describe("a member who keeps their vote", () => {
 
 describe("what somebody did while they lost their vote", () => {
   const ben: Caller = { tenantId: ACME, userId: user("ben"), role: "member" };
+  const LOOKED_AT = [[ACME, { userId: "ben", authorization: "ben" }]];
 
   /** One request is at work while another changes who may come in. */
   async function meanwhile(benNow: Caller | null, change: () => Promise<Answer>) {
@@ -196,7 +236,7 @@ describe("what somebody did while they lost their vote", () => {
     ["may not come in", null],
     ["may only look on", { ...ben, role: "viewer" }],
   ])("is looked at again when it is done, if by then they %s", async (_what, now) => {
-    expect(await meanwhile(now, async () => json(200, {}))).toEqual([[ACME, "ben"]]);
+    expect(await meanwhile(now, async () => json(200, {}))).toEqual(LOOKED_AT);
   });
 
   it("is not, if they have kept it", async () => {
@@ -205,6 +245,6 @@ describe("what somebody did while they lost their vote", () => {
 
   it("is looked at also if the change broke off: nobody knows how far it came", async () => {
     const broken = () => Promise.reject(new Error("the store is away"));
-    expect(await meanwhile(null, broken)).toEqual([[ACME, "ben"]]);
+    expect(await meanwhile(null, broken)).toEqual(LOOKED_AT);
   });
 });

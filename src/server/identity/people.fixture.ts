@@ -1,9 +1,9 @@
 import type { Role } from "../../core/permission.ts";
 import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { value } from "../../store/kit/expect.ts";
-import { type Call, DaemonWorld } from "../daemon.fixture.ts";
+import { type Call, type DaemonOptions, DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Authenticator, byToken } from "../gate/authenticator.ts";
+import { type Authenticator, byToken, type WayIn } from "../gate/authenticator.ts";
 import { allRoutes } from "../routes.ts";
 import { IDLE } from "../server.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
@@ -12,7 +12,10 @@ import { StoredWay } from "./stored-way.ts";
 import { Tokens } from "./tokens.ts";
 import { Voters } from "./voters.ts";
 
-type Options = Omit<Parameters<typeof DaemonWorld.open>[0], "routes" | "authenticator">;
+interface Options extends Omit<DaemonOptions, "routes" | "authenticator"> {
+  /** By which people come in who have no tokens of their own. */
+  readonly otherWays?: readonly WayIn[];
+}
 
 /** A whole server, all routes, and people who have tokens of their own. */
 export class People {
@@ -30,9 +33,10 @@ export class People {
     this.tokens = new Tokens(store, this.members, clock);
   }
 
-  static async open(options: Options = {}): Promise<People> {
+  static async open({ otherWays = [], ...options }: Options = {}): Promise<People> {
     const lookups = { count: 0 };
-    const authenticator = (daemon: Daemon) => counted(byToken([storedWay(daemon)]), lookups);
+    const authenticator = (daemon: Daemon) =>
+      counted(byToken([storedWay(daemon), ...otherWays]), lookups);
     const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
     return new People(await DaemonWorld.open({ ...options, routes, authenticator }), lookups);
   }
@@ -44,6 +48,11 @@ export class People {
     const wish = { userId, role, name: null, lifeMs: null };
     const { text, kept } = await value(this.tokens.create(tenantId, wish, OPERATOR));
     return new Person(this.world, text, kept.id);
+  }
+
+  /** Somebody who comes in by another way. */
+  stranger(token: string): Person {
+    return new Person(this.world, token, "");
   }
 }
 

@@ -1,10 +1,38 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
+import { Door } from "../../session/altered-store.fixture.ts";
+import type { Chunk, Notice } from "../../session/bus/frame.ts";
 import { value } from "../../store/kit/expect.ts";
+import { events, json } from "../answer.ts";
+import { byToken } from "../gate/authenticator.ts";
+import { route } from "../route.ts";
+import { closeServers, serve } from "../server.fixture.ts";
+import type { EventSource } from "../stream/event-stream.ts";
 import { ManualClock } from "../stream/manual-clock.fixture.ts";
 import { StreamClient } from "../stream/stream-client.fixture.ts";
-import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
+import { ACME, BY_OWNER, IdentityWorld, OPERATOR, user } from "./identity.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
+
+const ROW = { gate: "strict", clientId: "ignored", body: "json" } as const;
+
+/** A source that has nothing to tell, and knows with what word it was ended. */
+class SilentSource implements EventSource {
+  readonly #over = Promise.withResolvers<IteratorResult<Chunk, undefined>>();
+  lastWord: string | null = null;
+
+  next() {
+    return this.#over.promise;
+  }
+
+  cancel() {
+    this.#over.resolve({ done: true, value: undefined });
+  }
+
+  end(last: Notice | null) {
+    this.lastWord = last?.text ?? null;
+    this.cancel();
+  }
+}
 
 async function streaming() {
   const clock = new ManualClock();
@@ -23,6 +51,8 @@ async function streaming() {
 }
 
 describe("the streams of somebody", () => {
+  afterEach(closeServers);
+
   it.each<[string, (people: People, tokenId: string) => Promise<unknown>]>([
     ["whose token is revoked", ({ tokens }, id) => value(tokens.revoke(ACME, id, OPERATOR))],
     ["who is removed", ({ members }) => value(members.remove(ACME, user("bob"), OPERATOR))],
@@ -56,6 +86,46 @@ describe("the streams of somebody", () => {
     expect(people.world.server.streamCountOf(ACME)).toBe(1);
     expect(others.isOver).toBeNull();
     others.leave();
+  });
+
+  it("who is removed while one is being opened: it ends at once", async () => {
+    const clock = new ManualClock();
+    const store = await IdentityWorld.open();
+    const door = new Door();
+    const source = new SilentSource();
+    const slow = route({
+      ...ROW,
+      method: "GET",
+      path: "/slow",
+      needs: "session:read",
+      handle: async () => {
+        await door.pass();
+        return events(source, null);
+      },
+    });
+    const removing = route({
+      ...ROW,
+      method: "POST",
+      path: "/remove",
+      needs: "members:delete",
+      handle: async () => {
+        await value(store.members.remove(ACME, user("bob"), OPERATOR));
+        return json(200, {});
+      },
+    });
+    const authenticator = byToken([store.way]);
+    const world = await serve([slow, removing], {}, { authenticator, clock });
+    const [ada, bob] = [await store.token("ada", "owner"), await store.token("bob", "member")];
+    const authorization = (text: string) => ({ authorization: `Bearer ${text}` });
+    const opening = door.shut();
+    const opened = StreamClient.open(world, "/slow", authorization(bob.text));
+    await opening;
+    expect((await world.post("/remove", {}, authorization(ada.text))).status).toBe(200);
+    door.open();
+    const stream = await opened;
+    // The clock stands still: nobody has looked because it was time to.
+    await stream.until(({ isOver }) => isOver !== null);
+    expect(source.lastWord).toContain('"errorKind":"unauthorized"');
   });
 
   it("who may still read goes on, as what they are now", async () => {

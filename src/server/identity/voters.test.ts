@@ -55,7 +55,18 @@ describe("the voters of a tenant", () => {
     expect(gone).toEqual(["acme ben", "acme ben"]);
   });
 
-  it("are remembered of so many tenants, the last to change (P10)", async () => {
+  it("are remembered of those tenants that were seen last, changed or not (P10)", async () => {
+    const { gone, voters } = watched();
+    await voters.saw(tenant("first"), BOTH);
+    for (let n = 0; n < VOTERS_TENANTS_MAX - 1; n += 1) await voters.saw(tenant(`t${n}`), BOTH);
+    expect(voters.saw(tenant("first"), BOTH)).toBeNull();
+    await voters.saw(tenant("one-more"), BOTH);
+    await voters.saw(tenant("t0"), members({ ada: "owner" }));
+    await voters.saw(tenant("first"), members({ ada: "owner" }));
+    expect(gone).toEqual(["first ben"]);
+  });
+
+  it("are remembered of so many tenants, and no more (P10)", async () => {
     const { gone, voters } = watched();
     await voters.saw(tenant("first"), BOTH);
     for (let n = 0; n < VOTERS_TENANTS_MAX; n += 1) await voters.saw(tenant(`t${n}`), BOTH);

@@ -11,6 +11,8 @@ import type { Member } from "./members.ts";
 export class Voters {
   readonly #gone: (tenantId: TenantId, userId: UserId) => Promise<void>;
   readonly #known = new Map<TenantId, ReadonlySet<UserId>>();
+  /** What is being done about those who are gone, for whoever sees the same meanwhile. */
+  readonly #going = new Map<TenantId, Promise<unknown>>();
 
   constructor(gone: (tenantId: TenantId, userId: UserId) => Promise<void>) {
     this.#gone = gone;
@@ -18,7 +20,7 @@ export class Voters {
 
   /**
    * These are a tenant's members now. Null if none of them is gone who had a vote, nor one who may
-   * have shown a sign of life after they had lost it; else what has to be done about it.
+   * have shown a sign of life after they had lost it; else what is being done about it.
    */
   saw(
     tenantId: TenantId,
@@ -28,14 +30,22 @@ export class Voters {
     const known = this.#known.get(tenantId) ?? NO_VOTERS;
     if (suspect === null && areThese(known, members)) {
       if (known !== NO_VOTERS) this.#keep(tenantId, known);
-      return null;
+      return this.#going.get(tenantId) ?? null;
     }
     const voters = new Set(members.filter(mayVote).map(({ userId }) => userId));
     this.#keep(tenantId, voters);
     const before = suspect === null ? known : new Set([...known, suspect]);
     const gone = [...before].filter((userId) => !voters.has(userId));
-    if (gone.length === 0) return null;
-    return Promise.all(gone.map((userId) => this.#gone(tenantId, userId)));
+    return gone.length === 0 ? (this.#going.get(tenantId) ?? null) : this.#follow(tenantId, gone);
+  }
+
+  #follow(tenantId: TenantId, gone: readonly UserId[]): Promise<unknown> {
+    const ends = gone.map((userId) => this.#gone(tenantId, userId));
+    const going = Promise.all([this.#going.get(tenantId), ...ends]).finally(() => {
+      if (this.#going.get(tenantId) === going) this.#going.delete(tenantId);
+    });
+    this.#going.set(tenantId, going);
+    return going;
   }
 
   /** Of too many tenants the one that was not seen for longest is forgotten. */

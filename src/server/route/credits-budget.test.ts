@@ -24,17 +24,22 @@ const warnings = ({ frames }: StreamClient) =>
 
 describe("a session's own budget", () => {
   it("is warned of at 80 % by what was asked beside it, too", async () => {
-    const { work, stream, btw } = await opened(50);
-    await work.turn("usage 1 2 input=20");
-    await btw("say hello\nusage 1 2 input=19");
+    const { work, stream, btw, budget } = await opened(100);
+    await work.turn("usage 1 2 input=50");
+    await btw("say hello\nusage 1 2 input=29");
     await btw("say hello\nusage 1 2 input=1");
     const warning = await heard(stream, "credits_warning");
-    expect(warning.data.data).toMatchObject({ scope: "session", usedMicro: 40, budgetMicro: 50 });
+    expect(warning.data.data).toMatchObject({ scope: "session", usedMicro: 80, budgetMicro: 100 });
     // The line was passed once, whatever comes after it.
     await work.turn("usage 1 2 input=1");
-    await btw("say hello\nusage 1 2 input=1");
-    await work.live.until(({ running }) => running === null);
-    expect(warnings(stream)).toHaveLength(1);
+    expect((await btw("say hello\nusage 1 2 input=1")).status).toBe(200);
+    // Of another budget it is told at once, and that comes after all that was told before.
+    await budget(101);
+    await stream.until(() => warnings(stream).some(({ budgetMicro }) => budgetMicro === 101));
+    expect(warnings(stream)).toMatchObject([
+      { usedMicro: 80, budgetMicro: 100 },
+      { usedMicro: 82, budgetMicro: 101 },
+    ]);
   });
 
   it("is warned of by a turn that passes the line only with what was asked before", async () => {
@@ -52,7 +57,9 @@ describe("a session's own budget", () => {
     await budget(20);
     const warning = await heard(stream, "credits_warning");
     expect(warning.data.data).toMatchObject({ scope: "session", usedMicro: 17, budgetMicro: 20 });
-    expect(warnings(stream)).toHaveLength(1);
+    await budget(19);
+    await stream.until(() => warnings(stream).some(({ budgetMicro }) => budgetMicro === 19));
+    expect(warnings(stream).map(({ budgetMicro }) => budgetMicro)).toEqual([20, 19]);
   });
 
   it("is shown with all that counts in it", async () => {

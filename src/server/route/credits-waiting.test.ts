@@ -1,19 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { parseUserId } from "../../core/id.ts";
 import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import { value } from "../../session/stage.fixture.ts";
-import { given } from "../../session/world.fixture.ts";
 import { type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
 import type { Caller } from "../route.ts";
 import type { StreamClient } from "../stream/stream-client.fixture.ts";
-import { AS_ADA, balance, granted, openPaid } from "./credits.fixture.ts";
+import { AS_ADA, AS_BEN, balance, budget, granted, openPaid } from "./credits.fixture.ts";
 import { heard, Work, withoutError } from "./work.fixture.ts";
-
-const AS_BEN: Caller = { ...LOCAL, userId: given(parseUserId("ben")) };
-
-function budget(world: DaemonWorld, scope: string, budgetMicro: number | null) {
-  return world.call("POST", `/credits/budgets/${scope}`, { body: { budgetMicro } });
-}
 
 /** Something of ada's is at work, for which ten are set aside. */
 async function atWork(grantedMicro: number) {
@@ -79,6 +71,15 @@ describe("a new prompt that has to wait", () => {
     expect(eventsOf(stream, "credits_waiting")).toEqual([]);
   });
 
+  it("is admitted too if it came at once with the one that has taken all there is", async () => {
+    const world = await openPaid();
+    const work = await Work.made(world);
+    await granted(world, 15);
+    const both = await Promise.all([work.prompt("hang"), work.prompt("hang")]);
+    expect(both.map(({ status }) => status)).toEqual([202, 202]);
+    expect(await balance(world)).toMatchObject({ openMicro: 10, openTurns: 1 });
+  });
+
   it("is weighed by the session's budget with what was charged, not what is held", async () => {
     const { world, work } = await atWork(1_000);
     await budget(world, `session:${work.id}`, 10);
@@ -101,10 +102,13 @@ describe("a new prompt that has to wait", () => {
   it("is refused too if it was meant for an agent at work that cannot listen", async () => {
     const { world, work } = await atWork(1_000);
     await budget(world, "user:ben", 0);
-    const say = (as: Caller) =>
-      work.call("POST", "/mid-turn-message", { body: { message: "say more" }, as });
-    expect(await say(AS_BEN)).toMatchObject({ status: 402, body: { scope: "user" } });
-    expect(await say(AS_ADA)).toMatchObject({ status: 200, body: { accepted: true } });
+    const say = (message: string, as: Caller) =>
+      work.call("POST", "/mid-turn-message", { body: { message }, as });
+    expect(await say("say more", AS_BEN)).toMatchObject({ status: 402, body: { scope: "user" } });
+    const accepted = { status: 200, body: { accepted: true } };
+    expect(await say("say more", AS_ADA)).toMatchObject(accepted);
+    // What a line with a slash costs, if anything, is found out when it is next.
+    expect(await say("/skills", AS_BEN)).toMatchObject(accepted);
   });
 
   it("is taken if it is a repeat, or a command, which costs nothing", async () => {
@@ -127,7 +131,9 @@ describe("a prompt that waits for credit", () => {
     const short = { code: "insufficient_credits", scope: "balance" };
     const data = { ...short, neededMicro: 10, availableMicro: 2 };
     expect(waiting.data.data).toMatchObject({ promptId: head, ...data });
-    expect(await pending(work)).toEqual([{ promptId: head, state: "queued", waitsFor: data }]);
+    await expect
+      .poll(() => pending(work))
+      .toEqual([{ promptId: head, state: "queued", waitsFor: data }]);
     await granted(world, 3);
     const more = { ...data, availableMicro: 5 };
     await expect.poll(() => pending(work)).toMatchObject([{ waitsFor: more }]);
@@ -138,6 +144,21 @@ describe("a prompt that waits for credit", () => {
     expect(await pending(work)).toEqual([]);
   });
 
+  it("is the only one that is listed so: what is behind it waits for its turn", async () => {
+    const { work, stream, ends } = await atWork(10);
+    const head = await work.admitted("say second", { as: AS_ADA });
+    const behind = await work.admitted("say third", { as: AS_ADA });
+    await ends();
+    await heard(stream, "credits_waiting");
+    // It is weighed again when the turn before it is settled, and is not listed so meanwhile.
+    await expect
+      .poll(() => pending(work))
+      .toMatchObject([
+        { promptId: head, waitsFor: { scope: "balance" } },
+        { promptId: behind, waitsFor: null },
+      ]);
+  });
+
   it("is announced again when it is another limit that it waits for", async () => {
     const { world, work, stream, head } = await shortOfCredit();
     await budget(world, "user:ada", 1);
@@ -145,7 +166,9 @@ describe("a prompt that waits for credit", () => {
     await stream.until(() => eventsOf(stream, "credits_waiting").length === 2);
     const [, second] = eventsOf(stream, "credits_waiting");
     expect(second?.data.data).toMatchObject({ promptId: head, scope: "user", availableMicro: 0 });
-    expect(await pending(work)).toMatchObject([{ promptId: head, waitsFor: { scope: "user" } }]);
+    await expect
+      .poll(() => pending(work))
+      .toMatchObject([{ promptId: head, waitsFor: { scope: "user" } }]);
   });
 });
 

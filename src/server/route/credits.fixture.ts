@@ -2,7 +2,7 @@ import { parseUserId } from "../../core/id.ts";
 import { LedgerMeter, type Meter, PriceTable } from "../../session/meter/index.ts";
 import { given } from "../../session/world.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { type Call, type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
+import { type Call, type DaemonOptions, type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
 import type { Caller } from "../route.ts";
 import { btwRoute } from "./btw.ts";
 import { creditsRoutes } from "./credits.ts";
@@ -13,18 +13,13 @@ import { openWork, workRoutes } from "./work.fixture.ts";
 /** A micro-credit for each token, ten set aside for a turn. */
 const PRICES = new PriceTable({ agents: { echo: { input: 1_000_000, output: 0, reserve: 10 } } });
 
-function meterOf(store: SessionStore): Meter {
-  return new LedgerMeter({
-    store,
-    prices: PRICES,
-    usualLimit: () => "granted",
-    nowMs: () => Date.now(),
-    log: () => {},
-  });
+function meterBy(prices: PriceTable): (store: SessionStore) => Meter {
+  const usual = { nowMs: () => Date.now(), log: () => {} };
+  return (store) => new LedgerMeter({ store, prices, usualLimit: () => "granted", ...usual });
 }
 
 /** A daemon whose tenants spend what they were granted. */
-export function openPaid(): Promise<DaemonWorld> {
+export function openPaid({ prices = PRICES, ...options }: PaidOptions = {}): Promise<DaemonWorld> {
   return openWork({
     routes: (daemon) => [
       ...workRoutes(daemon),
@@ -33,11 +28,22 @@ export function openPaid(): Promise<DaemonWorld> {
       btwRoute(daemon),
       recapRoute(daemon),
     ],
-    stage: { meter: meterOf },
+    ...options,
+    stage: { ...options.stage, meter: meterBy(prices) },
   });
 }
 
+interface PaidOptions extends Omit<Partial<DaemonOptions>, "routes"> {
+  readonly prices?: PriceTable;
+}
+
+/** The budget of a session, a user or the tenant. */
+export function budget(world: DaemonWorld, scope: string, budgetMicro: number | null) {
+  return world.call("POST", `/credits/budgets/${scope}`, { body: { budgetMicro } });
+}
+
 export const AS_ADA: Caller = { ...LOCAL, userId: given(parseUserId("ada")) };
+export const AS_BEN: Caller = { ...LOCAL, userId: given(parseUserId("ben")) };
 
 export function granted(world: DaemonWorld, amountMicro: number, call: Call = {}) {
   return world.call("POST", "/credits/grants", { body: { amountMicro }, ...call });

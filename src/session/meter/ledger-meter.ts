@@ -96,7 +96,7 @@ export class LedgerMeter implements Meter {
   async #needed(order: TurnOrder, quote: Quote | null): Promise<Result<number>> {
     const ledger = this.#ledger(order.key.tenantId);
     const known = ledger.allowance;
-    // What nobody knows the price of is refused by what is allowed now, and not as it was last read.
+    // What nobody knows the price of is refused by what is allowed now, not as it was last read.
     const isTold = known !== null && (quote !== null || isUnlimited(known, order));
     const loaded = isTold ? ok(known) : await ledger.inTurn(async (read) => ok(read));
     if (!loaded.ok) return loaded;

@@ -3,6 +3,7 @@ import { fail } from "../../core/result.ts";
 import { turnId } from "../../core/session/life.fixture.ts";
 import { value } from "../stage.fixture.ts";
 import type { LedgerMeter } from "./ledger-meter.ts";
+import { PriceTable } from "./price-table.ts";
 import { ADA, granting, OPERATOR, TENANT, Till } from "./till.fixture.ts";
 
 /** A till without credit, and somebody who waits for some. */
@@ -62,6 +63,20 @@ describe("what another process changes", () => {
     expect(await till.begin(1)).toBe("insufficient_credits");
     value(await till.another().setBudget(TENANT, user, 20, OPERATOR));
     expect(await till.begin(1)).toBe("t3");
+  });
+
+  it("counts for the next turn without a known price, if it lifts the limit", async () => {
+    const till = await Till.open(1, new PriceTable({}));
+    const order = { ...till.order(0, turnId("t")), agent: "stranger" };
+    const unknown = { ok: false, refusal: { code: "price_unknown" } };
+    expect(await till.meter.afford(order)).toMatchObject(unknown);
+    value(await till.another().setLimit(TENANT, "unlimited", OPERATOR));
+    expect(await till.meter.afford(order)).toMatchObject({ ok: true });
+    value(await till.another().setLimit(TENANT, "granted", OPERATOR));
+    value(await till.meter.balance(TENANT));
+    expect(await till.meter.reserve(order)).toMatchObject(unknown);
+    value(await till.another().setLimit(TENANT, "unlimited", OPERATOR));
+    expect(await till.meter.reserve(order)).toMatchObject({ ok: true, value: { price: null } });
   });
 
   it("counts from the next sweep on for a tenant whose turns nobody weighed", async () => {

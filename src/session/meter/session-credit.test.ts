@@ -1,38 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Refusal, refusal } from "../../core/error.ts";
+import { refusal } from "../../core/error.ts";
 import { fail } from "../../core/result.ts";
 import type { Command, CommandData } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
-import { newPrompt } from "../../core/session/life.fixture.ts";
 import { writeEvents } from "../actor/written.ts";
-import { Stage, value } from "../stage.fixture.ts";
+import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { SessionCredit } from "./session-credit.ts";
-import { granting, TENANT, Till } from "./till.fixture.ts";
-
-/** The credits of one session, over a till whose commits are made by hand. */
-async function credited(grantedMicro: number, answer: () => Promise<Refusal | null>) {
-  const till = await Till.open(1);
-  if (grantedMicro > 0) value(await till.meter.grant(TENANT, granting("g", grantedMicro)));
-  const stage = await Stage.open();
-  const said: Command[] = [];
-  const { key } = till.session(0);
-  const owner = {
-    key,
-    get decided() {
-      return till.session(0).session;
-    },
-    say: (command: Command) => {
-      said.push(command);
-      return answer();
-    },
-  };
-  // No time passes.
-  const clock = { nowMs: () => till.nowMs, after: () => () => {} };
-  const world = { ...stage.world, meter: till.meter, clock };
-  const openMicro = async () => value(await till.meter.balance(TENANT)).openMicro;
-  return { till, credit: new SessionCredit(world, owner), said, openMicro };
-}
+import { credited, waiting } from "./session-credit.fixture.ts";
 
 /** What the session's own log says of a command, and the same heard by the session's credits. */
 async function heard<Type extends "usage" | "agent_status">(
@@ -63,11 +37,6 @@ async function ends(world: World): Promise<void> {
   const { turnId } = given(world.till.session(0).session.running);
   const report = { status: "turn_complete", turnId, stopReason: "end_turn" } as const;
   await heard(world, "agent_status", report);
-}
-
-async function waiting(till: Till) {
-  await till.commit(0, "prompt", newPrompt("p"));
-  return given(till.session(0).session.queue[0] ?? null);
 }
 
 describe("P5, P9: what a session gives back", () => {
