@@ -131,9 +131,7 @@ describe("a prompt that waits for credit", () => {
     const short = { code: "insufficient_credits", scope: "balance" };
     const data = { ...short, neededMicro: 10, availableMicro: 2 };
     expect(waiting.data.data).toMatchObject({ promptId: head, ...data });
-    await expect
-      .poll(() => pending(work))
-      .toEqual([{ promptId: head, state: "queued", waitsFor: data }]);
+    expect(await pending(work)).toEqual([{ promptId: head, state: "queued", waitsFor: data }]);
     await granted(world, 3);
     const more = { ...data, availableMicro: 5 };
     await expect.poll(() => pending(work)).toMatchObject([{ waitsFor: more }]);
@@ -150,13 +148,10 @@ describe("a prompt that waits for credit", () => {
     const behind = await work.admitted("say third", { as: AS_ADA });
     await ends();
     await heard(stream, "credits_waiting");
-    // It is weighed again when the turn before it is settled, and is not listed so meanwhile.
-    await expect
-      .poll(() => pending(work))
-      .toMatchObject([
-        { promptId: head, waitsFor: { scope: "balance" } },
-        { promptId: behind, waitsFor: null },
-      ]);
+    expect(await pending(work)).toMatchObject([
+      { promptId: head, waitsFor: { scope: "balance" } },
+      { promptId: behind, waitsFor: null },
+    ]);
   });
 
   it("is announced again when it is another limit that it waits for", async () => {
@@ -166,9 +161,7 @@ describe("a prompt that waits for credit", () => {
     await stream.until(() => eventsOf(stream, "credits_waiting").length === 2);
     const [, second] = eventsOf(stream, "credits_waiting");
     expect(second?.data.data).toMatchObject({ promptId: head, scope: "user", availableMicro: 0 });
-    await expect
-      .poll(() => pending(work))
-      .toMatchObject([{ promptId: head, waitsFor: { scope: "user" } }]);
+    expect(await pending(work)).toMatchObject([{ promptId: head, waitsFor: { scope: "user" } }]);
   });
 });
 

@@ -63,6 +63,20 @@ describe("a prompt that waits for credit", () => {
     await expect.poll(() => said.map(({ type }) => type)).toEqual(["begin_turn"]);
   });
 
+  it("is said to wait as before while it is weighed again", async () => {
+    const { till, credit, prompt, settles } = await head(1);
+    const whileWeighed: unknown[] = [];
+    const again = () => {
+      credit.begin(prompt, {}, again);
+      whileWeighed.push(credit.waitingForCredit?.scope ?? null);
+    };
+    again();
+    await settles("balance");
+    value(await till.meter.grant(TENANT, granting("little", 1)));
+    await expect.poll(() => credit.waitingForCredit).toMatchObject({ availableMicro: 2 });
+    expect(whileWeighed).toEqual([null, "balance"]);
+  });
+
   it("does not wait any more once there is credit, though it cannot begin just now", async () => {
     const { till, credit, tries, again, settles } = await head(1);
     again();

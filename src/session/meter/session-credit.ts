@@ -89,12 +89,14 @@ export class SessionCredit {
     const wants = wantsOf(session, prompt);
     if (this.#asking !== null || this.#short === wants) return;
     this.#endWait();
+    if (this.#waits?.promptId !== prompt.promptId) this.#waits = null;
     const turn = { turnId: this.#world.ids.turn(), userId: prompt.userId };
     const order = turnOrder(this.#owner.key, session, turn);
     // A turn of a tool asks no model, so there is nothing to pay for.
     const credit = work.slash === "tool" ? ok(NO_CREDIT) : this.#world.meter.reserve(order);
     if (!(credit instanceof Promise)) {
       if (!credit.ok) return this.#wait(prompt, wants, credit.refusal, again);
+      this.#waits = null;
       void this.#start(prompt.promptId, { ...work, ...credit.value, turnId: turn.turnId });
       return;
     }
@@ -102,6 +104,7 @@ export class SessionCredit {
     void credit.then((answer) => {
       this.#asking = null;
       if (!answer.ok) return this.#wait(prompt, wants, answer.refusal, again);
+      this.#waits = null;
       return this.#granted(prompt.promptId, order, { ...work, ...answer.value }, again);
     });
   }
@@ -159,6 +162,8 @@ export class SessionCredit {
     const wake = () => {
       this.#endWait();
       again();
+      // While it is weighed again it is said to wait as before; if nobody does that, it is not.
+      if (this.#asking === null && this.#short === null) this.#waits = null;
     };
     this.#callOffWait = POOR.has(code)
       ? this.#world.meter.whenRaised(tenantId, wake)
@@ -185,7 +190,6 @@ export class SessionCredit {
 
   #endWait() {
     this.#short = null;
-    this.#waits = null;
     this.#callOffWait();
     this.#callOffWait = () => {};
   }
