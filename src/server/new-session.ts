@@ -20,6 +20,7 @@ import type { Command } from "../core/session/command.ts";
 import type { ModelChange } from "../core/session/model-config.ts";
 import type { Creation, ModelConfig } from "../core/session/state.ts";
 import type { NewSession } from "../session/life/create.ts";
+import { UNFINISHED_FORK } from "../session/side/fork-draft.ts";
 import type { Daemon } from "./daemon.ts";
 import { listOf, readBody } from "./request-schema.ts";
 import { TenantSettings } from "./tenant-settings.ts";
@@ -31,7 +32,9 @@ const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
 export const sourceType = z
   .string()
   .max(SOURCE_TYPE_CHARS_MAX)
-  .regex(/^[a-z][a-z0-9_-]*$/);
+  .regex(/^[a-z][a-z0-9_-]*$/)
+  // What has this one is deleted when a server starts.
+  .refine((type) => type !== UNFINISHED_FORK, "it is the server's own");
 
 export const sourceId = z
   .string()

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { IDENTITY_FRESH_MS } from "../../core/limits.ts";
+import { ok } from "../../core/result.ts";
 import { value } from "../../store/kit/expect.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { ManualClock } from "../stream/manual-clock.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
-import type { People, Person } from "./people.fixture.ts";
+import { People, type Person } from "./people.fixture.ts";
 
 const TEXT = { prompt: [{ type: "text", text: "say hi" }] };
 const ALLOW = { outcome: { outcome: "selected", optionId: "allow_once" } };
@@ -128,6 +129,21 @@ describe("a request whose body comes later than its head", () => {
     const request = ["/members/friend", { role: "member" }] as const;
     const done = await late(people, mal, request, () => role(ada, "admin"));
     expect(done).toEqual({ status: 200, code: undefined });
+  });
+
+  it("P8: is nobody's if what opened it is somebody else's by then", async () => {
+    const clock = new ManualClock();
+    let name = "mal";
+    const recognize = (text: string) =>
+      ok(text === "shared" ? { tenantId: ACME, userId: user(name), role: "owner" as const } : null);
+    const people = await People.open({ clock, otherWays: [{ recognize }] });
+    const request = ["/members/friend", { role: "owner" }] as const;
+    const done = await late(people, people.stranger("shared"), request, async () => {
+      name = "eve";
+      clock.advance(IDENTITY_FRESH_MS);
+    });
+    expect(done).toEqual(gone);
+    expect(await people.members.find(ACME, user("friend"))).toMatchObject({ value: null });
   });
 
   it("is looked up once if it came soon, and nothing has changed", async () => {

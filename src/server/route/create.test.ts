@@ -102,6 +102,7 @@ describe("a new session", () => {
     [{ approvalMode: "yolo" }, 403, "trust_gate"],
     [{ sessionId: "mine" }, 400, "invalid_session_id"],
     [{ sourceType: "Tool" }, 400, "invalid_session_source"],
+    [{ sourceType: "unfinished-branch" }, 400, "invalid_session_source"],
     [{ sourceId: "7" }, 400, "invalid_session_source"],
     [{ sourceType: "tool", sourceId: "a\nb" }, 400, "invalid_session_source"],
     [{ agent: "nobody" }, 400, "agent_unknown"],

@@ -2,8 +2,11 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import { promptOf } from "../../session/stage.fixture.ts";
-import { type DaemonWorld, STRANGER } from "../daemon.fixture.ts";
+import { ada } from "../../session/runtime.fixture.ts";
+import { UNFINISHED_FORK } from "../../session/side/fork-draft.ts";
+import { promptOf, value } from "../../session/stage.fixture.ts";
+import { CREATION } from "../../session/world.fixture.ts";
+import { type DaemonWorld, LOCAL, STRANGER } from "../daemon.fixture.ts";
 import { liveOf, made, openLife, statusOf, turnOf } from "./life.fixture.ts";
 
 const pathOf = ({ stage }: DaemonWorld) => `/workspace/${encodeURIComponent(stage.folder)}`;
@@ -190,5 +193,18 @@ describe("the number of sessions", () => {
     const { body } = await world.call("GET", `${pathOf(world)}/session-info`);
     const counts = { active: 2, archived: 0, total: 2, live: 1 };
     expect(body).toEqual({ ...counts, expensive: true, cost: "disk_scan" });
+  });
+
+  it("has no branch in it that is still being made, as the list has none", async () => {
+    const world = await openLife();
+    await made(world);
+    const { runtime, world: parts } = world.daemon;
+    const key = { tenantId: LOCAL.tenantId, sessionId: parts.ids.session() };
+    const source = { type: UNFINISHED_FORK, id: null };
+    const creation = { ...CREATION, workspaceCwd: world.stage.folder, source };
+    value(await runtime.create({ key, creation, actor: ada }));
+    expect(rows((await list(world)).body)).toHaveLength(1);
+    const { body } = await world.call("GET", `${pathOf(world)}/session-info`);
+    expect(body).toMatchObject({ active: 1, total: 1 });
   });
 });
