@@ -61,6 +61,12 @@ export const APPROVAL_KEY_CHARS_MAX = 1_024;
 /** Places one tool call may name and still be judged by its keys; beyond it, people look. */
 export const APPROVAL_KEYS_MAX = 256;
 
+/** All keys of one ask: beyond it a call is one that does not say what it does. */
+export const APPROVAL_KEYS_CHARS_MAX = 131_072;
+
+/** Answers of one turn that accesses are held against; the oldest is forgotten first. */
+export const TURN_PERMITS_MAX = 256;
+
 /** Patterns of one allowlist; each ask is matched against all of them. */
 export const ALLOWLIST_PATTERNS_MAX = 1_024;
 

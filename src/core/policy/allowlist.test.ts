@@ -1,90 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allowlisted, approvalKeys, matches } from "./allowlist.ts";
-
-const here = (path: unknown) => ({ path });
-
-describe("the approval keys of a tool call", () => {
-  it.each<[string, Record<string, unknown>, string[]]>([
-    [
-      "its command, where it executes",
-      { kind: "execute", title: "Show status", rawInput: { command: "git status" } },
-      ["execute:git status"],
-    ],
-    [
-      "its command and arguments, where they come apart",
-      { kind: "execute", title: "t", rawInput: { command: "git", args: ["push", "--force"] } },
-      ["execute:git push --force"],
-    ],
-    [
-      "all words of a command that comes as a list",
-      { kind: "execute", title: "t", rawInput: { command: ["bash", "-lc", "rm -rf x"] } },
-      ["execute:bash -lc rm -rf x"],
-    ],
-    [
-      "its title, where it executes and shows no command",
-      { kind: "execute", title: "git status", rawInput: { description: "status" } },
-      ["execute:git status"],
-    ],
-    [
-      "its title, where it executes and shows no input",
-      { kind: "execute", title: "git status" },
-      ["execute:git status"],
-    ],
-    ["its place", { kind: "edit", title: "Edit", locations: [here("/a")] }, ["edit:/a"]],
-    [
-      "each of its places, once, in their order",
-      { kind: "edit", locations: [here("/b"), here("/a"), here("/b")] },
-      ["edit:/b", "edit:/a"],
-    ],
-    [
-      "its title, where it names no place",
-      { kind: "fetch", title: "https://a.example/", locations: [] },
-      ["fetch:https://a.example/"],
-    ],
-    [
-      "its title, where its places are no list",
-      { kind: "read", title: "/a", locations: here("/b") },
-      ["read:/a"],
-    ],
-    ["of kind other, where it names none", { title: "mcp__tool" }, ["other:mcp__tool"]],
-    ["of kind other, where its kind is no text", { kind: 7, title: "x" }, ["other:x"]],
-    ["the command as it is, spaces included", command(" ls  -a "), ["execute: ls  -a "]],
-  ])("are %s", (_what, toolCall, keys) => {
-    expect(approvalKeys(toolCall)).toEqual(keys);
-  });
-
-  it.each<[string, Record<string, unknown>]>([
-    ["nothing at all", {}],
-    ["an empty title and no place", { kind: "other", title: "" }],
-    ["a title of spaces and no place", { kind: "other", title: " \t\n" }],
-    ["a title that is no text", { kind: "other", title: 7 }],
-    ["an empty command", command("")],
-    ["a command that is no text", command({ line: "rm" })],
-    ["a command that is null", command(null)],
-    ["a command with a word that is no text", command(["rm", { path: "/" }])],
-    ["a command of no words", command([])],
-    ["a command with arguments that are no text", command("git", { force: true })],
-    ["a place without a path", { kind: "edit", title: "Edit", locations: [{ line: 3 }] }],
-    ["a place with an empty path", { kind: "edit", title: "Edit", locations: [here("")] }],
-    ["a place that is no object", { kind: "edit", title: "Edit", locations: ["/a"] }],
-    ["one bad place among good ones", { kind: "edit", locations: [here("/a"), here(null)] }],
-    ["an empty kind", { kind: "", title: "x" }],
-    ["a kind that poses as a key", { kind: "edit:/src/a", locations: [here("/etc/passwd")] }],
-  ])("are none for %s: it does not say what it touches", (_what, toolCall) => {
-    expect(approvalKeys(toolCall)).toEqual([]);
-  });
-
-  it("P10: are none for a call with more than 256 places", () => {
-    const at = (count: number) => Array.from({ length: count }, (_, n) => here(`/${n}`));
-    expect(approvalKeys({ kind: "edit", locations: at(256) })).toHaveLength(256);
-    expect(approvalKeys({ kind: "edit", locations: at(257) })).toEqual([]);
-  });
-});
-
-function command(line: unknown, args?: unknown) {
-  return { kind: "execute", title: "git status", rawInput: { command: line, args } };
-}
+import { allowlisted, matches } from "./allowlist.ts";
 
 describe("a pattern", () => {
   it.each([
@@ -211,10 +127,10 @@ describe("a wildcard in a path or an address", () => {
 describe("P10: a pattern against a long key", () => {
   const key = (chars: number) => `edit:${"a".repeat(chars - 5)}`;
 
-  it("meets none over 1024 characters: such a call has no keys, and only `*` allows it", () => {
-    const call = (chars: number) => ({ kind: "edit", title: "a".repeat(chars - 5) });
-    expect(approvalKeys(call(1_024))).toEqual([key(1_024)]);
-    expect(approvalKeys(call(1_025))).toEqual([]);
+  it("meets none over 1024 characters, which only `*` allows", () => {
+    expect(allowlisted([key(1_024)], ["edit:*"])).toBe(true);
+    expect(allowlisted([key(1_025)], ["edit:*", key(1_025)])).toBe(false);
+    expect(allowlisted([key(1_025)], ["*"])).toBe(true);
   });
 
   it("takes no more than the product of their lengths, however many wildcards there are", () => {
@@ -286,5 +202,17 @@ describe("an allowlist", () => {
       expect(allowlisted([`edit:${before}/../${after}`], others)).toBe(false);
     });
     fc.assert(property);
+  });
+});
+
+describe("a key that holds a whole call", () => {
+  const key = 'read=Query {"table":"users"}';
+
+  it("is matched by itself and by the lone star, and by no other pattern", () => {
+    expect(matches(key, key)).toBe(true);
+    expect(matches("*", key)).toBe(true);
+    expect(["read:*", "read*", "read=*", "*:*"].map((one) => matches(one, key))).not.toContain(
+      true,
+    );
   });
 });

@@ -1,61 +1,26 @@
-import { isObject, type JsonObject, objectAt, stringAt } from "../json.ts";
-import { APPROVAL_KEY_CHARS_MAX, APPROVAL_KEYS_MAX } from "../limits.ts";
-
-/**
- * What a tool call wants, as short texts that patterns and grants are compared with: its kind and
- * its subject, `execute:git status` or `edit:/src/main.ts`. A call that touches several places
- * has several keys, and is allowed only if every one of them is. A call that does not say what it
- * touches, or at too great length, has none: people may allow it once, and no pattern or grant
- * but the lone `*` can.
- */
-export function approvalKeys(toolCall: JsonObject): readonly string[] {
-  const kind = stringAt(toolCall, "kind") ?? "other";
-  const subjects = kind === "execute" ? [commandLine(toolCall)] : places(toolCall);
-  const told = subjects.length <= APPROVAL_KEYS_MAX && subjects.every((one) => one.trim() !== "");
-  const keys = subjects.map((subject) => `${kind}:${subject}`);
-  const short = keys.every((key) => key.length <= APPROVAL_KEY_CHARS_MAX);
-  return told && short && KIND.test(kind) ? [...new Set(keys)] : [];
-}
-
-/** A kind with a colon could pass for another kind and the beginning of its subject. */
-const KIND = /^[^:]+$/;
-
-/** The whole command with its arguments; empty if it has a form that cannot be read. */
-function commandLine(toolCall: JsonObject): string {
-  const { command, args = [] } = objectAt(toolCall, "rawInput") ?? {};
-  if (command === undefined) return titleOf(toolCall);
-  const words = [command, args].flat();
-  return words.every((word) => typeof word === "string") ? words.join(" ") : "";
-}
-
-function places(toolCall: JsonObject): readonly string[] {
-  const { locations } = toolCall;
-  const paths = Array.isArray(locations) ? locations.map(pathOf) : [];
-  return paths.length > 0 ? paths : [titleOf(toolCall)];
-}
-
-function pathOf(location: unknown): string {
-  return (isObject(location) ? stringAt(location, "path") : null) ?? "";
-}
-
-function titleOf(toolCall: JsonObject): string {
-  return stringAt(toolCall, "title") ?? "";
-}
+import { APPROVAL_KEY_CHARS_MAX } from "../limits.ts";
+import { isExactKey } from "./approval-key.ts";
 
 export function allowlisted(keys: readonly string[], patterns: readonly string[]): boolean {
   if (keys.length === 0) return patterns.includes("*");
   return keys.every((key) => patterns.some((one) => matches(one, key)));
 }
 
+/** Whether it can be granted or matched at all: what is longer, people look at each time. */
+export function isGrantable(key: string): boolean {
+  return key.length <= APPROVAL_KEY_CHARS_MAX;
+}
+
 /**
  * A pattern is a key in which `*` stands for anything; the lone `*` allows everything. Elsewhere
  * `*` must not smuggle: `execute:git *` does not allow `git log; rm -rf .`, and `edit:/src/*`
- * does not allow `/src/../secret`.
+ * does not allow `/src/../secret`. A key that holds a whole call is compared as it is.
  */
 export function matches(pattern: string, key: string): boolean {
   if (pattern === "*") return true;
+  if (!isGrantable(key)) return false;
   if (pattern === key) return true;
-  return isPlain(key) && matchesGlob(pattern, key);
+  return !isExactKey(key) && isPlain(key) && matchesGlob(pattern, key);
 }
 
 /** Control characters, line separators, and surrogates that no encoding can carry. */

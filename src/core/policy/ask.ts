@@ -1,5 +1,6 @@
 import type { AskId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { Access } from "./access.ts";
 import type { Mediation } from "./mediation.ts";
 import type { RiskTier } from "./risk.ts";
 
@@ -11,6 +12,8 @@ export interface Ask {
   readonly options: readonly AskOption[];
   readonly keys: readonly string[];
   readonly tier: RiskTier;
+  /** There if the agent did not ask: it wants this done, and the server asks instead. */
+  readonly access?: Access;
   readonly mediation: Mediation;
   /** Ballots by voter, one each; only consensus needs more than the first. */
   readonly votes: ReadonlyMap<string, string>;

@@ -50,6 +50,7 @@ describe("the fold table of events", () => {
   it("keeps everything that a person may ask about later", () => {
     expect(folding("keep")).toEqual([
       "active_agent_changed",
+      "agent_access",
       "agent_setting_refused",
       "artifact_changed",
       "background_notification_turn_complete",

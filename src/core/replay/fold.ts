@@ -39,6 +39,7 @@ export const FOLD: Readonly<Record<EventType, Fold>> = {
   permission_partial_vote: "drop",
   permission_voter_left: "drop",
   permission_forbidden: "drop",
+  agent_access: "keep",
   session_grant_added: "keep",
   session_grant_revoked: "keep",
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { tooPoor } from "../ledger.ts";
+import type { Access } from "../policy/access.ts";
 import { MEDIATION_POLICIES } from "../policy/mediation.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
 import { NO_TOKENS } from "../price.ts";
@@ -170,6 +171,21 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       workflow: one([null, null, "approve", "deny", "defer"], at.pick),
       options: at.odd ? newAsk("a").options : at.pick % 7 === 0 ? [] : newAsk("a").options,
     }),
+  access: ({ step, pick, odd }) => ({
+    requestId: askId(`x${step}`),
+    access: one<Access>(
+      [
+        { action: "terminal", command: odd ? "ls" : "rm a", cwd: "/w" },
+        { action: "write", path: odd ? "/a.ts" : "/w/b.ts" },
+        { action: "read", path: "/w/c.ts" },
+      ],
+      pick,
+    ),
+    policy: one(MEDIATION_POLICIES, pick),
+    quorum: null,
+    present: [clientId("c1"), clientId("c2")],
+    deadlineAtMs: null,
+  }),
   vote: (at) => ({
     requestId: someAsk(at),
     outcome: one(

@@ -1,5 +1,6 @@
 import type { AskId, ClientId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { Access, AccessRule } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
 import type { Gate } from "../policy/gate.ts";
 import type { ForbiddenReason, Mediation } from "../policy/mediation.ts";
@@ -15,8 +16,9 @@ export interface AskEvents {
   permission_partial_vote: PartialVote;
   permission_voter_left: VoterLeft;
   permission_forbidden: VoteForbidden;
-  session_grant_added: { key: string; tier: RiskTier; requestId?: AskId };
-  session_grant_revoked: { key: string };
+  agent_access: AccessDecided;
+  session_grant_added: GrantAdded;
+  session_grant_revoked: { key: string; reason?: "rules_changed" };
 }
 
 interface AskMade {
@@ -26,6 +28,7 @@ interface AskMade {
   options: readonly AskOption[];
   keys: readonly string[];
   tier: RiskTier;
+  access?: Access;
   mediation: Mediation;
   askedAtMs: number;
   deadlineAtMs?: number;
@@ -34,12 +37,36 @@ interface AskMade {
 interface AskDecided {
   requestId: AskId;
   toolCall: JsonObject;
+  /** Absent in logs that did not tell. */
+  keys?: readonly string[];
   tier: RiskTier;
   gate: Gate;
   /** What the outcome comes to: an option's name need not tell. */
   allowed: boolean;
   outcome: AskOutcome;
 }
+
+/** The agent had the server run a command, write a file or read one; or the server did not. */
+interface AccessDecided {
+  requestId: AskId;
+  access: Access;
+  tier: RiskTier;
+  allowed: boolean;
+  by: AccessRule;
+  /** The ask whose answer covers it, or forbids it. */
+  answeredBy?: AskId;
+}
+
+interface GrantAdded {
+  key: string;
+  tier: RiskTier;
+  requestId?: AskId;
+  /** By which rules the key was made; those without it meant more than they said, and are void. */
+  rules?: typeof GRANT_RULES;
+}
+
+/** Keys are exact: never a title alone. */
+export const GRANT_RULES = 2;
 
 interface AskResolved {
   requestId: AskId;

@@ -2,6 +2,7 @@ import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { Refusal } from "../error.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { Access } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
 import type { WorkflowOpinion } from "../policy/gate.ts";
 import type { MediationPolicy } from "../policy/mediation.ts";
@@ -63,6 +64,8 @@ export interface CommandData {
 
   // Asks
   ask: NewAsk;
+  /** The agent wants the server to do something, with what it takes to ask people about it. */
+  access: NewAccess;
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
   /** Somebody has no vote any more, as by being removed: nothing waits for them. */
   voter_gone: { userId: UserId; quorum: number | null };
@@ -194,7 +197,12 @@ export type Deadline =
   /** The sandbox has been idle, or on its way, for too long. */
   | { readonly of: "sandbox" };
 
-export interface NewAsk {
+export interface NewAccess extends Mediated {
+  readonly requestId: AskId;
+  readonly access: Access;
+}
+
+export interface NewAsk extends Mediated {
   readonly requestId: AskId;
   readonly kind: AskKind;
   readonly toolCall: JsonObject;
@@ -202,6 +210,10 @@ export interface NewAsk {
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
   readonly workflow: WorkflowOpinion;
+}
+
+/** By which rules people decide, and by when. */
+interface Mediated {
   readonly policy: MediationPolicy;
   readonly quorum: number | null;
   /** Clients seen since the server started: presence is observed, never stored. */

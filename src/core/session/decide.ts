@@ -1,6 +1,7 @@
 import { type Refusal, refusal } from "../error.ts";
 import { ADMISSION, type Caller, type Standing, standing } from "./admission.ts";
 import type { Command, CommandType } from "./command.ts";
+import * as access from "./decide/access.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
 import * as client from "./decide/client.ts";
@@ -93,6 +94,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   commit_refused: stop.commitRefused,
 
   ask: ask.ask,
+  access: access.access,
   vote: ask.vote,
   voter_gone: voter.gone,
   revoke_grant: ask.revokeGrant,

@@ -1,4 +1,5 @@
 import type { EventType, SessionEvent } from "./event.ts";
+import * as access from "./evolve/access.ts";
 import * as ask from "./evolve/ask.ts";
 import * as client from "./evolve/client.ts";
 import * as credit from "./evolve/credit.ts";
@@ -52,12 +53,13 @@ const EVOLVERS: { readonly [Type in EventType]: Evolver<Type> } = {
   turn_error: prompt.failed,
 
   permission_request: ask.made,
-  permission_decided: same,
+  permission_decided: access.askDecided,
   permission_resolved: ask.resolved,
   permission_already_resolved: same,
   permission_partial_vote: ask.voted,
   permission_voter_left: ask.voterLeft,
   permission_forbidden: same,
+  agent_access: access.happened,
   session_grant_added: ask.granted,
   session_grant_revoked: ask.grantRevoked,
 

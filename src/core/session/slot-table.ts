@@ -10,6 +10,7 @@ import {
 } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import { PHASES } from "../lifecycle.ts";
+import type { Access, Permit } from "../policy/access.ts";
 import type { Ask, AskOption, AskOutcome } from "../policy/ask.ts";
 import { MEDIATION_POLICIES, type Mediation } from "../policy/mediation.ts";
 import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
@@ -137,6 +138,21 @@ const MEDIATION: Fields<Mediation> = {
   quorum: atLeastOne,
 };
 
+type TerminalAccess = Extract<Access, { action: "terminal" }>;
+
+const access: Codec<Access> = either(
+  (value: Access): value is TerminalAccess => value.action === "terminal",
+  object({ action: oneOf("terminal"), command: text, cwd: text }),
+  object({ action: oneOf("write", "read"), path: text }),
+);
+
+const PERMIT: Fields<Permit> = {
+  requestId: askId,
+  toolCallId: orNull(text),
+  keys: list(text),
+  allowed: flag,
+};
+
 const ASK: Fields<Ask> = {
   requestId: askId,
   kind: oneOf("permission", "user_question"),
@@ -144,6 +160,7 @@ const ASK: Fields<Ask> = {
   options: list(askOption),
   keys: list(text),
   tier: riskTier,
+  access: optional(access),
   mediation: object(MEDIATION),
   votes: map(text, text),
   askedAtMs: timeMs,
@@ -235,6 +252,7 @@ const RUNNING_PROMPT: Fields<RunningPrompt> = {
   stopAskedAtMs: orNull(timeMs),
   steeredIds: list(text),
   shellContext: list(text),
+  permits: list(object(PERMIT)),
   stamp: object(STAMP),
   slash: orNull(oneOf("agent", "skill", "tool")),
 };
@@ -294,6 +312,7 @@ const SESSION: Fields<Session> = {
   queue: list(object(WAITING_PROMPT)),
   clients: map(clientId, object(CLIENT)),
   admissions: map(text, object(ADMISSION)),
+  voidGrants: list(text),
   resolvedAsks: map(askId, askOutcome),
   shellContext: list(text),
   shells: map(shellId, object(SHELL)),

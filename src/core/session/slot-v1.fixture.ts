@@ -1,6 +1,6 @@
 /**
  * The format of version 1, written by hand and never to be changed: such texts are stored. The
- * sessions of version 2 are in them, but for what version 1 did not know.
+ * sessions of version 3 are in them, but for what version 1 did not know.
  */
 
 export const WAITING_TEXT_V1 = `{

@@ -15,7 +15,8 @@ import {
   writeSlot,
 } from "./slot.ts";
 import { CLOSING_TEXT_V1, WAITING_TEXT_V1 } from "./slot-v1.fixture.ts";
-import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v2.fixture.ts";
+import { CLOSING_TEXT_V2, WAITING_TEXT_V2 } from "./slot-v2.fixture.ts";
+import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v3.fixture.ts";
 import type { Session } from "./state.ts";
 
 const GOLDEN = [
@@ -23,7 +24,7 @@ const GOLDEN = [
   { what: "one that is being closed", session: CLOSING, golden: CLOSING_TEXT },
 ];
 
-const read = (text: string) => readSlot("2", text);
+const read = (text: string) => readSlot("3", text);
 const compact = (text: string) => JSON.stringify(JSON.parse(text));
 
 /** The golden text with the value at a path replaced; `undefined` takes it away. */
@@ -38,22 +39,45 @@ function withValue(text: string, path: string, value: unknown): string {
   return JSON.stringify(json);
 }
 
+/** The session as the versions before 3 knew it: what was granted then is void. */
+function beforeVersion3(session: Session, grants: readonly string[]): Session {
+  const { connection, running } = session;
+  const { deferredInteractiveMessage: asks } = connection.turn;
+  const asked = asks && new Map([...asks].map(([id, { access: _, ...ask }]) => [id, ask]));
+  const turn = { ...connection.turn, deferredInteractiveMessage: asked };
+  return {
+    ...session,
+    connection: { ...connection, turn, sessionGrants: new Map() },
+    running: running && { ...running, permits: [] },
+    voidGrants: grants,
+  };
+}
+
 describe("version 1 of the core's slot", () => {
   it.each([
-    { what: "one that waits for people", session: WAITING, text: WAITING_TEXT_V1 },
-    { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V1 },
-  ])("P6: is still read, $what, without what it did not know", ({ session, text }) => {
-    const running = session.running && { ...session.running, slash: null };
+    { what: "one that waits", session: WAITING, grants: ["edit:/b.ts"], text: WAITING_TEXT_V1 },
+    { what: "one that is being closed", session: CLOSING, grants: [], text: CLOSING_TEXT_V1 },
+  ])("P6: is still read, $what, without what it did not know", ({ session, grants, text }) => {
+    const known = beforeVersion3(session, grants);
+    const running = known.running && { ...known.running, slash: null };
     const unknown = { agentUntold: false, instructed: null, surroundings: null };
-    const known = { ...session, running, ...unknown };
-    expect(readSlot("1", text)).toStrictEqual(known);
+    expect(readSlot("1", text)).toStrictEqual({ ...known, running, ...unknown });
   });
 });
 
 describe("version 2 of the core's slot", () => {
+  it.each([
+    { what: "one that waits", session: WAITING, grants: ["edit:/b.ts"], text: WAITING_TEXT_V2 },
+    { what: "one that is being closed", session: CLOSING, grants: [], text: CLOSING_TEXT_V2 },
+  ])("P6: is still read, $what, and its grants are void", ({ session, grants, text }) => {
+    expect(readSlot("2", text)).toStrictEqual(beforeVersion3(session, grants));
+  });
+});
+
+describe("version 3 of the core's slot", () => {
   it("is the present one", () => {
-    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "2" });
-    expect(MIGRATIONS).toHaveLength(1);
+    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "3" });
+    expect(MIGRATIONS).toHaveLength(2);
   });
 
   it.each(GOLDEN)("writes $what as it always has", ({ session, golden }) => {
@@ -201,7 +225,7 @@ describe("a text that is not exactly a session", () => {
     expect(read(text)).toBeNull(),
   );
 
-  it.each(["0", "3", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
+  it.each(["0", "4", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
     "P6: is none of version %j, which nobody has written",
     (version) => expect(readSlot(version, WAITING_TEXT)).toBeNull(),
   );

@@ -23,7 +23,21 @@ export const MIGRATIONS: readonly Migration[] = [
     instructed: null,
     surroundings: null,
   }),
+  // In version 2 a grant could be for a title, and so for every command of a tool: all are void.
+  (older) => ({
+    ...older,
+    running: isObject(older.running) ? { ...older.running, permits: [] } : older.running,
+    connection: isObject(older.connection)
+      ? { ...older.connection, sessionGrants: [] }
+      : older.connection,
+    voidGrants: grantedKeys(older.connection),
+  }),
 ];
+
+function grantedKeys(connection: unknown): readonly unknown[] {
+  const grants = isObject(connection) ? connection.sessionGrants : null;
+  return Array.isArray(grants) ? grants.map((grant: unknown) => [grant].flat()[0]) : [];
+}
 
 /** The slot in which the core keeps the folded session, in every snapshot. */
 export const CORE_SLOT = {

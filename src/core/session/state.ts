@@ -2,6 +2,7 @@ import type { ContentBlock } from "../agent-update.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { PhaseBefore } from "../lifecycle.ts";
+import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
@@ -29,6 +30,8 @@ export interface Session {
   readonly clients: ReadonlyMap<ClientId, RegisteredClient>;
   /** Recent idempotency keys, oldest first. */
   readonly admissions: ReadonlyMap<string, Admission>;
+  /** Keys that were granted by older rules and are void; they are told of at the next start. */
+  readonly voidGrants: readonly string[];
   /** Recently ended asks, oldest first. */
   readonly resolvedAsks: ReadonlyMap<AskId, AskOutcome>;
   /** Shell results that the agent is told of with the next prompt, oldest first. */
@@ -166,6 +169,8 @@ export interface RunningPrompt extends WaitingPrompt {
   readonly steeredIds: readonly string[];
   /** What the agent is told beside the prompt: the shell results since the last turn. */
   readonly shellContext: readonly string[];
+  /** What was answered to the calls of this turn, for what the agent does after it. */
+  readonly permits: readonly Permit[];
   /** What its events are stamped with, made once and not for every chunk. */
   readonly stamp: Stamp;
   /** What a line that begins with a slash was found to be; null for any other prompt. */

@@ -1,4 +1,5 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import { keyKind } from "../../core/policy/approval-key.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
 import { approvalMeaning, isToolKind } from "../../core/policy/risk.ts";
 import { isEventType } from "../../core/replay/fold.ts";
@@ -70,9 +71,11 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   permission_voter_left: ({ requestId, left, votesReceived, votesNeeded }) =>
     details({ requestId, left: left.join(", "), votesReceived, votesNeeded }),
   permission_forbidden: ({ requestId, reason }) => details({ requestId, reason }),
+  agent_access: ({ requestId, access, tier, allowed, by, answeredBy }) =>
+    details({ requestId, action: access.action, tier, allowed, by, answeredBy }),
   session_grant_added: ({ key, tier, requestId }) =>
     details({ requestId, ...keyDetails(key), tier }),
-  session_grant_revoked: ({ key }) => details(keyDetails(key)),
+  session_grant_revoked: ({ key, reason }) => details({ ...keyDetails(key), reason }),
 
   credits_reserved: null, // Money has a journal of its own,
   credits_settled: null, // which every amount is in.
@@ -179,6 +182,5 @@ function toolKind(kind: string): string {
 
 /** An approval key is a kind and then a command line or a path, which is none of ours. */
 function keyDetails(key: string) {
-  const kind = key.slice(0, Math.max(0, key.indexOf(":")));
-  return { toolKind: toolKind(kind), keyHash: hashName(key) };
+  return { toolKind: toolKind(keyKind(key)), keyHash: hashName(key) };
 }

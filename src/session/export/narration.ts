@@ -61,8 +61,15 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   permission_partial_vote: null,
   permission_voter_left: null,
   permission_forbidden: null,
+  agent_access: ({ access, allowed, by }) => {
+    const what = access.action === "terminal" ? access.command : access.path;
+    if (!allowed) return fact(`${access.action} refused`, code(what));
+    // What an ask covers is told as the call that asked for it; reading is not worth a line.
+    return by === "ask" || access.action === "read" ? null : fact(access.action, code(what));
+  },
   session_grant_added: null,
-  session_grant_revoked: null,
+  session_grant_revoked: ({ key, reason }) =>
+    reason === undefined ? null : fact("grant", code(key), " was dropped: its rules have changed"),
 
   credits_reserved: null,
   credits_settled: null,

@@ -37,6 +37,7 @@ const IS_COPIED: Readonly<Record<EventType, boolean>> = {
   permission_partial_vote: false,
   permission_voter_left: false,
   permission_forbidden: false,
+  agent_access: true,
   session_grant_added: false, // Nobody has granted anything here.
   session_grant_revoked: false,
 

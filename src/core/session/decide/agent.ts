@@ -18,6 +18,9 @@ export function activate(session: Session, command: Command<"activate">): Decisi
 
 function startActivation(draft: Draft) {
   if (draft.session.phase === "Closed") draft.enter("SessionResumeStarted");
+  for (const key of draft.session.voidGrants) {
+    draft.emit("session_grant_revoked", { key, reason: "rules_changed" });
+  }
   draft.moveTo("activating", "activate");
 }
 

@@ -1,8 +1,10 @@
 import { type Refusal, refusal } from "../../error.ts";
 import type { ClientId, UserId } from "../../id.ts";
-import { stringAt, withoutNulls } from "../../json.ts";
+import { withoutNulls } from "../../json.ts";
 import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX, GRANTS_MAX } from "../../limits.ts";
-import { approvalKeys } from "../../policy/allowlist.ts";
+import { type Access, allows } from "../../policy/access.ts";
+import { isGrantable } from "../../policy/allowlist.ts";
+import { approvalKeys, tierOf } from "../../policy/approval-key.ts";
 import { type Ask, type AskOutcome, CANCEL_SENTINEL } from "../../policy/ask.ts";
 import { passGates } from "../../policy/gate.ts";
 import {
@@ -12,7 +14,8 @@ import {
   openMediation,
   voterOf,
 } from "../../policy/mediation.ts";
-import { type RiskTier, riskTier } from "../../policy/risk.ts";
+import type { RiskTier } from "../../policy/risk.ts";
+import { GRANT_RULES } from "../ask-event.ts";
 import {
   type Actor,
   type Command,
@@ -34,35 +37,46 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const draft = new Draft(session, command);
   const { requestId, kind, toolCall, known, options, workflow } = command;
   const call = { ...known, ...withoutNulls(toolCall) };
-  const keys = approvalKeys(call);
-  const tier = riskTier(stringAt(call, "kind"));
+  const keys = approvalKeys(call, session.chosen.currentCwd);
+  const tier = tierOf(call);
   const { securityMode, allowlist } = session.fixed;
   const { sessionGrants: grants, autonomyProfile } = session.connection;
   const gates = { kind, keys, tier, options, workflow, securityMode, allowlist };
   const ruling = passGates({ ...gates, grants, autonomyProfile });
   if (ruling.kind === "decided") {
     const { gate, allowed, outcome } = ruling;
-    const decided = { requestId, toolCall, tier, gate, allowed, outcome };
+    const decided = { requestId, toolCall, keys, tier, gate, allowed, outcome };
     draft.emit("permission_decided", decided, session.running?.stamp);
   } else {
-    askPeople(draft, command, keys, tier);
+    askPeople(draft, command, command.atMs, { keys, tier });
   }
   return draft.accept();
 }
 
-function askPeople(draft: Draft, command: Command<"ask">, keys: readonly string[], tier: RiskTier) {
-  const { requestId, kind, toolCall, options, deadlineAtMs, atMs } = command;
-  const mediation = mediationFor(draft.session, command);
-  const about = { requestId, kind, toolCall, options, keys, tier, mediation, askedAtMs: atMs };
+/** What an ask was found to be about. */
+interface Judged {
+  readonly keys: readonly string[];
+  readonly tier: RiskTier;
+  /** There if the server asks for what the agent wants done. */
+  readonly access?: Access;
+}
+
+export function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judged) {
+  const { requestId, kind, toolCall, options, deadlineAtMs } = ask;
+  const mediation = mediationFor(draft.session, ask);
+  const about = { requestId, kind, toolCall, options, ...judged, mediation, askedAtMs };
   const asked = deadlineAtMs === null ? about : { ...about, deadlineAtMs };
   draft.emit("permission_request", asked, draft.session.running?.stamp);
   if (draft.state === "running") draft.moveTo("waiting", "question_requested");
 }
 
+/** As much of an ask as people have to do with. */
+export type PeopleAsk = Omit<NewAsk, "known" | "workflow">;
+
 /** An agent's request must be answerable: by an offered option, told apart from a cancel. */
-function askRefusal(
+export function askRefusal(
   session: Session,
-  { requestId, options, deadlineAtMs }: NewAsk,
+  { requestId, options, deadlineAtMs }: PeopleAsk,
 ): Refusal | null {
   if (session.running?.stopCause !== null) {
     return refusal("agent_out_of_turn", { trigger: "ask", state: "stopping" });
@@ -83,7 +97,7 @@ function askRefusal(
   return full ? refusal("ask_limit_exceeded", { limit: ASKS_OPEN_MAX }) : null;
 }
 
-function mediationFor(session: Session, { policy, quorum, present }: NewAsk) {
+function mediationFor(session: Session, { policy, quorum, present }: PeopleAsk) {
   const voters = [...session.clients]
     .filter(([clientId]) => present.includes(clientId))
     .map(([clientId, { userId }]) => voterOf(clientId, userId))
@@ -189,7 +203,13 @@ export function conclude(
   const stamp = stampOf(draft.session.running?.promptId ?? null, originatorOf(actor));
   draft.emit("permission_resolved", resolved, stamp);
   for (const key of keys) {
-    draft.emit("session_grant_added", { key, tier: open.tier, requestId }, stamp);
+    const rules = GRANT_RULES;
+    draft.emit("session_grant_added", { key, tier: open.tier, requestId, rules }, stamp);
+  }
+  if (open.access !== undefined) {
+    const allowed = allows(open.options, outcome);
+    const access = { requestId, access: open.access, tier: open.tier, allowed };
+    draft.emit("agent_access", { ...access, by: "vote" }, stamp);
   }
   resumeIfAnswered(draft);
 }
@@ -221,7 +241,7 @@ function grantableKeys(session: Session, { kind, keys }: Ask): readonly string[]
   const { sessionGrants } = session.connection;
   const fresh = keys.filter((key) => !sessionGrants.has(key));
   const isRoom = sessionGrants.size + fresh.length <= GRANTS_MAX;
-  return kind === "permission" && isRoom ? keys : [];
+  return kind === "permission" && isRoom && keys.every(isGrantable) ? keys : [];
 }
 
 type Recorded = Extract<Count, { kind: "recorded" }>;

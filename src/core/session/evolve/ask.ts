@@ -1,10 +1,12 @@
 import { stringAt } from "../../json.ts";
-import { ASKS_RESOLVED_MAX } from "../../limits.ts";
+import { ASKS_RESOLVED_MAX, GRANTS_MAX } from "../../limits.ts";
 import type { Ask, AskKind } from "../../policy/ask.ts";
 import { withoutVoters } from "../../policy/mediation.ts";
 import type { DeferredInteractiveMessage, TurnState } from "../../turn.ts";
+import { GRANT_RULES } from "../ask-event.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
+import { withAnswer } from "./access.ts";
 import { boundTo } from "./binding.ts";
 
 export function made(session: Session, { data }: SessionEvent<"permission_request">): Session {
@@ -41,7 +43,9 @@ export function resolved(session: Session, { data }: SessionEvent<"permission_re
   const kept = [...session.resolvedAsks].slice(1 - ASKS_RESOLVED_MAX);
   const resolvedAsks = new Map([...kept, [data.requestId, data.outcome]]);
   const bound = boundTo(session, data.voterClientId, data.voterUserId);
-  return withOpenAsks({ ...bound, resolvedAsks }, open);
+  const ask = openAsks(session).get(data.requestId);
+  const answered = ask === undefined ? bound : withAnswer(bound, ask, data.outcome);
+  return withOpenAsks({ ...answered, resolvedAsks }, open);
 }
 
 function openAsks(session: Session): DeferredInteractiveMessage {
@@ -66,6 +70,9 @@ function gitHubAction({ requestId, toolCall }: Ask): TurnState["pendingGitHubAct
 }
 
 export function granted(session: Session, { data }: SessionEvent<"session_grant_added">): Session {
+  if (data.rules !== GRANT_RULES) {
+    return { ...session, voidGrants: [...session.voidGrants, data.key].slice(-GRANTS_MAX) };
+  }
   const grants = new Map(session.connection.sessionGrants).set(data.key, data.tier);
   return withGrants(session, grants);
 }
@@ -73,7 +80,8 @@ export function granted(session: Session, { data }: SessionEvent<"session_grant_
 export function grantRevoked(session: Session, event: SessionEvent<"session_grant_revoked">) {
   const grants = new Map(session.connection.sessionGrants);
   grants.delete(event.data.key);
-  return withGrants(session, grants);
+  const voidGrants = session.voidGrants.filter((key) => key !== event.data.key);
+  return withGrants({ ...session, voidGrants }, grants);
 }
 
 function withGrants(session: Session, sessionGrants: Session["connection"]["sessionGrants"]) {

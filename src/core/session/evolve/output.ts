@@ -1,4 +1,9 @@
-import { type AgentUpdate, chunkText, toolCallNews } from "../../agent-update.ts";
+import {
+  type AgentUpdate,
+  chunkText,
+  type ToolCallNews,
+  toolCallNews,
+} from "../../agent-update.ts";
 import {
   AGENT_NAME_CHARS_MAX,
   MESSAGE_ID_STACK_MAX,
@@ -8,6 +13,7 @@ import { cutText } from "../../text.ts";
 import type { ConnectionState, TurnState } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
+import { withToolNews } from "./access.ts";
 
 /**
  * The hot path: a chunk costs the same at the start and at the end of a long turn. Text is joined
@@ -62,8 +68,12 @@ function withMessageId(session: Session, update: AgentUpdate): Session {
 
 function toolCalled(session: Session, update: AgentUpdate, atMs: number): Session {
   const news = toolCallNews(update);
+  return news === null ? session : tracked(withToolNews(session, update, news), news, atMs);
+}
+
+function tracked(session: Session, news: ToolCallNews, atMs: number): Session {
   const { turn } = session.connection;
-  if (news === null || news.toolCallId.length > AGENT_NAME_CHARS_MAX) return session;
+  if (news.toolCallId.length > AGENT_NAME_CHARS_MAX) return session;
   const { toolCallId, toolName, status } = news;
   const begun = turn.persistedToolCallIds.has(toolCallId);
   const ended = turn.completedToolIds.has(toolCallId);

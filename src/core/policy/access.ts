@@ -1,0 +1,199 @@
+import type { AskId } from "../id.ts";
+import type { JsonObject } from "../json.ts";
+import { TURN_PERMITS_MAX } from "../limits.ts";
+import { allowlisted } from "./allowlist.ts";
+import { commandKey, pathKey, writtenPath } from "./approval-key.ts";
+import { type AskOption, type AskOutcome, optionOfKind } from "./ask.ts";
+import { type AskFacts, type Gate, passGates } from "./gate.ts";
+import type { ApprovalMode, RiskTier } from "./risk.ts";
+
+/**
+ * What an agent has the server do for it: run a command in a terminal, write a file, read one. An
+ * agent may ask for permission first, and many do; an access that no granted ask covers passes the
+ * gates of an ask by itself, so that an agent which does not ask is mediated all the same.
+ */
+export type Access =
+  /** The line as `commandLineOf` spells it, and the directory as the agent named it. */
+  | { readonly action: "terminal"; readonly command: string; readonly cwd: string }
+  /** The real path, through no link any more. */
+  | { readonly action: "write"; readonly path: string }
+  | { readonly action: "read"; readonly path: string };
+
+export type AccessAction = Access["action"];
+
+/**
+ * What people or gates have answered to a call of this turn, by the keys that it had. Each key of
+ * an allowed one covers one access; each of a refused one refuses all of them.
+ */
+export interface Permit {
+  readonly requestId: AskId;
+  readonly toolCallId: string | null;
+  readonly keys: readonly string[];
+  readonly allowed: boolean;
+}
+
+/** What decided an access. */
+export type AccessRule =
+  /** A granted ask of this turn covers it, or a refused one named the same. */
+  | "ask"
+  /** It reads inside the workspace, and no allowlist says otherwise. */
+  | "workspace"
+  /** There is no turn that it could belong to, or the turn is being stopped. */
+  | "turn"
+  /** The session plans, and does nothing. */
+  | "plan"
+  | Gate
+  /** People were asked. */
+  | "vote";
+
+export interface AccessFacts
+  extends Pick<AskFacts, "securityMode" | "allowlist" | "grants" | "autonomyProfile"> {
+  readonly access: Access;
+  readonly workspaceCwd: string;
+  readonly currentCwd: string;
+  readonly approvalMode: ApprovalMode;
+  /** Null outside a turn, and in one that is being stopped. */
+  readonly permits: readonly Permit[] | null;
+}
+
+export type AccessRuling =
+  | {
+      readonly kind: "decided";
+      readonly by: AccessRule;
+      readonly allowed: boolean;
+      readonly permit?: Permit;
+    }
+  | { readonly kind: "people" };
+
+/** The first rule that has an opinion decides; where none has, people do. */
+export function judgeAccess(facts: AccessFacts): AccessRuling {
+  const { access, permits, approvalMode, securityMode } = facts;
+  if (access.action === "read") {
+    if (securityMode !== "allowlist") return decided("workspace", true);
+    return decided("security_mode", allowlisted(keysOf(facts), facts.allowlist));
+  }
+  if (permits === null) return decided("turn", false);
+  const answered = answerTo(access, permits, facts.currentCwd);
+  if (answered !== null) return { ...decided("ask", answered.allowed), permit: answered };
+  if (approvalMode === "plan") return decided("plan", false);
+  const { allowlist, grants, autonomyProfile } = facts;
+  const keys = keysOf(facts);
+  const gates = { securityMode, allowlist, grants, autonomyProfile, keys };
+  const about = { kind: "permission", tier: accessTier(access), workflow: null } as const;
+  const ruling = passGates({ ...gates, ...about, options: ACCESS_OPTIONS });
+  return ruling.kind === "people" ? ruling : decided(ruling.gate, ruling.allowed);
+}
+
+function decided(by: AccessRule, allowed: boolean) {
+  return { kind: "decided", by, allowed } as const;
+}
+
+export function accessKey(access: Access): string {
+  if (access.action === "terminal") return commandKey(access.command);
+  return pathKey(access.action === "write" ? "edit" : "read", access.path);
+}
+
+export function accessTier({ action }: Access): RiskTier {
+  return ACCESS_TIER[action];
+}
+
+const ACCESS_TIER: Readonly<Record<AccessAction, RiskTier>> = {
+  terminal: "execute",
+  write: "write",
+  read: "read",
+};
+
+/** People write patterns for places of the workspace as often without its own path as with it. */
+function keysOf({ access, allowlist, workspaceCwd }: AccessFacts): readonly string[] {
+  const key = accessKey(access);
+  if (access.action === "terminal" || !access.path.startsWith(`${workspaceCwd}/`)) return [key];
+  const path = access.path.slice(workspaceCwd.length + 1);
+  const within = accessKey({ ...access, path });
+  return allowlisted([within], allowlist) ? [within] : [key];
+}
+
+/** What has been answered to this very access: what allows it, before what refuses it. */
+function answerTo(access: Access, permits: readonly Permit[], cwd: string): Permit | null {
+  const named = permits.filter(({ keys }) => keys.some((key) => names(key, access, cwd)));
+  return named.find(({ allowed }) => allowed) ?? named[0] ?? null;
+}
+
+function names(key: string, access: Access, cwd: string): boolean {
+  if (access.action !== "write") return key === accessKey(access);
+  const path = writtenPath(key);
+  return path !== null && absolute(path, cwd) === access.path;
+}
+
+/** A path that climbs stays as it is: where it leads is not to be seen from its letters. */
+function absolute(path: string, cwd: string): string {
+  const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
+  return whole.replaceAll(/\/(?:\.?\/)+/g, "/");
+}
+
+/** The turn's answers with one more. */
+export function withPermit(permits: readonly Permit[], permit: Permit): readonly Permit[] {
+  return [...permits, permit].slice(-TURN_PERMITS_MAX);
+}
+
+/** One grant, one execution: the key that covered it covers nothing else. */
+export function withoutUse(
+  permits: readonly Permit[],
+  requestId: AskId,
+  access: Access,
+  cwd: string,
+): readonly Permit[] {
+  return permits.flatMap((permit) => {
+    if (permit.requestId !== requestId || !permit.allowed) return [permit];
+    const at = permit.keys.findIndex((key) => names(key, access, cwd));
+    const keys = permit.keys.toSpliced(at, at < 0 ? 0 : 1);
+    return keys.length > 0 ? [{ ...permit, keys }] : [];
+  });
+}
+
+/** A call that has ended needs no permission any more; a refusal outlives it. */
+export function withoutEnded(permits: readonly Permit[], toolCallId: string): readonly Permit[] {
+  const isOver = (permit: Permit) => permit.allowed && permit.toolCallId === toolCallId;
+  return permits.some(isOver) ? permits.filter((permit) => !isOver(permit)) : permits;
+}
+
+/** What people are shown of an access, in the words that they know from the asks of agents. */
+export function accessCall(access: Access, toolCallId: string): JsonObject {
+  if (access.action === "terminal") {
+    const { command, cwd } = access;
+    return { toolCallId, kind: "execute", title: command, rawInput: { command, cwd } };
+  }
+  const { action, path } = access;
+  const kind = action === "write" ? "edit" : "read";
+  const title = action === "write" ? `Write ${path}` : `Read ${path}`;
+  return { toolCallId, kind, title, locations: [{ path }], rawInput: { path } };
+}
+
+export const ACCESS_OPTIONS: readonly AskOption[] = [
+  { optionId: "allow_once", name: "Allow once", kind: "allow_once" },
+  { optionId: "allow_always", name: "Always allow exactly this", kind: "allow_always" },
+  { optionId: "reject_once", name: "Refuse", kind: "reject_once" },
+];
+
+/** Whether an answer allows what was asked; a way of allowing that is not known does not. */
+export function allows(options: readonly AskOption[], outcome: AskOutcome): boolean {
+  if (outcome.outcome !== "selected") return false;
+  const option = options.find(({ optionId }) => optionId === outcome.optionId);
+  return option?.kind === "allow_once" || option?.kind === "allow_always";
+}
+
+/**
+ * What the agent is told of an answer. "Always" is kept here, for exactly what was granted, and
+ * the agent is told that it may this once: what it would make of "always" by itself is often every
+ * command of a tool. A change of the agent's mode is its own matter, and told as it was chosen.
+ */
+export function outcomeForAgent(
+  options: readonly AskOption[],
+  toolKind: string | null,
+  outcome: AskOutcome,
+): AskOutcome {
+  if (outcome.outcome !== "selected" || toolKind === "switch_mode") return outcome;
+  const option = options.find(({ optionId }) => optionId === outcome.optionId);
+  const once = optionOfKind(options, "allow_once");
+  if (option?.kind !== "allow_always" || once === null) return outcome;
+  return { outcome: "selected", optionId: once.optionId };
+}

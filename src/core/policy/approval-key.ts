@@ -1,0 +1,115 @@
+import { isObject, type JsonObject, objectAt, stringAt } from "../json.ts";
+import { APPROVAL_KEYS_CHARS_MAX, APPROVAL_KEYS_MAX } from "../limits.ts";
+import { commandLineOf } from "./command-line.ts";
+import { covers, type RiskTier, riskTier } from "./risk.ts";
+
+/**
+ * What a tool call wants, as texts that patterns and grants are compared with: its kind and its
+ * subject, `execute:git status` or `edit:/src/main.ts`. The subject is a command, a path, the
+ * address of a fetch or the words of a search; never a title, which may say anything. A call that
+ * has none of them has an exact key, `other=Title {"its":"input"}`, which no pattern matches. One
+ * that touches several places has several keys, and is allowed only if every one of them is. One
+ * that does not say what it does has none: people may allow it once, and no pattern or grant but
+ * the lone `*` can.
+ */
+export function approvalKeys(toolCall: JsonObject, cwd: string): readonly string[] {
+  const kind = kindOf(toolCall);
+  const keys = KIND.test(kind) ? keysOf(kind, toolCall, cwd) : [];
+  const told = keys.every((key) => key.slice(key.search(/[:=]/) + 1).trim() !== "");
+  const chars = keys.reduce((sum, key) => sum + key.length, 0);
+  const isShort = keys.length <= APPROVAL_KEYS_MAX && chars <= APPROVAL_KEYS_CHARS_MAX;
+  return told && isShort ? [...new Set(keys)] : [];
+}
+
+/** How much harm it can do: what runs a command is no mere edit, whatever it calls itself. */
+export function tierOf(toolCall: JsonObject): RiskTier {
+  const tier = riskTier(stringAt(toolCall, "kind"));
+  return commandIn(toolCall) === undefined || covers(tier, "execute") ? tier : "execute";
+}
+
+/** The key of a command line, and of a path that an agent writes or reads through the server. */
+export function commandKey(line: string): string {
+  return `execute:${line}`;
+}
+
+export function pathKey(kind: "edit" | "read", path: string): string {
+  return `${kind}:${path}`;
+}
+
+/** The path of a key that lets its place be written; null for any other key. */
+export function writtenPath(key: string): string | null {
+  const found = /^(?:edit|delete|move):(.*)$/s.exec(key);
+  return found?.[1] ?? null;
+}
+
+/** The kind of call that a key speaks of. */
+export function keyKind(key: string): string {
+  return key.slice(0, Math.max(0, key.search(/[:=]/)));
+}
+
+/** Whether it holds a whole call and is compared letter by letter only. */
+export function isExactKey(key: string): boolean {
+  return /^[^:=]+=/.test(key);
+}
+
+/** A kind with one of these could pass for another kind and the beginning of its subject. */
+const KIND = /^[^:=]+$/;
+
+/** Kinds of which a place says enough to grant them there again. */
+const PLACED: ReadonlySet<string> = new Set(["read", "search", "edit", "delete", "move"]);
+
+function kindOf(toolCall: JsonObject): string {
+  return stringAt(toolCall, "kind") ?? "other";
+}
+
+function keysOf(kind: string, toolCall: JsonObject, cwd: string): readonly string[] {
+  const input = objectAt(toolCall, "rawInput") ?? {};
+  const paths = PLACED.has(kind) ? pathsOf(toolCall, input) : [];
+  if (paths === null) return [];
+  const places = paths.map((path) => `${kind}:${path}`);
+  const command = commandIn(toolCall);
+  if (command !== undefined) {
+    const line = commandLineOf(command, input.args, cwd);
+    // Tools that edit by sub-commands say `create` and a path: neither alone tells what they do.
+    return line === null ? [] : [commandKey(line), ...places];
+  }
+  if (places.length > 0) return places;
+  const subject = kind === "fetch" ? input.url : kind === "search" ? input.query : undefined;
+  if (typeof subject === "string") return [`${kind}:${subject}`];
+  const title = stringAt(toolCall, "title") ?? "";
+  return Object.keys(input).length > 0 ? [`${kind}=${title} ${canonical(input)}`] : [];
+}
+
+/** Undefined if it names none; what is not a command all the same leaves the call untold. */
+function commandIn(toolCall: JsonObject): unknown {
+  const { command, cmd } = objectAt(toolCall, "rawInput") ?? {};
+  return command === undefined ? cmd : command;
+}
+
+/** The places that it names; null if one of them cannot be read. */
+function pathsOf(toolCall: JsonObject, input: JsonObject): readonly string[] | null {
+  const { locations, content } = toolCall;
+  const places = Array.isArray(locations) ? locations : [];
+  const diffs = Array.isArray(content) ? content.filter(isDiff) : [];
+  const named = [...places, ...diffs].map((place: unknown) => {
+    return isObject(place) ? stringAt(place, "path") : null;
+  });
+  const said = named.length > 0 ? named : PATH_FIELDS.flatMap((field) => input[field] ?? []);
+  const paths = said.filter((path) => typeof path === "string");
+  return paths.length === said.length ? paths : null;
+}
+
+/** What the known agents call the path in their input. */
+const PATH_FIELDS = ["path", "file_path", "filePath", "absolute_path"];
+
+function isDiff(block: unknown): boolean {
+  return isObject(block) && block.type === "diff";
+}
+
+/** JSON in which the order of keys says nothing. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(",")}}`;
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { commandLineOf } from "./command-line.ts";
+
+const line = (command: unknown, args?: unknown) => commandLineOf(command, args, "/work space");
+
+describe("a command line", () => {
+  it.each<[string, unknown, unknown, string]>([
+    ["a line as it is, spaces included", " ls  -a ", undefined, " ls  -a "],
+    ["words with their arguments", "git", ["push", "--force"], "git push --force"],
+    ["words in a list", ["git", "status"], undefined, "git status"],
+    ["words that hold spaces, quoted", "rm", ["a b"], "rm 'a b'"],
+    ["words that hold quotes, quoted", "echo", ["it's"], String.raw`echo 'it'\''s'`],
+    ["what a shell is given as words", "/bin/bash", ["-lc", "npm test"], "npm test"],
+    ["what a shell is given in a list", ["sh", "-c", "a; b"], null, "a; b"],
+    ["what a shell is given in a line", "/bin/bash -lc 'npm test'", [], "npm test"],
+    ["what a shell is given in double quotes", 'zsh -c "npm test"', [], "npm test"],
+    ["what a shell is given as a bare word", "bash -c ls", [], "ls"],
+    ["what it runs where it is anyway", "cd '/work space' && npm test", [], "npm test"],
+    [
+      "all of it at once",
+      "/bin/sh",
+      ["-c", String.raw`cd /work\ space && bash -c 'echo "x y"'`],
+      'echo "x y"',
+    ],
+  ])("is %s", (_what, command, args, expected) => {
+    expect(line(command, args)).toBe(expected);
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ["a shell that is given more", "bash", ["-c", "ls", "x"]],
+    ["a shell that runs a file", "bash run.sh", []],
+    ["a shell whose line is expanded first", 'bash -c "rm $X"', []],
+    ["a shell beside something else", "bash -c ls; rm x", []],
+    ["another directory", "cd /elsewhere && ls", []],
+    ["a directory that is expanded first", "cd $HOME && ls", []],
+    ["a directory of which only the beginning is the same", "cd '/work space'/.. && ls", []],
+    ["another way to go on", "cd '/work space'; ls", []],
+  ])("does not look through %s", (_what, command, args) => {
+    const shown = line(command, args);
+    expect(shown).not.toMatch(/^(?:ls|rm x|rm \$X|run\.sh)$/);
+    expect(shown).toMatch(/^(?:bash|cd) /);
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ["no text", { line: "rm" }, []],
+    ["null", null, []],
+    ["a list of no words", [], []],
+    ["a list with a word that is no text", ["rm", {}], []],
+    ["followed by arguments that are no texts", "git", { force: true }],
+  ])("is none if the command is %s", (_what, command, args) => {
+    expect(line(command, args)).toBeNull();
+  });
+
+  it("P10: is found in time that grows with its length, whatever it holds", () => {
+    for (const piece of ["'", '"', "\\", "bash -c ", "cd '/work space' && ", "a\\ ", "((", "x "]) {
+      expect(line(piece.repeat(20_000))).not.toBeNull();
+      expect(line(`bash -c ${piece.repeat(20_000)}`)).not.toBeNull();
+    }
+  });
+});
