@@ -2,6 +2,7 @@ import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";
 import type { SessionId, TenantId, TurnId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Access } from "../core/policy/access.ts";
 import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
 import type { AgentStatusReport } from "../core/session/command.ts";
@@ -193,14 +194,20 @@ export interface AgentListener {
    */
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
   /**
+   * The agent wants a command run, or a file written or read. Nothing is done before this allows
+   * it. It answers as soon as it is decided, or known that people have to; what else the agent
+   * says waits for that, and not for people. The signal is that of an ask, and it never rejects.
+   * An agent may need a file to remember a session, so this may come before `connected`.
+   */
+  access(access: Access, signal: AbortSignal): Promise<AccessDecision>;
+  /**
    * The agent's process is gone, and this session with it. The pool knows already: a session may
    * be connected anew from here.
    */
   exit(exit: AgentExit & { readonly message: string }): void;
   /**
    * A file or terminal is about to be touched; the act waits until this is durable, and so does
-   * what else the agent says. An agent may need a file to remember a session, so this alone may
-   * come before `connected`.
+   * what else the agent says. This too may come before `connected`.
    */
   audit(act: string, details: JsonObject): Promise<void>;
 }
@@ -212,6 +219,14 @@ export interface AgentAsk {
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
 }
+
+export interface AccessAnswer {
+  readonly allowed: boolean;
+  /** Why not, in words for the agent. */
+  readonly reason: string;
+}
+
+export type AccessDecision = AccessAnswer | { readonly people: Promise<AccessAnswer> };
 
 export interface AskAnswer {
   readonly outcome: AskOutcome;

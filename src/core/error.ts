@@ -180,6 +180,8 @@ export const ERRORS = {
     'The path "{path}" cannot be used: {reason}.'),
   file_too_large: row(413, "never", "Agent/FileTooLarge",
     'The file "{path}" has {bytes} bytes; at most {limit} are allowed.'),
+  access_refused: row(403, "never", "Agent/AccessRefused",
+    "The server did not do this for the agent: {reason}."),
   terminal_not_found: row(404, "never", "Agent/TerminalNotFound",
     'There is no terminal "{terminalId}".'),
   terminal_limit_exceeded: row(429, "later", "Agent/TerminalLimit",

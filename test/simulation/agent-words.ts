@@ -1,5 +1,6 @@
 import type { AgentAsk } from "../../src/agent/agent.ts";
 import type { AgentUpdate } from "../../src/core/agent-update.ts";
+import type { Access } from "../../src/core/policy/access.ts";
 import { NO_TOKENS } from "../../src/core/price.ts";
 import type { ContextUsage } from "../../src/core/turn.ts";
 import type { Chance, Some } from "./chance.ts";
@@ -13,7 +14,7 @@ export type Word =
   | "usage"
   | "ask"
   | "ask aside"
-  | "audit"
+  | "touch"
   | "flood"
   | "hang"
   | "complete"
@@ -28,7 +29,7 @@ const WORDS: Some<readonly [Word, number]> = [
   ["usage", 3],
   ["ask", 4],
   ["ask aside", 1],
-  ["audit", 1],
+  ["touch", 2],
 ];
 
 /** A turn as an agent means to play it. The last word is its end, as the agent sees it. */
@@ -56,10 +57,22 @@ export function toolCall(toolCallId: string, isEnd: boolean): AgentUpdate {
   return { sessionUpdate: "tool_call", ...call, status: "in_progress" };
 }
 
+/** Some of them are what other asks and accesses were about, so that answers meet again. */
+export function accessOf(chance: Chance, file: string): Access {
+  return chance.pick<Access>([
+    { action: "terminal", command: `touch ${file}`, cwd: "/work" },
+    { action: "terminal", command: "make", cwd: "/work" },
+    { action: "write", path: "/work/a.ts" },
+    { action: "read", path: `/work/${file}` },
+  ]);
+}
+
 export function usageOf(chance: Chance): ContextUsage {
   const tokens = { ...NO_TOKENS, input: chance.under(1_000), output: chance.under(500) };
   return { model: "simulated", used: chance.under(10_000), size: 100_000, tokens };
 }
+
+const PLACE = { kind: "edit", locations: [{ path: "/work/a.ts" }] };
 
 /** Its options carry its name, so that an answer can be told from every other one. */
 export function askOf(chance: Chance, name: string): AgentAsk {
@@ -72,6 +85,7 @@ export function askOf(chance: Chance, name: string): AgentAsk {
     return { optionId: `${name}-${kind}`, name: kind, kind };
   });
   const kind = chance.pick(["read", "edit", "execute", "delete"]);
-  const toolCall = { toolCallId: `call of ${name}`, title: name, kind };
+  const about = chance.pick<object>([{}, { rawInput: { command: "make" } }, PLACE]);
+  const toolCall = { toolCallId: `call of ${name}`, title: name, kind, ...about };
   return { kind: "permission", toolCall, known: {}, options };
 }

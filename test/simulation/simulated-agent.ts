@@ -7,12 +7,13 @@ import type {
 } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
+import { accessKey } from "../../src/core/policy/access.ts";
 import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { ModelPart } from "../../src/core/session/model-config.ts";
 import type { CallOff } from "../../src/session/world.ts";
 import { AgentSettings } from "./agent-settings.ts";
-import { askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
+import { accessOf, askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
 import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import { ASIDE, isAside } from "./words.ts";
@@ -22,6 +23,8 @@ export interface AgentWatch {
   prompted(agent: SimulatedAgent, turn: AgentTurn): void;
   /** An ask was answered with this option. */
   answered(optionId: string): void;
+  /** It was allowed to do this, and is about to. */
+  touches(key: string): void;
   asking(change: 1 | -1): void;
   over(agent: SimulatedAgent): void;
 }
@@ -191,7 +194,7 @@ export class SimulatedAgent implements AgentSession {
     else if (word === "usage") this.#listener.usage(turn.turnId, usageOf(chance));
     else if (word === "ask") await this.#ask();
     else if (word === "ask aside") void this.#ask();
-    else if (word === "audit") await this.#touch();
+    else if (word === "touch") await this.#touch();
     else if (word === "flood") await this.#flood();
     else if (word === "hang") await this.#hang();
     else if (word === "complete") this.#complete(turn, "end_turn");
@@ -242,10 +245,18 @@ export class SimulatedAgent implements AgentSession {
     if (outcome.outcome === "selected") this.#watch.answered(outcome.optionId);
   }
 
-  /** The act waits for its audit, and does not happen without it. */
+  /** The act waits for leave and for its audit, and does not happen without them. */
   async #touch(): Promise<void> {
-    const act = this.#scene.ids.text("file");
-    await this.#listener.audit("fs/write", { act }).catch(() => {});
+    const { chance, ids, schedule } = this.#scene;
+    const access = accessOf(chance, ids.text("file"));
+    this.#watch.asking(1);
+    const decision = await this.#listener.access(access, this.#gone.signal);
+    const { allowed } = "people" in decision ? await decision.people : decision;
+    this.#watch.asking(-1);
+    schedule.say(this.name, `${allowed ? "may" : "may not"} ${access.action}`);
+    if (!allowed) return;
+    this.#watch.touches(accessKey(access));
+    await this.#listener.audit(access.action, { key: accessKey(access) }).catch(() => {});
   }
 
   /** Much more than the store takes at once; a listener that is full makes it wait. */

@@ -19,8 +19,8 @@ export class SimulatedAgents implements Agents {
     this.#scene = scene;
     this.#server = server;
     const over = (agent: SimulatedAgent) => this.open.delete(agent);
-    const { prompted, answered, asking } = watch;
-    this.#watch = { prompted, answered, asking, over };
+    const { prompted, answered, touches, asking } = watch;
+    this.#watch = { prompted, answered, touches, asking, over };
   }
 
   connect(

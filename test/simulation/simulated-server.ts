@@ -54,6 +54,7 @@ export class SimulatedServer {
         witness.prompted(agent, turn, this.runtime.liveOf(agent.tenantId));
       },
       answered: (optionId) => witness.agentAnswered(optionId),
+      touches: (key) => witness.agentTouches(key),
       asking: (change) => {
         witness.asking += change;
       },

@@ -1,6 +1,7 @@
 import type { AgentTurn } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import type { Refusal } from "../../src/core/error.ts";
+import { accessKey } from "../../src/core/policy/access.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Session } from "../../src/core/session/state.ts";
 import type { Outcome } from "../../src/session/actor/outcome.ts";
@@ -139,10 +140,20 @@ export class Witness {
         ({ type, data }) =>
           (type === "permission_resolved" || type === "permission_decided") &&
           data.outcome.outcome === "selected" &&
-          data.outcome.optionId === optionId,
+          // "Always" is kept by the server, and the agent is told that it may this once.
+          data.outcome.optionId.replace("allow_always", "allow_once") === optionId,
       ),
     );
     this.#holds(isStored, "P1", () => `an agent was answered ${optionId}, which is not stored`);
+  }
+
+  agentTouches(key: string) {
+    const isStored = [...this.scene.disk.logs.values()].some((log) =>
+      log.events.some(({ type, data }) => {
+        return type === "agent_access" && data.allowed && accessKey(data.access) === key;
+      }),
+    );
+    this.#holds(isStored, "P1", () => `an agent does "${key}", and no event allows it`);
   }
 
   /** Whether what is in memory shows what the disk has at its place, and no more than it may. */

@@ -6,12 +6,14 @@ import { expect, onTestFinished } from "vitest";
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { parseSessionId, parseTenantId, type TenantId, type TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { Access } from "../../core/policy/access.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import { type ModelChange, partsOf } from "../../core/session/model-config.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type {
+  AccessDecision,
   AgentAsk,
   AgentListener,
   AgentOrder,
@@ -162,6 +164,10 @@ export class Ears implements AgentListener {
   answer: (ask: AgentAsk, signal: AbortSignal) => Promise<AskAnswer> = async ({ options }) => {
     return { outcome: selected(options[0]?.optionId ?? "") };
   };
+  readonly accesses: Access[] = [];
+  permit: (access: Access, signal: AbortSignal) => Promise<AccessDecision> = async () => {
+    return { allowed: true, reason: "" };
+  };
   slowly: (() => Promise<void>) | null = null;
   #waiting: (() => void)[] = [];
 
@@ -193,6 +199,12 @@ export class Ears implements AgentListener {
   exit(exit: { readonly exitCode: number | null; readonly message: string }) {
     this.exits.push(exit);
     this.#wake();
+  }
+
+  async access(access: Access, signal: AbortSignal): Promise<AccessDecision> {
+    this.accesses.push(access);
+    this.#wake();
+    return this.permit(access, signal);
   }
 
   async audit(act: string, details: JsonObject): Promise<void> {

@@ -1,3 +1,4 @@
+import { AGENT_QUEUE_CHARS_MAX } from "../../core/limits.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { Asked, Served, Serving } from "../connection.ts";
 import type { Inbox } from "./inbox.ts";
@@ -7,9 +8,14 @@ import type { Turnstile } from "./turnstile.ts";
 export interface Errand {
   /** A file is held in memory whole, so that only a few may be at once. */
   readonly isFile: boolean;
+  /** Decides whether it may be done, where that is to be decided. Null if it may; never rejects. */
+  permit?(signal: AbortSignal): Promise<Permission>;
   /** Never rejects. */
   act(signal: AbortSignal): Promise<Served>;
 }
+
+/** May be done, is answered with a refusal, or people have to say. */
+type Permission = Served | null | { readonly people: Promise<Served | null> };
 
 /**
  * What an agent wants of us in one session and has no answer to yet. It waits among the agent's
@@ -20,6 +26,7 @@ export class Errands {
   readonly #inbox: Inbox;
   readonly #files: Turnstile;
   readonly #open = new Set<AbortController>();
+  #heldChars = 0;
   #isOver = false;
 
   /** Processes have one turnstile for the files of all their sessions. */
@@ -29,23 +36,24 @@ export class Errands {
   }
 
   /**
-   * After all that the agent said before. While a file is being read or written, nothing more of
-   * the session is told; other errands may take as long as people do, and hold nothing up.
+   * After all that the agent said before. While something is decided, or a file is being read or
+   * written, nothing more of the session is told; what takes as long as people do holds nothing
+   * up, and may be done after what the agent wanted later.
    */
   inTurn(errand: Errand, asked: Asked): Serving {
     if (this.#isOver) return { answer: Promise.resolve(OVER), room: undefined };
-    const { answer, run } = this.#begin(errand, asked.signal);
+    const { answer, run } = this.#begin(errand, asked);
     const room = this.#inbox.add(asked.chars, () => {
       const done = run();
-      return errand.isFile ? done : undefined;
+      return errand.isFile || errand.permit ? done : undefined;
     });
     return { answer, room };
   }
 
   /** For an agent that has to have its answer before anybody hears its words. */
-  atOnce(errand: Errand, { signal }: Asked): Serving {
+  atOnce(errand: Errand, asked: Asked): Serving {
     if (this.#isOver) return { answer: Promise.resolve(OVER), room: undefined };
-    const { answer, run } = this.#begin(errand, signal);
+    const { answer, run } = this.#begin(errand, asked);
     void run();
     return { answer, room: undefined };
   }
@@ -56,23 +64,48 @@ export class Errands {
     for (const end of this.#open) end.abort();
   }
 
-  #begin({ isFile, act }: Errand, signal: AbortSignal) {
+  #begin({ isFile, permit, act }: Errand, { signal, chars }: Asked) {
     const { promise, resolve } = Promise.withResolvers<Served>();
     const end = new AbortController();
     const either = AbortSignal.any([signal, end.signal]);
     end.signal.addEventListener("abort", () => resolve(OVER), { once: true });
     this.#open.add(end);
-    const run = async () => {
+    const perform = async (refused: Served | null) => {
+      if (refused !== null) return resolve(refused);
       const leave = isFile ? await this.#files.enter() : () => {};
       // Whoever records the act may be gone with the session, and never answer.
       end.signal.addEventListener("abort", leave, { once: true });
       resolve(either.aborted ? OVER : await act(either));
       leave();
     };
+    const run = async () => {
+      if (permit === undefined) return perform(null);
+      const permission = await permit(either);
+      if (permission === null || !("people" in permission)) await perform(permission);
+      else void this.#held(permission.people, chars).then(perform);
+    };
     const answer = promise.finally(() => this.#open.delete(end));
     return { answer, run };
   }
+
+  /** What people are asked about stays in memory for as long as they take, so not too much of it. */
+  async #held(people: Promise<Served | null>, chars: number): Promise<Served | null> {
+    if (this.#heldChars > 0 && this.#heldChars + chars > AGENT_QUEUE_CHARS_MAX) return TOO_MUCH;
+    this.#heldChars += chars;
+    try {
+      return await people;
+    } finally {
+      this.#heldChars -= chars;
+    }
+  }
 }
+
+const TOO_MUCH: Served = {
+  error: {
+    code: RPC_ERRORS.invalidRequest,
+    message: "too much is waiting for people's permission; wait for their answers first",
+  },
+};
 
 const OVER: Served = {
   error: { code: RPC_ERRORS.invalidRequest, message: "the session is over" },

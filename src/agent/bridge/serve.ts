@@ -1,10 +1,13 @@
-import { errorBody, type Refusal } from "../../core/error.ts";
+import { errorBody, type Refusal, refusal as refusalOf } from "../../core/error.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { ok, type Result } from "../../core/result.ts";
+import type { Access } from "../../core/policy/access.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
-import type { Serving } from "../connection.ts";
-import { readTextFile, writeTextFile } from "../workspace/files.ts";
+import type { AccessAnswer } from "../agent.ts";
+import type { Served, Serving } from "../connection.ts";
+import { COMMAND_SHOWN_CHARS_MAX, readOrder, shownLine } from "../workspace/command.ts";
+import { readTextFile, realPathOf, writeTextFile } from "../workspace/files.ts";
 import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
 import type { Errand } from "./errands.ts";
 import type { BridgeSession } from "./session.ts";
@@ -13,10 +16,17 @@ import type { BridgeSession } from "./session.ts";
  * What an agent may ask of us, all of it within its session's workspace. It is taken in at once,
  * while the agent's words are what they were when it asked, and done when its time has come.
  */
-type Handler = (
-  session: BridgeSession,
-  params: JsonObject,
-) => (signal: AbortSignal) => Promise<Result<unknown>>;
+type Handler = (session: BridgeSession, params: JsonObject) => Work;
+
+type Work = Act | Touch;
+
+type Act = (signal: AbortSignal) => Promise<Result<unknown>>;
+
+/** Something that has to be permitted: what it comes to, and how it is done then. */
+interface Touch {
+  access(): Promise<Result<Access>>;
+  act(permitted: Access): Promise<Result<unknown>>;
+}
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
   [CLIENT_METHODS.requestPermission]: (session, params) => {
@@ -29,27 +39,28 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     const ask = elicitationAsk(params, `question-${session.nextQuestion()}`);
     return ok(elicitationAnswer(params, await session.ask(ask, signal)));
   },
-  [CLIENT_METHODS.readTextFile]: (session, params) => () => {
-    const { own, order } = session;
-    const { workspace } = order;
-    const [path, line, limit] = [
-      textOf(params, "path"),
-      countOf(params.line),
-      countOf(params.limit),
-    ];
-    return readTextFile({ workspace, path, line, limit, own }, session.audit);
+  [CLIENT_METHODS.readTextFile]: (session, params) => {
+    const [line, limit] = [countOf(params.line), countOf(params.limit)];
+    const order = { ...fileOf(session, params), line, limit };
+    return {
+      access: async () => fileAccess("read", await realPathOf(order, "read")),
+      act: (access) => readTextFile({ ...order, ...permitted(access) }, session.audit),
+    };
   },
-  [CLIENT_METHODS.writeTextFile]: (session, params) => async () => {
-    const { own, order } = session;
-    const { workspace } = order;
-    const [path, content] = [textOf(params, "path"), textOf(params, "content")];
-    const written = await writeTextFile({ workspace, path, content, own }, session.audit);
-    return written.ok ? ok({}) : written;
+  [CLIENT_METHODS.writeTextFile]: (session, params) => {
+    const order = { ...fileOf(session, params), content: textOf(params, "content") };
+    return {
+      access: async () => fileAccess("write", await realPathOf(order, "write")),
+      act: async (access) => {
+        const written = await writeTextFile({ ...order, ...permitted(access) }, session.audit);
+        return written.ok ? ok({}) : written;
+      },
+    };
   },
-  [CLIENT_METHODS.createTerminal]:
-    ({ terminals }, params) =>
-    () =>
-      terminals.create(params),
+  [CLIENT_METHODS.createTerminal]: ({ terminals, order }, params) => ({
+    access: async () => terminalAccess(params, order.cwd),
+    act: () => terminals.create(params),
+  }),
   [CLIENT_METHODS.terminalOutput]:
     ({ terminals }, params) =>
     async () =>
@@ -74,19 +85,60 @@ export function isServed(method: string): boolean {
 
 /** Whatever goes wrong is an answer to the agent, and never more than that. */
 export function prepare(session: BridgeSession, method: string, params: JsonObject): Errand {
-  const act = HANDLERS[method]?.(session, params);
+  const work = HANDLERS[method]?.(session, params);
+  const isFile = FILE_METHODS.has(method);
+  if (work === undefined) return { isFile, act: async () => ({ error: notFound(method) }) };
+  if (typeof work === "function") return { isFile, act: (signal) => answered(() => work(signal)) };
+  let permitted: Access | null = null;
   return {
-    isFile: FILE_METHODS.has(method),
-    act: async (signal) => {
-      try {
-        const served = await act?.(signal);
-        if (served === undefined) return { error: notFound(method) };
-        return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
-      } catch (thrown) {
-        return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
-      }
+    isFile,
+    permit: async (signal) => {
+      const access = await work.access();
+      if (!access.ok) return { error: errorOf(access.refusal) };
+      permitted = access.value;
+      const decision = await session.permit(access.value, signal);
+      if (!("people" in decision)) return refusedBy(decision);
+      return { people: decision.people.then(refusedBy) };
     },
+    act: () => answered(async () => (permitted === null ? UNPERMITTED : work.act(permitted))),
   };
+}
+
+const UNPERMITTED = fail("access_refused", { reason: "nobody was asked" });
+
+function refusedBy({ allowed, reason }: AccessAnswer): Served | null {
+  return allowed ? null : { error: errorOf(refusalOf("access_refused", { reason })) };
+}
+
+async function answered(act: () => Promise<Result<unknown>>): Promise<Served> {
+  try {
+    const served = await act();
+    return served.ok ? { result: served.value } : { error: errorOf(served.refusal) };
+  } catch (thrown) {
+    return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
+  }
+}
+
+function fileOf({ own, order }: BridgeSession, params: JsonObject) {
+  return { workspace: order.workspace, path: textOf(params, "path"), own };
+}
+
+function fileAccess(action: "read" | "write", path: Result<string>): Result<Access> {
+  return path.ok ? ok({ action, path: path.value }) : path;
+}
+
+function permitted(access: Access) {
+  return access.action === "terminal" ? {} : { permitted: access.path };
+}
+
+function terminalAccess(params: JsonObject, sessionCwd: string): Result<Access> {
+  const order = readOrder(params);
+  if (typeof order === "string") {
+    const command = textOf(params, "command").slice(0, COMMAND_SHOWN_CHARS_MAX);
+    return fail("terminal_failed", { command, reason: order });
+  }
+  const cwd = order.cwd ?? sessionCwd;
+  return ok({ action: "terminal", command: shownLine(order, sessionCwd), cwd });
 }
 
 const FILE_METHODS: ReadonlySet<string> = new Set([

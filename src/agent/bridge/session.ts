@@ -1,11 +1,13 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import type { Access } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/model-config.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type {
+  AccessDecision,
   AgentAsk,
   AgentListener,
   AgentOffer,
@@ -201,6 +203,11 @@ export class BridgeSession implements AgentSession {
   /** Before anybody has heard of the session there is nobody who could be asked. */
   async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
     return this.#isAwaited ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
+  }
+
+  /** Whether the server may do this for the agent. */
+  async permit(access: Access, signal: AbortSignal): Promise<AccessDecision> {
+    return this.listener.access(access, signal);
   }
 
   prompt(order: AgentTurn): Result<void> {

@@ -1,5 +1,5 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { type JsonObject, stringAt, withoutNulls } from "../../core/json.ts";
+import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
 import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX, AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
 
 /**
@@ -17,7 +17,7 @@ export class KnownToolCalls {
     const id = stringAt(update, "toolCallId");
     if (id === null) return;
     const news = withoutNulls(said);
-    const known = { ...this.#calls.get(id), ...news };
+    const known = { ...argumentsIn(news), ...this.#calls.get(id), ...news };
     this.#calls.delete(id);
     if (known.status === "completed" || known.status === "failed") return;
     this.#calls.set(id, known);
@@ -53,6 +53,23 @@ export class KnownToolCalls {
   #forgetOldest() {
     const [oldest] = this.#calls.keys();
     if (oldest !== undefined) this.#calls.delete(oldest);
+  }
+}
+
+/**
+ * Some agents tell the arguments of a call as its text while the model writes them, and as
+ * `rawInput` only after they have asked for permission.
+ */
+function argumentsIn({ content }: JsonObject): JsonObject {
+  const [only, more] = Array.isArray(content) ? content : [];
+  const block = isObject(only) && more === undefined ? objectAt(only, "content") : null;
+  const text = block === null ? null : stringAt(block, "text");
+  if (text === null || !text.startsWith("{") || !text.endsWith("}")) return {};
+  try {
+    const rawInput: unknown = JSON.parse(text);
+    return isObject(rawInput) ? { rawInput } : {};
+  } catch {
+    return {}; // Half of them, as yet.
   }
 }
 

@@ -3,6 +3,10 @@ import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { TERMINAL_COMMAND_BYTES_MAX, TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
+import { commandLineOf, quoted } from "../../core/policy/command-line.ts";
+
+/** Enough of a command to be recognised. */
+export const COMMAND_SHOWN_CHARS_MAX = 256;
 
 /** What an agent wants to run, as `terminal/create` says it. */
 export interface CommandOrder {
@@ -32,6 +36,38 @@ export function readOrder(params: JsonObject): CommandOrder | string {
   const outputBytesMax = readOutputLimit(params.outputByteLimit);
   return { command, args, variables, cwd: params.cwd ?? null, outputBytesMax };
 }
+
+/**
+ * The order as people are asked about it. A variable that changes nothing but how output looks is
+ * passed over; any other is part of the line, for `PATH=/elsewhere git status` is another command.
+ */
+export function shownLine({ command, args, variables }: CommandOrder, cwd: string): string {
+  const line = commandLineOf(command, args, cwd) ?? command;
+  const telling = Object.entries(variables).filter(([name, value]) => {
+    return !(HARMLESS[name]?.test(value) ?? /^LC_[A-Z]+$/.test(name));
+  });
+  const settings = telling.map(([name, value]) => `${name}=${quoted(value)} `);
+  return `${settings.join("")}${line}`;
+}
+
+/** Variables that agents set for their commands, with the values that make them no others. */
+const HARMLESS: Readonly<Record<string, RegExp>> = {
+  CI: /^(?:1|true|)$/,
+  COLORTERM: /^[\w.-]*$/,
+  COLUMNS: /^\d+$/,
+  DEBIAN_FRONTEND: /^noninteractive$/,
+  FORCE_COLOR: /^\d?$/,
+  GIT_PAGER: /^(?:cat|)$/,
+  GIT_TERMINAL_PROMPT: /^[01]$/,
+  LANG: /^[\w.-]*$/,
+  LANGUAGE: /^[\w.:-]*$/,
+  LINES: /^\d+$/,
+  NO_COLOR: /^\w*$/,
+  PAGER: /^(?:cat|)$/,
+  SHELL: /^(?:\/usr)?\/bin\/(?:ba|da|z)?sh$/,
+  TERM: /^[\w.-]*$/,
+  TZ: /^[\w/+-]*$/,
+};
 
 /** What is really started. */
 export interface CommandLine {

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   FILE_ANSWER_BYTES_MAX,
   FILE_CHUNK_BYTES,
@@ -21,6 +21,8 @@ interface FileOrder {
   readonly path: string;
   /** What stays closed wherever the workspace is. */
   readonly own?: OwnFolders;
+  /** What `realPathOf` found when it was decided that this may be done; else it is not. */
+  readonly permitted?: string;
 }
 
 export interface ReadOrder extends FileOrder {
@@ -36,16 +38,32 @@ export interface WriteOrder extends FileOrder {
 
 type Audit = AgentListener["audit"];
 
+/** Where a file to be read or written really is, in the workspace's own terms. */
+export function realPathOf(
+  { workspace, path, own = OwnFolders.NONE }: FileOrder,
+  to: "read" | "write",
+): Promise<Result<string>> {
+  return answer(path, async () => {
+    const isClosed = to === "read" ? own.isUnreadable : own.isClosed;
+    return ok(join(workspace, (await locate(workspace, path, isClosed)).name));
+  });
+}
+
+/** A link may have been put in its way while people were asked. */
+function mustBePermitted({ workspace, permitted }: FileOrder, place: Place) {
+  if (permitted === undefined || permitted === join(workspace, place.name)) return;
+  throw Trouble.unavailable("it leads elsewhere since it was permitted");
+}
+
 /**
  * Reads a file, or some lines of it, for an agent. A hard link inside the workspace is a file
  * inside it, wherever else it has names: package managers make them by the thousand.
  */
-export function readTextFile(
-  { workspace, path, line, limit, own = OwnFolders.NONE }: ReadOrder,
-  audit: Audit,
-): Promise<Result<{ content: string }>> {
+export function readTextFile(order: ReadOrder, audit: Audit): Promise<Result<{ content: string }>> {
+  const { workspace, path, line, limit, own = OwnFolders.NONE } = order;
   return answer(path, async () => {
     const place = await locate(workspace, path, own.isUnreadable);
+    mustBePermitted(order, place);
     if (place.missing.length > 0) throw Trouble.unavailable("there is no such file");
     mustBeFile(place.stats);
     const handle = await openInside(place.reach, place.real, constants.O_RDONLY);
@@ -69,14 +87,13 @@ export function readTextFile(
  * made, inside the workspace: ACP is silent, but agents write `src/new/a.ts` and have no call for
  * making `src/new`. A link is followed if it stays inside, and its target is what is replaced.
  */
-export function writeTextFile(
-  { workspace, path, content, own = OwnFolders.NONE }: WriteOrder,
-  audit: Audit,
-): Promise<Result<void>> {
+export function writeTextFile(order: WriteOrder, audit: Audit): Promise<Result<void>> {
+  const { workspace, path, content, own = OwnFolders.NONE } = order;
   return answer(path, async () => {
     const bytes = Buffer.byteLength(content);
     if (bytes > FILE_WRITE_BYTES_MAX) throw tooLarge(bytes, FILE_WRITE_BYTES_MAX);
     const place = await locate(workspace, path, own.isClosed);
+    mustBePermitted(order, place);
     const { start, folders, file } = wayTo(place, path);
     let directory = await Directory.open(place.reach, start);
     try {

@@ -6,7 +6,13 @@ import { thisProcess } from "../../platform/process-identity.ts";
 import type { AgentListener } from "../agent.ts";
 import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
 import { endMarked, markOfPart } from "../process/marked.ts";
-import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
+import {
+  COMMAND_SHOWN_CHARS_MAX,
+  type CommandLine,
+  type CommandOrder,
+  commandLine,
+  readOrder,
+} from "./command.ts";
 import { Directory } from "./handle.ts";
 import { OwnFolders } from "./own-folders.ts";
 import { locate, type Place } from "./place.ts";
@@ -175,9 +181,6 @@ export class Terminals {
 }
 
 const SESSION_OVER = "the session is over";
-
-/** Enough of a command to be recognised. */
-const COMMAND_SHOWN_CHARS_MAX = 256;
 
 function failed(command: string, reason: string): Result<never> {
   const shown = command.slice(0, COMMAND_SHOWN_CHARS_MAX);

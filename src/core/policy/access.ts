@@ -46,6 +46,19 @@ export type AccessRule =
   /** People were asked. */
   | "vote";
 
+/** Why an access was refused, in words for the agent that wanted it. */
+export const ACCESS_REFUSED: Readonly<Record<AccessRule, string>> = {
+  ask: "a person has refused it in this turn",
+  workspace: "it is not inside the workspace",
+  turn: "it belongs to no turn, or to one that is being stopped",
+  plan: "the session is in plan mode, in which nothing is changed",
+  workflow: "the session's workflow does not allow it",
+  security_mode: "the session's allowlist does not name it",
+  grant: "it is not granted",
+  autonomy_profile: "the session's autonomy does not reach so far",
+  vote: "a person has refused it",
+};
+
 export interface AccessFacts
   extends Pick<AskFacts, "securityMode" | "allowlist" | "grants" | "autonomyProfile"> {
   readonly access: Access;
@@ -181,17 +194,21 @@ export function allows(options: readonly AskOption[], outcome: AskOutcome): bool
   return option?.kind === "allow_once" || option?.kind === "allow_always";
 }
 
+interface AskedByAgent {
+  readonly options: readonly AskOption[];
+  readonly toolCall: JsonObject;
+  readonly known: JsonObject;
+}
+
 /**
  * What the agent is told of an answer. "Always" is kept here, for exactly what was granted, and
  * the agent is told that it may this once: what it would make of "always" by itself is often every
  * command of a tool. A change of the agent's mode is its own matter, and told as it was chosen.
  */
-export function outcomeForAgent(
-  options: readonly AskOption[],
-  toolKind: string | null,
-  outcome: AskOutcome,
-): AskOutcome {
-  if (outcome.outcome !== "selected" || toolKind === "switch_mode") return outcome;
+export function outcomeForAgent(ask: AskedByAgent, outcome: AskOutcome): AskOutcome {
+  const { options, toolCall, known } = ask;
+  const isModeSwitch = (toolCall.kind ?? known.kind) === "switch_mode";
+  if (outcome.outcome !== "selected" || isModeSwitch) return outcome;
   const option = options.find(({ optionId }) => optionId === outcome.optionId);
   const once = optionOfKind(options, "allow_once");
   if (option?.kind !== "allow_always" || once === null) return outcome;

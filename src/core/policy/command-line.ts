@@ -73,7 +73,7 @@ function joined(words: readonly string[]): string {
   return words.map(quoted).join(" ");
 }
 
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 

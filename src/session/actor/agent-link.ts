@@ -1,4 +1,6 @@
 import type {
+  AccessAnswer,
+  AccessDecision,
   AgentAsk,
   AgentListener,
   AgentPast,
@@ -10,6 +12,7 @@ import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
+import { type Access, outcomeForAgent } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
@@ -32,6 +35,8 @@ export interface LinkOwner {
   heardUsage(turnId: TurnId, usage: ContextUsage): void;
   /** Answers whether it was taken; its end comes later, by `answer`. */
   heardAsk(requestId: AskId, ask: AgentAsk): Promise<boolean>;
+  /** Answers when it is decided, or known that people have to; its end comes by `permitted`. */
+  heardAccess(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal>;
   askWithdrawn(requestId: AskId): void;
   heardExit(exit: AgentExit & { readonly message: string }): void;
   /** Nobody could be connected. */
@@ -57,6 +62,7 @@ export class AgentLink {
   readonly #world: SessionWorld;
   readonly #owner: LinkOwner;
   readonly #asks = new Map<AskId, (answer: AskAnswer) => void>();
+  readonly #accesses = new Map<AskId, (answer: AccessAnswer) => void>();
   readonly #steered = new Set<string>();
   readonly #giveUp = new AbortController();
   #session: AgentSession | null = null;
@@ -251,6 +257,12 @@ export class AgentLink {
     this.#asks.delete(requestId);
   }
 
+  /** It is decided whether the server may do what the agent wants of it. */
+  permitted(requestId: AskId, answer: AccessAnswer) {
+    this.#accesses.get(requestId)?.(answer);
+    this.#accesses.delete(requestId);
+  }
+
   /** Lets the agent go in good order. */
   async close(): Promise<void> {
     this.#cancelAsks();
@@ -274,6 +286,7 @@ export class AgentLink {
 
   #cancelAsks() {
     for (const requestId of [...this.#asks.keys()]) this.answer(requestId, { outcome: CANCELLED });
+    for (const requestId of [...this.#accesses.keys()]) this.permitted(requestId, NOBODY_THERE);
   }
 
   #listener(wanted: Session): AgentListener {
@@ -303,6 +316,7 @@ export class AgentLink {
       },
       usage: (turnId, usage) => unlessOver(() => owner.heardUsage(turnId, usage)),
       ask: (ask, signal) => this.#ask(ask, signal),
+      access: (access, signal) => this.#access(access, signal),
       exit: (exit) => {
         unlessOver(() => owner.heardExit(exit));
         this.#isOver = true;
@@ -358,9 +372,25 @@ export class AgentLink {
     void this.#owner.heardAsk(requestId, ask).then((isTaken) => {
       if (!isTaken) this.answer(requestId, { outcome: CANCELLED });
     });
+    const { outcome, ...answer } = await ended;
+    return { ...answer, outcome: outcomeForAgent(ask, outcome) };
+  }
+
+  async #access(access: Access, signal: AbortSignal): Promise<AccessDecision> {
+    if (this.#isOver || this.#giveUp.signal.aborted) return NOBODY_THERE;
+    const requestId = this.#world.ids.ask();
+    const ended = new Promise<AccessAnswer>((resolve) => this.#accesses.set(requestId, resolve));
+    signal.addEventListener("abort", () => this.#owner.askWithdrawn(requestId), { once: true });
+    const heard = await Promise.race([this.#owner.heardAccess(requestId, access), ended]);
+    if (heard === "people") return { people: ended };
+    if (typeof heard === "object" && "code" in heard) {
+      this.permitted(requestId, { allowed: false, reason: sentenceOf(heard) });
+    }
     return ended;
   }
 }
+
+const NOBODY_THERE: AccessAnswer = { allowed: false, reason: "the session is over" };
 
 function commandsIn({ availableCommands }: AgentUpdate): readonly JsonObject[] {
   return Array.isArray(availableCommands) ? availableCommands.filter(isObject) : [];

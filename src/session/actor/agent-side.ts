@@ -8,6 +8,7 @@ import {
   ACTIVATION_RETRY_MS_MIN,
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
+import { ACCESS_REFUSED, type Access } from "../../core/policy/access.ts";
 import { steeredAs } from "../../core/session/admission-key.ts";
 import {
   type Actor,
@@ -113,6 +114,13 @@ export class AgentSide {
       const { requestId, outcome } = event.data;
       const answers = "answers" in event.data ? event.data.answers : undefined;
       this.#link?.answer(requestId, answers === undefined ? { outcome } : { outcome, answers });
+      // What people decided about an access is told by an event of its own.
+      if (event.type === "permission_resolved" && event.data.reason !== "vote") {
+        this.#link?.permitted(requestId, { allowed: false, reason: event.data.reason });
+      }
+    } else if (event.type === "agent_access") {
+      const { requestId, allowed, by } = event.data;
+      this.#link?.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
     } else if (event.type === "mid_turn_message_injected") {
       const by = this.#senderOf(event);
       for (const { messageId, content } of event.data.items) this.#steer(messageId, content, by);
@@ -243,6 +251,12 @@ export class AgentSide {
         return (
           (await say({ ...by(), type: "ask", requestId, ...ask, ...this.#mediation() })) === null
         );
+      },
+      heardAccess: async (requestId: AskId, access: Access) => {
+        const { workflow: _, ...mediation } = this.#mediation();
+        const why = await say({ ...by(), type: "access", requestId, access, ...mediation });
+        const open = this.#owner.decided.connection.turn.deferredInteractiveMessage;
+        return why ?? (open?.has(requestId) ? "people" : "decided");
       },
       askWithdrawn: (requestId: AskId) => {
         const deadline = { of: "ask", requestId } as const;

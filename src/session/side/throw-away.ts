@@ -1,4 +1,10 @@
-import type { AgentListener, AgentOrder, AgentTurn, AskAnswer } from "../../agent/agent.ts";
+import type {
+  AccessAnswer,
+  AgentListener,
+  AgentOrder,
+  AgentTurn,
+  AskAnswer,
+} from "../../agent/agent.ts";
 import { type AgentUpdate, chunkText, parentToolCallId } from "../../core/agent-update.ts";
 import type { TurnId } from "../../core/id.ts";
 import { ASIDE_ANSWER_CHARS_MAX } from "../../core/limits.ts";
@@ -99,6 +105,10 @@ export class ThrowAway implements AgentListener {
 
   async ask(): Promise<AskAnswer> {
     return { outcome: CANCELLED };
+  }
+
+  async access(): Promise<AccessAnswer> {
+    return { allowed: false, reason: "an aside acts on nothing" };
   }
 
   exit() {
