@@ -91,6 +91,11 @@ export class AgentConnection {
     void this.#read(streams.output).then(() => this.close());
   }
 
+  /** Nothing is read at present, because somebody has too much to hear already. */
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
   /** Resolves when the agent's output has been read to its end, or the connection was closed. */
   get ended(): Promise<void> {
     return this.#ended.promise;

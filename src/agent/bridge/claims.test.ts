@@ -60,14 +60,14 @@ describe("what an agent says of a session that is being made", () => {
     expect(stage.faults).toEqual([]);
   });
 
-  it("of one that is loaded: drops the past, keeps the latest state, tells the news", async () => {
+  it("of one that is loaded: drops the past, keeps the latest state, tells what is new", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.odd("loads"), { past: pastOf("S", "Hello.") });
-    await hand.ears.until(() => hand.ears.text !== "");
+    await hand.ears.until(() => hand.ears.updates.length === 2);
     expect(hand.session.context).toBe("loaded");
     expect(hand.ears.updates).toEqual([
       { sessionUpdate: "usage_update", used: 40, size: 1_000 },
-      expect.objectContaining({ content: { type: "text", text: "news" } }),
+      { sessionUpdate: "custom", news: true },
     ]);
   });
 

@@ -49,12 +49,30 @@ const read = (id: string, name: string) => ({
   params: { sessionId: "S", path: `${process.cwd()}/${name}` },
 });
 
+/** All kinds of what is said again of a conversation. */
+const past = (text: string) => [
+  ...["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"].map((sessionUpdate) =>
+    update({ sessionUpdate, content: { type: "text", text } }),
+  ),
+  update({ sessionUpdate: "tool_call", toolCallId: text, title: text, status: "pending" }),
+  update({ sessionUpdate: "tool_call_update", toolCallId: text, status: "completed" }),
+  update({ sessionUpdate: "plan", entries: [] }),
+];
+
+const answering: Way = ({ id }) => [say("news"), result(id, { stopReason: "end_turn" })];
+
 const READS = 40;
 
 const METHODS: Readonly<Record<string, Way>> = {
   initialize: ({ id }) => {
     const sessionCapabilities = OFFERS[how] ?? {};
-    const loadSession = ["loads", "asks-to-load", "hangs"].includes(how);
+    const loadSession = [
+      "loads",
+      "loads-late",
+      "replays-for-ever",
+      "asks-to-load",
+      "hangs",
+    ].includes(how);
     const agentCapabilities = { loadSession, sessionCapabilities };
     const authMethods = [{ id: "key" }];
     return [result(id, { protocolVersion: 1, agentCapabilities, authMethods })];
@@ -107,8 +125,27 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       say("said before"),
       ...times(40, (n) => update({ sessionUpdate: "usage_update", used: n + 1, size: 1_000 })),
       result(id, {}),
-      say("news"),
+      update({ sessionUpdate: "custom", news: true }),
     ],
+  },
+  // Part of the past comes in front of the answer, part of it with it, and part of it later.
+  "loads-late": {
+    "session/load": ({ id }) => {
+      const later = [
+        ...past("long before"),
+        update({ sessionUpdate: "usage_update", used: 3, size: 9 }),
+      ];
+      setTimeout(() => write(later), 10);
+      return [say("said before"), result(id, {}), ...past("said before")];
+    },
+    "session/prompt": answering,
+  },
+  "replays-for-ever": {
+    "session/load": ({ id }) => {
+      setInterval(() => write(past("said before")), 5);
+      return [result(id, {})];
+    },
+    "session/prompt": answering,
   },
   // It wants files, and a person's word, before it says that it remembers.
   "asks-to-load": {
@@ -124,8 +161,9 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     "": ({ result: answer }) => {
       held.answers += 1;
       held.said.push(JSON.stringify(answer));
-      return held.answers < 2 ? null : [result(held.id, {}), ...held.said.map(say)];
+      return held.answers < 2 ? null : [result(held.id, {})];
     },
+    "session/prompt": ({ id }) => [...held.said.map(say), result(id, { stopReason: "end_turn" })],
   },
   // All files at once, and its turn is over when it has them all.
   "reads-much": {
@@ -178,5 +216,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const message: Message = JSON.parse(line);
   const way = ODDITIES[how]?.[message.method ?? ""] ?? METHODS[message.method ?? ""];
   const said = way?.(message) ?? [];
-  process.stdout.write(said.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  write(said);
 });
+
+function write(said: readonly object[]) {
+  process.stdout.write(said.map((one) => `${JSON.stringify(one)}\n`).join(""));
+}

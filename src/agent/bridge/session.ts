@@ -139,14 +139,16 @@ export class BridgeSession implements AgentSession {
   /** The agent is about to remember it, by saying everything again or in silence. */
   awaited(isReplayed: boolean) {
     this.#isAwaited = true;
-    this.#replay = isReplayed ? new Replay(this.#host.faults) : null;
+    if (!isReplayed) return;
+    const { faults, connection } = this.#host;
+    this.#replay = new Replay(faults, () => !connection.isPaused);
   }
 
-  /** The agent has it: from here on what it says is news. */
+  /** The agent has it: from here on what it says is news, or the rest of a replay. */
   begun(answer: JsonObject) {
-    const states = this.#replay?.states ?? [];
+    const states = this.#replay?.answered() ?? [];
     this.#isAwaited = false;
-    this.#replay = null;
+    this.#turns.replay = this.#replay;
     for (const { update, chars } of states) void this.heard(update, chars);
     this.#settings.adopt(answer);
   }
@@ -171,10 +173,7 @@ export class BridgeSession implements AgentSession {
   /** One update of the agent. Open while this session has more to hear than is kept for it. */
   heard(update: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#replay !== null) {
-      this.#replay.heard(update, chars);
-      return undefined;
-    }
+    if (this.#replay?.heard(update, chars)) return undefined;
     const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(update));
     if (isAboutUsage) this.#turns.tellUsage();
@@ -300,6 +299,7 @@ export class BridgeSession implements AgentSession {
 
   async finish(): Promise<void> {
     this.#isOver = true;
+    this.#replay?.end();
     this.#inbox.close();
     this.#errands.end();
     this.#host.release(this);

@@ -17,6 +17,13 @@ export const AGENT_START_MS_MAX = 10_000;
 export const AGENT_CALL_MS_MAX = 10_000;
 export const AGENT_RESTORE_MS_MAX = 60_000;
 
+/**
+ * How long an agent that has loaded a session must have been silent before it gets a prompt: some
+ * send the past behind their answer. One that never falls silent holds a prompt up for so long.
+ */
+export const AGENT_REPLAY_QUIET_MS = 50;
+export const AGENT_REPLAY_WAIT_MS_MAX = 5_000;
+
 /** How long an agent has to end by itself after its input ended, and after it was asked to. */
 export const AGENT_END_MS_MAX = 1_500;
 export const AGENT_TERMINATE_MS_MAX = 1_500;
