@@ -116,9 +116,10 @@ export interface AgentSession {
   /**
    * Lets go of it: the listener hears `terminating`, perhaps what the agent still says, and
    * `terminated`, even if the process goes meanwhile. A turn at work is cancelled and may get no
-   * verdict any more. The process stays if others use it or may want it; if the agent cannot
-   * close sessions, or its turn has not settled, it gets no further ones and ends with its last;
-   * or sooner, if the turn goes on for longer than `AGENT_STRAY_TURN_MS_MAX`.
+   * verdict any more. The process stays if others use it or may want it. If the turn has not
+   * settled, or the agent could not close up to `AGENT_SESSIONS_FORGOTTEN_MAX` sessions before, it
+   * gets no further ones and ends with its last; or sooner, if the turn goes on for longer than
+   * `AGENT_STRAY_TURN_MS_MAX`.
    */
   close(): Promise<void>;
   /**

@@ -49,6 +49,12 @@ const read = (id: string, name: string) => ({
   params: { sessionId: "S", path: `${process.cwd()}/${name}` },
 });
 
+const permission = (id: string) => {
+  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+  const params = { sessionId: "S", toolCall: { toolCallId: "t" }, options };
+  return { id, method: "session/request_permission", params };
+};
+
 /** All kinds of what is said again of a conversation. */
 const past = (text: string) => [
   ...["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"].map((sessionUpdate) =>
@@ -106,6 +112,13 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     ],
   },
   "same-name-for-all": {},
+  "speaks-of-the-first": {
+    "session/new": ({ id }) => {
+      held.calls += 1;
+      const late = held.calls === 1 ? [] : [say("one more word"), permission("may")];
+      return [...late, result(id, { sessionId: held.calls === 1 ? "S" : `S${held.calls}` })];
+    },
+  },
   "has-legacy-models": {
     "session/new": ({ id }) => [
       result(id, { sessionId: "S", models: { currentModelId: "old-1", availableModels: [] } }),
@@ -151,12 +164,7 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   "asks-to-load": {
     "session/load": ({ id = 0 }) => {
       held.id = id;
-      const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
-      const params = { sessionId: "S", toolCall: { toolCallId: "t" }, options };
-      return [
-        read("file", "notes.txt"),
-        { id: "may", method: "session/request_permission", params },
-      ];
+      return [read("file", "notes.txt"), permission("may")];
     },
     "": ({ result: answer }) => {
       held.answers += 1;

@@ -45,8 +45,8 @@ export interface SessionHost extends Callee {
   readonly files: Turnstile;
   /** The session is over; nothing that the agent says of it is passed on any more. */
   release(session: BridgeSession): void;
-  /** Has the agent close a session; one that cannot is retired. */
-  forget(agentSessionId: string): Promise<void>;
+  /** Has the agent close a session; if it cannot, what it says of it is not heard any more. */
+  forget(agentSessionId: string, isAtWork?: () => boolean): Promise<void>;
   /** It gets no further session, and ends with its last. */
   retire(): void;
   /** It goes on with a turn that was cancelled: it is retired, and if that lasts it is ended. */
@@ -276,7 +276,7 @@ export class BridgeSession implements AgentSession {
   /** Has the agent stop and close it; one that is still at work on it takes nothing else on. */
   async #leave(): Promise<void> {
     this.#turns.cancel();
-    await this.#host.forget(this.agentSessionId);
+    await this.#host.forget(this.agentSessionId, () => this.#turns.isAtWork);
     if (this.#turns.isAtWork) this.#host.giveUpOn(() => this.#turns.isAtWork);
   }
 

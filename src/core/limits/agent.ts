@@ -167,5 +167,11 @@ export const TERMINAL_POLL_MS = 10;
 /** How long the output of an ended command is waited for, if a child of it keeps it open. */
 export const TERMINAL_DRAIN_MS_MAX = 250;
 
+/**
+ * Sessions that were closed here and that their process keeps, because its agent cannot close any.
+ * Each may hold a history and MCP servers; beyond this it gets no further session.
+ */
+export const AGENT_SESSIONS_FORGOTTEN_MAX = 32;
+
 /** Names of sessions that a process has given, kept to know whose they were. */
 export const AGENT_NAMES_KEPT_MAX = 10_000;
