@@ -51,6 +51,17 @@ describe("an agent's name for a session", () => {
   });
 });
 
+describe("a method that nobody here knows", () => {
+  it("is a fault, unless its name is one that ACP leaves to agents", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn("notify _auth/status_update {}", "call _x.ai/ask {}");
+    expect(stage.faults).toEqual([]);
+    await hand.turn("notify auth/status_update {}");
+    expect(stage.faults).toEqual([{ kind: "unknown_method", count: 1 }]);
+  });
+});
+
 describe("what an agent says of a session that is being made", () => {
   it("is heard, before and after its name is known, in order and after `connected`", async () => {
     const stage = new Stage();

@@ -257,7 +257,7 @@ export class AgentHost implements SessionHost {
   };
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
-    if (method === CLIENT_METHODS.completeElicitation) return undefined;
+    if (method === CLIENT_METHODS.completeElicitation || isVendors(method)) return undefined;
     if (method !== CLIENT_METHODS.update) {
       this.faults.add("unknown_method", method);
       return undefined;
@@ -278,7 +278,7 @@ export class AgentHost implements SessionHost {
 
   #requested(method: string, params: JsonObject, asked: Asked): Serving {
     if (!isServed(method)) {
-      this.faults.add("unknown_method", method);
+      if (!isVendors(method)) this.faults.add("unknown_method", method);
       return refusal(notFound(method));
     }
     const id = stringAt(params, "sessionId") ?? "";
@@ -307,6 +307,11 @@ export class AgentHost implements SessionHost {
     this.connection.close();
     await Promise.all([...this.#sessions].map((session) => session.lost(gone)));
   }
+}
+
+/** ACP leaves such names to agents: one that uses them does nothing wrong. */
+function isVendors(method: string): boolean {
+  return method.startsWith("_");
 }
 
 function isUpdate(update: JsonObject): update is AgentUpdate {
