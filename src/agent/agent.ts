@@ -190,7 +190,8 @@ export interface AgentListener {
   /**
    * A permission or a question: seed 003's `question_requested`, and its answer is
    * `approval_resolved`. It answers when the ask has ended, however it did, and never rejects. The
-   * signal fires if the agent does not want an answer any more, is gone, or the session is over.
+   * signal fires if the agent does not want an answer any more (`WITHDRAWN`), is gone, or the
+   * session is over.
    */
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
   /**
@@ -205,6 +206,9 @@ export interface AgentListener {
    */
   audit(act: string, details: JsonObject): Promise<void>;
 }
+
+/** What the signal of an ask says if the agent took the ask back itself, and goes on. */
+export const WITHDRAWN = "withdrawn";
 
 export interface AgentAsk {
   readonly kind: AskKind;

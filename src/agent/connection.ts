@@ -11,6 +11,7 @@ import { DONE, fail, type Result } from "../core/result.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
+import { WITHDRAWN } from "./agent.ts";
 import type { FaultLog } from "./fault.ts";
 import { Patience } from "./patience.ts";
 
@@ -214,7 +215,7 @@ export class AgentConnection {
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
     if (method !== CANCEL_REQUEST) return this.#peer.notified(method, params, chars);
     const { requestId } = params;
-    if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort.abort();
+    if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort.abort(WITHDRAWN);
     return undefined;
   }
 

@@ -1,7 +1,7 @@
 // An agent that is odd in one way, which its first argument names.
 
 import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -110,6 +110,18 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       result(id, { sessionId: "S" }),
       ...times(50, (n) => update({ sessionUpdate: "custom", n: 50 + n })),
     ],
+  },
+  // It asks, and takes that back as soon as a file is there.
+  "takes-back": {
+    "session/prompt": ({ id }) => {
+      const looking = setInterval(() => {
+        if (!existsSync("take-back")) return;
+        clearInterval(looking);
+        const back = { method: "$/cancel_request", params: { requestId: "may" } };
+        write([back, say("went on"), result(id, { stopReason: "end_turn" })]);
+      }, 5);
+      return [permission("may")];
+    },
   },
   "same-name-for-all": {},
   "speaks-of-the-first": {

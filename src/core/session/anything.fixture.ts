@@ -170,6 +170,10 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       workflow: one([null, null, "approve", "deny", "defer"], at.pick),
       options: at.odd ? newAsk("a").options : at.pick % 7 === 0 ? [] : newAsk("a").options,
     }),
+  ask_withdrawn: (at) => ({
+    requestId: someAsk(at),
+    reason: at.odd ? "withdrawn" : "agent_gone",
+  }),
   vote: (at) => ({
     requestId: someAsk(at),
     outcome: one(

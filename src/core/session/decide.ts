@@ -93,6 +93,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   commit_refused: stop.commitRefused,
 
   ask: ask.ask,
+  ask_withdrawn: stop.askWithdrawn,
   vote: ask.vote,
   voter_gone: voter.gone,
   revoke_grant: ask.revokeGrant,

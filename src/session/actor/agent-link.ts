@@ -1,9 +1,10 @@
-import type {
-  AgentAsk,
-  AgentListener,
-  AgentPast,
-  AgentSession,
-  AskAnswer,
+import {
+  type AgentAsk,
+  type AgentListener,
+  type AgentPast,
+  type AgentSession,
+  type AskAnswer,
+  WITHDRAWN,
 } from "../../agent/agent.ts";
 import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
@@ -12,7 +13,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
+import type { AgentStatusReport, Announcement, Command } from "../../core/session/command.ts";
 import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
 import { type ModelPart, partsOf } from "../../core/session/model-config.ts";
 import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts";
@@ -32,7 +33,7 @@ export interface LinkOwner {
   heardUsage(turnId: TurnId, usage: ContextUsage): void;
   /** Answers whether it was taken; its end comes later, by `answer`. */
   heardAsk(requestId: AskId, ask: AgentAsk): Promise<boolean>;
-  askWithdrawn(requestId: AskId): void;
+  askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]): void;
   heardExit(exit: AgentExit & { readonly message: string }): void;
   /** Nobody could be connected. */
   notConnected(why: Refusal): void;
@@ -353,7 +354,11 @@ export class AgentLink {
     if (this.#isOver || this.#giveUp.signal.aborted) return { outcome: CANCELLED };
     const requestId = this.#world.ids.ask();
     const ended = new Promise<AskAnswer>((resolve) => this.#asks.set(requestId, resolve));
-    signal.addEventListener("abort", () => this.#owner.askWithdrawn(requestId), { once: true });
+    const withdrawn = () => {
+      const reason = signal.reason === WITHDRAWN ? "withdrawn" : "agent_gone";
+      if (this.#asks.has(requestId)) this.#owner.askWithdrawn(requestId, reason);
+    };
+    signal.addEventListener("abort", withdrawn, { once: true });
     // Whether it was taken may never be known, if the store is silent; its end comes all the same.
     void this.#owner.heardAsk(requestId, ask).then((isTaken) => {
       if (!isTaken) this.answer(requestId, { outcome: CANCELLED });

@@ -244,9 +244,8 @@ export class AgentSide {
           (await say({ ...by(), type: "ask", requestId, ...ask, ...this.#mediation() })) === null
         );
       },
-      askWithdrawn: (requestId: AskId) => {
-        const deadline = { of: "ask", requestId } as const;
-        void say({ ...this.#by(SERVER), type: "deadline_passed", deadline });
+      askWithdrawn: (requestId, reason) => {
+        void say({ ...by(), type: "ask_withdrawn", requestId, reason });
       },
       heardExit: ({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) => {
         void say({ ...by(), type: "agent_exit", exitCode, signalCode, message });

@@ -35,6 +35,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   commit_refused: true,
 
   ask: true,
+  ask_withdrawn: true,
   vote: true,
   voter_gone: true,
   revoke_grant: true,
