@@ -117,9 +117,10 @@ export interface AgentSession {
   /**
    * Lets go of it: the listener hears `terminating`, perhaps what the agent still says, and
    * `terminated`, even if the process goes meanwhile. A turn at work is cancelled and may get no
-   * verdict any more. The process stays if others use it or may want it; if the agent cannot
-   * close sessions, or its turn has not settled, it gets no further ones and ends with its last;
-   * or sooner, if the turn goes on for longer than `AGENT_STRAY_TURN_MS_MAX`.
+   * verdict any more. The process stays if others use it or may want it. If the turn has not
+   * settled, or the agent could not close up to `AGENT_SESSIONS_FORGOTTEN_MAX` sessions before, it
+   * gets no further ones and ends with its last; or sooner, if the turn goes on for longer than
+   * `AGENT_STRAY_TURN_MS_MAX`.
    */
   close(): Promise<void>;
   /**
@@ -190,7 +191,8 @@ export interface AgentListener {
   /**
    * A permission or a question: seed 003's `question_requested`, and its answer is
    * `approval_resolved`. It answers when the ask has ended, however it did, and never rejects. The
-   * signal fires if the agent does not want an answer any more, is gone, or the session is over.
+   * signal fires if the agent does not want an answer any more (`WITHDRAWN`), is gone, or the
+   * session is over.
    */
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
   /**
@@ -211,6 +213,9 @@ export interface AgentListener {
    */
   audit(act: string, details: JsonObject): Promise<void>;
 }
+
+/** What the signal of an ask says if the agent took the ask back itself, and goes on. */
+export const WITHDRAWN = "withdrawn";
 
 export interface AgentAsk {
   readonly kind: AskKind;

@@ -11,6 +11,7 @@ import { DONE, fail, type Result } from "../core/result.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
+import { WITHDRAWN } from "./agent.ts";
 import type { FaultLog } from "./fault.ts";
 import { Patience } from "./patience.ts";
 
@@ -89,6 +90,11 @@ export class AgentConnection {
     this.#faults = faults;
     this.#input.on("error", () => this.#deaf.resolve());
     void this.#read(streams.output).then(() => this.close());
+  }
+
+  /** Nothing is read at present, because somebody has too much to hear already. */
+  get isPaused(): boolean {
+    return this.#isPaused;
   }
 
   /** Resolves when the agent's output has been read to its end, or the connection was closed. */
@@ -209,7 +215,7 @@ export class AgentConnection {
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
     if (method !== CANCEL_REQUEST) return this.#peer.notified(method, params, chars);
     const { requestId } = params;
-    if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort.abort();
+    if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort.abort(WITHDRAWN);
     return undefined;
   }
 

@@ -13,6 +13,8 @@ export type FaultKind =
   | "invalid_update"
   /** It said more of a session, while that was being made, than anybody keeps. */
   | "dropped_update"
+  /** It loaded a session, and did not stop sending what was said in it before. */
+  | "endless_replay"
   /** It asked, and does not read its answers. */
   | "dropped_answer"
   /** Whoever listened to one of its sessions failed, and hears no more of it. */

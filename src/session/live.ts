@@ -318,7 +318,7 @@ export class LiveSession implements ActorOwner {
 
   /** Nothing, for a session that has not had an agent yet. */
   past({ totals, ...session }: Session): AgentPast | null {
-    const isNew = totals.turnsCompleted === 0 && !this.#hadMessages;
+    const isNew = totals.turnsCompleted + totals.turnsFailed === 0 && !this.#hadMessages;
     // One that was never given a prompt was never told of what had been before it either; and
     // one of another epoch, as before a restored backup, may know of what never was.
     const isKnown = !session.agentUntold && session.agentEpoch === this.epoch;

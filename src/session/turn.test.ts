@@ -1,6 +1,18 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { profileOf } from "../agent/profile/profile.ts";
+import { CANCELLED } from "../core/policy/ask.ts";
 import { SecretGuard } from "../store/index.ts";
-import { echo, SERVER, Stage, value } from "./stage.fixture.ts";
+import { echo, type Hand, SERVER, Stage, value } from "./stage.fixture.ts";
+
+const ODD_AGENT = fileURLToPath(new URL("../agent/bridge/odd-agent.fixture.ts", import.meta.url));
+
+/** How the asks of a session ended. */
+function endsOf({ events }: Hand) {
+  return events.flatMap((event) => (event.type === "permission_resolved" ? [event.data] : []));
+}
 
 describe("a turn", () => {
   it("P1, P2: is told as it is stored, numbered without gaps, and has one verdict", async () => {
@@ -111,6 +123,40 @@ describe("asks", () => {
     const hand = await stage.created();
     await hand.turn("ask kind=execute options=allow_once,reject_once", "say after");
     expect(hand.text).toMatch(/selected reject_once.*after/s);
+    expect(endsOf(hand)).toMatchObject([{ reason: "timeout" }]);
+  });
+
+  it("that their agent takes back are cancelled, and it goes on", async () => {
+    const command = { command: process.execPath, args: [ODD_AGENT, "takes-back"] };
+    const odd = profileOf({ name: "echo", ...command });
+    const stage = await Stage.open({ profiles: new Map([["echo", odd]]) });
+    const hand = await stage.created();
+    const promptId = await hand.prompt("go");
+    await hand.asked();
+    writeFileSync(join(stage.folder, "take-back"), "");
+    expect(await hand.verdict(promptId)).toMatchObject({ data: { stopReason: "end_turn" } });
+    expect(endsOf(hand)).toMatchObject([{ outcome: CANCELLED, reason: "withdrawn" }]);
+    expect(hand.text).toBe("went on");
+  });
+
+  it("P5: of an agent that dies are cancelled because it is gone, in log and audit", async () => {
+    const stage = await Stage.open();
+    const hand = await stage.created();
+    const promptId = await hand.prompt("say before", "ask");
+    const { requestId } = await hand.asked();
+    await hand.live.agent?.kill();
+    expect(await hand.verdict(promptId)).toMatchObject({ data: { code: "channel_closed" } });
+    expect(endsOf(hand)).toMatchObject([{ requestId, outcome: CANCELLED, reason: "agent_gone" }]);
+    expect(hand.events.map(({ type }) => type)).not.toContain("permission_decided");
+    const told = hand.events.filter(({ type }) => type === "prompt_cancelled");
+    expect(told).toMatchObject([{ promptId, data: { reason: "forward_failed" } }]);
+    const { tenantId } = hand.live.key;
+    const query = { journal: "audit", after: 0, limit: 100 } as const;
+    const { rows } = value(await stage.world.store.readJournal(tenantId, query));
+    const audited = rows.map(({ text }) => JSON.parse(text));
+    expect(audited.filter(({ act }) => act === "permission_resolved")).toMatchObject([
+      { details: { requestId, reason: "agent_gone" } },
+    ]);
   });
 });
 

@@ -1,9 +1,10 @@
-import type {
-  AgentListener,
-  AgentOffer,
-  AgentSession,
-  AgentTurn,
-  ModelRefusal,
+import {
+  type AgentListener,
+  type AgentOffer,
+  type AgentSession,
+  type AgentTurn,
+  type ModelRefusal,
+  WITHDRAWN,
 } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
@@ -236,7 +237,7 @@ export class SimulatedAgent implements AgentSession {
     const signal = AbortSignal.any([withdrawal.signal, this.#gone.signal]);
     this.#watch.asking(1);
     if (chance.happens(0.05)) {
-      void this.#plan("withdraws its ask", 20).then(() => withdrawal.abort());
+      void this.#plan("withdraws its ask", 20).then(() => withdrawal.abort(WITHDRAWN));
     }
     const { outcome } = await this.#listener.ask(ask, signal);
     this.#watch.asking(-1);

@@ -51,6 +51,17 @@ describe("an agent's name for a session", () => {
   });
 });
 
+describe("a method that nobody here knows", () => {
+  it("is a fault, unless its name is one that ACP leaves to agents", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    await hand.turn("notify _auth/status_update {}", "call _x.ai/ask {}");
+    expect(stage.faults).toEqual([]);
+    await hand.turn("notify auth/status_update {}");
+    expect(stage.faults).toEqual([{ kind: "unknown_method", count: 1 }]);
+  });
+});
+
 describe("what an agent says of a session that is being made", () => {
   it("is heard, before and after its name is known, in order and after `connected`", async () => {
     const stage = new Stage();
@@ -60,14 +71,14 @@ describe("what an agent says of a session that is being made", () => {
     expect(stage.faults).toEqual([]);
   });
 
-  it("of one that is loaded: drops the past, keeps the latest state, tells the news", async () => {
+  it("of one that is loaded: drops the past, keeps the latest state, tells what is new", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.odd("loads"), { past: pastOf("S", "Hello.") });
-    await hand.ears.until(() => hand.ears.text !== "");
+    await hand.ears.until(() => hand.ears.updates.length === 2);
     expect(hand.session.context).toBe("loaded");
     expect(hand.ears.updates).toEqual([
       { sessionUpdate: "usage_update", used: 40, size: 1_000 },
-      expect.objectContaining({ content: { type: "text", text: "news" } }),
+      { sessionUpdate: "custom", news: true },
     ]);
   });
 

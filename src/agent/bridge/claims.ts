@@ -21,6 +21,8 @@ export class Claims {
   readonly #sessions = new Map<string, BridgeSession>();
   /** Whom each name was given to, also after that one has left. */
   readonly #owners = new Map<string, SessionId | undefined>();
+  /** Names of sessions that were let go of, and that the agent could not close. */
+  readonly #forgotten = new Set<string>();
   /** An agent may speak of a session before it has answered with the session's name. */
   readonly #early = new Map<string, Early[]>();
   #earlyChars = 0;
@@ -32,8 +34,23 @@ export class Claims {
   /** False if another session has it. */
   claim(id: string, session: BridgeSession): boolean {
     const holder = this.#sessions.get(id) ?? session;
-    if (holder === session) this.#sessions.set(id, session);
-    return holder === session;
+    if (holder !== session) return false;
+    this.#sessions.set(id, session);
+    this.#forgotten.delete(id);
+    return true;
+  }
+
+  /** Nobody listens to it any more, though the agent still has it: it may have a last word. */
+  forget(id: string) {
+    this.#forgotten.add(id);
+  }
+
+  isForgotten(id: string): boolean {
+    return this.#forgotten.has(id);
+  }
+
+  get forgottenCount(): number {
+    return this.#forgotten.size;
   }
 
   /** The agent made up this name, for this session. */

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { AGENT_STRAY_TURN_MS_MAX } from "../../core/limits.ts";
+import { AGENT_SESSIONS_FORGOTTEN_MAX, AGENT_STRAY_TURN_MS_MAX } from "../../core/limits.ts";
 import { isAlive } from "../process/world.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
-import { codeOf, Stage } from "./bridge.fixture.ts";
+import { codeOf, pastOf, Stage } from "./bridge.fixture.ts";
 
 const CLOSED = ["created", "connected", "terminating", "terminated"];
 
@@ -43,18 +43,68 @@ describe("closing a session", () => {
     expect(stage.starts).toBe(1);
   });
 
-  it("ends the process with its last session, if the agent cannot close", async () => {
+  it("leaves the process to the next one, if the agent cannot close", async () => {
     const stage = new Stage();
     const profile = stage.echo(["--no-close"]);
     const first = await stage.connected(profile);
-    const second = await stage.connected(profile);
+    await first.turn("say mine");
     await first.session.close();
+    const second = await stage.connected(profile);
+    expect((await second.turn("recall")).text).toMatch(/^I remember 0 turns/);
+    expect(second.session.agentSessionId).not.toBe(first.session.agentSessionId);
+    expect(stage.starts).toBe(1);
+  });
+
+  it("lets a session come back that its agent could not close", async () => {
+    const stage = new Stage();
+    const profile = stage.echo(["--no-close"]);
+    const first = await stage.connected(profile);
+    await first.turn("My name is Ada.");
+    await first.session.close();
+    const { agentSessionId } = first.session;
+    const again = await stage.connected(profile, { past: pastOf(agentSessionId, "Hello.") });
+    expect(again.session).toMatchObject({ context: "resumed", agentSessionId });
+    expect((await again.turn("recall")).text).toMatch(/^I remember 1 turn;.*Ada/);
+    expect(stage.starts).toBe(1);
+  });
+
+  it("P10: ends a process that cannot close, when it has been left so many sessions", async () => {
+    const stage = new Stage();
+    const profile = stage.echo(["--no-close"]);
+    const neighbour = await stage.connected(profile);
+    for (let count = 0; count < AGENT_SESSIONS_FORGOTTEN_MAX; count += 1) {
+      await (await stage.connected(profile)).session.close();
+    }
+    expect(stage.starts).toBe(1);
     await stage.connected(profile);
     expect(stage.starts).toBe(2);
-    expect((await second.turn("say still here")).text).toBe("still here");
-    await second.session.close();
+    expect((await neighbour.turn("say still here")).text).toBe("still here");
+    await neighbour.session.close();
     await expect.poll(() => stage.marks()).toHaveLength(1);
-    expect(second.ears.exits).toEqual([]);
+    expect(neighbour.ears.exits).toEqual([]);
+  });
+
+  it("lets nobody hear what the agent still says of it, and is no fault", async () => {
+    const stage = new Stage();
+    const profile = stage.odd("speaks-of-the-first");
+    const first = await stage.connected(profile);
+    await first.session.close();
+    const before = first.ears.updates.length;
+    const second = await stage.connected(profile);
+    await second.turn("go");
+    expect(stage.starts).toBe(1);
+    expect(first.ears.updates).toHaveLength(before);
+    expect([first.ears.asks, second.ears.asks, second.ears.updates]).toEqual([[], [], []]);
+    expect(stage.faults).toEqual([]);
+  });
+
+  it("P8: gives its name to no other, if the agent could not close it", async () => {
+    const stage = new Stage();
+    const profile = stage.odd("same-name-for-all");
+    await (await stage.connected(profile)).session.close();
+    expect(await stage.refused(profile)).toMatchObject({ code: "agent_call_failed" });
+    expect((await stage.connected(profile)).session.agentSessionId).toBe("S");
+    expect(stage.starts).toBe(2);
   });
 
   it("P5: ends a turn that does not stop, with its process", async () => {

@@ -39,7 +39,7 @@ describe("an agent that wants something before it remembers", () => {
     writeFileSync(join(stage.folder, "notes.txt"), "hello");
     const hand = await stage.connected(stage.odd("asks-to-load"), { past: pastOf("S", "Hi.") });
     expect(hand.session.context).toBe("loaded");
-    await hand.ears.until(() => hand.ears.updates.length === 2);
+    await hand.turn("go");
     expect(hand.ears.text).toContain('{"content":"hello"}');
     expect(hand.ears.text).toContain('{"outcome":{"outcome":"cancelled"}}');
     expect(hand.ears.asks).toEqual([]);

@@ -3,6 +3,7 @@ import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import {
   AGENT_FILE_CALLS_MAX,
   AGENT_LAST_WORDS_MS_MAX,
+  AGENT_SESSIONS_FORGOTTEN_MAX,
   AGENT_STRAY_TURN_MS_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
@@ -157,6 +158,11 @@ export class AgentHost implements SessionHost {
       const isNew = !isRestoring;
       restores(false);
       if (session.isOver) return true;
+      if (isNew && this.#claims.isForgotten(id)) {
+        // What it still knows of another conversation is not for this one (P8).
+        this.retire();
+        return false;
+      }
       if (!this.#claims.claim(id, session)) return false;
       if (isNew) this.#claims.gave(id, order);
       const early = this.#claims.takeEarly(id);
@@ -198,12 +204,22 @@ export class AgentHost implements SessionHost {
     if (this.#sessions.delete(session)) this.#events?.changed();
   }
 
-  async forget(agentSessionId: string): Promise<void> {
-    const { close } = this.abilities;
+  async forget(agentSessionId: string, isAtWork = () => false): Promise<void> {
+    if (!this.abilities.close) return this.#keep(agentSessionId, isAtWork());
     const params = { sessionId: agentSessionId };
-    const method = AGENT_METHODS.closeSession;
-    const isClosed = close && (await request(this, method, params, this.callMs)).ok;
-    if (!isClosed) this.retire();
+    const closed = await request(this, AGENT_METHODS.closeSession, params, this.callMs);
+    if (!closed.ok) this.retire();
+  }
+
+  /**
+   * It cannot close a session, which costs less than another process would: a few may lie there.
+   * One that has its process to itself, or goes on in it, leaves it to nobody.
+   */
+  #keep(agentSessionId: string, isAtWork: boolean) {
+    const isAlone = this.profile.limits.sessionsPerProcess === 1;
+    if (isAlone || isAtWork) return this.retire();
+    this.#claims.forget(agentSessionId);
+    if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
   }
 
   retire() {
@@ -241,7 +257,7 @@ export class AgentHost implements SessionHost {
   };
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
-    if (method === CLIENT_METHODS.completeElicitation) return undefined;
+    if (method === CLIENT_METHODS.completeElicitation || isVendors(method)) return undefined;
     if (method !== CLIENT_METHODS.update) {
       this.faults.add("unknown_method", method);
       return undefined;
@@ -254,6 +270,7 @@ export class AgentHost implements SessionHost {
     }
     const session = this.#claims.get(id);
     if (session !== undefined) return session.heard(update, chars);
+    if (this.#claims.isForgotten(id)) return undefined;
     if (this.#arriving === 0) this.faults.add("unknown_session", id);
     else if (!this.#claims.keepEarly(id, update, chars)) this.faults.add("dropped_update", id);
     return undefined;
@@ -261,13 +278,13 @@ export class AgentHost implements SessionHost {
 
   #requested(method: string, params: JsonObject, asked: Asked): Serving {
     if (!isServed(method)) {
-      this.faults.add("unknown_method", method);
+      if (!isVendors(method)) this.faults.add("unknown_method", method);
       return refusal(notFound(method));
     }
     const id = stringAt(params, "sessionId") ?? "";
     const session = this.#claims.get(id);
     if (session !== undefined) return session.serve(prepare(session, method, params), asked);
-    this.faults.add("unknown_session", id);
+    if (!this.#claims.isForgotten(id)) this.faults.add("unknown_session", id);
     return refusal({ code: RPC_ERRORS.invalidParams, message: `No session "${id}" here` });
   }
 
@@ -290,6 +307,11 @@ export class AgentHost implements SessionHost {
     this.connection.close();
     await Promise.all([...this.#sessions].map((session) => session.lost(gone)));
   }
+}
+
+/** ACP leaves such names to agents: one that uses them does nothing wrong. */
+function isVendors(method: string): boolean {
+  return method.startsWith("_");
 }
 
 function isUpdate(update: JsonObject): update is AgentUpdate {

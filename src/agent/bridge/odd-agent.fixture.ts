@@ -1,7 +1,7 @@
 // An agent that is odd in one way, which its first argument names.
 
 import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -49,12 +49,36 @@ const read = (id: string, name: string) => ({
   params: { sessionId: "S", path: `${process.cwd()}/${name}` },
 });
 
+const permission = (id: string) => {
+  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+  const params = { sessionId: "S", toolCall: { toolCallId: "t" }, options };
+  return { id, method: "session/request_permission", params };
+};
+
+/** All kinds of what is said again of a conversation. */
+const past = (text: string) => [
+  ...["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"].map((sessionUpdate) =>
+    update({ sessionUpdate, content: { type: "text", text } }),
+  ),
+  update({ sessionUpdate: "tool_call", toolCallId: text, title: text, status: "pending" }),
+  update({ sessionUpdate: "tool_call_update", toolCallId: text, status: "completed" }),
+  update({ sessionUpdate: "plan", entries: [] }),
+];
+
+const answering: Way = ({ id }) => [say("news"), result(id, { stopReason: "end_turn" })];
+
 const READS = 40;
 
 const METHODS: Readonly<Record<string, Way>> = {
   initialize: ({ id }) => {
     const sessionCapabilities = OFFERS[how] ?? {};
-    const loadSession = ["loads", "asks-to-load", "hangs"].includes(how);
+    const loadSession = [
+      "loads",
+      "loads-late",
+      "replays-for-ever",
+      "asks-to-load",
+      "hangs",
+    ].includes(how);
     const agentCapabilities = { loadSession, sessionCapabilities };
     const authMethods = [{ id: "key" }];
     return [result(id, { protocolVersion: 1, agentCapabilities, authMethods })];
@@ -87,7 +111,26 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       ...times(50, (n) => update({ sessionUpdate: "custom", n: 50 + n })),
     ],
   },
+  // It asks, and takes that back as soon as a file is there.
+  "takes-back": {
+    "session/prompt": ({ id }) => {
+      const looking = setInterval(() => {
+        if (!existsSync("take-back")) return;
+        clearInterval(looking);
+        const back = { method: "$/cancel_request", params: { requestId: "may" } };
+        write([back, say("went on"), result(id, { stopReason: "end_turn" })]);
+      }, 5);
+      return [permission("may")];
+    },
+  },
   "same-name-for-all": {},
+  "speaks-of-the-first": {
+    "session/new": ({ id }) => {
+      held.calls += 1;
+      const late = held.calls === 1 ? [] : [say("one more word"), permission("may")];
+      return [...late, result(id, { sessionId: held.calls === 1 ? "S" : `S${held.calls}` })];
+    },
+  },
   "has-legacy-models": {
     "session/new": ({ id }) => [
       result(id, { sessionId: "S", models: { currentModelId: "old-1", availableModels: [] } }),
@@ -107,25 +150,40 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       say("said before"),
       ...times(40, (n) => update({ sessionUpdate: "usage_update", used: n + 1, size: 1_000 })),
       result(id, {}),
-      say("news"),
+      update({ sessionUpdate: "custom", news: true }),
     ],
+  },
+  // Part of the past comes in front of the answer, part of it with it, and part of it later.
+  "loads-late": {
+    "session/load": ({ id }) => {
+      const later = [
+        ...past("long before"),
+        update({ sessionUpdate: "usage_update", used: 3, size: 9 }),
+      ];
+      setTimeout(() => write(later), 10);
+      return [say("said before"), result(id, {}), ...past("said before")];
+    },
+    "session/prompt": answering,
+  },
+  "replays-for-ever": {
+    "session/load": ({ id }) => {
+      setInterval(() => write(past("said before")), 5);
+      return [result(id, {})];
+    },
+    "session/prompt": answering,
   },
   // It wants files, and a person's word, before it says that it remembers.
   "asks-to-load": {
     "session/load": ({ id = 0 }) => {
       held.id = id;
-      const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
-      const params = { sessionId: "S", toolCall: { toolCallId: "t" }, options };
-      return [
-        read("file", "notes.txt"),
-        { id: "may", method: "session/request_permission", params },
-      ];
+      return [read("file", "notes.txt"), permission("may")];
     },
     "": ({ result: answer }) => {
       held.answers += 1;
       held.said.push(JSON.stringify(answer));
-      return held.answers < 2 ? null : [result(held.id, {}), ...held.said.map(say)];
+      return held.answers < 2 ? null : [result(held.id, {})];
     },
+    "session/prompt": ({ id }) => [...held.said.map(say), result(id, { stopReason: "end_turn" })],
   },
   // All files at once, and its turn is over when it has them all.
   "reads-much": {
@@ -178,5 +236,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const message: Message = JSON.parse(line);
   const way = ODDITIES[how]?.[message.method ?? ""] ?? METHODS[message.method ?? ""];
   const said = way?.(message) ?? [];
-  process.stdout.write(said.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  write(said);
 });
+
+function write(said: readonly object[]) {
+  process.stdout.write(said.map((one) => `${JSON.stringify(one)}\n`).join(""));
+}

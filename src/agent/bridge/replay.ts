@@ -1,5 +1,9 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { AGENT_QUEUE_CHARS_MAX } from "../../core/limits.ts";
+import {
+  AGENT_QUEUE_CHARS_MAX,
+  AGENT_REPLAY_QUIET_MS,
+  AGENT_REPLAY_WAIT_MS_MAX,
+} from "../../core/limits.ts";
 import type { FaultLog } from "../fault.ts";
 
 interface Heard {
@@ -8,26 +12,110 @@ interface Heard {
 }
 
 /**
- * What an agent sends again while it loads a session. The conversation is dropped, because our own
- * log is the truth; of what says how things are now, the latest of each kind is kept.
+ * What an agent sends again when it loads a session. The conversation is dropped, because our own
+ * log is the truth; of what says how things are now, the latest of each kind is kept. Some agents
+ * answer first and send the rest behind their answer: until the first prompt is sent, what they
+ * say of the conversation is of the past, and that prompt waits until they have fallen silent.
  */
 export class Replay {
   readonly #states = new Map<string, Heard>();
   readonly #faults: FaultLog;
+  /** Whether anything is read of the agent at present: else its silence says nothing. */
+  readonly #isRead: () => boolean;
+  #phase: "loading" | "behind" | "over" | "endless" = "loading";
+  #isQuiet = false;
+  #quiet: NodeJS.Timeout | undefined;
+  #limit: NodeJS.Timeout | undefined;
+  #wanted: (() => void) | null = null;
 
-  constructor(faults: FaultLog) {
+  constructor(faults: FaultLog, isRead: () => boolean) {
     this.#faults = faults;
+    this.#isRead = isRead;
   }
 
-  heard(update: AgentUpdate, chars: number) {
+  /** Answers whether it was of the past, so that nobody else hears it. */
+  heard(update: AgentUpdate, chars: number): boolean {
+    const { sessionUpdate } = update;
+    switch (this.#phase) {
+      case "loading":
+        this.#keep(update, chars);
+        return true;
+      case "behind":
+        if (!CONVERSATION_KINDS.has(sessionUpdate)) return false;
+        this.#awaitQuiet();
+        return true;
+      case "endless":
+        return sessionUpdate === "user_message_chunk";
+      case "over":
+        return false;
+    }
+  }
+
+  /** The agent has answered, and these are the latest states that it told before. */
+  answered(): readonly Heard[] {
+    this.#phase = "behind";
+    this.#awaitQuiet();
+    return [...this.#states.values()];
+  }
+
+  /** Whether a prompt may be sent now; if so, what the agent says from here on is news. */
+  passes(): boolean {
+    if (this.#phase === "behind" && this.#isQuiet) this.#phase = "over";
+    return this.#phase !== "behind";
+  }
+
+  /** Calls once when it is over, or has lasted for too long. */
+  whenOver(go: () => void) {
+    this.#wanted = go;
+    this.#limit = setTimeout(() => this.#giveUp(), AGENT_REPLAY_WAIT_MS_MAX);
+  }
+
+  /** There is no prompt any more that would wait for it. */
+  callOff() {
+    this.#wanted = null;
+    clearTimeout(this.#limit);
+  }
+
+  end() {
+    this.callOff();
+    clearTimeout(this.#quiet);
+  }
+
+  #keep(update: AgentUpdate, chars: number) {
     const { sessionUpdate } = update;
     if (!STATE_KINDS.has(sessionUpdate)) return;
     if (chars > AGENT_QUEUE_CHARS_MAX) this.#faults.add("dropped_update", sessionUpdate);
     else this.#states.set(sessionUpdate, { update, chars });
   }
 
-  get states(): readonly Heard[] {
-    return [...this.#states.values()];
+  #awaitQuiet() {
+    clearTimeout(this.#quiet);
+    this.#isQuiet = false;
+    const timer = setTimeout(() => {
+      // What lies in the pipe by now was said in time, and is read before this comes.
+      setImmediate(() => this.#quietSince(timer));
+    }, AGENT_REPLAY_QUIET_MS);
+    this.#quiet = timer;
+  }
+
+  #quietSince(timer: NodeJS.Timeout) {
+    if (this.#quiet !== timer || this.#phase !== "behind") return;
+    if (!this.#isRead()) return this.#awaitQuiet();
+    this.#isQuiet = true;
+    if (this.#wanted !== null) this.#goOn("over");
+  }
+
+  /** It goes on without end: then at least nobody's words are told as if they were said now. */
+  #giveUp() {
+    this.#faults.add("endless_replay", `for ${AGENT_REPLAY_WAIT_MS_MAX} ms`);
+    this.#goOn("endless");
+  }
+
+  #goOn(phase: "over" | "endless") {
+    const go = this.#wanted;
+    this.#phase = phase;
+    this.end();
+    go?.();
   }
 }
 
@@ -37,4 +125,15 @@ const STATE_KINDS: ReadonlySet<string> = new Set([
   "config_option_update",
   "session_info_update",
   "usage_update",
+]);
+
+const CONVERSATION_KINDS: ReadonlySet<string> = new Set([
+  "user_message_chunk",
+  "agent_message_chunk",
+  "agent_thought_chunk",
+  "tool_call",
+  "tool_call_update",
+  "plan",
+  "plan_update",
+  "plan_removed",
 ]);

@@ -47,8 +47,8 @@ export interface SessionHost extends Callee {
   readonly files: Turnstile;
   /** The session is over; nothing that the agent says of it is passed on any more. */
   release(session: BridgeSession): void;
-  /** Has the agent close a session; one that cannot is retired. */
-  forget(agentSessionId: string): Promise<void>;
+  /** Has the agent close a session; if it cannot, what it says of it is not heard any more. */
+  forget(agentSessionId: string, isAtWork?: () => boolean): Promise<void>;
   /** It gets no further session, and ends with its last. */
   retire(): void;
   /** It goes on with a turn that was cancelled: it is retired, and if that lasts it is ended. */
@@ -141,14 +141,16 @@ export class BridgeSession implements AgentSession {
   /** The agent is about to remember it, by saying everything again or in silence. */
   awaited(isReplayed: boolean) {
     this.#isAwaited = true;
-    this.#replay = isReplayed ? new Replay(this.#host.faults) : null;
+    if (!isReplayed) return;
+    const { faults, connection } = this.#host;
+    this.#replay = new Replay(faults, () => !connection.isPaused);
   }
 
-  /** The agent has it: from here on what it says is news. */
+  /** The agent has it: from here on what it says is news, or the rest of a replay. */
   begun(answer: JsonObject) {
-    const states = this.#replay?.states ?? [];
+    const states = this.#replay?.answered() ?? [];
     this.#isAwaited = false;
-    this.#replay = null;
+    this.#turns.replay = this.#replay;
     for (const { update, chars } of states) void this.heard(update, chars);
     this.#settings.adopt(answer);
   }
@@ -173,10 +175,7 @@ export class BridgeSession implements AgentSession {
   /** One update of the agent. Open while this session has more to hear than is kept for it. */
   heard(update: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#replay !== null) {
-      this.#replay.heard(update, chars);
-      return undefined;
-    }
+    if (this.#replay?.heard(update, chars)) return undefined;
     const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(update));
     if (isAboutUsage) this.#turns.tellUsage();
@@ -284,7 +283,7 @@ export class BridgeSession implements AgentSession {
   /** Has the agent stop and close it; one that is still at work on it takes nothing else on. */
   async #leave(): Promise<void> {
     this.#turns.cancel();
-    await this.#host.forget(this.agentSessionId);
+    await this.#host.forget(this.agentSessionId, () => this.#turns.isAtWork);
     if (this.#turns.isAtWork) this.#host.giveUpOn(() => this.#turns.isAtWork);
   }
 
@@ -307,6 +306,7 @@ export class BridgeSession implements AgentSession {
 
   async finish(): Promise<void> {
     this.#isOver = true;
+    this.#replay?.end();
     this.#inbox.close();
     this.#errands.end();
     this.#host.release(this);

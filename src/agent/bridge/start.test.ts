@@ -57,6 +57,13 @@ describe("an agent that cannot be used is told of with the reason", () => {
     });
   });
 
+  it("repeats what it is sent", async () => {
+    const stage = new Stage();
+    const refusal = await stage.refused(stage.command("cat"));
+    expect(refusal.code).toBe("agent_not_speaking");
+    expect(errorBody(refusal).error).toContain("it repeats what it is sent");
+  });
+
   it("never answers", async () => {
     const stage = new Stage();
     const profile = stage.echo(["--never-answer"], {

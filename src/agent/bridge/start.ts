@@ -69,16 +69,21 @@ async function meet(
 ): Promise<Result<AgentHost>> {
   const { profile } = order;
   let host: AgentHost | null = null;
+  let isMirror = false;
   const peer: Peer = {
     notified: (method, params, chars) => host?.peer.notified(method, params, chars),
-    requested: (method, params, asked) =>
-      host?.peer.requested(method, params, asked) ?? refusal(TOO_EARLY),
+    requested: (method, params, asked) => {
+      // Only a program that writes what it reads, as `cat` does, asks us for this.
+      isMirror ||= method === AGENT_METHODS.initialize;
+      return host?.peer.requested(method, params, asked) ?? refusal(TOO_EARLY);
+    },
   };
   const streams = { input: process.stdin, output: process.stdout };
   const connection = new AgentConnection(streams, peer, faults);
   // Whoever takes nothing any more can be told nothing, not even to stop.
   void connection.deaf.then(() => process.end());
   const met = await introduce(connection, profile, process, faults);
+  if (isMirror) return fail("agent_not_speaking", { profile: profile.name, said: MIRROR });
   if (!met.ok) return met;
   const abilities = readAbilities(met.value);
   const terminals = terminalsOf(order, process);
@@ -93,6 +98,8 @@ function terminalsOf({ profile, env, own = OwnFolders.NONE }: AgentStart, proces
   const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker);
   return { environment: bare.env, marker, uid, gid, own };
 }
+
+const MIRROR = "our own words: it repeats what it is sent";
 
 const TOO_EARLY = { code: RPC_ERRORS.invalidRequest, message: "initialize has no answer yet" };
 

@@ -14,6 +14,8 @@ export class OpenTurn {
   #open = 0;
   #lastUsage: string | null = null;
   isCancelled = false;
+  /** Whether the agent has been given any of it. */
+  isSent = false;
 
   constructor(order: AgentTurn) {
     this.order = order;
@@ -26,6 +28,7 @@ export class OpenTurn {
   /** One more prompt went out. */
   prompted() {
     this.#open += 1;
+    this.isSent = true;
   }
 
   /** The agent said something, so that its next answer is to something else. */

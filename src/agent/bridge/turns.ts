@@ -1,10 +1,13 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
+import { sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
+import type { AgentFailure } from "../../core/session/command.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type { AgentListener, AgentTurn } from "../agent.ts";
 import type { Reply } from "../connection.ts";
 import { fitContent } from "./content.ts";
+import type { Replay } from "./replay.ts";
 import { wordsOf } from "./request.ts";
 import type { SessionHost } from "./session.ts";
 import { failureOf, OpenTurn } from "./turn.ts";
@@ -25,6 +28,8 @@ export class Turns {
   readonly #owner: TurnsOwner;
   readonly #usage: UsageMeter;
   #turn: OpenTurn | null = null;
+  /** What the agent may still say of the past, which the first prompt waits for. */
+  replay: Replay | null = null;
   /** Stands in front of every prompt until the agent has taken it in. */
   preface: readonly ContentBlock[] = [];
 
@@ -41,28 +46,31 @@ export class Turns {
   begin(order: AgentTurn): Result<void> {
     if (this.#turn !== null) return fail("session_busy");
     const turn = new OpenTurn(order);
-    // What was not told with a command is told with the next prompt.
-    const preface = order.isCommand ? [] : this.preface;
-    const sent = this.#send(turn, [...preface, ...order.content], order.params, () => {
-      if (!order.isCommand) this.preface = [];
-    });
-    if (!sent.ok) return sent;
+    const { replay } = this;
+    if (replay === null || replay.passes()) {
+      const given = this.#give(turn);
+      if (!given.ok) return given;
+    } else {
+      replay.whenOver(() => this.#giveLate(turn));
+    }
     this.#turn = turn;
-    this.#usage.turnBegins();
     this.#owner.tell(() => this.#owner.listener.status({ status: "turn_started" }));
     return DONE;
   }
 
   steer(content: readonly ContentBlock[]): Result<void> {
     if (!this.#host.abilities.steer) return fail("agent_unsupported", { method: "steering" });
-    if (this.#turn === null) return fail("no_turn_running");
+    if (this.#turn === null || !this.#turn.isSent) return fail("no_turn_running");
     return this.#send(this.#turn, content, null, () => {});
   }
 
+  /** One that waits for the end of a replay is over at once, since the agent knows nothing of it. */
   cancel() {
     if (this.#turn === null) return;
     this.#turn.isCancelled = true;
-    this.#sendCancel();
+    if (this.#turn.isSent) return this.#sendCancel();
+    this.replay?.callOff();
+    this.#complete(this.#turn, "cancelled");
   }
 
   /** Answers whether it said something of what the turn has used. */
@@ -84,6 +92,25 @@ export class Turns {
     const { turnId } = this.#turn.order;
     const usage = this.#usage.reading(this.#owner.model());
     this.#owner.tell(() => this.#owner.listener.usage(turnId, usage));
+  }
+
+  #give(turn: OpenTurn): Result<void> {
+    const { order } = turn;
+    // What was not told with a command is told with the next prompt.
+    const preface = order.isCommand ? [] : this.preface;
+    const sent = this.#send(turn, [...preface, ...order.content], order.params, () => {
+      if (!order.isCommand) this.preface = [];
+    });
+    if (sent.ok) this.#usage.turnBegins();
+    return sent;
+  }
+
+  /** It was begun, so if the agent does not take it now it has failed. */
+  #giveLate(turn: OpenTurn) {
+    const given = this.#give(turn);
+    if (given.ok) return;
+    const { code } = given.refusal;
+    this.#fail(turn, { code, message: sentenceOf(given.refusal), errorKind: null });
   }
 
   /** `taken` is called when the agent has taken the prompt into its conversation. */
@@ -123,15 +150,22 @@ export class Turns {
       if (turn.isCancelled) this.#sendCancel();
       return;
     }
-    this.#turn = null;
-    const { listener } = this.#owner;
-    const { turnId } = turn.order;
     if (reply.kind === "error") {
-      const failure = failureOf(reply.error, wordsOf(reply.error, this.#host.redacted));
-      this.#owner.tell(() => listener.status({ status: "turn_error", turnId, failure }));
-      return;
+      this.#fail(turn, failureOf(reply.error, wordsOf(reply.error, this.#host.redacted)));
+    } else {
+      this.#complete(turn, stringAt(answer, "stopReason") ?? "end_turn");
     }
-    const stopReason = stringAt(answer, "stopReason") ?? "end_turn";
-    this.#owner.tell(() => listener.status({ status: "turn_complete", turnId, stopReason }));
+  }
+
+  #complete({ order: { turnId } }: OpenTurn, stopReason: string) {
+    this.#turn = null;
+    const { listener, tell } = this.#owner;
+    tell(() => listener.status({ status: "turn_complete", turnId, stopReason }));
+  }
+
+  #fail({ order: { turnId } }: OpenTurn, failure: AgentFailure) {
+    this.#turn = null;
+    const { listener, tell } = this.#owner;
+    tell(() => listener.status({ status: "turn_error", turnId, failure }));
   }
 }

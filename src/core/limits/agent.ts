@@ -17,6 +17,13 @@ export const AGENT_START_MS_MAX = 10_000;
 export const AGENT_CALL_MS_MAX = 10_000;
 export const AGENT_RESTORE_MS_MAX = 60_000;
 
+/**
+ * How long an agent that has loaded a session must have been silent before it gets a prompt: some
+ * send the past behind their answer. One that never falls silent holds a prompt up for so long.
+ */
+export const AGENT_REPLAY_QUIET_MS = 50;
+export const AGENT_REPLAY_WAIT_MS_MAX = 5_000;
+
 /** How long an agent has to end by itself after its input ended, and after it was asked to. */
 export const AGENT_END_MS_MAX = 1_500;
 export const AGENT_TERMINATE_MS_MAX = 1_500;
@@ -159,6 +166,12 @@ export const TERMINAL_POLL_MS = 10;
 
 /** How long the output of an ended command is waited for, if a child of it keeps it open. */
 export const TERMINAL_DRAIN_MS_MAX = 250;
+
+/**
+ * Sessions that were closed here and that their process keeps, because its agent cannot close any.
+ * Each may hold a history and MCP servers; beyond this it gets no further session.
+ */
+export const AGENT_SESSIONS_FORGOTTEN_MAX = 32;
 
 /** Names of sessions that a process has given, kept to know whose they were. */
 export const AGENT_NAMES_KEPT_MAX = 10_000;

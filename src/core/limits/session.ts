@@ -132,6 +132,15 @@ export const PAST_PAGE_ROWS_MAX = 64;
 export const PAST_TOOL_LINES_MAX = 20;
 export const PAST_TOOL_TITLE_CHARS_MAX = 200;
 
+/**
+ * How far back in the log interrupted turns are looked for: so many stretches of it, a few at a
+ * time, and so many characters. What one of their messages may tell leaves room for the others.
+ */
+export const PAST_LOG_ROWS_MAX = 64;
+export const PAST_LOG_PAGE_ROWS_MAX = 8;
+export const PAST_LOG_CHARS_MAX = 8 * 1_024 * 1_024;
+export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
+
 /** An export leaves in pieces of about this many characters: fewer, and each costs too much. */
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 

@@ -84,6 +84,7 @@ export const ADMISSION: Readonly<Record<CommandType, Row>> = {
 
   ask:               row(agt, rude, rude, rude, rude, rude, yes,  yes,  rude, rude, rude),
   access:            row(agt, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
+  ask_withdrawn:     row(agt, rude, skip, skip, skip, skip, yes,  yes,  skip, skip, skip),
   vote:              row(cli, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   voter_gone:        row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
   revoke_grant:      row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),

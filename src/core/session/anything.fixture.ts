@@ -186,6 +186,10 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
     present: [clientId("c1"), clientId("c2")],
     deadlineAtMs: null,
   }),
+  ask_withdrawn: (at) => ({
+    requestId: someAsk(at),
+    reason: at.odd ? "withdrawn" : "agent_gone",
+  }),
   vote: (at) => ({
     requestId: someAsk(at),
     outcome: one(

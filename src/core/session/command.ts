@@ -66,6 +66,8 @@ export interface CommandData {
   ask: NewAsk;
   /** The agent wants the server to do something, with what it takes to ask people about it. */
   access: NewAccess;
+  /** The agent does not want the answer any more, or is not there to hear it. */
+  ask_withdrawn: { requestId: AskId; reason: "withdrawn" | "agent_gone" };
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
   /** Somebody has no vote any more, as by being removed: nothing waits for them. */
   voter_gone: { userId: UserId; quorum: number | null };

@@ -95,6 +95,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
 
   ask: ask.ask,
   access: access.access,
+  ask_withdrawn: stop.askWithdrawn,
   vote: ask.vote,
   voter_gone: voter.gone,
   revoke_grant: ask.revokeGrant,

@@ -40,6 +40,9 @@ export type AskEnd =
   | "timeout"
   | "turn_cancelled"
   | "turn_ended"
+  /** Its agent took it back, and goes on without an answer. */
+  | "withdrawn"
+  | "agent_gone"
   | "session_closed"
   | "SERVER_RESTART"
   | "STORE_FAILURE";

@@ -1,19 +1,9 @@
-import type {
-  AccessAnswer,
-  AccessDecision,
-  AgentAsk,
-  AgentListener,
-  AgentPast,
-  AgentSession,
-  AskAnswer,
-} from "../../agent/agent.ts";
+import type { AgentAsk, AgentListener, AgentPast, AgentSession } from "../../agent/agent.ts";
 import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
-import type { AskId, TurnId } from "../../core/id.ts";
+import type { TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
-import { type Access, outcomeForAgent } from "../../core/policy/access.ts";
-import { CANCELLED } from "../../core/policy/ask.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
 import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
@@ -25,19 +15,15 @@ import type { ContextUsage } from "../../core/turn.ts";
 import { modeOnArrival, usualMode } from "../choice/agent-modes.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
 import { Briefing, type CalledSkill, calledContent, isTool } from "./briefing.ts";
+import { type AsksOwner, OpenAsks } from "./open-asks.ts";
 import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";
 import { ToolTurn } from "./tool-turn.ts";
 
 /** What a link tells the session that it belongs to. */
-export interface LinkOwner {
+export interface LinkOwner extends AsksOwner {
   heardStatus(report: AgentStatusReport): void;
   heardUpdate(update: AgentUpdate): Promise<void> | undefined;
   heardUsage(turnId: TurnId, usage: ContextUsage): void;
-  /** Answers whether it was taken; its end comes later, by `answer`. */
-  heardAsk(requestId: AskId, ask: AgentAsk): Promise<boolean>;
-  /** Answers when it is decided, or known that people have to; its end comes by `permitted`. */
-  heardAccess(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal>;
-  askWithdrawn(requestId: AskId): void;
   heardExit(exit: AgentExit & { readonly message: string }): void;
   /** Nobody could be connected. */
   notConnected(why: Refusal): void;
@@ -61,8 +47,8 @@ export class AgentLink {
   readonly activation: number;
   readonly #world: SessionWorld;
   readonly #owner: LinkOwner;
-  readonly #asks = new Map<AskId, (answer: AskAnswer) => void>();
-  readonly #accesses = new Map<AskId, (answer: AccessAnswer) => void>();
+  /** What the agent waits for an answer to. */
+  readonly asks: OpenAsks;
   readonly #steered = new Set<string>();
   readonly #giveUp = new AbortController();
   #session: AgentSession | null = null;
@@ -85,6 +71,7 @@ export class AgentLink {
     this.#world = world;
     this.activation = activation;
     this.#owner = owner;
+    this.asks = new OpenAsks(world.ids, owner);
   }
 
   /** Whether a further prompt may be sent while one is at work. */
@@ -225,7 +212,7 @@ export class AgentLink {
         if (!this.#isOver) owner.heardStatus(report);
       },
       heardUpdate: (update: AgentUpdate) => (this.#isOver ? undefined : owner.heardUpdate(update)),
-      ask: (ask: AgentAsk, signal: AbortSignal) => this.#ask(ask, signal),
+      ask: (ask: AgentAsk, signal: AbortSignal) => this.asks.ask(ask, signal),
       audit: (act: string, details: JsonObject) => owner.audit(act, details),
       commandResult: (result: CommandResult) => {
         if (this.#isOver) return;
@@ -251,21 +238,9 @@ export class AgentLink {
     return this.#session?.steer(content) ?? fail("no_turn_running");
   }
 
-  /** An ask has ended, and this is how. */
-  answer(requestId: AskId, answer: AskAnswer) {
-    this.#asks.get(requestId)?.(answer);
-    this.#asks.delete(requestId);
-  }
-
-  /** It is decided whether the server may do what the agent wants of it. */
-  permitted(requestId: AskId, answer: AccessAnswer) {
-    this.#accesses.get(requestId)?.(answer);
-    this.#accesses.delete(requestId);
-  }
-
   /** Lets the agent go in good order. */
   async close(): Promise<void> {
-    this.#cancelAsks();
+    this.asks.end();
     this.#toolTurn?.cancel();
     if (this.#session === null) this.#isOver = true;
     this.#giveUp.abort();
@@ -278,15 +253,10 @@ export class AgentLink {
    */
   async discard(): Promise<void> {
     this.#isOver = true;
-    this.#cancelAsks();
+    this.asks.end();
     this.#toolTurn?.cancel();
     this.#giveUp.abort();
     await this.#session?.close();
-  }
-
-  #cancelAsks() {
-    for (const requestId of [...this.#asks.keys()]) this.answer(requestId, { outcome: CANCELLED });
-    for (const requestId of [...this.#accesses.keys()]) this.permitted(requestId, NOBODY_THERE);
   }
 
   #listener(wanted: Session): AgentListener {
@@ -315,13 +285,13 @@ export class AgentLink {
         return this.#isOver ? undefined : owner.heardUpdate(update);
       },
       usage: (turnId, usage) => unlessOver(() => owner.heardUsage(turnId, usage)),
-      ask: (ask, signal) => this.#ask(ask, signal),
-      access: (access, signal) => this.#access(access, signal),
+      ask: (ask, signal) => this.asks.ask(ask, signal),
+      access: (access, signal) => this.asks.access(access, signal),
       exit: (exit) => {
         unlessOver(() => owner.heardExit(exit));
         this.#isOver = true;
         this.#toolTurn?.cancel();
-        this.#cancelAsks();
+        this.asks.end();
       },
       audit: (act, details) => owner.audit(act, details),
     };
@@ -361,36 +331,7 @@ export class AgentLink {
     if (this.#isOver || this.#giveUp.signal.aborted || why.code === "agent_gone") return;
     this.#owner.settingRefused(setting, why);
   }
-
-  async #ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
-    // One that comes after the farewell finds nobody who would answer it.
-    if (this.#isOver || this.#giveUp.signal.aborted) return { outcome: CANCELLED };
-    const requestId = this.#world.ids.ask();
-    const ended = new Promise<AskAnswer>((resolve) => this.#asks.set(requestId, resolve));
-    signal.addEventListener("abort", () => this.#owner.askWithdrawn(requestId), { once: true });
-    // Whether it was taken may never be known, if the store is silent; its end comes all the same.
-    void this.#owner.heardAsk(requestId, ask).then((isTaken) => {
-      if (!isTaken) this.answer(requestId, { outcome: CANCELLED });
-    });
-    const { outcome, ...answer } = await ended;
-    return { ...answer, outcome: outcomeForAgent(ask, outcome) };
-  }
-
-  async #access(access: Access, signal: AbortSignal): Promise<AccessDecision> {
-    if (this.#isOver || this.#giveUp.signal.aborted) return NOBODY_THERE;
-    const requestId = this.#world.ids.ask();
-    const ended = new Promise<AccessAnswer>((resolve) => this.#accesses.set(requestId, resolve));
-    signal.addEventListener("abort", () => this.#owner.askWithdrawn(requestId), { once: true });
-    const heard = await Promise.race([this.#owner.heardAccess(requestId, access), ended]);
-    if (heard === "people") return { people: ended };
-    if (typeof heard === "object" && "code" in heard) {
-      this.permitted(requestId, { allowed: false, reason: sentenceOf(heard) });
-    }
-    return ended;
-  }
 }
-
-const NOBODY_THERE: AccessAnswer = { allowed: false, reason: "the session is over" };
 
 function commandsIn({ availableCommands }: AgentUpdate): readonly JsonObject[] {
   return Array.isArray(availableCommands) ? availableCommands.filter(isObject) : [];

@@ -113,14 +113,17 @@ export class AgentSide {
     if (event.type === "permission_decided" || event.type === "permission_resolved") {
       const { requestId, outcome } = event.data;
       const answers = "answers" in event.data ? event.data.answers : undefined;
-      this.#link?.answer(requestId, answers === undefined ? { outcome } : { outcome, answers });
+      this.#link?.asks.answer(
+        requestId,
+        answers === undefined ? { outcome } : { outcome, answers },
+      );
       // What people decided about an access is told by an event of its own.
       if (event.type === "permission_resolved" && event.data.reason !== "vote") {
-        this.#link?.permitted(requestId, { allowed: false, reason: event.data.reason });
+        this.#link?.asks.permitted(requestId, { allowed: false, reason: event.data.reason });
       }
     } else if (event.type === "agent_access") {
       const { requestId, allowed, by } = event.data;
-      this.#link?.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
+      this.#link?.asks.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
     } else if (event.type === "mid_turn_message_injected") {
       const by = this.#senderOf(event);
       for (const { messageId, content } of event.data.items) this.#steer(messageId, content, by);
@@ -258,9 +261,8 @@ export class AgentSide {
         const open = this.#owner.decided.connection.turn.deferredInteractiveMessage;
         return why ?? (open?.has(requestId) ? "people" : "decided");
       },
-      askWithdrawn: (requestId: AskId) => {
-        const deadline = { of: "ask", requestId } as const;
-        void say({ ...this.#by(SERVER), type: "deadline_passed", deadline });
+      askWithdrawn: (requestId, reason) => {
+        void say({ ...by(), type: "ask_withdrawn", requestId, reason });
       },
       heardExit: ({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) => {
         void say({ ...by(), type: "agent_exit", exitCode, signalCode, message });

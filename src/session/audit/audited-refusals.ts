@@ -36,6 +36,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
 
   ask: true,
   access: true,
+  ask_withdrawn: true,
   vote: true,
   voter_gone: true,
   revoke_grant: true,

@@ -97,6 +97,15 @@ describe("what a decision leaves in the audit", () => {
     ]);
   });
 
+  it("is why an ask ended that nobody answered", () => {
+    const life = new AuditedLife().waiting();
+    const withdrawn = { requestId: askId("a1"), reason: "agent_gone" } as const;
+    expect(life.left("ask_withdrawn", withdrawn, AGENT)).toMatchObject([
+      { act: "permission_resolved", details: { reason: "agent_gone", outcome: "cancelled" } },
+      { act: "session_status", details: { from: "waiting", to: "running" } },
+    ]);
+  });
+
   it("is a vote that came too late, once and as refused", () => {
     const life = new AuditedLife().waiting();
     const vote = { requestId: askId("a1"), outcome: { outcome: "cancelled" } } as const;

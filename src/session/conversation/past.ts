@@ -2,13 +2,16 @@ import type { PastMessage } from "../../agent/agent.ts";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { objectAt, stringAt } from "../../core/json.ts";
 import {
+  ERROR_MESSAGE_CHARS_MAX,
+  PAST_INTERRUPTED_CHARS_MAX,
   PAST_PAGE_ROWS_MAX,
   PAST_TOOL_LINES_MAX,
   PAST_TOOL_TITLE_CHARS_MAX,
 } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
-import { cutText } from "../../core/text.ts";
+import { cutText, lastOfText } from "../../core/text.ts";
 import type { Page, Range, StoredText } from "../../store/store.ts";
+import type { LoggedTurn } from "./logged-turns.ts";
 import { type ConversationMessage, readMessage, type ToolMessage } from "./message.ts";
 
 /** Where a conversation is read from. */
@@ -24,9 +27,68 @@ export interface StoredConversation {
  * A conversation as a fresh agent is told of it, newest first, and read only as far as somebody
  * listens. What sub-agents said and did is theirs; tool calls in a row are told in one message.
  */
-export async function* pastOf(conversation: StoredConversation): AsyncGenerator<PastMessage> {
+export function pastOf(conversation: StoredConversation): AsyncGenerator<PastMessage> {
+  return told(newestFirst(conversation));
+}
+
+/** The same with the turns that were interrupted, each in its place and marked as such. */
+export function pastWith(
+  conversation: StoredConversation,
+  turns: AsyncIterable<LoggedTurn>,
+): AsyncGenerator<PastMessage> {
+  return told(inOrder(newestFirst(conversation), turns));
+}
+
+/** What a turn was interrupted by, in its place behind all that was said in it. */
+interface Interruption {
+  readonly role: "interruption";
+  readonly reason: string;
+}
+
+async function* inOrder(
+  messages: AsyncGenerator<ConversationMessage>,
+  turns: AsyncIterable<LoggedTurn>,
+): AsyncGenerator<ConversationMessage | Interruption> {
+  let next = await messages.next();
+  for await (const turn of turns) {
+    if (turn.kind === "interrupted") {
+      yield { role: "interruption", reason: turn.reason };
+      yield* turn.messages.toReversed().map(shortened);
+      continue;
+    }
+    while (!next.done && next.value.turnId === turn.turnId) {
+      yield next.value;
+      next = await messages.next();
+    }
+  }
+  if (!next.done) yield next.value;
+  yield* messages;
+}
+
+/** So that what was asked is not left out because so much was answered: of that, the end counts. */
+function shortened(message: ConversationMessage): ConversationMessage {
+  if (message.role === "tool") return message;
+  const text = spokenText(message);
+  if (text.length <= PAST_INTERRUPTED_CHARS_MAX) return message;
+  const cut =
+    message.role === "user"
+      ? `${cutText(text, PAST_INTERRUPTED_CHARS_MAX)} […]`
+      : `[…] ${lastOfText(text, PAST_INTERRUPTED_CHARS_MAX)}`;
+  const content = [{ type: "text", text: cut }];
+  return message.role === "user" ? { ...message, content, context: [] } : { ...message, content };
+}
+
+async function* told(
+  newestFirst: AsyncIterable<ConversationMessage | Interruption>,
+): AsyncGenerator<PastMessage> {
   const tools = new ToolRun();
-  for await (const message of newestFirst(conversation)) {
+  for await (const message of newestFirst) {
+    if (message.role === "interruption") {
+      yield* tools.told();
+      const reason = cutText(message.reason, ERROR_MESSAGE_CHARS_MAX);
+      yield { role: "agent", text: `(this turn was interrupted: ${reason})` };
+      continue;
+    }
     if (message.role !== "user" && message.under !== undefined) continue;
     if (message.role === "tool") {
       tools.add(message);

@@ -1,9 +1,10 @@
 import type { PastMessage } from "../../agent/agent.ts";
-import type { SessionKey } from "../../store/store.ts";
+import type { Range, SessionKey } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
-import { pastOf } from "./past.ts";
+import { loggedTurns } from "./logged-turns.ts";
+import { pastWith } from "./past.ts";
 
-/** What was said in a session, as it is stored, newest first; for an agent that comes to it. */
+/** What was said and done in a session, as it is stored, newest first; for an agent that comes to it. */
 export async function* storedMessages(
   { store, log }: SessionWorld,
   key: SessionKey,
@@ -14,5 +15,10 @@ export async function* storedMessages(
   const missed = (reason: string) => {
     log("message not told to the agent", { sessionId: key.sessionId, reason });
   };
-  yield* pastOf({ messageCount, read: (range) => store.readMessages(key, range), missed });
+  const conversation = {
+    messageCount,
+    read: (range: Range) => store.readMessages(key, range),
+    missed,
+  };
+  yield* pastWith(conversation, loggedTurns({ store, key, missed }));
 }

@@ -33,8 +33,25 @@ export function turnMessages(
   if (verdict?.type !== "turn_complete") return [];
   const { promptId, turnId, stopReason } = verdict.data;
   if (turnId === undefined) return [];
+  const isCancelled = stopReason === "cancelled";
+  return written(events, new MessageWriter(turnId, promptId, isCancelled), prompt ?? null);
+}
+
+/** What was said and done in a turn as far as its events show it, however the turn ended. */
+export function loggedMessages(
+  events: readonly LogEvent[],
+  { turnId, promptId }: Pick<RunningPrompt, "turnId" | "promptId">,
+): readonly ConversationMessage[] {
+  return written(events, new MessageWriter(turnId, promptId, true), null);
+}
+
+function written(
+  events: readonly LogEvent[],
+  writer: MessageWriter,
+  prompt: TurnPrompt | null,
+): readonly ConversationMessage[] {
+  const { promptId } = writer;
   const own = events.filter((event) => event.promptId === promptId);
-  const writer = new MessageWriter(turnId, promptId, stopReason === "cancelled");
   writer.prompt(prompt ?? promptIn(own, promptId));
   for (const event of compactSegment(own)) {
     if (event.type === "session_update") writer.update(event);
@@ -83,14 +100,14 @@ function echoed({ data: { update } }: UpdateEvent): ContentBlock | null {
 class MessageWriter {
   readonly messages: ConversationMessage[] = [];
   readonly #turnId: TurnId;
-  readonly #promptId: PromptId;
+  readonly promptId: PromptId;
   readonly #isCancelled: boolean;
   /** The message that goes on, if the next words have the same key. */
   #open: { readonly key: string; readonly content: ContentBlock[] } | null = null;
 
   constructor(turnId: TurnId, promptId: PromptId, isCancelled: boolean) {
     this.#turnId = turnId;
-    this.#promptId = promptId;
+    this.promptId = promptId;
     this.#isCancelled = isCancelled;
   }
 
@@ -98,14 +115,14 @@ class MessageWriter {
     if (prompt === null) return;
     const { content, admittedAtMs, shellContext } = prompt;
     const context = shellContext.length > 0 ? { context: shellContext } : {};
-    this.#say({ role: "user", promptId: this.#promptId, content, ...context }, admittedAtMs);
+    this.#say({ role: "user", promptId: this.promptId, content, ...context }, admittedAtMs);
   }
 
   steered({ data, _meta }: Numbered<SessionEvent<"mid_turn_message_injected">>) {
     data.messageIds.forEach((messageId, index) => {
       const text = { type: "text", text: data.messages[index] ?? "" };
       const content = blocksIn(data.items[index]?.content) ?? [text];
-      const promptId = this.#promptId;
+      const promptId = this.promptId;
       this.#say({ role: "user", promptId, messageId, content }, _meta.serverTimestamp);
     });
   }

@@ -4,6 +4,7 @@ import { isEventType } from "../../core/replay/fold.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { partsOf } from "../../core/session/model-config.ts";
+import type { AskEnd } from "../../core/session/reason.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
 import { code, type Passage, plain, type Speaker, type Word } from "./passage.ts";
 
@@ -55,8 +56,10 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
 
   permission_request: null,
   permission_decided: null,
-  permission_resolved: ({ reason }) =>
-    reason === "timeout" ? fact("permission", "nobody answered in time") : null,
+  permission_resolved: ({ reason }) => {
+    const said = UNANSWERED[reason];
+    return said === undefined ? null : fact("permission", said);
+  },
   permission_already_resolved: null,
   permission_partial_vote: null,
   permission_voter_left: null,
@@ -111,6 +114,13 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   background_notification_turn_complete: null,
   agent_setting_refused: ({ setting, value, reason }) =>
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
+};
+
+/** Asks that ended without anybody's answer, while their turn went on or was lost. */
+const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
+  timeout: "nobody answered in time",
+  withdrawn: "the agent took its request back",
+  agent_gone: "the agent was gone before anybody answered",
 };
 
 /** What there is to tell of an event; null if that is nothing. */

@@ -61,7 +61,8 @@ describe("the tally of tool calls", () => {
   it("counts what people and gates decided", () => {
     const asked = (id: string) => ({ toolCall: { toolCallId: id, kind: "edit" } });
     const life = new Life().running();
-    for (const id of ["a", "b", "c", "d"]) life.give("ask", newAsk(`ask-${id}`, asked(id)), AGENT);
+    for (const id of ["a", "b", "c", "d", "e"])
+      life.give("ask", newAsk(`ask-${id}`, asked(id)), AGENT);
     const vote = (id: string, optionId: string) => {
       const outcome = { outcome: "selected", optionId } as const;
       life.give("vote", { requestId: askId(`ask-${id}`), outcome }, client(null));
@@ -70,7 +71,9 @@ describe("the tally of tool calls", () => {
     vote("b", "no");
     const deadline = { of: "ask", requestId: askId("ask-c") } as const;
     life.give("deadline_passed", { deadline });
-    life.complete("t1"); // The last one is cancelled by it, which nobody decided.
+    // What an agent takes back nobody decided, nor what is cancelled by the end of its turn.
+    life.give("ask_withdrawn", { requestId: askId("ask-d"), reason: "withdrawn" }, AGENT);
+    life.complete("t1");
     expect(tallyOf(life).tools.get("edit")).toMatchObject({ accept: 1, reject: 2, autoAccept: 0 });
     const eager = new Life().running({ approvalMode: "auto-edit" });
     eager.give("ask", newAsk("a1", asked("a")), AGENT);

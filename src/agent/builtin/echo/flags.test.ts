@@ -175,6 +175,16 @@ describe("misconduct", () => {
     expect(await client.exited).toEqual({ code: 1, signal: null });
   });
 
+  it("--late-replay: answers session/load before it has said everything again", async () => {
+    const client = await EchoClient.withSession("--late-replay");
+    for (const word of ["one", "two", "three"]) await client.prompt(`say ${word}`);
+    const before = client.updates().length;
+    const since = () => client.updates().length - before;
+    await client.result("session/load", { ...NEW, sessionId: "sess-1" });
+    expect(since()).toBe(2);
+    await client.until(() => since() === 6);
+  });
+
   it("--refuse-option: does not change one option, and says so", async () => {
     const client = await EchoClient.withSession("--refuse-option", "effort");
     const set = (configId: string, value: string) =>
@@ -229,7 +239,7 @@ describe("misconduct", () => {
       ...["--never-answer", "--exit-at-start", "--help-text"],
       ...["--garbage-at-start", "--die-on-load", "--ignore-eof", "--ignore-term"],
       ...["--no-effort", "--no-temperature", "--no-verbosity"],
-      ...["--refuse-option", "--reset-with-model"],
+      ...["--refuse-option", "--reset-with-model", "--late-replay"],
     ];
     const inConformance = ["load", "resume", "close", "list", "fork", "modes", "config"];
     const all = Object.values(FLAG_GROUPS).flatMap((group) => Object.keys(group));

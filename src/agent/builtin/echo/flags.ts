@@ -44,6 +44,7 @@ const MISCONDUCT_FLAGS = {
   "--help-text": on("prints this and exits, as programs do that know no ACP"),
   "--garbage-at-start": on("begins with lines that are no messages"),
   "--die-on-load": on("exits when it should load or resume a session"),
+  "--late-replay": on("answers session/load first, and sends most of the past behind it"),
   "--refuse-option": text("ID", "does not let this option be changed"),
   "--reset-with-model": on("goes back to its other options when it gets another model"),
   "--ignore-eof": on("stays when its input ends"),

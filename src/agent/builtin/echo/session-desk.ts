@@ -3,7 +3,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../../core/jso
 import { AGENT_METHODS, CLIENT_METHODS } from "../../../wire/acp.ts";
 import { type Answer, refusal, type Serve } from "./answer.ts";
 import type { FlagName } from "./flags.ts";
-import type { Session, Surroundings } from "./session.ts";
+import type { PastTurn, Session, Surroundings } from "./session.ts";
 import type { SessionBook } from "./session-book.ts";
 import {
   configOptionsOf,
@@ -71,7 +71,8 @@ export class SessionDesk {
   async #load(params: JsonObject): Promise<Answer> {
     const session = this.#restored(params);
     if ("error" in session || "result" in session) return session;
-    await this.#replay(session);
+    if (this.#stage.flags.has("--late-replay")) await this.#replayLate(session.id, session.past);
+    else await this.#replay(session.id, session.past);
     return { result: this.#settings(session) };
   }
 
@@ -92,12 +93,18 @@ export class SessionDesk {
     return this.#book.restore(id, around) ?? noSession(id);
   }
 
-  async #replay(session: Session) {
+  /** One turn, and the others behind the answer. */
+  async #replayLate(sessionId: string, [first, ...rest]: readonly PastTurn[]) {
+    await this.#replay(sessionId, first === undefined ? [] : [first]);
+    setImmediate(() => void this.#replay(sessionId, rest));
+  }
+
+  async #replay(sessionId: string, past: readonly PastTurn[]) {
     const tell = (sessionUpdate: string, text: string) => {
       const update = { sessionUpdate, content: { type: "text", text } };
-      return this.#stage.link.notify(CLIENT_METHODS.update, { sessionId: session.id, update });
+      return this.#stage.link.notify(CLIENT_METHODS.update, { sessionId, update });
     };
-    for (const { user, agent } of session.past) {
+    for (const { user, agent } of past) {
       await tell("user_message_chunk", user);
       if (agent !== "") await tell("agent_message_chunk", agent);
     }

@@ -104,6 +104,7 @@ describe("an agent that goes away", () => {
     const life = new Life().waiting();
     const decision = life.give("agent_exit", EXIT, AGENT);
     expect(types(decision)).toEqual([
+      "prompt_cancelled",
       "permission_resolved",
       "session_lifecycle",
       "turn_error",
@@ -113,6 +114,13 @@ describe("an agent that goes away", () => {
       "session_died",
     ]);
     expect(steps(decision.events)).toEqual(["waiting > error"]);
+    expect(decision.events[0]).toMatchObject({
+      promptId: "p1",
+      data: { reason: "forward_failed" },
+    });
+    expect(dataOf(decision.events, "permission_resolved")).toMatchObject([
+      { requestId: "a1", outcome: { outcome: "cancelled" }, reason: "agent_gone" },
+    ]);
     expect(dataOf(decision.events, "turn_error")).toMatchObject([{ code: "channel_closed" }]);
     expect(dataOf(decision.events, "session_died")).toMatchObject([
       { reason: "channel_closed", exitCode: null, signalCode: "SIGKILL" },

@@ -7,7 +7,7 @@ import type { AgentExit } from "../event.ts";
 import type { Session } from "../state.ts";
 import { dropQueue, finishEnding } from "./instance.ts";
 import { turnCompleted, turnFailed } from "./stop.ts";
-import { endTurn, turnError } from "./turn.ts";
+import { endTurn, forwardFailed, turnError } from "./turn.ts";
 
 /** Asks for an agent. A session at rest comes back to life by it. */
 export function activate(session: Session, command: Command<"activate">): Decision {
@@ -151,7 +151,8 @@ function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string)
 
 function loseTurn(draft: Draft, to: "error" | "deactivating", cause: "agent_exit" | "terminating") {
   const verdict = turnError("channel_closed");
-  endTurn(draft, { verdict, to, cause, asksEnd: "turn_ended", fate: "kept" });
+  forwardFailed(draft);
+  endTurn(draft, { verdict, to, cause, asksEnd: "agent_gone", fate: "kept" });
 }
 
 /** No agent can be had: what waits for one is told so, rather than left waiting. */

@@ -61,6 +61,12 @@ describe("a client's close", () => {
     const life = new Life().running().attached("c1");
     life.prompt("p2");
     const closing = life.give("close", {}, client("c1"));
+    expect(closing.events[0]).toMatchObject({
+      type: "prompt_cancelled",
+      promptId: "p1",
+      originatorClientId: "c1",
+    });
+    expect(dataOf(closing.events, "prompt_cancelled")).toHaveLength(1);
     expect(dataOf(closing.events, "turn_error")).toMatchObject([
       { promptId: "p1", code: "session_closed" },
       { promptId: "p2", code: "session_closed" },

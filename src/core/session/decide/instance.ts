@@ -97,12 +97,20 @@ export function closed(draft: Draft, stamp: Stamp) {
 function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: Stamp) {
   const abandoned = { cause: reason, asksEnd: "session_closed", fate: "abandoned", stamp } as const;
   abortShells(draft);
+  if (reason === "client_close") callOff(draft, stamp);
   endTurn(draft, { ...abandoned, verdict: turnError(code), to: "deactivating" });
   if (reason === "client_close") dropQueue(draft, code);
   if (draft.state === "ready") draft.moveTo("deactivating", reason, { stamp });
   if (draft.session.ending?.reason === reason && draft.state === "deactivating") return;
   draft.moveTo("inactive", reason);
   closeInstance(draft, reason, stamp);
+}
+
+/** Whoever closes a session cancels what runs in it; that is told once. */
+function callOff(draft: Draft, stamp: Stamp) {
+  const { running } = draft.session;
+  if (running === null || running.stopCause !== null) return;
+  draft.emit("prompt_cancelled", {}, { ...stamp, promptId: running.promptId });
 }
 
 /** Gives every waiting prompt the same verdict, in order. */

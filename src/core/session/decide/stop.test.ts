@@ -41,6 +41,28 @@ describe("a cancel", () => {
     expect(life.state).toBe("ready");
   });
 
+  it.each(["end_turn", "refusal", "max_tokens"])(
+    "that the agent settles with `%s` is a cancel all the same, and enters the conversation",
+    (stopReason) => {
+      const life = new Life().running();
+      life.says("half of");
+      life.give("cancel", {});
+      const { events } = life.complete("t1", stopReason);
+      expect(dataOf(events, "turn_complete")).toMatchObject([{ stopReason: "cancelled" }]);
+      expect(dataOf(events, "session_lifecycle")).toMatchObject([
+        { event: "SessionTurnEnd", outcome: "cancelled" },
+        { event: "SessionPersisted" },
+      ]);
+    },
+  );
+
+  it("is told once, also if the agent dies of it", () => {
+    const life = new Life().running();
+    life.give("cancel", {});
+    const exit = { exitCode: 1, signalCode: null, message: "" };
+    expect(dataOf(life.give("agent_exit", exit, AGENT).events, "prompt_cancelled")).toEqual([]);
+  });
+
   it("that the agent ignores ends the turn in `error`, with a verdict", () => {
     const life = new Life().running();
     const deadline = { of: "settling", turnId: turnId("t1") } as const;
@@ -156,6 +178,44 @@ describe("a deadline", () => {
         events: [],
       });
     }
+  });
+});
+
+describe("an ask that its agent does not wait for any more", () => {
+  const withdrawn = (life: Life, reason: "withdrawn" | "agent_gone") =>
+    life.give("ask_withdrawn", { requestId: askId("a1"), reason }, AGENT);
+
+  it.each(["withdrawn", "agent_gone"] as const)(
+    "is cancelled for its true reason, and the turn goes on: %s",
+    (reason) => {
+      const life = new Life().waiting();
+      const { events } = withdrawn(life, reason);
+      expect(dataOf(events, "permission_resolved")).toMatchObject([
+        { requestId: "a1", outcome: { outcome: "cancelled" }, reason },
+      ]);
+      expect(steps(events)).toEqual(["waiting > running"]);
+    },
+  );
+
+  it("is left as it ended, if it has ended before", () => {
+    const life = new Life().waiting();
+    life.give("vote", { requestId: askId("a1"), outcome: { outcome: "cancelled" } }, client(null));
+    expect(withdrawn(life, "agent_gone")).toMatchObject({ kind: "accepted", events: [] });
+    life.complete("t1");
+    expect(withdrawn(life, "agent_gone")).toMatchObject({ kind: "accepted", events: [] });
+  });
+
+  it("leaves the session waiting for the others", () => {
+    const life = new Life().waiting();
+    life.give("ask", newAsk("a2"), AGENT);
+    expect(steps(withdrawn(life, "withdrawn").events)).toEqual([]);
+    expect(life.state).toBe("waiting");
+  });
+
+  it("P4: is withdrawn by nobody else", () => {
+    const life = new Life().waiting();
+    const command = { requestId: askId("a1"), reason: "withdrawn" } as const;
+    expect(verdictOn(life.give("ask_withdrawn", command, client("c1")))).toBe("actor_not_allowed");
   });
 });
 

@@ -1,15 +1,16 @@
 import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
 import type { AskId } from "../../id.ts";
+import { CANCELLED } from "../../policy/ask.ts";
 import { refusedOutcome } from "../../policy/gate.ts";
 import { applySessionTransition } from "../../status.ts";
 import { type AgentStatusReport, type Command, callerStamp, originatorOf } from "../command.ts";
-import { type Decision, Draft, refused } from "../draft.ts";
-import { type Originator, stampOf } from "../event.ts";
+import { type Decision, Draft, refused, unchanged } from "../draft.ts";
+import { type EventData, type Originator, stampOf } from "../event.ts";
 import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
 import { finishEnding } from "./instance.ts";
 import { sandboxExpired } from "./setting.ts";
-import { cancelAsks, endTurn, pronounce, turnError, type Verdict } from "./turn.ts";
+import { cancelAsks, endTurn, forwardFailed, pronounce, turnError, type Verdict } from "./turn.ts";
 
 const NOBODY: Originator = { clientId: null };
 
@@ -63,12 +64,27 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
 
 /** Silence is a refusal, and is said to be one; cancelling would tell the agent to stop. */
 function expireAsk(draft: Draft, requestId: AskId) {
-  const ask = draft.session.connection.turn.deferredInteractiveMessage?.get(requestId);
+  const ask = openAsk(draft.session, requestId);
   if (ask === undefined) return;
-  const stamp = draft.session.running?.stamp;
   const outcome = refusedOutcome(ask.options);
-  const resolved = { requestId, outcome, reason: "timeout" } as const;
-  draft.emit("permission_resolved", resolved, stamp);
+  endAsk(draft, { requestId, outcome, reason: "timeout" });
+}
+
+/** Nobody has to answer it any more; one that has its answer is past that. */
+export function askWithdrawn(session: Session, command: Command<"ask_withdrawn">): Decision {
+  const { requestId, reason } = command;
+  if (openAsk(session, requestId) === undefined) return unchanged(session);
+  const draft = new Draft(session, command);
+  endAsk(draft, { requestId, outcome: CANCELLED, reason });
+  return draft.accept();
+}
+
+function openAsk({ connection }: Session, requestId: AskId) {
+  return connection.turn.deferredInteractiveMessage?.get(requestId);
+}
+
+function endAsk(draft: Draft, resolved: EventData["permission_resolved"]) {
+  draft.emit("permission_resolved", resolved, draft.session.running?.stamp);
   resumeIfAnswered(draft);
 }
 
@@ -126,11 +142,8 @@ export function turnFailed(draft: Draft, report: AgentStatusReport<"turn_error">
   if (turnId !== null && running?.turnId !== turnId) return refusal("turn_not_open");
   if (running === null) return failWithoutTurn(draft, failure.message);
   const { code, message, errorKind } = failure;
-  const stopped =
-    running.stopCause === "client" ? CANCELLED_TURN : verdictOfStopped(running.stopCause);
-  if (stopped === null && errorKind === null) {
-    draft.emit("prompt_cancelled", { reason: "forward_failed" }, running.stamp);
-  }
+  const stopped = verdictOfStopped(running.stopCause);
+  if (stopped === null && errorKind === null) forwardFailed(draft);
   settleTurn(
     draft,
     stopped ?? { type: "turn_error", code, message, ...(errorKind && { errorKind }) },
@@ -140,9 +153,11 @@ export function turnFailed(draft: Draft, report: AgentStatusReport<"turn_error">
 
 const CANCELLED_TURN: Verdict = { type: "turn_complete", stopReason: "cancelled" };
 
+/** Whatever the agent calls it: some end a turn that a person has cancelled with `end_turn`. */
 function verdictOfStopped(cause: StopCause | null): Verdict | null {
   const code = cause === null ? null : STOPPED[cause];
-  return code === null ? null : turnError(code);
+  if (code !== null) return turnError(code);
+  return cause === null ? null : CANCELLED_TURN;
 }
 
 function failWithoutTurn(draft: Draft, message: string): Refusal | null {

@@ -139,6 +139,13 @@ function lastWord({ session }: Draft): AgentUpdate {
   };
 }
 
+/** The agent cannot go on with the prompt; told once, and not if it was told to stop before. */
+export function forwardFailed(draft: Draft) {
+  const { running } = draft.session;
+  if (running === null || running.stopCause !== null) return;
+  draft.emit("prompt_cancelled", { reason: "forward_failed" }, running.stamp);
+}
+
 /** Every open ask ends with the turn, or with the wish to stop it. */
 export function cancelAsks(draft: Draft, reason: AskEnd) {
   const open = draft.session.connection.turn.deferredInteractiveMessage ?? new Map();
