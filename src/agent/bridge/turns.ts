@@ -17,6 +17,8 @@ interface TurnsOwner {
   model(): string | null;
   /** Tells the listener something when all has been told that the agent said before. */
   tell(act: () => void): void;
+  /** The turn has ended, and its verdict is what is told next. */
+  settling(): void;
 }
 
 /** A session's turns, one after the other: prompts to the agent, and verdicts from it. */
@@ -124,6 +126,7 @@ export class Turns {
       return;
     }
     this.#turn = null;
+    this.#owner.settling();
     const { listener } = this.#owner;
     const { turnId } = turn.order;
     if (reply.kind === "error") {
