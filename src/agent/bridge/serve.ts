@@ -1,12 +1,13 @@
 import { errorBody, type Refusal, refusal as refusalOf } from "../../core/error.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import { COMMAND_SHOWN_CHARS_MAX } from "../../core/limits.ts";
 import type { Access } from "../../core/policy/access.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
 import type { Served, Serving } from "../connection.ts";
-import { COMMAND_SHOWN_CHARS_MAX, readOrder, shownLine } from "../workspace/command.ts";
+import { readOrder, shownLine } from "../workspace/command.ts";
 import { readTextFile, realPathOf, writeTextFile } from "../workspace/files.ts";
 import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
 import type { Errand } from "./errands.ts";

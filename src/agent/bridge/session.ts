@@ -30,6 +30,7 @@ import { Inbox } from "./inbox.ts";
 import { Replay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
+import { ShownOutput } from "./shown-output.ts";
 import { KnownToolCalls } from "./tool-calls.ts";
 import { Turns } from "./turns.ts";
 import type { Turnstile } from "./turnstile.ts";
@@ -81,6 +82,11 @@ export class BridgeSession implements AgentSession {
     dropped: () => this.#host.faults.add("dropped_update", this.agentSessionId),
   });
   readonly #errands: Errands;
+  /** What commands write, on its way to those who look at the session. */
+  readonly #output = new ShownOutput(
+    (update) => void this.#inbox.add(sizeOf(update), () => this.listener.update(update)),
+    (toolCallId) => this.toolCalls.get(toolCallId).content,
+  );
   /** The agent is busy remembering it, and nobody has heard of it yet. */
   #isAwaited = false;
   #replay: Replay | null = null;
@@ -99,10 +105,13 @@ export class BridgeSession implements AgentSession {
       sessionId: () => this.agentSessionId,
       model: () => this.#settings.model,
       tell: (act) => this.#tell(act),
+      settling: () => this.#output.turnEnds(),
     });
     const { workspace, cwd } = order;
     this.own = host.terminals.own ?? OwnFolders.NONE;
-    this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit: this.audit });
+    const { audit } = this;
+    const audience = this.#output.terminals;
+    this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, audience });
   }
 
   /** Files and terminals wait for it before they act. */
@@ -176,8 +185,10 @@ export class BridgeSession implements AgentSession {
   heard(update: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     if (this.#replay?.heard(update, chars)) return undefined;
+    const shown = this.#output.before(update);
     const isAboutUsage = this.#learn(update, chars);
-    const wait = this.#inbox.add(chars, () => this.listener.update(update));
+    const wait = this.#inbox.add(chars, () => this.listener.update(shown));
+    this.#output.after(update);
     if (isAboutUsage) this.#turns.tellUsage();
     return wait;
   }
@@ -274,6 +285,7 @@ export class BridgeSession implements AgentSession {
   /** Never fails: an agent that cannot close is told to stop and then forgotten. */
   async #close(): Promise<void> {
     if (this.#isOver) return;
+    this.#output.turnEnds();
     this.#tellNow(() => this.listener.status({ status: "terminating" }));
     await this.#leave();
     await this.finish();
@@ -293,6 +305,7 @@ export class BridgeSession implements AgentSession {
 
   /** Its process is gone. What that said before is told, if anybody was told of the session. */
   async lost(gone: Gone): Promise<void> {
+    this.#output.turnEnds();
     this.#inbox.hurry();
     const isHeard = this.#arrival !== null && this.#closing === null && !this.#isOver;
     await this.finish();
@@ -309,6 +322,7 @@ export class BridgeSession implements AgentSession {
     this.#replay?.end();
     this.#inbox.close();
     this.#errands.end();
+    this.#output.end();
     this.#host.release(this);
     await this.terminals.endAll();
   }
@@ -336,6 +350,11 @@ export class BridgeSession implements AgentSession {
     void this.finish();
     void this.#leave();
   }
+}
+
+/** About what an update of ours weighs among the agent's. */
+function sizeOf(update: AgentUpdate): number {
+  return JSON.stringify(update).length;
 }
 
 function sessionOver(): Result<never> {

@@ -20,6 +20,8 @@ interface TurnsOwner {
   model(): string | null;
   /** Tells the listener something when all has been told that the agent said before. */
   tell(act: () => void): void;
+  /** The turn has ended, and its verdict is what is told next. */
+  settling(): void;
 }
 
 /** A session's turns, one after the other: prompts to the agent, and verdicts from it. */
@@ -157,14 +159,19 @@ export class Turns {
     }
   }
 
-  #complete({ order: { turnId } }: OpenTurn, stopReason: string) {
+  #end() {
     this.#turn = null;
+    this.#owner.settling();
+  }
+
+  #complete({ order: { turnId } }: OpenTurn, stopReason: string) {
+    this.#end();
     const { listener, tell } = this.#owner;
     tell(() => listener.status({ status: "turn_complete", turnId, stopReason }));
   }
 
   #fail({ order: { turnId } }: OpenTurn, failure: AgentFailure) {
-    this.#turn = null;
+    this.#end();
     const { listener, tell } = this.#owner;
     tell(() => listener.status({ status: "turn_error", turnId, failure }));
   }

@@ -5,9 +5,6 @@ import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { TERMINAL_COMMAND_BYTES_MAX, TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
 import { commandLineOf, quoted } from "../../core/policy/command-line.ts";
 
-/** Enough of a command to be recognised. */
-export const COMMAND_SHOWN_CHARS_MAX = 256;
-
 /** What an agent wants to run, as `terminal/create` says it. */
 export interface CommandOrder {
   readonly command: string;

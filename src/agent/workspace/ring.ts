@@ -64,8 +64,9 @@ function afterCut(bytes: Buffer): Buffer {
   return bytes.subarray(start);
 }
 
-const CONTINUATION_BYTES_MAX = 3;
+/** So many bytes of a character may follow its first in UTF-8. */
+export const CONTINUATION_BYTES_MAX = 3;
 
-function isContinuation(byte: number | undefined): boolean {
+export function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000;
 }

@@ -6,19 +6,15 @@ import {
   TERMINAL_KILL_MS_MAX,
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
 import { systemCodeOf } from "../system-error.ts";
 import type { CommandLine } from "./command.ts";
 import { ProcessGroup } from "./group.ts";
 import { OutputRing } from "./ring.ts";
 import { reasonOf } from "./trouble.ts";
 
-/** How a command ended, in ACP's words. */
-export interface TerminalExit {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-}
-
-export interface TerminalOutput {
+/** What the agent is told of a terminal, in ACP's words. */
+export interface TerminalReading {
   readonly output: string;
   readonly truncated: boolean;
   readonly exitStatus?: TerminalExit;
@@ -34,6 +30,14 @@ export interface TerminalStart extends CommandLine {
   readonly gid: number | null;
 }
 
+/** Who follows a command. */
+export interface TerminalWatch {
+  /** It wrote something, to either of its outputs. */
+  wrote(chunk: Buffer): void;
+  /** It has ended, and nothing that it writes from here on counts. */
+  ended(exit: TerminalExit): void;
+}
+
 /**
  * One command in a process group of its own, without input. Its output is always read and never
  * slows it down. Each of the two outputs is in order, and between them they are as they arrived.
@@ -46,6 +50,7 @@ export class Terminal {
   readonly #group: ProcessGroup | null;
   readonly #ring: OutputRing;
   readonly #waiters = new Set<(exit: TerminalExit) => void>();
+  #watch: TerminalWatch | null = null;
   #exit: TerminalExit | null = null;
   #hasEnded = false;
   #ending: Promise<void> | null = null;
@@ -64,7 +69,10 @@ export class Terminal {
     const { pid } = this.#child;
     this.#group = pid === undefined ? null : new ProcessGroup(pid);
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream.on("data", (chunk: Buffer) => this.#ring.push(chunk));
+      stream.on("data", (chunk: Buffer) => {
+        this.#ring.push(chunk);
+        if (this.#exit === null) this.#watch?.wrote(chunk);
+      });
       // An output that breaks ends like any other.
       stream.on("error", () => undefined);
     }
@@ -75,7 +83,12 @@ export class Terminal {
     });
   }
 
-  output(): TerminalOutput {
+  /** For whoever knows by now that it runs; nothing of it can have been heard before. */
+  follow(watch: TerminalWatch) {
+    this.#watch = watch;
+  }
+
+  output(): TerminalReading {
     const exitStatus = this.#exit;
     const read = this.#ring.read(exitStatus !== null);
     return exitStatus === null ? read : { ...read, exitStatus };
@@ -139,6 +152,7 @@ export class Terminal {
   }
 
   #settle(exit: TerminalExit) {
+    if (this.#exit === null) this.#watch?.ended(exit);
     this.#exit ??= exit;
     for (const waiter of this.#waiters) waiter(this.#exit);
   }

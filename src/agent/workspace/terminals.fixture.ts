@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { expect } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import type { TerminalExit, TerminalOutput } from "./terminal.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
+import type { TerminalReading } from "./terminal.ts";
 import { type TerminalSetting, Terminals } from "./terminals.ts";
 import { given, type World, withWorld } from "./world.fixture.ts";
 
@@ -30,7 +31,7 @@ export class Bench {
     return this.start("/bin/sh", { args: ["-c", script], ...params });
   }
 
-  output(id: string): TerminalOutput {
+  output(id: string): TerminalReading {
     return given(this.terminals.output(id));
   }
 
@@ -38,7 +39,7 @@ export class Bench {
     return given(await this.terminals.waitForExit(id));
   }
 
-  async run(command: string, params: JsonObject = {}): Promise<TerminalOutput> {
+  async run(command: string, params: JsonObject = {}): Promise<TerminalReading> {
     const id = await this.start(command, params);
     await this.exit(id);
     return this.output(id);

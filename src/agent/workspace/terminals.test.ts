@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
@@ -62,7 +63,15 @@ describe("a terminal", () => {
       const env = [{ name: "TOKEN", value: "secret" }];
       await bench.run("echo", { args: ["hi"], cwd: bench.world.in("src"), env });
       expect(bench.world.acts).toEqual([
-        ["terminal.create", { command: "echo", args: ["hi"], cwd: "src", variables: ["TOKEN"] }],
+        [
+          "terminal.create",
+          {
+            command: "echo hi",
+            commandHash: createHash("sha256").update("echo hi").digest("hex").slice(0, 16),
+            cwd: "src",
+            variables: ["TOKEN"],
+          },
+        ],
       ]);
     }));
 

@@ -1,27 +1,28 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { TERMINALS_OPEN_MAX } from "../../core/limits.ts";
+import {
+  AUDIT_AGENT_NAME_CHARS_MAX,
+  AUDIT_LISTED_MAX,
+  COMMAND_SHOWN_CHARS_MAX,
+  TERMINALS_OPEN_MAX,
+} from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
+import { cutText } from "../../core/text.ts";
 import { thisProcess } from "../../platform/process-identity.ts";
 import type { AgentListener } from "../agent.ts";
 import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
 import { endMarked, markOfPart } from "../process/marked.ts";
-import {
-  COMMAND_SHOWN_CHARS_MAX,
-  type CommandLine,
-  type CommandOrder,
-  commandLine,
-  readOrder,
-} from "./command.ts";
+import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
 import { Directory } from "./handle.ts";
 import { OwnFolders } from "./own-folders.ts";
 import { locate, type Place } from "./place.ts";
 import {
   startFault,
   Terminal,
-  type TerminalExit,
-  type TerminalOutput,
+  type TerminalReading,
   type TerminalStart,
+  type TerminalWatch,
 } from "./terminal.ts";
 import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
 
@@ -40,6 +41,15 @@ export interface TerminalSetting {
   /** Where no command begins, wherever the workspace is. */
   readonly own?: OwnFolders;
   readonly audit: AgentListener["audit"];
+  /** Who shows people what commands write. */
+  readonly audience?: TerminalAudience;
+}
+
+/** Hears of each command that runs, and follows it. */
+export interface TerminalAudience {
+  opened(terminalId: string, line: string): TerminalWatch;
+  /** The agent is done with it; it has ended. */
+  released(terminalId: string): void;
 }
 
 /** ACP's answer where there is nothing to say. */
@@ -86,7 +96,7 @@ export class Terminals {
     }
   }
 
-  output(terminalId: string): Result<TerminalOutput> {
+  output(terminalId: string): Result<TerminalReading> {
     const terminal = this.#open.get(terminalId);
     return terminal ? ok(terminal.output()) : notFound(terminalId);
   }
@@ -113,6 +123,7 @@ export class Terminals {
     this.#leaving.add(terminal);
     await terminal.release();
     this.#leaving.delete(terminal);
+    this.#setting.audience?.released(terminalId);
     return ok({});
   }
 
@@ -154,26 +165,40 @@ export class Terminals {
     }
   }
 
-  async #recordFault({ command, args, variables }: CommandOrder, place: Place) {
-    // Values may be secret; names are not.
-    const details = { command, args, cwd: place.name, variables: Object.keys(variables) };
+  /**
+   * A line may be as long as a page and have secrets in it that nobody knows of. So its beginning
+   * is recorded, and a hash by which somebody who knows the line can tell that it was this one.
+   */
+  async #recordFault(order: CommandOrder, place: Place) {
+    const line = lineOf(order);
+    const names = Object.keys(order.variables).slice(0, AUDIT_LISTED_MAX);
+    const details = {
+      command: cutText(line, COMMAND_SHOWN_CHARS_MAX),
+      commandHash: createHash("sha256").update(line).digest("hex").slice(0, HASH_CHARS),
+      cwd: place.name,
+      // Values may be secret; names are not.
+      variables: names.map((name) => cutText(name, AUDIT_AGENT_NAME_CHARS_MAX)),
+    };
     const isRecorded = await recorded(this.#setting.audit, "terminal.create", details);
     return isRecorded ? null : NOT_RECORDED;
   }
 
   async #start(
     terminalId: string,
-    { command, outputBytesMax }: CommandOrder,
+    order: CommandOrder,
     start: Pick<TerminalStart, keyof CommandLine | "cwd" | "environment">,
   ): Promise<Result<void>> {
+    const { command, outputBytesMax } = order;
     if (this.#isOver) return failed(command, SESSION_OVER);
     try {
-      const { uid = null, gid = null } = this.#setting;
+      const { uid = null, gid = null, audience } = this.#setting;
       const terminal = new Terminal({ ...start, outputBytesMax, uid, gid });
       this.#open.set(terminalId, terminal);
       this.#hasStarted = true;
       const fault = await terminal.started;
-      return fault === null ? DONE : failed(command, fault);
+      if (fault !== null) return failed(command, fault);
+      if (audience !== undefined) terminal.follow(audience.opened(terminalId, lineOf(order)));
+      return DONE;
     } catch (thrown) {
       return failed(command, startFault(thrown));
     }
@@ -181,6 +206,13 @@ export class Terminals {
 }
 
 const SESSION_OVER = "the session is over";
+
+/** As many digits as the audit has of every hash. */
+const HASH_CHARS = 16;
+
+function lineOf({ command, args }: CommandOrder): string {
+  return [command, ...args].join(" ");
+}
 
 function failed(command: string, reason: string): Result<never> {
   const shown = command.slice(0, COMMAND_SHOWN_CHARS_MAX);

@@ -173,5 +173,48 @@ export const TERMINAL_DRAIN_MS_MAX = 250;
  */
 export const AGENT_SESSIONS_FORGOTTEN_MAX = 32;
 
+/** What people are shown of a terminal's output: its beginning as it comes, its end at the end. */
+export const TERMINAL_SHOWN_HEAD_BYTES_MAX = 32 * 1_024;
+export const TERMINAL_SHOWN_TAIL_BYTES_MAX = 32 * 1_024;
+
+/**
+ * What they are shown of all terminals of one turn: a quarter of what a turn may say. As it is used
+ * up, those that follow get less each, and never less than the smallest share.
+ */
+export const TERMINALS_SHOWN_TURN_BYTES_MAX = 8 * 1_024 * 1_024;
+export const TERMINAL_SHOWN_SHARE_BYTES_MIN = 4 * 1_024;
+
+/** The part of what is left that one terminal may use. */
+export const TERMINAL_SHOWN_SHARES = 16;
+
+/**
+ * How long output is gathered before it is told, and the longest that this may become: it doubles
+ * with each round of news, as a command that writes a little now and then does so for hours. Beyond
+ * the last round the rest is told at the end.
+ */
+export const TERMINAL_NEWS_MS_MIN = 100;
+export const TERMINAL_NEWS_MS_MAX = 10_000;
+export const TERMINAL_NEWS_ROUND = 50;
+export const TERMINAL_NEWS_MAX = 1_000;
+
+/** How long a tool call may take to name a terminal that has written something. */
+export const TERMINAL_CLAIM_MS_MAX = 2_000;
+
+/** Enough of a command to be recognised. */
+export const COMMAND_SHOWN_CHARS_MAX = 256;
+
+/** How much of its command line a terminal is shown with, if no call of the agent names it. */
+export const TERMINAL_LINE_CHARS_MAX = 4_096;
+
+/** Ended terminals of a turn, and how often the output of each is put where they are named. */
+export const TERMINALS_ENDED_KEPT_MAX = 16;
+export const TERMINAL_REPEATS_MAX = 4;
+
+/** What else a call with a terminal may contain for us to say it again, with the output in it. */
+export const TERMINAL_CALL_CONTENT_CHARS_MAX = 64 * 1_024;
+
+/** Terminals of a turn whose output the agent tells itself, and of which we show the whole. */
+export const TERMINALS_TOLD_BY_AGENT_MAX = 32;
+
 /** Names of sessions that a process has given, kept to know whose they were. */
 export const AGENT_NAMES_KEPT_MAX = 10_000;

@@ -144,8 +144,11 @@ export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
 /** An export leaves in pieces of about this many characters: fewer, and each costs too much. */
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 
-/** What HTML shows of one text of a tool, and how deep it sets lists; the JSON export has all. */
-export const EXPORT_TOOL_TEXT_CHARS_MAX = 32 * 1_024;
+/**
+ * What HTML and Markdown show of one text of a tool: all that is shown of a terminal of ours, whose
+ * end is often what matters. How deep HTML sets lists. The JSON export has all.
+ */
+export const EXPORT_TOOL_TEXT_CHARS_MAX = 80 * 1_024;
 export const EXPORT_NESTING_MAX = 8;
 
 /** Tools whose calls one session counts apart, later ones as `other`; agents name them. */

@@ -1,6 +1,7 @@
 import { type AgentUpdate, chunkText, parentToolCallId } from "../agent-update.ts";
 import { isObject, objectAt, stringAt } from "../json.ts";
 import type { Numbered, SessionEvent } from "../session/event.ts";
+import { terminalOutputs, withOutput, withoutDeltas } from "../terminal-output.ts";
 
 export type LogEvent = Numbered<SessionEvent>;
 export type UpdateEvent = Numbered<SessionEvent<"session_update">>;
@@ -59,16 +60,27 @@ function withText(update: AgentUpdate, text: string): AgentUpdate {
   return { ...update, content: { ...(isObject(content) ? content : {}), type: "text", text } };
 }
 
-/** One tool call in the state it came to. It stays under the parent that it began under. */
+/**
+ * One tool call in the state it came to, with all that its commands wrote: pieces of output are
+ * put together, however often the agent has replaced what the call contains. It stays
+ * under the parent that it began under.
+ */
 export function collapse(events: UpdateEvents): UpdateEvent {
   const merged = merge(events, "says nothing");
-  const call: AgentUpdate = { ...merged.data.update, sessionUpdate: "tool_call" };
+  const state: AgentUpdate = { ...merged.data.update, sessionUpdate: "tool_call" };
+  const call = withTerminals(state, events);
   const parent = parentToolCallId(events[0].data.update);
   if (parent === null) return withUpdate(merged, call);
   return withUpdate(merged, {
     ...call,
     _meta: { ...objectAt(call, "_meta"), parentToolCallId: parent },
   });
+}
+
+function withTerminals(call: AgentUpdate, events: UpdateEvents): AgentUpdate {
+  const outputs = terminalOutputs(events.map(({ data }) => data.update));
+  if (outputs.size === 0) return call;
+  return { ...withoutDeltas(call), content: withOutput(call.content, outputs) };
 }
 
 /** What a row of partial updates amounts to, of a kind where null clears a field. */

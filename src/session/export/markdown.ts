@@ -2,6 +2,7 @@ import type { Exported } from "./export.ts";
 import { codeSpan, fenced, inline, prose, quoted } from "./markdown-text.ts";
 import { instant, opening, passages } from "./narrator.ts";
 import type { Failure, Part, Passage, Speaker, ToolCall, Word, Words } from "./passage.ts";
+import { commandOutputs, shownText, type ToolDetail } from "./tool-details.ts";
 
 /** A session as Markdown, for people who read it in an editor or put it into another text. */
 export async function* markdown(exported: Exported) {
@@ -28,7 +29,7 @@ function paragraphOf(passage: Passage): string | null {
     case "thought":
       return null; // Markdown has nothing to fold it into, and thoughts are long.
     case "tool":
-      return toolLine(passage);
+      return [toolLine(passage), ...commandOutputs(passage.update).map(outputText)].join("\n\n");
     case "shell": {
       const { command, output, end } = passage;
       return `${line("shell", inline(end))}\n\n${fenced(`$ ${command}\n${output}`)}`;
@@ -70,6 +71,14 @@ function toolLine({ name, sort, status }: ToolCall): string {
   const isFailed = status === "failed";
   const end = isFailed ? " — **failed**" : status === null ? "" : ` — ${inline(status)}`;
   return line("tool", `${codeSpan(name)}${sort === null ? "" : ` (${inline(sort)})`}${end}`);
+}
+
+/** What a command wrote, below how it ended. */
+function outputText({ text, end }: ToolDetail): string {
+  const { shown, note } = shownText(text);
+  const ended = end === null ? [] : [line("output", inline(end))];
+  const wrote = shown.trim() === "" ? [] : [fenced(shown)];
+  return [...ended, ...wrote, ...(note === null ? [] : [emphasis(note)])].join("\n\n");
 }
 
 function failureLine({ code, message, isPartial }: Failure): string {

@@ -6,7 +6,7 @@ import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { partsOf } from "../../core/session/model-config.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
-import { code, type Passage, plain, type Speaker, type Word } from "./passage.ts";
+import { code, exitText, type Passage, plain, type Speaker, type Word } from "./passage.ts";
 
 type Teller<Type extends EventType> = (data: SessionEvent<Type>["data"]) => Passage | null;
 
@@ -98,8 +98,7 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   client_expired: null,
   user_shell_command: null, // Its result repeats it.
   user_shell_result: ({ command, output, exitCode, signal }) => {
-    const end = exitCode === null ? (signal ?? "aborted") : `exit code ${exitCode}`;
-    return { kind: "shell", command, output, end };
+    return { kind: "shell", command, output, end: exitText({ exitCode, signal }) };
   },
 
   session_branched: ({ newSessionId }) => fact("branched", code(newSessionId)),

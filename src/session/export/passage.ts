@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../core/json.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
 
 /**
  * A piece of what a person who reads a session later is told, before it is put into any format.
@@ -42,6 +43,11 @@ export interface ShellCommand {
   readonly command: string;
   readonly output: string;
   readonly end: string;
+}
+
+/** How a command ended, for people. */
+export function exitText({ exitCode, signal }: TerminalExit): string {
+  return exitCode === null ? (signal ?? "aborted") : `exit code ${exitCode}`;
 }
 
 export interface Failure {

@@ -3,9 +3,10 @@ import { z } from "zod";
 import { endMarked } from "../../agent/process/marked.ts";
 import { type AgentMark, type AgentMarks, markedBy } from "../../agent/process/marks.ts";
 import { OwnFolders } from "../../agent/workspace/own-folders.ts";
-import type { TerminalExit, TerminalOutput } from "../../agent/workspace/terminal.ts";
+import type { TerminalReading } from "../../agent/workspace/terminal.ts";
 import { Terminals } from "../../agent/workspace/terminals.ts";
 import { TOOL_ANSWER_CHARS_MAX, TOOL_SHELL_MS_MAX } from "../../core/limits.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
 import { answered, CALLED_OFF, failed, failedBy } from "../answer.ts";
 import type { ToolAnswer, ToolPlace } from "../tool.ts";
 import { type Builtin, builtin, recordedAlready, SYSTEM_TEXT } from "./builtin.ts";
@@ -106,7 +107,7 @@ async function inTime<Value>(
 /** Room for what is said around an output. */
 const NOTES_CHARS_MAX = 256;
 
-function textOf({ output, truncated }: TerminalOutput, end: string | null): string {
+function textOf({ output, truncated }: TerminalReading, end: string | null): string {
   const lines = [
     ...(truncated ? ["[the beginning of the output was left out]"] : []),
     ...(output === "" ? [] : [output.replace(/\n$/, "")]),

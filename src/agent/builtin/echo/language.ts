@@ -29,7 +29,7 @@ export interface Arguments {
 
   read: { readonly path: string; readonly line: number | null; readonly limit: number | null };
   write: { readonly path: string; readonly text: string };
-  run: { readonly command: string; readonly args: readonly string[] };
+  run: RunArguments;
   call: { readonly method: string; readonly params: JsonObject };
   notify: { readonly method: string; readonly params: JsonObject };
 
@@ -71,6 +71,13 @@ export interface AskArguments {
   readonly tool: string | null;
   readonly path: string | null;
   readonly command: string | null;
+}
+
+export interface RunArguments {
+  /** The tool call that names the terminal, as agents have it; without one none does. */
+  readonly tool: string | null;
+  readonly command: string;
+  readonly args: readonly string[];
 }
 
 export interface UsageArguments {
@@ -253,9 +260,12 @@ export const LANGUAGE: { readonly [V in Verb]: Entry<Arguments[V]> } = {
     read: (from) => ({ path: readPath(from), text: from.text("TEXT") }),
   },
   run: {
-    usage: "run COMMAND [ARGUMENT...]",
-    says: "runs a command in a terminal of the client, and says what came out",
-    read: (from) => ({ command: from.word("COMMAND"), args: from.words() }),
+    usage: "run [tool=ID] COMMAND [ARGUMENT...]",
+    says: "runs a command in a terminal of the client, and says what came out, or has a call name it",
+    read: (from) => {
+      const tool = from.options(["tool"]).text("tool");
+      return { tool, command: from.word("COMMAND"), args: from.words() };
+    },
   },
   call: {
     usage: "call METHOD [JSON]",

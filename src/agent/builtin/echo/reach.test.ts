@@ -97,6 +97,18 @@ describe("echo, told to run a command,", () => {
     ]);
   });
 
+  it("has a tool call name the terminal, at its beginning and at its end, if told to", async () => {
+    const client = await EchoClient.withSession();
+    terminals(client, () => ({ exitCode: 0, signal: null }));
+    const turn = await client.prompt("run tool=c1 ls -l");
+    const content = [{ type: "terminal", terminalId: "t" }];
+    expect(turn.text).toBe("");
+    expect(turn.updates).toMatchObject([
+      { sessionUpdate: "tool_call", toolCallId: "c1", title: "ls -l", kind: "execute", content },
+      { sessionUpdate: "tool_call_update", toolCallId: "c1", status: "completed", content },
+    ]);
+  });
+
   it("says so if there is no terminal to be had", async () => {
     const client = await EchoClient.withSession();
     expect((await client.prompt("run ls")).text).toBe("run ls: failed with -32601: not served\n");

@@ -1,5 +1,3 @@
-import { EXPORT_TOOL_TEXT_CHARS_MAX } from "../../../core/limits.ts";
-import { cutText } from "../../../core/text.ts";
 import { instant } from "../narrator.ts";
 import type {
   Failure,
@@ -11,9 +9,9 @@ import type {
   Word,
   Words,
 } from "../passage.ts";
+import { shownText, toolDetails } from "../tool-details.ts";
 import { proseHtml } from "./prose.ts";
 import { escaped } from "./text.ts";
-import { toolDetails } from "./tool-details.ts";
 
 /** A passage as HTML. Who speaks stands above, by `speakerHtml`. */
 export function passageHtml(passage: Passage): string {
@@ -83,7 +81,9 @@ function toolHtml({ name, sort, status, update }: ToolCall): string {
   const outcome = status === "failed" ? "bad" : status === "completed" ? "good" : "open";
   const end = status === null ? "" : ` <span class="end ${outcome}">${escaped(status)}</span>`;
   const what = `<b>${escaped(sort ?? "tool")}</b> ${codeHtml(name)}${end}`;
-  const details = toolDetails(update).map(({ label, text }) => textHtml(label, text));
+  const details = toolDetails(update).map(({ label, text, end: exit }) => {
+    return textHtml(exit === null ? label : `${label}, ${exit}`, text);
+  });
   if (details.length === 0) return `<p class="tool">${what}</p>`;
   return folded("tool", what, details.join("\n"));
 }
@@ -97,9 +97,8 @@ function shellHtml({ command, output, end }: ShellCommand): string {
 
 /** A text as it is, with a label above; the end of a very long one is left out. */
 function textHtml(label: string, text: string): string {
-  const shown = cutText(text, EXPORT_TOOL_TEXT_CHARS_MAX);
-  const left = text.length - shown.length;
-  const rest = left > 0 ? `\n<p class="note">${left} more characters are not shown here.</p>` : "";
+  const { shown, note } = shownText(text);
+  const rest = note === null ? "" : `\n<p class="note">${note}</p>`;
   const caption = `<p class="label">${escaped(label)}</p>`;
   return `${caption}\n<pre>\n${escaped(shown)}</pre>${rest}`;
 }

@@ -32,7 +32,7 @@ export async function write(turn: Turn, { path, text }: Arguments["write"]) {
   return turn.say(`write ${path}: ${"error" in reply ? failureOf(reply.error) : "done"}\n`);
 }
 
-export async function run(turn: Turn, { command, args }: Arguments["run"]) {
+export async function run(turn: Turn, { tool, command, args }: Arguments["run"]) {
   if (!turn.stage.link.abilities.hasTerminals) return turn.say("the client has no terminals\n");
   const made = await turn.call(CLIENT_METHODS.createTerminal, {
     command,
@@ -41,11 +41,20 @@ export async function run(turn: Turn, { command, args }: Arguments["run"]) {
   });
   const terminalId = textAt(made, "terminalId");
   if (terminalId === null) return turn.say(`run ${command}: ${sayReply(made)}\n`);
+  const naming = { toolCallId: tool, content: [{ type: "terminal", terminalId }] };
+  const line = [command, ...args].join(" ");
+  const facts = { title: line, kind: "execute", rawInput: { command: line } };
+  if (tool !== null) {
+    await turn.update({ sessionUpdate: "tool_call", ...facts, status: "in_progress", ...naming });
+  }
   const exited = await turn.call(CLIENT_METHODS.waitForTerminalExit, { terminalId });
   if (turn.isCancelled) await turn.callAnyway(CLIENT_METHODS.killTerminal, { terminalId });
   const output = await turn.callAnyway(CLIENT_METHODS.terminalOutput, { terminalId });
   await turn.callAnyway(CLIENT_METHODS.releaseTerminal, { terminalId });
-  return turn.say(`run ${command}: ${sayReply(exited)}\n${textAt(output, "output") ?? ""}\n`);
+  if (tool === null) {
+    return turn.say(`run ${command}: ${sayReply(exited)}\n${textAt(output, "output") ?? ""}\n`);
+  }
+  return turn.update({ sessionUpdate: "tool_call_update", status: "completed", ...naming });
 }
 
 export async function call(turn: Turn, { method, params }: Arguments["call"]) {

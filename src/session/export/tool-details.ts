@@ -1,24 +1,50 @@
-import { isObject, type JsonObject, objectAt, stringAt } from "../../../core/json.ts";
-import { blockName } from "../narration.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { EXPORT_TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
+import { outputShown } from "../../core/terminal-output.ts";
+import { cutText } from "../../core/text.ts";
+import { blockName } from "./narration.ts";
+import { exitText } from "./passage.ts";
 
 /** Something about a tool call that a reader may want to see once the call is unfolded. */
 export interface ToolDetail {
   readonly label: string;
   readonly text: string;
+  /** How the command ended that wrote it; null for all that no command wrote. */
+  readonly end: string | null;
 }
 
 /** What an agent said of a tool call, in ACP's words: where, with what, and what came of it. */
 export function toolDetails(update: JsonObject): readonly ToolDetail[] {
   const content = listAt(update, "content").flatMap(contentDetail);
-  // What a tool gave back raw is mostly the same again, so it is told if there is nothing else.
-  const output = content.length > 0 ? [] : [{ label: "Output", text: valueText(update.rawOutput) }];
   const places = listAt(update, "locations").map(placeText).join("\n");
   return [
-    { label: "Places", text: places },
-    { label: "Input", text: valueText(update.rawInput) },
+    detail("Places", places),
+    detail("Input", valueText(update.rawInput)),
     ...content,
-    ...output,
-  ].filter(({ text }) => text.trim() !== "");
+    // What a tool gave back raw is mostly the same again, so it is told if there is nothing else.
+    ...(content.length > 0 ? [] : [detail(OUTPUT, valueText(update.rawOutput))]),
+  ].filter(({ text, end }) => text.trim() !== "" || end !== null);
+}
+
+/** Of a call that ran a command what that wrote, and how it ended; of other calls nothing. */
+export function commandOutputs(update: JsonObject): readonly ToolDetail[] {
+  const input = objectAt(update, "rawInput") ?? {};
+  const isCommand = update.kind === "execute" || "command" in input || "cmd" in input;
+  const outputs = toolDetails(update).filter(({ label }) => label === OUTPUT);
+  return isCommand || outputs.some(({ end }) => end !== null) ? outputs : [];
+}
+
+/** What an export shows of a text, and the words for what it does not. */
+export function shownText(text: string) {
+  const shown = cutText(text, EXPORT_TOOL_TEXT_CHARS_MAX);
+  const left = text.length - shown.length;
+  return { shown, note: left > 0 ? `${left} more characters are not shown here.` : null };
+}
+
+const OUTPUT = "Output";
+
+function detail(label: string, text: string, end: string | null = null): ToolDetail {
+  return { label, text, end };
 }
 
 function listAt(object: JsonObject, key: string): readonly JsonObject[] {
@@ -34,12 +60,13 @@ function placeText(place: JsonObject): string {
 function contentDetail(item: JsonObject): readonly ToolDetail[] {
   if (item.type === "diff") {
     const change = changeText(stringAt(item, "oldText") ?? "", stringAt(item, "newText") ?? "");
-    return [{ label: `Change of ${stringAt(item, "path") ?? "a file"}`, text: change }];
+    return [detail(`Change of ${stringAt(item, "path") ?? "a file"}`, change)];
   }
   const block = objectAt(item, "content");
   if (block === null) return [];
   const text = block.type === "text" ? stringAt(block, "text") : `[${blockName(block)}]`;
-  return [{ label: "Output", text: text ?? "" }];
+  const exit = outputShown(item)?.exit ?? null;
+  return [detail(OUTPUT, text ?? "", exit === null ? null : exitText(exit))];
 }
 
 /** The lines that a change took away and put in, without those around that stayed the same. */

@@ -1,0 +1,184 @@
+import { type AgentUpdate, parentToolCallId } from "../../core/agent-update.ts";
+import { stringAt } from "../../core/json.ts";
+import {
+  COMMAND_SHOWN_CHARS_MAX,
+  TERMINAL_LINE_CHARS_MAX,
+  TERMINAL_REPEATS_MAX,
+  TERMINAL_SHOWN_HEAD_BYTES_MAX,
+  TERMINAL_SHOWN_SHARE_BYTES_MIN,
+  TERMINAL_SHOWN_SHARES,
+  TERMINAL_SHOWN_TAIL_BYTES_MAX,
+  TERMINALS_ENDED_KEPT_MAX,
+  TERMINALS_SHOWN_TURN_BYTES_MAX,
+} from "../../core/limits.ts";
+import {
+  outputDeltas,
+  outputUpdate,
+  type TerminalExit,
+  type TerminalOutput,
+  terminalNamed,
+  whereNamed,
+  withOutput,
+} from "../../core/terminal-output.ts";
+import { cutText } from "../../core/text.ts";
+import type { ExcerptBounds } from "../workspace/excerpt.ts";
+import type { TerminalWatch } from "../workspace/terminal.ts";
+import type { TerminalAudience } from "../workspace/terminals.ts";
+import { keptContent } from "./kept-content.ts";
+import { type ShownCall, ShownTerminal, type TerminalTeller } from "./shown-terminal.ts";
+
+/**
+ * The terminals of one session as people see them: what each writes is told as part of the tool
+ * call that the agent has named it in, and at its end the call's content has it as text. One that
+ * no call names gets a call of its own, so that nothing runs unseen.
+ */
+export class ShownTerminals implements TerminalAudience, TerminalTeller {
+  readonly #tell: (update: AgentUpdate) => void;
+  readonly #terminals = new Map<string, ShownTerminal>();
+  /** What the agent said last that its calls with terminals of ours contain; null if that is much. */
+  readonly #contents = new Map<string, readonly unknown[] | null>();
+  #turnBytesLeft = TERMINALS_SHOWN_TURN_BYTES_MAX;
+
+  constructor(tell: (update: AgentUpdate) => void) {
+    this.#tell = tell;
+  }
+
+  opened(terminalId: string, line: string): TerminalWatch {
+    const terminal = new ShownTerminal(terminalId, line, this.#share(), this);
+    this.#forgetOldest();
+    this.#terminals.set(terminalId, terminal);
+    return terminal;
+  }
+
+  released(terminalId: string) {
+    const terminal = this.#terminals.get(terminalId);
+    if (terminal !== undefined && terminal.call === null) this.unnamed(terminal);
+  }
+
+  /**
+   * An update of the agent as it is told: where it names a terminal that has ended, people see what
+   * that wrote. An agent that says it again and again is told as it is.
+   */
+  filled(update: AgentUpdate): AgentUpdate {
+    const ended = new Map<string, TerminalOutput>();
+    for (const terminal of this.#namedIn(update)) {
+      const { whole } = terminal;
+      if (whole === null || terminal.call === null) continue;
+      if (terminal.repeats >= TERMINAL_REPEATS_MAX) continue;
+      terminal.repeats += 1;
+      ended.set(terminal.terminalId, whole);
+    }
+    return ended.size === 0 ? update : { ...update, content: whereNamed(update.content, ended) };
+  }
+
+  /** The same update when it is on its way. The first call that names a terminal shows it. */
+  heard(update: AgentUpdate) {
+    const toolCallId = stringAt(update, "toolCallId");
+    if (toolCallId === null || this.#terminals.size === 0) return;
+    // An agent that tells the output of a terminal of ours itself does not need us for that.
+    for (const { terminalId } of outputDeltas(update)) this.#forget(terminalId);
+    const free = this.#namedIn(update).filter(({ call }) => call === null);
+    if (free.length > 0 || this.#contents.has(toolCallId)) this.#keep(toolCallId, update);
+    const call = { toolCallId, parentId: parentToolCallId(update), isOurs: false };
+    for (const terminal of free) terminal.showIn(call);
+  }
+
+  /** Our word on a call's content stands for the agent's, so all that this had has to be in it. */
+  #keep(toolCallId: string, { content }: AgentUpdate) {
+    if (content == null) return;
+    this.#contents.set(toolCallId, keptContent(content));
+  }
+
+  /** All that there is is told before the verdict; what comes later belongs to no call of it. */
+  turnEnds() {
+    for (const terminal of [...this.#terminals.values()]) {
+      if (terminal.call === null && terminal.hasNews) this.unnamed(terminal);
+      terminal.leaveCall();
+      if (terminal.whole !== null) this.#forget(terminal.terminalId);
+    }
+    this.#contents.clear();
+    this.#turnBytesLeft = TERMINALS_SHOWN_TURN_BYTES_MAX;
+  }
+
+  /** The session is over. */
+  end() {
+    for (const terminalId of [...this.#terminals.keys()]) this.#forget(terminalId);
+  }
+
+  news(terminal: ShownTerminal, call: ShownCall, data: string, exit: TerminalExit | null) {
+    const { terminalId } = terminal;
+    const { toolCallId, parentId, isOurs } = call;
+    const update = outputUpdate(toolCallId, { terminalId, data, exit });
+    const parent = parentId === null ? {} : { parentToolCallId: parentId };
+    const told = { ...update, _meta: { ...update._meta, ...parent } };
+    // The second time is at its end, as a part of the whole.
+    this.#turnBytesLeft -= 2 * data.length;
+    if (exit === null) return this.#tell(told);
+    const known = this.#contents.get(toolCallId);
+    const content = known === null ? null : withOutput(known, this.#endedIn(toolCallId));
+    const status = isOurs ? { status: exit.exitCode === 0 ? "completed" : "failed" } : {};
+    this.#tell({ ...told, ...status, ...(content && { content }) });
+  }
+
+  unnamed(terminal: ShownTerminal) {
+    terminal.parts += 1;
+    const { terminalId, line, parts } = terminal;
+    const toolCallId = parts === 1 ? terminalId : `${terminalId}-${parts}`;
+    this.#tell({
+      sessionUpdate: "tool_call",
+      toolCallId,
+      title: cutText(line, COMMAND_SHOWN_CHARS_MAX),
+      kind: "execute",
+      status: "in_progress",
+      rawInput: { command: cutText(line, TERMINAL_LINE_CHARS_MAX) },
+      content: [{ type: "terminal", terminalId }],
+    });
+    terminal.showIn({ toolCallId, parentId: null, isOurs: true });
+  }
+
+  #namedIn({ content, toolCallId }: AgentUpdate): readonly ShownTerminal[] {
+    if (this.#terminals.size === 0 || !Array.isArray(content) || toolCallId == null) return [];
+    const ids = new Set(content.map(terminalNamed));
+    return [...ids].flatMap((id) => (id === null ? [] : (this.#terminals.get(id) ?? [])));
+  }
+
+  /** What the ended terminals of a call wrote. */
+  #endedIn(toolCallId: string): ReadonlyMap<string, TerminalOutput> {
+    const outputs = new Map<string, TerminalOutput>();
+    for (const { terminalId, call, whole } of this.#terminals.values()) {
+      if (call?.toolCallId === toolCallId && whole !== null) outputs.set(terminalId, whole);
+    }
+    return outputs;
+  }
+
+  #share(): ExcerptBounds {
+    const share = Math.max(
+      TERMINAL_SHOWN_SHARE_BYTES_MIN,
+      Math.floor(this.#turnBytesLeft / TERMINAL_SHOWN_SHARES),
+    );
+    return {
+      headBytesMax: Math.min(TERMINAL_SHOWN_HEAD_BYTES_MAX, Math.floor(share / 2)),
+      tailBytesMax: Math.min(TERMINAL_SHOWN_TAIL_BYTES_MAX, Math.floor(share / 2)),
+    };
+  }
+
+  /** Of those that are told to the end; the ones at work are bounded where they are made. */
+  #forgetOldest() {
+    const ended = [...this.#terminals.values()].filter(({ isTold }) => isTold);
+    for (const { terminalId } of ended.slice(0, -TERMINALS_ENDED_KEPT_MAX + 1)) {
+      this.#forget(terminalId);
+    }
+  }
+
+  #forget(terminalId: string) {
+    const terminal = this.#terminals.get(terminalId);
+    terminal?.forget();
+    this.#terminals.delete(terminalId);
+    const toolCallId = terminal?.call?.toolCallId;
+    const others = [...this.#terminals.values()];
+    if (toolCallId === undefined) return;
+    if (!others.some(({ call }) => call?.toolCallId === toolCallId)) {
+      this.#contents.delete(toolCallId);
+    }
+  }
+}
