@@ -1,10 +1,9 @@
-import {
-  type AgentAsk,
-  type AgentListener,
-  type AgentPast,
-  type AgentSession,
-  type AskAnswer,
-  WITHDRAWN,
+import type {
+  AgentAsk,
+  AgentListener,
+  AgentPast,
+  AgentSession,
+  AskAnswer,
 } from "../../agent/agent.ts";
 import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
@@ -16,6 +15,7 @@ import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport, Announcement, Command } from "../../core/session/command.ts";
 import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
 import { type ModelPart, partsOf } from "../../core/session/model-config.ts";
+import { WITHDRAWN } from "../../core/session/reason.ts";
 import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
@@ -355,7 +355,7 @@ export class AgentLink {
     const requestId = this.#world.ids.ask();
     const ended = new Promise<AskAnswer>((resolve) => this.#asks.set(requestId, resolve));
     const withdrawn = () => {
-      const reason = signal.reason === WITHDRAWN ? "withdrawn" : "agent_gone";
+      const reason = signal.reason === WITHDRAWN ? WITHDRAWN : "agent_gone";
       if (this.#asks.has(requestId)) this.#owner.askWithdrawn(requestId, reason);
     };
     signal.addEventListener("abort", withdrawn, { once: true });
