@@ -214,9 +214,6 @@ export interface AgentListener {
   audit(act: string, details: JsonObject): Promise<void>;
 }
 
-/** What the signal of an ask says if the agent took the ask back itself, and goes on. */
-export const WITHDRAWN = "withdrawn";
-
 export interface AgentAsk {
   readonly kind: AskKind;
   readonly toolCall: JsonObject;

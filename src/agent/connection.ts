@@ -8,10 +8,10 @@ import {
   AGENT_REQUESTS_OPEN_MAX,
 } from "../core/limits.ts";
 import { DONE, fail, type Result } from "../core/result.ts";
+import { WITHDRAWN } from "../core/session/reason.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
-import { WITHDRAWN } from "./agent.ts";
 import type { FaultLog } from "./fault.ts";
 import { Patience } from "./patience.ts";
 

@@ -1,10 +1,9 @@
-import {
-  type AgentListener,
-  type AgentOffer,
-  type AgentSession,
-  type AgentTurn,
-  type ModelRefusal,
-  WITHDRAWN,
+import type {
+  AgentListener,
+  AgentOffer,
+  AgentSession,
+  AgentTurn,
+  ModelRefusal,
 } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
@@ -12,6 +11,7 @@ import { accessKey } from "../../src/core/policy/access.ts";
 import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { ModelPart } from "../../src/core/session/model-config.ts";
+import { WITHDRAWN } from "../../src/core/session/reason.ts";
 import type { CallOff } from "../../src/session/world.ts";
 import { AgentSettings } from "./agent-settings.ts";
 import { accessOf, askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";

@@ -71,7 +71,7 @@ describe("what an agent says of a session that is being made", () => {
     expect(stage.faults).toEqual([]);
   });
 
-  it("of one that is loaded: drops the past, keeps the latest state, tells what is new", async () => {
+  it("of one that is loaded: drops the past, tells the latest state and the news", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.odd("loads"), { past: pastOf("S", "Hello.") });
     await hand.ears.until(() => hand.ears.updates.length === 2);

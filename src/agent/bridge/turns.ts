@@ -66,7 +66,7 @@ export class Turns {
     return this.#send(this.#turn, content, null, () => {});
   }
 
-  /** One that waits for the end of a replay is over at once, since the agent knows nothing of it. */
+  /** One that waits for the end of a replay is over at once: the agent knows nothing of it. */
   cancel() {
     if (this.#turn === null) return;
     this.#turn.isCancelled = true;

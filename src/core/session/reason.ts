@@ -34,6 +34,9 @@ export function isEndReason(cause: StatusCause): cause is EndReason {
 /** Why a running turn was told to stop before the agent had finished. */
 export type StopCause = "client" | "deadline" | "budget" | "turn_too_large";
 
+/** What the signal of an ask says if its agent took the ask back itself, and goes on. */
+export const WITHDRAWN = "withdrawn";
+
 /** How an ask ended. The wire does not tell these apart; the log and the audit do. */
 export type AskEnd =
   | "vote"
@@ -41,7 +44,7 @@ export type AskEnd =
   | "turn_cancelled"
   | "turn_ended"
   /** Its agent took it back, and goes on without an answer. */
-  | "withdrawn"
+  | typeof WITHDRAWN
   | "agent_gone"
   | "session_closed"
   | "SERVER_RESTART"

@@ -1,15 +1,10 @@
-import {
-  type AccessAnswer,
-  type AccessDecision,
-  type AgentAsk,
-  type AskAnswer,
-  WITHDRAWN,
-} from "../../agent/agent.ts";
+import type { AccessAnswer, AccessDecision, AgentAsk, AskAnswer } from "../../agent/agent.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId } from "../../core/id.ts";
 import { type Access, outcomeForAgent } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import type { Command } from "../../core/session/command.ts";
+import { WITHDRAWN } from "../../core/session/reason.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** What asks tell the session that they belong to. */
@@ -86,7 +81,7 @@ export class OpenAsks {
   #watch(requestId: AskId, signal: AbortSignal) {
     const withdrawn = () => {
       const isOpen = this.#asks.has(requestId) || this.#accesses.has(requestId);
-      const reason = signal.reason === WITHDRAWN ? "withdrawn" : "agent_gone";
+      const reason = signal.reason === WITHDRAWN ? WITHDRAWN : "agent_gone";
       if (isOpen) this.#owner.askWithdrawn(requestId, reason);
     };
     signal.addEventListener("abort", withdrawn, { once: true });

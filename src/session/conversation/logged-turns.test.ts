@@ -141,7 +141,7 @@ describe("turns that were interrupted", () => {
     expect(said?.length).toBeLessThan(PAST_INTERRUPTED_CHARS_MAX + 20);
   });
 
-  it("P10: are looked for up to a limit, beyond which the conversation is told without", async () => {
+  it("P10: are looked for up to a limit, beyond which nobody is told of them", async () => {
     const past = new Past().add(lost("old")).add(whole("first"));
     for (let n = 0; n < PAST_LOG_ROWS_MAX; n += 1) past.add(whole(`w${n}`));
     const told = await past.told();

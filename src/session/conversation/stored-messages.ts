@@ -4,7 +4,7 @@ import type { SessionWorld } from "../world.ts";
 import { loggedTurns } from "./logged-turns.ts";
 import { pastWith } from "./past.ts";
 
-/** What was said and done in a session, as it is stored, newest first; for an agent that comes to it. */
+/** What was said and done in a session, newest first; for an agent that comes to it. */
 export async function* storedMessages(
   { store, log }: SessionWorld,
   key: SessionKey,
