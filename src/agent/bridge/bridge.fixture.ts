@@ -103,6 +103,7 @@ export class Stage {
       tenantId: tenant("acme"),
       owner: parseSessionId("ada") ?? expect.fail(),
       profile,
+      asks: true,
       workspace: this.folder,
       cwd: this.folder,
       mcpServers: [],
