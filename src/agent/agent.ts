@@ -50,6 +50,8 @@ export interface AgentOrder {
   /** The session that it is for, where that may come back under the name the agent gives it. */
   readonly owner?: SessionId;
   readonly profile: string;
+  /** Whether it is started so that it asks before it acts, where its profile says how. */
+  readonly asks: boolean;
   /** The directory that the agent may read and write in. */
   readonly workspace: string;
   /** Where inside it the agent begins. */

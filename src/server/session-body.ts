@@ -1,7 +1,9 @@
 import type { ClientId } from "../core/id.ts";
 import { pendingCount } from "../core/session/state.ts";
 import type { LiveSession } from "../session/live.ts";
+import { askingDoubt } from "../session/view/asking.ts";
 import { isoTime } from "../session/view/summary.ts";
+import type { SessionWorld } from "../session/world.ts";
 
 /** How somebody came to a session. */
 export interface Entry {
@@ -12,7 +14,11 @@ export interface Entry {
 }
 
 /** What whoever makes, joins or restores a session is told of it (wire, 4.1 and 4.3). */
-export function sessionBody(live: LiveSession, { attached, clientId }: Entry) {
+export function sessionBody(
+  world: Pick<SessionWorld, "settings">,
+  live: LiveSession,
+  { attached, clientId }: Entry,
+) {
   const { session, epoch } = live;
   const { fixed, chosen, connection, sessionId } = session;
   const { workspaceCwd, source, parentSessionId } = fixed;
@@ -30,5 +36,6 @@ export function sessionBody(live: LiveSession, { attached, clientId }: Entry) {
     ...(parentSessionId !== null && { parentSessionId, parentSessionPersisted: true }),
     eventEpoch: epoch,
     status: connection.sessionState,
+    ...askingDoubt(world, live),
   };
 }

@@ -8,6 +8,7 @@ import {
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
 } from "../core/limits.ts";
+import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
 import type { MediationPolicy } from "../core/policy/mediation.ts";
 
 /** What whoever runs the server may choose about its sessions. */
@@ -16,6 +17,8 @@ export interface SessionSettings {
   readonly defaultAgent: string;
   /** The agents that a session can be given, by name. */
   readonly agentNames: readonly string[];
+  /** Which of them ask before they act, and how; of others it is not known. */
+  readonly asking: ReadonlyMap<string, AgentAsking>;
   readonly policy: MediationPolicy;
   readonly quorum: number | null;
   /** How long people have for an ask; null is as long as they like. */
@@ -47,6 +50,7 @@ export interface ReplayBounds {
 export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
   defaultAgent: "echo",
   agentNames: ["echo"],
+  asking: new Map([["echo", ASKS_BY_DEFAULT]]),
   policy: "first-responder",
   quorum: null,
   askMs: 5 * 60 * 1_000,

@@ -16,6 +16,8 @@ interface Way {
   readonly abilities: AgentAbilities;
   readonly profile: AgentProfile;
   readonly order: AgentOrder;
+  /** Whether the agent was given a variable of this name. */
+  isSet(variable: string): boolean;
   /** False as soon as nobody waits for the session any more. */
   isWanted(): boolean;
   /** The agent is to remember the session of this name; false if that is another's now. */
@@ -142,12 +144,26 @@ async function authenticated(
   const first = await request(callee, method, params, limitMs, hearing);
   if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
   const methods = abilities.authMethods.join(", ") || "no way to do so";
-  const wanted = (reason: string) =>
-    fail("agent_auth_required", { profile: profile.name, methods, reason });
-  if (profile.auth === null) return wanted("its profile names no way");
-  const signIn = { methodId: profile.auth };
-  const signedIn = await request(callee, AGENT_METHODS.authenticate, signIn, limitMs);
+  const hint = profile.signIn === null ? "" : `. ${profile.signIn}`;
+  const wanted = (why: string) =>
+    fail("agent_auth_required", { profile: profile.name, methods, reason: `${why}${hint}` });
+  const methodId = signInMethod(way);
+  if (methodId === null) return wanted(whyNone(profile));
+  const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limitMs);
   if (signedIn.ok) return request(callee, method, params, limitMs, hearing);
   if (signedIn.refusal.code === "agent_gone") return signedIn;
-  return wanted(`"${profile.auth}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
+  return wanted(`"${methodId}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
+}
+
+/** The first that has what it needs, of those that the agent offers where it offers any of them. */
+function signInMethod({ profile, abilities, isSet }: Way): string | null {
+  const usable = profile.auth.filter(({ ifSet }) => ifSet.length === 0 || ifSet.some(isSet));
+  const offered = usable.find(({ method }) => abilities.authMethods.includes(method));
+  return (offered ?? usable[0])?.method ?? null;
+}
+
+function whyNone({ auth }: AgentProfile): string {
+  if (auth.length === 0) return "its profile names no way";
+  const ways = auth.map(({ method, ifSet }) => `"${method}" needs ${ifSet.join(" or ")}`);
+  return `no way of its profile can be used: ${ways.join(", ")}`;
 }

@@ -105,6 +105,7 @@ export class Stage {
       tenantId: tenant("acme"),
       owner: parseSessionId("ada") ?? expect.fail(),
       profile,
+      asks: true,
       workspace: this.folder,
       cwd: this.folder,
       mcpServers: [],

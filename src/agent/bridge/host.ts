@@ -18,6 +18,7 @@ import type { AgentProfile, UsageScope } from "../profile/profile.ts";
 import { arrive } from "./arrive.ts";
 import type { AgentAbilities } from "./capability.ts";
 import { Claims } from "./claims.ts";
+import { isWithheld } from "./client-capability.ts";
 import { describeGone, type Gone } from "./exit.ts";
 import { request } from "./request.ts";
 import { isServed, notFound, prepare, refusal } from "./serve.ts";
@@ -179,7 +180,8 @@ export class AgentHost implements SessionHost {
       const isWanted = () => !session.isOver;
       const hung = () => this.retire();
       const late = (id: string) => this.#late(id);
-      const news = { isWanted, awaited, begun, notBegun, hung, late };
+      const isSet = (variable: string) => this.process.variables.has(variable);
+      const news = { isSet, isWanted, awaited, begun, notBegun, hung, late };
       return await arrive({ callee: this, abilities, profile, order, ...news });
     } finally {
       restores(false);
@@ -277,7 +279,7 @@ export class AgentHost implements SessionHost {
   }
 
   #requested(method: string, params: JsonObject, asked: Asked): Serving {
-    if (!isServed(method)) {
+    if (!isServed(method) || isWithheld(method, this.profile.withhold)) {
       if (!isVendors(method)) this.faults.add("unknown_method", method);
       return refusal(notFound(method));
     }

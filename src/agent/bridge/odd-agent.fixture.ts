@@ -10,6 +10,7 @@ type Message = {
   readonly method?: string;
   readonly params?: JsonObject;
   readonly result?: JsonObject;
+  readonly error?: JsonObject;
 };
 
 /** What it says to one call, all in one write; null if it says nothing. */
@@ -195,6 +196,14 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       held.answers += 1;
       return held.answers < READS ? null : [result(held.id, { stopReason: "end_turn" })];
     },
+  },
+  // Whatever it was offered, it asks for a file, and says what came of that.
+  "reads-anyway": {
+    "session/prompt": ({ id = 0 }) => {
+      held.id = id;
+      return [read("read", "notes.txt")];
+    },
+    "": ({ error: why }) => [say(JSON.stringify(why)), result(held.id, { stopReason: "end_turn" })],
   },
   hangs: { "session/new": () => null, "session/load": () => null },
   // Its first session is made at once, and the second when somebody prompts the first.

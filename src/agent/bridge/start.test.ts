@@ -88,13 +88,34 @@ describe("an agent that cannot be used is told of with the reason", () => {
     const refusal = await stage.refused(stage.echo(["--needs-auth"]));
     expect(refusal.code).toBe("agent_auth_required");
     const methodId = String(refusal.details.methods).split(", ")[0] ?? "";
-    const hand = await stage.connected(stage.echo(["--needs-auth"], { auth: methodId }, "known"));
+    const hand = await stage.connected(
+      stage.echo(["--needs-auth"], { auth: [{ method: methodId, ifSet: [] }] }, "known"),
+    );
+    expect((await hand.turn("say in")).text).toBe("in");
+  });
+
+  it("is signed in to by the first way of its profile that has what it needs", async () => {
+    const stage = new Stage();
+    const refusal = await stage.refused(stage.echo(["--needs-auth"]));
+    const method = String(refusal.details.methods).split(", ")[0] ?? "";
+    const auth = [
+      { method: "other", ifSet: ["OTHER_KEY"] },
+      { method, ifSet: ["ECHO_KEY", "THIRD_KEY"] },
+    ];
+    const ways = { auth, inherit: ["ECHO_KEY"], signIn: "Ask Ann." };
+    const without = await stage.refused(stage.echo(["--needs-auth"], ways));
+    expect(errorBody(without).error).toMatch(/"other" needs OTHER_KEY, .* ECHO_KEY or THIRD_KEY/);
+    expect(errorBody(without).error).toContain("Ask Ann.");
+    stage.env.ECHO_KEY = "a-key-for-echo";
+    const hand = await stage.connected(stage.echo(["--needs-auth"], ways, "with-key"));
     expect((await hand.turn("say in")).text).toBe("in");
   });
 
   it("fails at the sign-in that the profile names: with the agent's own reason", async () => {
     const stage = new Stage();
-    const refusal = await stage.refused(stage.odd("fails-sign-in", { auth: "key" }));
+    const refusal = await stage.refused(
+      stage.odd("fails-sign-in", { auth: [{ method: "key", ifSet: [] }] }),
+    );
     expect(refusal.code).toBe("agent_auth_required");
     expect(errorBody(refusal).error).toMatch(/"key" failed: Internal error: key expired on 1 May/);
   });

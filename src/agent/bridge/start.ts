@@ -11,6 +11,7 @@ import { AgentProcess, type AgentStart } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { OwnFolders } from "../workspace/own-folders.ts";
 import { readAbilities } from "./capability.ts";
+import { clientCapabilities } from "./client-capability.ts";
 import { describeExit } from "./exit.ts";
 import { AgentHost } from "./host.ts";
 import { request } from "./request.ts";
@@ -18,13 +19,6 @@ import { refusal } from "./serve.ts";
 
 /** A test compares its version with the package's. */
 export const CLIENT_INFO = { name: "fermata", title: "Fermata", version: "0.1.0" };
-
-/** What we can do for an agent. There is no page that a person could be sent to, so no `url`. */
-const CLIENT_CAPABILITIES = {
-  fs: { readTextFile: true, writeTextFile: true },
-  terminal: true,
-  elicitation: { form: {} },
-};
 
 /** Whoever has to know of what comes to light while an agent is started and used. */
 export interface HostWatch {
@@ -111,7 +105,7 @@ async function introduce(
 ): Promise<Result<JsonObject>> {
   const params = {
     protocolVersion: ACP_VERSION,
-    clientCapabilities: CLIENT_CAPABILITIES,
+    clientCapabilities: clientCapabilities(profile.withhold),
     clientInfo: CLIENT_INFO,
   };
   const limitMs = profile.limits.startMs;

@@ -27,7 +27,7 @@ function poolOfSlow(memoryBytesMax: number | null) {
   const connect = (place: number, signal = new AbortController().signal) => {
     const workspace = `/place-${place}`;
     const folders = { workspace, cwd: workspace };
-    const wants = { tenantId: tenant("acme"), profile: "slow", mcpServers: [] };
+    const wants = { tenantId: tenant("acme"), profile: "slow", asks: true, mcpServers: [] };
     const order = { ...wants, ...folders, systemPrompt: null, past: null };
     return pool.connect(order, new Ears(), signal);
   };

@@ -11,7 +11,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { AgentListener, AgentOrder, AgentSession, Agents } from "../agent.ts";
 import { describeGone } from "../bridge/exit.ts";
 import type { AgentHost } from "../bridge/host.ts";
-import type { AgentProfile } from "../profile/profile.ts";
+import { type AgentProfile, askingProfile } from "../profile/profile.ts";
 import { type Advice, Breakers } from "./breaker.ts";
 import { Member, type Place, type Starting } from "./member.ts";
 import { Wish } from "./wish.ts";
@@ -25,6 +25,9 @@ export interface PoolWorld {
   readonly memoryBytesMax: number | null;
   nowMs(): number;
 }
+
+/** What decides about which processes a session can be given. */
+type Whereabouts = Pick<AgentOrder, "tenantId" | "profile" | "workspace" | "asks">;
 
 /** Room for one session in a process. */
 interface Seat {
@@ -42,6 +45,7 @@ export class AgentPool implements Agents {
   readonly #world: PoolWorld;
   readonly #members = new Set<Member>();
   readonly #breakers = new Breakers();
+  readonly #askingProfiles = new WeakMap<AgentProfile, AgentProfile>();
   readonly #starting = new Set<Starting>();
   readonly #ending = new Set<Promise<void>>();
   readonly #looking: NodeJS.Timeout;
@@ -58,7 +62,7 @@ export class AgentPool implements Agents {
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
-    const place = this.#placeOf(order.tenantId, order.profile, order.workspace);
+    const place = this.#placeOf(order);
     if (!place.ok) return place;
     if (signal.aborted) return fail("agent_connect_aborted");
     listener.status({ status: "created" });
@@ -72,7 +76,7 @@ export class AgentPool implements Agents {
   }
 
   async preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void> {
-    const place = this.#placeOf(tenantId, profile, workspace);
+    const place = this.#placeOf({ tenantId, profile, workspace, asks: true });
     if (!place.ok || this.#memberFor(place.value) !== undefined) return;
     if (this.#startingFor(place.value) !== undefined) return;
     const starting = this.#start(place.value);
@@ -107,13 +111,25 @@ export class AgentPool implements Agents {
     return this.#members.size;
   }
 
-  #placeOf(tenantId: TenantId, profileName: string, workspace: string): Result<Place> {
+  /** One that was started so that it asks is none for a session that wants to be asked nothing. */
+  #placeOf({ tenantId, profile: called, workspace, asks }: Whereabouts): Result<Place> {
     if (this.#isOver) return shuttingDown();
-    const profile = this.#world.profiles.get(profileName);
+    const plain = this.#world.profiles.get(called);
     const known = [...this.#world.profiles.keys()].join(", ");
-    if (profile === undefined) return fail("agent_unknown", { profile: profileName, known });
-    const name = JSON.stringify([tenantId, profile.name, workspace]);
+    if (plain === undefined) return fail("agent_unknown", { profile: called, known });
+    const profile = asks ? this.#asking(plain) : plain;
+    const apart = profile === plain ? [] : ["asks"];
+    const name = JSON.stringify([tenantId, profile.name, workspace, ...apart]);
     return ok({ name, tenantId, profile, workspace });
+  }
+
+  /** Always the same one, because processes are known by their profile. */
+  #asking(plain: AgentProfile): AgentProfile {
+    const known = this.#askingProfiles.get(plain);
+    if (known !== undefined) return known;
+    const asking = askingProfile(plain);
+    this.#askingProfiles.set(plain, asking);
+    return asking;
   }
 
   /** In a process that is there, or on its way, or in a fresh one. */

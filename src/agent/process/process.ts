@@ -41,6 +41,8 @@ export class AgentProcess {
   readonly pid: number;
   /** Carried by it and all that it starts. What we start on its behalf should carry it too. */
   readonly marker: string;
+  /** The names of the variables that it was given, but for empty ones. */
+  readonly variables: ReadonlySet<string>;
   /** Variables that the profile refers to and the server does not have. */
   readonly missing: readonly string[];
   readonly stdin: Writable;
@@ -84,6 +86,7 @@ export class AgentProcess {
   ) {
     this.pid = pid;
     this.marker = mark.marker;
+    this.variables = new Set(Object.keys(environment.env).filter((name) => environment.env[name]));
     this.missing = environment.missing;
     this.stdin = child.stdin;
     this.stdout = child.stdout;

@@ -4,8 +4,13 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { detect } from "./detect.ts";
 import { KNOWN_PROFILES, withOwnProfiles } from "./known.ts";
-import { profileOf } from "./profile.ts";
+import { type AskWay, profileOf } from "./profile.ts";
 import { readProfiles } from "./read.ts";
+
+/** As an own profile would say it. */
+function askSaid({ asks: _asks, ...said }: AskWay) {
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null));
+}
 
 describe("known agents", () => {
   it("are these, started so", () => {
@@ -17,22 +22,51 @@ describe("known agents", () => {
       ["codex", "codex-acp"],
       ["claude", "claude-agent-acp"],
       ["goose", "goose", "acp"],
+      ["kilo", "kilo", "acp"],
+      ["kimi", "kimi", "acp"],
+      ["copilot", "copilot", "--acp"],
+      ["grok", "grok", "agent", "stdio"],
+      ["codex-zed", "codex-acp"],
       ["echo", process.execPath, expect.stringMatching(/agent\/builtin\/echo\/main\.ts$/)],
     ]);
   });
 
   it("keep to the rules for own profiles", () => {
     const config = Object.fromEntries(
-      KNOWN_PROFILES.map(({ name, cwd, uid, gid, auth, install, ...rest }) => {
-        const said = Object.entries({ cwd, uid, gid, auth, install });
-        return [
-          name,
-          { ...rest, ...Object.fromEntries(said.filter(([, value]) => value !== null)) },
-        ];
+      KNOWN_PROFILES.map(({ name, ask, ...rest }) => {
+        const said = Object.entries(rest).filter(([, value]) => value !== null);
+        return [name, { ...Object.fromEntries(said), ask: askSaid(ask) }];
       }),
     );
     const read = readProfiles(config);
     expect(read.ok && [...read.value.values()]).toEqual(KNOWN_PROFILES);
+  });
+
+  it("P2: all ask before they act, by themselves or because they are made to", () => {
+    const ways = KNOWN_PROFILES.map(({ name, ask: { asks, mode, env, args } }) => {
+      return [name, asks, mode, ...Object.keys(env), ...args].filter((word) => word !== null);
+    });
+    expect(ways).toEqual([
+      ["qwen", "made_to", "default"],
+      ["gemini", "made_to", "default"],
+      ["opencode", "made_to", "OPENCODE_PERMISSION"],
+      ["codex", "made_to", "read-only"],
+      ["claude", "made_to", "default"],
+      ["goose", "made_to", "approve", "GOOSE_MODE"],
+      ["kilo", "made_to", "KILO_PERMISSION"],
+      ["kimi", "made_to", "default"],
+      ["copilot", "made_to", "https://agentclientprotocol.com/protocol/session-modes#agent"],
+      ["grok", "by_default"],
+      ["codex-zed", "made_to", "read-only"],
+      ["echo", "by_default"],
+    ]);
+  });
+
+  it("P2: inherit what makes them ask or not for sessions that want to be asked nothing", () => {
+    const made = KNOWN_PROFILES.flatMap(({ ask, inherit }) =>
+      Object.keys(ask.env).map((name) => inherit.includes(name)),
+    );
+    expect(made).toEqual([true, true, true]);
   });
 
   it("give way to an own profile of the same name", () => {
@@ -58,6 +92,11 @@ describe("the agents that are installed", () => {
       ["codex", null],
       ["claude", null],
       ["goose", null],
+      ["kilo", null],
+      ["kimi", null],
+      ["copilot", null],
+      ["grok", null],
+      ["codex-zed", null],
       ["echo", process.execPath],
     ]);
     expect(() => rmSync(ran)).toThrow("ENOENT");

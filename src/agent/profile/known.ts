@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type AgentProfile, profileOf } from "./profile.ts";
+import { type AgentProfile, askWay, profileOf } from "./profile.ts";
 
 /** What each maker of models reads. Keys are passed on if they are set, and never kept. */
 const OPENAI = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"];
@@ -13,6 +13,36 @@ const GOOGLE_CLOUD = [
 ];
 const OTHERS = ["OPENROUTER_API_KEY", "GROQ_API_KEY", "OLLAMA_HOST"];
 
+/**
+ * Of opencode and what was made from it. It counts last of all that it reads, and each rule
+ * replaces the one of the same name: what a workspace brings along cannot take the asking away.
+ * Tools of MCP servers have names with an underscore.
+ */
+const ASK_RULES = JSON.stringify({
+  bash: "ask",
+  edit: "ask",
+  webfetch: "ask",
+  websearch: "ask",
+  "*_*": "ask",
+});
+
+/** Two programs go by the name of `codex-acp`; a method is used only where it is offered. */
+const CODEX = {
+  command: "codex-acp",
+  inherit: [...OPENAI, "CODEX_API_KEY", "CODEX_HOME", "CODEX_PATH", "CODEX_CONFIG"],
+  auth: [
+    { method: "api-key", ifSet: ["OPENAI_API_KEY", "CODEX_API_KEY"] },
+    { method: "codex-api-key", ifSet: ["CODEX_API_KEY"] },
+    { method: "openai-api-key", ifSet: ["OPENAI_API_KEY"] },
+  ],
+  ask: askWay({
+    mode: "read-only",
+    unasked: "commands in its own sandbox, which can read, and neither write nor reach the network",
+  }),
+  home: "CODEX_HOME",
+  signIn: "Set OPENAI_API_KEY or CODEX_API_KEY for the server, or run: codex login",
+};
+
 /** Agents that need no configuration: commands as their makers document and we have tried them. */
 export const KNOWN_PROFILES: readonly AgentProfile[] = [
   profileOf({
@@ -21,30 +51,46 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     command: "qwen",
     args: ["--acp"],
     inherit: [...OPENAI, "DASHSCOPE_API_KEY", "QWEN_HOME"],
+    ask: askWay({ mode: "default", unasked: "commands that it takes to only read" }),
+    mcp: "withheld",
+    home: "QWEN_HOME",
     install: "npm install -g @qwen-code/qwen-code",
+    signIn: "Set OPENAI_API_KEY for the server, or run qwen once and sign in there",
   }),
   profileOf({
     name: "gemini",
     title: "Gemini CLI",
     command: "gemini",
     args: ["--acp"],
-    inherit: [...GOOGLE, ...GOOGLE_CLOUD, "GEMINI_MODEL"],
-    auth: "gemini-api-key",
+    inherit: [...GOOGLE, ...GOOGLE_CLOUD, "GEMINI_MODEL", "GEMINI_CLI_HOME"],
+    auth: [{ method: "gemini-api-key", ifSet: ["GEMINI_API_KEY"] }],
+    ask: askWay({ mode: "default", unasked: "commands that it takes to only read" }),
+    // It takes the answer that there is no such file for a failure, and then makes no new one.
+    withhold: ["fs.read"],
+    mcp: "withheld",
+    home: "GEMINI_CLI_HOME",
     install: "npm install -g @google/gemini-cli",
+    signIn: "Set GEMINI_API_KEY for the server, or run gemini once and sign in there",
   }),
   profileOf({
     name: "opencode",
     title: "opencode",
     command: "opencode",
     args: ["acp"],
-    inherit: [...OPENAI, ...ANTHROPIC, ...GOOGLE, ...OTHERS, "OPENCODE_CONFIG"],
+    inherit: [
+      ...[...OPENAI, ...ANTHROPIC, ...GOOGLE, ...OTHERS],
+      ...["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT"],
+      ...["OPENCODE_PERMISSION", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"],
+    ],
+    ask: askWay({ env: { OPENCODE_PERMISSION: ASK_RULES } }),
     install: "npm install -g opencode-ai",
+    signIn: "Set the key of your provider for the server, or run: opencode auth login",
   }),
   profileOf({
     name: "codex",
     title: "Codex",
-    command: "codex-acp",
-    inherit: [...OPENAI, "CODEX_API_KEY", "CODEX_HOME"],
+    ...CODEX,
+    mcp: "offered",
     install: "npm install -g @agentclientprotocol/codex-acp",
   }),
   profileOf({
@@ -57,22 +103,108 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       "CLAUDE_CODE_OAUTH_TOKEN",
       "CLAUDE_CONFIG_DIR",
       "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+      "CLAUDE_CODE_EXECUTABLE",
+      "CLAUDE_CODE_USE_BEDROCK",
+      "CLAUDE_CODE_USE_VERTEX",
     ],
-    install: "npm install -g @agentclientprotocol/claude-agent-acp; it does not run as root",
+    ask: askWay({
+      mode: "default",
+      unasked: "commands that it takes to only read, and what settings files of Claude allow",
+    }),
+    mcp: "withheld",
+    home: "CLAUDE_CONFIG_DIR",
+    install: "npm install -g @agentclientprotocol/claude-agent-acp",
+    signIn: "Set ANTHROPIC_API_KEY for the server, or run claude once and sign in there",
   }),
   profileOf({
     name: "goose",
     title: "goose",
     command: "goose",
     args: ["acp"],
-    inherit: [...OPENAI, ...ANTHROPIC, ...GOOGLE, ...OTHERS, "GOOSE_PROVIDER", "GOOSE_MODEL"],
-    install: "see https://block.github.io/goose; then run: goose configure",
+    inherit: [
+      ...[...OPENAI, "OPENAI_HOST", ...ANTHROPIC, ...GOOGLE, ...OTHERS],
+      ...["GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "GOOSE_PATH_ROOT"],
+    ],
+    ask: askWay({ env: { GOOSE_MODE: "approve" }, mode: "approve" }),
+    mcp: "offered",
+    home: "GOOSE_PATH_ROOT",
+    install: "npm install -g @aaif/goose",
+    signIn: "Run: goose configure",
+  }),
+  profileOf({
+    name: "kilo",
+    title: "Kilo Code",
+    command: "kilo",
+    args: ["acp"],
+    inherit: [
+      ...[...OPENAI, ...ANTHROPIC, ...GOOGLE, ...OTHERS, "KILO_API_KEY", "KILO_ORG_ID"],
+      ...["KILO_CONFIG", "KILO_CONFIG_DIR", "KILO_CONFIG_CONTENT", "KILO_PERMISSION"],
+      ...["KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_AUTOUPDATE"],
+    ],
+    ask: askWay({ env: { KILO_PERMISSION: ASK_RULES } }),
+    install: "npm install -g @kilocode/cli",
+    signIn: "Set KILO_API_KEY for the server, or run: kilo auth login",
+  }),
+  profileOf({
+    name: "kimi",
+    title: "Kimi Code",
+    command: "kimi",
+    args: ["acp"],
+    inherit: [
+      ...["KIMI_API_KEY", "KIMI_BASE_URL", "KIMI_CODE_HOME", "KIMI_MODEL_NAME"],
+      ...["KIMI_MODEL_API_KEY", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"],
+      ...["MOONSHOT_API_KEY", "KIMI_CODE_NO_AUTO_UPDATE"],
+    ],
+    ask: askWay({ mode: "default" }),
+    mcp: "offered",
+    home: "KIMI_CODE_HOME",
+    install: "npm install -g @moonshot-ai/kimi-code",
+    signIn: "Run: kimi login",
+  }),
+  profileOf({
+    name: "copilot",
+    title: "GitHub Copilot CLI",
+    command: "copilot",
+    args: ["--acp"],
+    inherit: [
+      ...["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GH_HOST", "COPILOT_GH_HOST"],
+      ...["COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_AUTO_UPDATE"],
+      ...["COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_API_KEY"],
+      ...["COPILOT_PROVIDER_WIRE_API", "COPILOT_PROVIDER_MODEL_ID"],
+    ],
+    ask: askWay({ mode: "https://agentclientprotocol.com/protocol/session-modes#agent" }),
+    mcp: "withheld",
+    home: "COPILOT_HOME",
+    install: "npm install -g @github/copilot",
+    signIn: "Set COPILOT_GITHUB_TOKEN for the server, or run: copilot login",
+  }),
+  profileOf({
+    name: "grok",
+    title: "Grok",
+    command: "grok",
+    args: ["agent", "stdio"],
+    inherit: ["XAI_API_KEY", "XAI_API_BASE_URL", "GROK_HOME", "GROK_DISABLE_AUTOUPDATER"],
+    auth: [{ method: "xai.api_key", ifSet: ["XAI_API_KEY"] }],
+    ask: askWay({
+      unasked:
+        "a list of commands that only read, such as ls, cat and git status, and web searches",
+    }),
+    home: "GROK_HOME",
+    install: "npm install -g @xai-official/grok",
+    signIn: "Set XAI_API_KEY for the server, or run: grok login",
+  }),
+  profileOf({
+    name: "codex-zed",
+    title: "Codex, as Zed connects it",
+    ...CODEX,
+    install: "npm install -g @zed-industries/codex-acp",
   }),
   profileOf({
     name: "echo",
     title: "Echo, an agent for trying things out",
     command: process.execPath,
     args: [fileURLToPath(builtin("echo", import.meta.url))],
+    ask: askWay(),
   }),
 ];
 

@@ -1,4 +1,5 @@
 import { AGENT_CALL_MS_MAX, AGENT_RESTORE_MS_MAX, AGENT_START_MS_MAX } from "../../core/limits.ts";
+import { type AgentAsking, ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 
 /** How to start an agent, and what it may use. Data only: values of secrets are never in it. */
 export interface AgentProfile {
@@ -15,13 +16,50 @@ export interface AgentProfile {
   readonly uid: number | null;
   readonly gid: number | null;
   readonly limits: AgentLimits;
-  /** What to authenticate with, if the agent wants that before it makes a session. */
-  readonly auth: string | null;
+  /** Ways to authenticate, if the agent wants that before a session: the first that it can. */
+  readonly auth: readonly SignInWay[];
+  readonly ask: AskWay;
+  /** What we could do for an agent and do not offer to this one. */
+  readonly withhold: readonly ClientAbility[];
   readonly resume: ResumePreference;
   readonly usage: UsageScope;
+  readonly mcp: McpUse;
+  /** The variable that says where it keeps its settings and what it remembers. */
+  readonly home: string | null;
   /** A sentence for a person who does not have it. */
   readonly install: string | null;
+  /** A sentence for a person who has to sign in. */
+  readonly signIn: string | null;
 }
+
+/** A method of ACP's `authenticate`, and what it needs. */
+export interface SignInWay {
+  readonly method: string;
+  /** It is of use only if one of these variables is set; with none it always is. */
+  readonly ifSet: readonly string[];
+}
+
+/** How it is made to ask people before it acts, in a session that wants that. */
+export interface AskWay extends AgentAsking {
+  /** What it is started with for such sessions, beside the rest. */
+  readonly env: Readonly<Record<string, EnvironmentValue>>;
+  readonly args: readonly string[];
+}
+
+/** Something that we can do for agents. */
+export type ClientAbility = "fs.read" | "fs.write" | "terminal" | "elicitation";
+
+export const CLIENT_ABILITIES: readonly ClientAbility[] = [
+  "fs.read",
+  "fs.write",
+  "terminal",
+  "elicitation",
+];
+
+/** Whether its model is offered the tools of the MCP servers that a session comes with. */
+export type McpUse = "offered" | "withheld" | "unknown";
+
+export const MCP_USES: readonly McpUse[] = ["offered", "withheld", "unknown"];
 
 /** A value as it is, or the name of the server's variable that has it when the agent is started. */
 export type EnvironmentValue = string | { readonly from: string };
@@ -62,6 +100,24 @@ export const DEFAULT_LIMITS: AgentLimits = {
   idleMs: 5 * 60 * 1_000,
 };
 
+export const NOT_KNOWN_TO_ASK: AskWay = { ...ASKING_UNKNOWN, env: {}, args: [] };
+
+/** An agent that asks by itself, but for what is said here. */
+export function askWay(said: Partial<Omit<AskWay, "asks">> = {}): AskWay {
+  const way = { ...NOT_KNOWN_TO_ASK, ...said };
+  const { env, args, mode, options } = way;
+  const isMade =
+    mode !== null || [env, args, options].some((means) => Object.keys(means).length > 0);
+  return { ...way, asks: isMade ? "made_to" : "by_default" };
+}
+
+/** The same agent, started so that it asks; itself where that makes no difference to its start. */
+export function askingProfile(profile: AgentProfile): AgentProfile {
+  const { env, args } = profile.ask;
+  if (Object.keys(env).length === 0 && args.length === 0) return profile;
+  return { ...profile, env: { ...profile.env, ...env }, args: [...profile.args, ...args] };
+}
+
 /** A profile in which everything is as usual but what is said here. */
 export function profileOf(
   said: Pick<AgentProfile, "name" | "command"> & Partial<AgentProfile>,
@@ -75,10 +131,15 @@ export function profileOf(
     uid: null,
     gid: null,
     limits: DEFAULT_LIMITS,
-    auth: null,
+    auth: [],
+    ask: NOT_KNOWN_TO_ASK,
+    withhold: [],
     resume: "auto",
     usage: "turn",
+    mcp: "unknown",
+    home: null,
     install: null,
+    signIn: null,
     ...said,
   };
 }

@@ -32,10 +32,15 @@ describe("own profiles", () => {
             memoryBytes: 2_147_483_648,
             idleMs: 300_000,
           },
-          auth: null,
+          auth: [],
+          ask: { asks: "unknown", env: {}, args: [], mode: null, options: {}, unasked: null },
+          withhold: [],
           resume: "auto",
           usage: "turn",
+          mcp: "unknown",
+          home: null,
           install: null,
+          signIn: null,
         },
       ],
     ]);
@@ -55,13 +60,39 @@ describe("own profiles", () => {
         ...{ startMs: 1, callMs: 2, restoreMs: 3 },
         ...{ sessionsPerProcess: 1, memoryBytes: 1, idleMs: 0 },
       },
-      auth: "api-key",
+      auth: [{ method: "api-key", ifSet: ["MY_KEY"] }],
+      ask: {
+        ...{ env: { ASK: "1" }, args: ["--ask"], mode: "careful" },
+        ...{ options: { asks: true, level: "all" }, unasked: "reading" },
+      },
+      withhold: ["fs.read", "terminal"],
       resume: "seed",
       usage: "session",
+      mcp: "offered",
+      home: "MY_HOME",
       install: "ask Ann",
+      signIn: "ask Ben",
     };
     const read = readProfiles({ "my.agent-1_x": mine });
-    expect(read.ok && read.value.get("my.agent-1_x")).toEqual({ name: "my.agent-1_x", ...mine });
+    expect(read.ok && read.value.get("my.agent-1_x")).toEqual({
+      name: "my.agent-1_x",
+      ...mine,
+      ask: { asks: "made_to", ...mine.ask },
+    });
+  });
+
+  it.each([
+    [{}, { auth: [], ask: { asks: "unknown" } }],
+    [{ auth: "key" }, { auth: [{ method: "key", ifSet: [] }] }],
+    [{ auth: [{ method: "key" }] }, { auth: [{ method: "key", ifSet: [] }] }],
+    [{ ask: "default" }, { ask: { asks: "by_default", mode: null } }],
+    [{ ask: { unasked: "reading" } }, { ask: { asks: "by_default", unasked: "reading" } }],
+    [{ ask: { mode: "careful" } }, { ask: { asks: "made_to", mode: "careful" } }],
+    [{ ask: { options: { asks: false } } }, { ask: { asks: "made_to", options: { asks: false } } }],
+    [{ withhold: ["terminal", "fs.read", "terminal"] }, { withhold: ["fs.read", "terminal"] }],
+  ])("may say it shortly, or not at all: %j", (said, meant) => {
+    const read = readProfiles({ mine: { command: "agent", ...said } });
+    expect(read.ok && read.value.get("mine")).toMatchObject(meant);
   });
 
   it.each([[null], [[]], ["agent"], [7]])("are an object, not %j", (config) => {
@@ -99,6 +130,36 @@ describe("own profiles", () => {
     ["no sessions", { limits: { sessionsPerProcess: 0 } }, "limits.sessionsPerProcess", "from 1"],
     ["another way to resume", { resume: "maybe" }, "resume", "auto, load, seed"],
     ["another way to count", { usage: "month" }, "usage", "turn, session"],
+    [
+      "a way to sign in without a method",
+      { auth: [{ ifSet: ["A"] }] },
+      "auth[0].method",
+      "missing",
+    ],
+    ["ways to sign in of another kind", { auth: [7] }, "auth", "list"],
+    [
+      "a condition that is no variable",
+      { auth: [{ method: "a", ifSet: ["="] }] },
+      "auth[0].ifSet[0]",
+      "name",
+    ],
+    ["another word for asking", { ask: "always" }, "ask", "default"],
+    ["another means to make it ask", { ask: { file: "x" } }, "ask.file", "no such"],
+    [
+      "an option that is neither text nor flag",
+      { ask: { options: { a: 1 } } },
+      "ask.options.a",
+      "text",
+    ],
+    [
+      "a secret among what makes it ask",
+      { ask: { env: { A_KEY: "x" } } },
+      "ask.env.A_KEY",
+      "secret",
+    ],
+    ["another ability", { withhold: ["fs"] }, "withhold[0]", "fs.read"],
+    ["another use of MCP", { mcp: "yes" }, "mcp", "offered"],
+    ["a home that is no variable", { home: "~/x" }, "home", "name"],
     ["a variable with an odd name", { env: { "A=B": "x" } }, "env.A=B", "name"],
     ["a variable that is no text", { env: { A: 1 } }, "env.A", "object"],
     ["a reference to nothing", { env: { A: {} } }, "env.A.from", "missing"],

@@ -6,11 +6,18 @@ import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
 import {
   type AgentLimits,
   type AgentProfile,
+  type AskWay,
+  askWay,
+  CLIENT_ABILITIES,
+  type ClientAbility,
   DEFAULT_LIMITS,
   type EnvironmentValue,
+  MCP_USES,
+  NOT_KNOWN_TO_ASK,
   namesSecret,
   profileOf,
   RESUME_PREFERENCES,
+  type SignInWay,
   USAGE_SCOPES,
 } from "./profile.ts";
 import { Section, shown, textFault } from "./section.ts";
@@ -57,10 +64,16 @@ const PROFILE_KEYS = [
   "gid",
   "limits",
   "auth",
+  "ask",
+  "withhold",
   "resume",
   "usage",
+  "mcp",
+  "home",
   "install",
+  "signIn",
 ];
+const ASK_KEYS = ["env", "args", "mode", "options", "unasked"];
 const LIMIT_KEYS = [
   "startMs",
   "callMs",
@@ -96,11 +109,78 @@ function profileFrom(name: string, section: Section): AgentProfile {
     uid: section.whole("uid", 0, ID_MAX),
     gid: section.whole("gid", 0, ID_MAX),
     limits: limitsFrom(section),
-    auth: section.text("auth"),
+    auth: authFrom(section),
+    ask: askFrom(section),
+    withhold: abilitiesFrom(section),
     resume: oneOf(section, "resume", RESUME_PREFERENCES) ?? "auto",
     usage: oneOf(section, "usage", USAGE_SCOPES) ?? "turn",
+    mcp: oneOf(section, "mcp", MCP_USES) ?? "unknown",
+    home: homeFrom(section),
     install: section.text("install"),
+    signIn: section.text("signIn"),
   });
+}
+
+/** One method that is always of use, or several that need something. */
+function authFrom(profile: Section): readonly SignInWay[] {
+  if (profile.hasText("auth")) {
+    const method = profile.text("auth");
+    return method === null ? [] : [{ method, ifSet: [] }];
+  }
+  return profile.sections("auth", limits.AGENT_SIGN_INS_MAX, ["method", "ifSet"]).map((way) => {
+    const method = way.text("method");
+    if (method === null) way.complain("method", "it is missing");
+    const ifSet = way.list("ifSet", limits.AGENT_VARIABLES_MAX, variableFault);
+    profile.adopt(way);
+    return { method: method ?? "", ifSet };
+  });
+}
+
+function askFrom(profile: Section): AskWay {
+  if (profile.hasText("ask")) {
+    const isDefault = profile.text("ask") === "default";
+    if (!isDefault) profile.complain("ask", 'it must be "default", or an object');
+    return isDefault ? askWay() : NOT_KNOWN_TO_ASK;
+  }
+  const section = profile.section("ask", ASK_KEYS);
+  if (section === null) return NOT_KNOWN_TO_ASK;
+  const way = askWay({
+    env: environmentFrom(section),
+    args: section.list("args", limits.AGENT_ARGS_MAX, textFault),
+    mode: section.text("mode"),
+    options: optionsFrom(section),
+    unasked: section.text("unasked"),
+  });
+  profile.adopt(section);
+  return way;
+}
+
+function optionsFrom(ask: Section): AskWay["options"] {
+  const section = ask.section("options", null);
+  if (section === null) return {};
+  const ids = section.keys();
+  if (ids.length > limits.AGENT_VARIABLES_MAX) {
+    ask.complain("options", `at most ${limits.AGENT_VARIABLES_MAX} are allowed`);
+    return {};
+  }
+  const read = ids.map((id) => [id, section.flag(id) ?? section.text(id) ?? ""] as const);
+  ask.adopt(section);
+  return Object.fromEntries(read);
+}
+
+function abilitiesFrom(section: Section): readonly ClientAbility[] {
+  const words: readonly string[] = CLIENT_ABILITIES;
+  const fault = (value: unknown) =>
+    words.includes(String(value)) ? null : `it must be one of ${words.join(", ")}`;
+  const said = section.list("withhold", words.length, fault);
+  return CLIENT_ABILITIES.filter((ability) => said.includes(ability));
+}
+
+function homeFrom(section: Section): string | null {
+  const home = section.text("home");
+  const fault = home === null ? null : variableFault(home);
+  if (fault !== null) section.complain("home", fault);
+  return home;
 }
 
 function limitsFrom(profile: Section): AgentLimits {

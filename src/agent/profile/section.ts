@@ -38,6 +38,12 @@ export class Section {
     return fault === null && typeof value === "string" ? value : null;
   }
 
+  /** Null where it is not said, or is neither yes nor no. */
+  flag(key: string): boolean | null {
+    const value = this.#at(key);
+    return typeof value === "boolean" ? value : null;
+  }
+
   whole(key: string, least: number, most: number): number | null {
     const value = this.#at(key);
     if (value === undefined) return null;
@@ -70,6 +76,17 @@ export class Section {
     if (isObject(value)) return new Section(value, this.#pathTo(key), allowed);
     this.complain(key, "it must be an object");
     return null;
+  }
+
+  sections(key: string, most: number, allowed: readonly string[]): readonly Section[] {
+    const value = this.#at(key);
+    if (value === undefined) return [];
+    if (!Array.isArray(value) || value.length > most || !value.every(isObject)) {
+      this.complain(key, `it must be a text, or a list of at most ${most} objects`);
+      return [];
+    }
+    const path = this.#pathTo(key);
+    return value.map((item, index) => new Section(item, `${path}[${index}]`, allowed));
   }
 
   /** What is wrong in a part is wrong in the whole. */

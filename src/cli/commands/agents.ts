@@ -3,8 +3,9 @@ import { startHost } from "../../agent/bridge/start.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
 import { detect } from "../../agent/profile/detect.ts";
-import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
+import { askingView } from "../../core/policy/asking.ts";
 import { DONE } from "../../core/result.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 
@@ -46,7 +47,8 @@ async function list(profiles: ReadonlyMap<string, AgentProfile>): Promise<number
   const width = Math.max(...detected.map(({ profile }) => profile.name.length));
   const lines = detected.map(({ profile, path }) => {
     const name = profile.name.padEnd(width);
-    if (path !== null) return `  ${name}  installed  ${profile.title}`;
+    const doubt = profile.ask.asks === "unknown" ? "; not known to ask" : "";
+    if (path !== null) return `  ${name}  installed  ${profile.title}${doubt}`;
     return `  ${name}  missing    ${profile.install ?? `no program "${profile.command}"`}`;
   });
   process.stdout.write(`${lines.join("\n")}\n\nTo try one: fermata agents echo\n`);
@@ -56,7 +58,8 @@ async function list(profiles: ReadonlyMap<string, AgentProfile>): Promise<number
 async function tryOut(profile: AgentProfile, home: string): Promise<number> {
   const startedMs = performance.now();
   const marks = new AgentMarks(join(home, "running-agents"));
-  const order = { profile, cwd: process.cwd(), marks, env: process.env };
+  const asking = askingProfile(profile);
+  const order = { profile: asking, cwd: process.cwd(), marks, env: process.env };
   const started = await startHost(order, { fault: () => {}, secret: () => DONE });
   if (!started.ok) return told(started.refusal);
   const { abilities } = started.value;
@@ -72,10 +75,28 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
       `  offers:          ${namesOf(can)}`,
       `  does not offer:  ${namesOf(cannot)}`,
       `  ways to sign in: ${abilities.authMethods.join(", ") || "none needed"}`,
+      ...(profile.signIn === null ? [] : [`  to sign in:      ${profile.signIn}`]),
+      `  asking:          ${askingSentence(profile)}`,
+      `  MCP tools:       ${MCP_SENTENCES[profile.mcp]}`,
+      ...(profile.home === null ? [] : [`  its home:        where ${profile.home} says`]),
+      ...(profile.withhold.length === 0
+        ? []
+        : [`  withheld:        ${profile.withhold.join(", ")}`]),
     ].join("\n")}\n`,
   );
   return 0;
 }
+
+/** As a session tells it that nobody has set to anything else. */
+function askingSentence({ ask }: AgentProfile): string {
+  return askingView(ask, "ask", { chosen: null, observed: null, offered: [] }).sentence;
+}
+
+const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {
+  offered: "its model is offered those of the session's servers",
+  withheld: "it is told of the session's servers, and its model does not see their tools at once",
+  unknown: "not known",
+};
 
 function namesOf(entries: readonly (readonly [string, boolean])[]): string {
   return entries.map(([name]) => name).join(", ") || "nothing";

@@ -86,7 +86,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     clock: SYSTEM_CLOCK,
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
-    settings: sessionSettings(chosen, defaultAgent, [...profiles.keys()]),
+    settings: sessionSettings(chosen, defaultAgent, profiles),
     ...log,
   };
   const runtime = new SessionRuntime(world);

@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
@@ -89,7 +90,7 @@ async function missingFolder(paths: readonly string[]): Promise<string | null> {
 export function sessionSettings(
   chosen: Chosen,
   defaultAgent: string,
-  agentNames: readonly string[],
+  profiles: ReadonlyMap<string, AgentProfile>,
 ): SessionSettings {
   const usual = DEFAULT_SESSION_SETTINGS;
   const askMs = chosen["permission-response-timeout-ms"] ?? usual.askMs;
@@ -98,7 +99,8 @@ export function sessionSettings(
   return {
     ...usual,
     defaultAgent,
-    agentNames,
+    agentNames: [...profiles.keys()],
+    asking: new Map([...profiles].map(([name, { ask }]) => [name, ask])),
     policy: chosen["permission-policy"],
     quorum: chosen["consensus-quorum"],
     askMs: orNull(askMs),

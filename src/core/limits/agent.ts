@@ -72,6 +72,9 @@ export const AGENT_PROFILES_MAX = 256;
 export const AGENT_ARGS_MAX = 256;
 export const AGENT_VARIABLES_MAX = 256;
 
+/** Ways to sign in that one profile may name. */
+export const AGENT_SIGN_INS_MAX = 16;
+
 /** One text of a profile: a path, an argument, a value. */
 export const AGENT_PROFILE_TEXT_CHARS_MAX = 4_096;
 

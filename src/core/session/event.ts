@@ -162,7 +162,7 @@ interface PhaseChange {
 
 /** What the agent is not set to, though the session is, or though the agent was before. */
 interface SettingRefused {
-  setting: ModelSetting | "mode";
+  setting: ModelSetting | "mode" | "option";
   /** Null if it is what the agent had before, and never said. */
   value: string | number | boolean | null;
   reason: string;

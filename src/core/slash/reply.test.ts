@@ -204,12 +204,13 @@ describe("/model and /status", () => {
   it("show the session as it stands", () => {
     const { session } = new Life().created();
     if (session === null) throw new Error("there is no session");
-    const answer = reply.statusShown(session);
+    const answer = reply.statusShown(session, { how: "by_default", sentence: "It asks." });
     expect(answer).toMatchObject({ status: "ok", code: "status_shown" });
     expect(answer.message).toBe(
       [
         `Session: ${session.sessionId}`,
         "Agent: echo",
+        "Asking: It asks.",
         "Status: inactive",
         "Phase: Idle",
         "Model: the agent's default",

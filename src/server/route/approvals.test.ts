@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { People } from "../identity/people.fixture.ts";
 import { Approvals } from "./approval.fixture.ts";
 
@@ -20,10 +21,72 @@ describe("GET /session/:id/approvals", () => {
       approvalMode: "default",
       autonomy: "supervised",
       agentMode: { chosen: null, observed: "default" },
+      asking: { how: "by_default", sentence: "The agent asks by itself before it acts." },
       tiers: rules.map((tier) => ({ tier, rule: "allowlist" })),
       grants: [],
       asks: [],
       sandbox: { state: "none", provisionedAt: null, lastActivityAt: null },
+    });
+  });
+
+  it("P2: says where the agent is not known to ask, and so does all that tells of it", async () => {
+    const session = await Approvals.open({}, { stage: { settings: { asking: new Map() } } });
+    const asking = { how: "unknown", sentence: expect.stringContaining("not known") };
+    expect(await session.view()).toMatchObject({ asking });
+    const body = { sessionScope: "thread" };
+    const made = await session.ada.call("POST", "/session", { body, clientId: "ada-1" });
+    expect(made.body).toMatchObject({ asking });
+    expect((await session.call("GET", "/status")).body).toMatchObject({ asking });
+    expect((await session.call("POST", "/load", {})).body).toMatchObject({ asking });
+  });
+
+  it("P2, P7: says that asking is up to the mode that was chosen", async () => {
+    const way = { ...ASKING_UNKNOWN, asks: "made_to", mode: "auto" } as const;
+    const settings = { asking: new Map([["echo", way]]) };
+    const session = await Approvals.open({}, { stage: { settings } });
+    expect(await session.view()).toMatchObject({
+      agentMode: { chosen: null, observed: "auto" },
+      asking: { how: "made_to" },
+    });
+    expect((await session.call("GET", "/status")).body.asking).toBeUndefined();
+    await session.call("POST", "/agent-mode", { mode: "default" });
+    expect(await session.view()).toMatchObject({
+      agentMode: { chosen: "default" },
+      asking: {
+        how: "up_to_mode",
+        sentence: 'Whether the agent asks is up to its mode "default".',
+      },
+    });
+    await session.call("POST", "/agent-mode", { mode: null });
+    await session.turn("whoami");
+    expect(await session.view()).toMatchObject({ asking: { how: "made_to" } });
+  });
+
+  it("P2: an agent is set to the options by which it asks, which is told if it fails", async () => {
+    const options = { effort: "high", "no-such": "x" };
+    const way = { ...ASKING_UNKNOWN, asks: "made_to", options } as const;
+    const settings = { asking: new Map([["echo", way]]) };
+    const session = await Approvals.open({}, { stage: { settings } });
+    const { state } = (await session.call("POST", "/load", {})).body;
+    const effort = { id: "effort", currentValue: "high" };
+    expect(Object(state).configOptions).toContainEqual(expect.objectContaining(effort));
+    const refusals = () =>
+      session.stream.frames.flatMap(({ data }) =>
+        data.type === "agent_setting_refused" ? [data.data] : [],
+      );
+    await session.stream.until(() => refusals().length > 0);
+    expect(refusals()).toMatchObject([
+      { setting: "option", value: "no-such=x", reason: expect.any(String) },
+    ]);
+  });
+
+  it("P2: an agent is left in its own mode where everything may happen", async () => {
+    const way = { ...ASKING_UNKNOWN, asks: "made_to", mode: "auto" } as const;
+    const settings = { asking: new Map([["echo", way]]) };
+    const session = await Approvals.open({ mode: "yolo" }, { stage: { settings } });
+    expect(await session.view()).toMatchObject({
+      agentMode: { observed: "default" },
+      asking: { how: "not_wanted" },
     });
   });
 

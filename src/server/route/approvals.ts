@@ -16,7 +16,7 @@ export function approvalsRoute(daemon: Daemon): Route {
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const { sessionId } = live.key;
-        const known = await approvalsView(daemon.world.store, live);
+        const known = await approvalsView(daemon.world, live);
         return answerTo(known, (approvals) => json(200, { v: 1, sessionId, ...approvals }));
       }),
   });

@@ -92,7 +92,7 @@ async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): P
   }
   const { compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
   const body = {
-    ...sessionBody(live, { attached, clientId }),
+    ...sessionBody(world, live, { attached, clientId }),
     hasActivePrompt: pendingCount(live.session) > 0,
     state: state.value,
     compactedReplay,

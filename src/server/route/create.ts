@@ -128,7 +128,7 @@ async function madeBefore(
   const found = await daemon.runtime.resume(key, isThere ? anybody : actor);
   if (!found.ok) return found.refusal.code === "session_not_found" ? null : refused(found.refusal);
   const { live } = found.value;
-  const answer = json(200, sessionBody(live, { attached, clientId }));
+  const answer = json(200, sessionBody(daemon.world, live, { attached, clientId }));
   return reapIfLost(daemon, answer, { live, isMade: false, clientId, actor });
 }
 
@@ -200,7 +200,7 @@ async function answerTo(
   const actor = actorOf(request, clientId);
   const { modelId } = wish;
   const model = modelId && (await daemon.runtime.choices.changeModel(live.key, { modelId }, actor));
-  const body = sessionBody(live, { attached, clientId });
+  const body = sessionBody(daemon.world, live, { attached, clientId });
   const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
   const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }), ...failure });
   return reapIfLost(daemon, answer, { live, isMade: !attached, clientId, actor });

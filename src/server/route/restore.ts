@@ -143,7 +143,7 @@ async function restoredBody(
   if (!more.ok) return more;
   const { skipped } = live;
   return ok({
-    ...sessionBody(live, { attached, clientId }),
+    ...sessionBody(daemon.world, live, { attached, clientId }),
     hasActivePrompt: pendingCount(live.session) > 0,
     state: state.value,
     ...more.value,

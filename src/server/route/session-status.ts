@@ -1,4 +1,5 @@
 import { refusal } from "../../core/error.ts";
+import { askingDoubt } from "../../session/view/asking.ts";
 import { seenClients, summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
 import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
@@ -19,7 +20,8 @@ export function sessionStatusRoute({ runtime, world }: Daemon): Route {
         const { sessionId } = key;
         const live = runtime.peek(key);
         if (live?.session.closed === false) {
-          return json(200, { ...summaryOfLive(live), clients: seenClients(live) });
+          const clients = seenClients(live);
+          return json(200, { ...summaryOfLive(live), ...askingDoubt(world, live), clients });
         }
         return answerTo(await world.store.readRecord(key), (record) => {
           if (record.closed) return refused(refusal("session_not_found", { sessionId }));

@@ -4,6 +4,7 @@ import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { TurnId } from "../../core/id.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
+import { ASKING_UNKNOWN, wantsAsks } from "../../core/policy/asking.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
 import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
@@ -12,7 +13,7 @@ import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { ContextUsage } from "../../core/turn.ts";
-import { modeOnArrival, usualMode } from "../choice/agent-modes.ts";
+import { askingMode, modeOnArrival, usualMode } from "../choice/agent-modes.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
 import { Briefing, type CalledSkill, calledContent, isTool } from "./briefing.ts";
 import { type AsksOwner, OpenAsks } from "./open-asks.ts";
@@ -36,7 +37,17 @@ export interface LinkOwner extends AsksOwner {
 }
 
 /** Something that a session is set to and its agent is set to in turn. */
-export type AgentSetting = ModelPart | { readonly setting: "mode"; readonly value: string };
+export type AgentSetting =
+  | ModelPart
+  | { readonly setting: "mode" | "option"; readonly value: string };
+
+/** What an agent is set to before it gets a prompt; null is whatever mode it is in. */
+interface Wanted {
+  readonly parts: readonly ModelPart[];
+  /** Those that make it ask. */
+  readonly options: readonly (readonly [string, string | boolean])[];
+  readonly mode: string | null;
+}
 
 /**
  * One activation of a session's agent. It is told what the session's state is, and does what that
@@ -109,6 +120,7 @@ export class AgentLink {
       tenantId,
       owner: place.sessionId,
       profile: activeAgent,
+      asks: wantsAsks(session.fixed.securityMode),
       workspace: workspaceCwd,
       cwd: currentCwd,
       mcpServers: this.#world.tools.servers,
@@ -268,11 +280,15 @@ export class AgentLink {
       connected: (session) => {
         this.#session = session;
         this.#sinceMs = this.#world.clock.nowMs();
-        this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null);
+        const { asking: known } = this.#world.settings;
+        const asking = known.get(wanted.chosen.activeAgent) ?? ASKING_UNKNOWN;
+        const askMode = askingMode(session, asking, wanted.fixed);
+        this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
         const parts = partsOf(wanted.chosen.modelConfig);
-        const mode = modeOnArrival(session, wanted, this.#usualMode);
-        if (parts.length === 0 && mode === null) void this.#ready(session);
-        else void this.#setUp(session, parts, mode).then(() => this.#ready(session));
+        const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
+        const options = wantsAsks(wanted.fixed.securityMode) ? Object.entries(asking.options) : [];
+        if (parts.length + options.length === 0 && mode === null) void this.#ready(session);
+        else void this.#setUp(session, { parts, options, mode }).then(() => this.#ready(session));
       },
       status: (report) => {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
@@ -298,11 +314,15 @@ export class AgentLink {
   }
 
   /** What the session is set to is set at the agent before it gets a prompt (P7). */
-  async #setUp(session: AgentSession, parts: readonly ModelPart[], mode: string | null) {
+  async #setUp(session: AgentSession, { parts, options, mode }: Wanted) {
     const choices = this.#modeChoices;
     for (const part of parts) {
       const refused = await session.setModelConfig([part]);
       if (refused !== null) this.#refused(part, refused.refusal);
+    }
+    for (const [id, value] of options) {
+      const set = await session.setConfigOption(id, value);
+      if (!set.ok) this.#refused({ setting: "option", value: `${id}=${value}` }, set.refusal);
     }
     // One that was chosen meanwhile has been set, and this one is out of date.
     if (choices === this.#modeChoices) await this.#changeMode(mode);

@@ -294,7 +294,7 @@ export class AgentSide {
   #settingRefused({ setting, value }: AgentSetting, why: Refusal) {
     const by = this.#by(SERVER);
     const reason = sentenceOf(why);
-    if (setting !== "mode") {
+    if (setting !== "mode" && setting !== "option") {
       void this.#owner.say({ ...by, type: "model", failure: { setting, value, reason } });
     } else {
       const data = { setting, value, reason };

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { AgentOffer } from "../../agent/agent.ts";
+import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import { Life } from "../../core/session/life.fixture.ts";
 import type { Session } from "../../core/session/state.ts";
-import { agentModes, modeOnArrival, usualMode } from "./agent-modes.ts";
+import { agentModes, askingMode, modeOnArrival, usualMode } from "./agent-modes.ts";
 
 const OFFER: AgentOffer = {
   agentName: null,
@@ -71,6 +72,27 @@ describe("the usual mode of an agent", () => {
   });
 });
 
+describe("P2: the mode in which an agent asks", () => {
+  const asking = { ...ASKING_UNKNOWN, asks: "made_to", mode: "code" } as const;
+  const { fixed } = new Life().created().now;
+  const offer = { ...OFFER, modes: modes("default") };
+
+  it("is the usual one, where the agent has it and the session wants to be asked", () => {
+    const mode = askingMode({ offer }, asking, fixed);
+    expect(mode).toBe("code");
+    expect(usualMode({ context: "new", offer }, "default", mode)).toBe("code");
+    expect(usualMode({ context: "resumed", offer }, "default", mode)).toBe("code");
+  });
+
+  it.each([
+    ["the session wants to be asked nothing", { ...fixed, securityMode: "yolo" } as const, asking],
+    ["the agent does not have it", fixed, { ...asking, mode: "gone" }],
+    ["no mode makes it ask", fixed, ASKING_UNKNOWN],
+  ])("is none if %s", (_, settings, way) => {
+    expect(askingMode({ offer }, way, settings)).toBeNull();
+  });
+});
+
 describe("an agent that comes", () => {
   const session = (agentMode: string | null, more: Partial<Session>): Session => {
     const { now } = new Life().created();
@@ -90,6 +112,15 @@ describe("an agent that comes", () => {
 
   it("P7: is left in what it went into by itself, if nobody has chosen anything", () => {
     expect(put(null, { agentUsualMode: "default" })).toBeNull();
+  });
+
+  it("P2: is put back into the mode in which it asks, unless another was chosen", () => {
+    const offer = { ...OFFER, modes: modes("default") };
+    const known = { agentUsualMode: "code" };
+    expect(modeOnArrival({ offer }, session(null, known), "code", "code")).toBe("code");
+    expect(modeOnArrival({ offer }, session("plan", known), "code", "code")).toBe("plan");
+    const there = { offer: { ...OFFER, modes: modes("code") } };
+    expect(modeOnArrival(there, session(null, known), "code", "code")).toBeNull();
   });
 
   it("is put into its usual mode, if that was not known before", () => {

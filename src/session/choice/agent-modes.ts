@@ -1,5 +1,6 @@
 import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
 import { stringAt } from "../../core/json.ts";
+import { type AgentAsking, wantsAsks } from "../../core/policy/asking.ts";
 import { hasWord } from "../../core/policy/risk.ts";
 import type { Session } from "../../core/session/state.ts";
 import { choicesOf, objectsIn } from "../view/context.ts";
@@ -29,11 +30,14 @@ export function agentModes({
  * The mode that an agent is in when nobody has chosen one: the one that it first came in. One that
  * remembers may come back in any, so then it is the one that was known before. If none was, it is
  * the one that it comes in, unless that has a word of the wire, by which it may have been chosen.
+ * Where the agent asks in one of its modes and is wanted to, it is that one.
  */
 export function usualMode(
   { context, offer }: Pick<AgentSession, "context" | "offer">,
   known: string | null,
+  asking: string | null = null,
 ): string | null {
+  if (asking !== null) return asking;
   const { current, ids } = agentModes(offer);
   const isRemembered = context === "resumed" || context === "loaded";
   if (!isRemembered || current === null) return current;
@@ -41,16 +45,29 @@ export function usualMode(
   return hasWord(current) ? (ids.find((id) => !hasWord(id)) ?? current) : current;
 }
 
+/** The mode in which it asks, if its profile names one, it has that, and the session wants it. */
+export function askingMode(
+  { offer }: Pick<AgentSession, "offer">,
+  { mode }: AgentAsking,
+  { securityMode }: Session["fixed"],
+): string | null {
+  const isOffered = mode !== null && agentModes(offer).ids.includes(mode);
+  return isOffered && wantsAsks(securityMode) ? mode : null;
+}
+
 /**
  * The mode that an agent which has just come is put into; null leaves it in the one it is in. What
- * it went into by itself is its own affair as long as nobody has chosen anything.
+ * it went into by itself is its own affair as long as nobody has chosen anything, unless it asks
+ * in one of its modes only.
  */
 export function modeOnArrival(
   { offer }: Pick<AgentSession, "offer">,
   { connection, agentModeChoices = 0, agentUsualMode = null }: Session,
   usual: string | null,
+  asking: string | null = null,
 ): string | null {
   if (connection.agentMode !== null) return connection.agentMode;
+  if (asking !== null) return agentModes(offer).current === asking ? null : asking;
   const isKept = agentModeChoices === 0 && agentUsualMode !== null;
   return isKept || agentModes(offer).current === usual ? null : usual;
 }

@@ -15,6 +15,7 @@ import type { ReloadType } from "../choice/reload.ts";
 import type { NewSession } from "../life/create.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn } from "../stored-log.ts";
+import { askingNow } from "../view/asking.ts";
 import { modelIds } from "../view/context.ts";
 import type { SessionWorld } from "../world.ts";
 import { agentCommands } from "./agent-commands.ts";
@@ -54,7 +55,10 @@ export class BuiltInCommands {
     help: (order) => this.#help(order),
     agent: (order) => this.#agent(order),
     model: (order) => this.#model(order),
-    status: ({ live, answer }) => answer({ result: reply.statusShown(live.session) }),
+    status: ({ live, answer }) => {
+      const asking = askingNow(this.#world, live);
+      return answer({ result: reply.statusShown(live.session, asking) });
+    },
     reload_skills: (order) => this.#reload(order, "reload_skills"),
     reload_persona: (order) => this.#reload(order, "reload_persona"),
     new: (order) => this.#new(order),

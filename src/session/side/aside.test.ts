@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { AgentListener, Agents } from "../../agent/agent.ts";
 import { ASIDE_ANSWER_CHARS_MAX, ASIDE_MS_MAX, BTW_QUESTION_CHARS_MAX } from "../../core/limits.ts";
+import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { ok } from "../../core/result.ts";
 import type { TurnOrder } from "../meter/meter.ts";
 import { echo, Stage, value } from "../stage.fixture.ts";
@@ -147,6 +148,31 @@ function overheard(agents: Agents) {
     agents.connect(order, ears(listener), signal);
   return { heard, agents: bound(agents, (name, own) => (name === "connect" ? connect : own)) };
 }
+
+describe("P2: an aside", () => {
+  const made = {
+    ...ASKING_UNKNOWN,
+    asks: "made_to",
+    mode: "auto",
+    options: { effort: "high" },
+  } as const;
+
+  it("is in the mode in which its agent asks, also where the session lets all happen", async () => {
+    const { stage, hand } = await conversation();
+    const settings = { ...stage.world.settings, asking: new Map([["echo", made]]) };
+    const asides = new Asides({ ...stage.world, settings });
+    expect(value(await asides.btw(hand.live, "whoami", FOREVER))).toMatch(/^mode: auto$/m);
+    expect(value(await asides.btw(hand.live, "whoami", FOREVER))).toMatch(/^effort: high$/m);
+  });
+
+  it("has no answer if its agent does not take what makes it ask", async () => {
+    const { stage, hand } = await conversation();
+    const way = { ...made, options: { "no-such": true } };
+    const settings = { ...stage.world.settings, asking: new Map([["echo", way]]) };
+    const asides = new Asides({ ...stage.world, settings });
+    expect(value(await asides.btw(hand.live, "say done", FOREVER))).toBeNull();
+  });
+});
 
 describe("P5, P10: an aside", () => {
   it("is ended when its caller is gone, and then there is room for the next", async () => {

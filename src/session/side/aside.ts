@@ -129,6 +129,8 @@ export class Asides {
     return {
       tenantId: key.tenantId,
       profile: session.chosen.activeAgent,
+      // Whatever the session lets happen: what it asks for is refused, and unasked it would act.
+      asks: true,
       workspace: session.fixed.workspaceCwd,
       cwd: session.chosen.currentCwd,
       mcpServers: [],

@@ -2,6 +2,7 @@ import type {
   AccessAnswer,
   AgentListener,
   AgentOrder,
+  AgentSession,
   AgentTurn,
   AskAnswer,
 } from "../../agent/agent.ts";
@@ -9,9 +10,11 @@ import { type AgentUpdate, chunkText, parentToolCallId } from "../../core/agent-
 import type { TurnId } from "../../core/id.ts";
 import { ASIDE_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
+import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { isTokenUsage, mostTokens, NO_TOKENS } from "../../core/price.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
+import { agentModes } from "../choice/agent-modes.ts";
 import type { AsideUse } from "../meter/meter.ts";
 import type { SessionWorld } from "../world.ts";
 
@@ -70,10 +73,22 @@ export class ThrowAway implements AgentListener {
     const connected = await this.#world.agents.connect(order, this, signal);
     if (!connected.ok) return;
     const session = connected.value;
-    if (!signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
+    const asks = await this.#setToAsk(session, order.profile);
+    if (asks && !signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
     else this.#settle(null);
     await this.answer;
     await session.close();
+  }
+
+  /** False if it does not go into the mode, or take the options, in which it asks. */
+  async #setToAsk(session: AgentSession, profile: string): Promise<boolean> {
+    const { mode, options } = this.#world.settings.asking.get(profile) ?? ASKING_UNKNOWN;
+    const { current, ids } = agentModes(session.offer);
+    for (const [id, value] of Object.entries(options)) {
+      if (!(await session.setConfigOption(id, value)).ok) return false;
+    }
+    const isElse = mode !== null && ids.includes(mode) && current !== mode;
+    return !isElse || (await session.setMode(mode)).ok;
   }
 
   connected() {}

@@ -1,14 +1,17 @@
 import { stringAt } from "../../core/json.ts";
 import { GRANT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { Ask } from "../../core/policy/ask.ts";
+import type { AskingView } from "../../core/policy/asking.ts";
 import { type TierRule, tierRule } from "../../core/policy/gate.ts";
 import { RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { agentModes } from "../choice/agent-modes.ts";
+import { type AgentModes, agentModes } from "../choice/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
+import type { SessionWorld } from "../world.ts";
+import { askingOf } from "./asking.ts";
 import { type AgentState, agentState } from "./context.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
 import { isoTime } from "./summary.ts";
@@ -21,6 +24,8 @@ export interface ApprovalsView {
   readonly autonomy: Session["connection"]["autonomyProfile"];
   /** As somebody chose it, and as the agent says that it is; null where that is not known. */
   readonly agentMode: { readonly chosen: string | null; readonly observed: string | null };
+  /** Whether the agent asks at all before it acts. */
+  readonly asking: AskingView;
   /** What becomes of a call of each tier that nobody has granted. */
   readonly tiers: readonly { readonly tier: RiskTier; readonly rule: TierRule }[];
   readonly grants: readonly GrantView[];
@@ -54,9 +59,10 @@ interface SandboxView {
 
 /** As the session is on the disk, and without an agent too. */
 export async function approvalsView(
-  store: SessionStore,
+  world: Pick<SessionWorld, "store" | "settings">,
   live: Pick<LiveSession, "agent" | "key" | "session">,
 ): Promise<Result<ApprovalsView>> {
+  const { store } = world;
   const { fixed, chosen, connection } = live.session;
   const { securityMode, allowlist } = fixed;
   const { autonomyProfile, turn } = connection;
@@ -64,12 +70,14 @@ export async function approvalsView(
   if (!agent.ok) return agent;
   const given = await grantsGiven(store, live.key, connection.sessionGrants);
   if (!given.ok) return given;
+  const modes = modesOf(agent.value);
   return ok({
     securityMode,
     allowlist,
     approvalMode: chosen.approvalMode,
     autonomy: autonomyProfile,
-    agentMode: { chosen: connection.agentMode, observed: observedMode(agent.value) },
+    agentMode: { chosen: connection.agentMode, observed: modes.current },
+    asking: askingOf(world, live, modes),
     tiers: RISK_TIERS.map((tier) => {
       return { tier, rule: tierRule(securityMode, autonomyProfile, tier) };
     }),
@@ -85,8 +93,8 @@ export async function approvalsView(
   });
 }
 
-function observedMode({ modes, configOptions = [] }: AgentState): string | null {
-  return agentModes({ modes: modes ?? null, configOptions }).current;
+function modesOf({ modes, configOptions = [] }: AgentState): AgentModes {
+  return agentModes({ modes: modes ?? null, configOptions });
 }
 
 function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs }: Ask): AskView {

@@ -1,3 +1,4 @@
+import type { AskingView } from "../../policy/asking.ts";
 import type { CommandResult } from "../../session/event.ts";
 import type { ModelConfig, Session, SnapshotRef } from "../../session/state.ts";
 import { done, failed, leftOut, listed, section, shownName } from "./answer.ts";
@@ -23,14 +24,15 @@ export function modelFailed(requested: string, config: ModelConfig, reason: stri
   return failed("model_failed", `${message}${modelLine(config)}.`, data);
 }
 
-/** `/status`: all of it is the session's own state. */
-export function statusShown(session: Session): CommandResult {
+/** `/status`: all of it is the session's own state, but for how its agent asks. */
+export function statusShown(session: Session, asking: AskingView): CommandResult {
   const { sessionId, chosen, connection, phase, totals } = session;
   const { activeAgent, modelConfig, skills, persona, currentCwd } = chosen;
   const { turnsCompleted, turnsFailed } = totals;
   const lines = [
     `Session: ${sessionId}`,
     `Agent: ${shownName(activeAgent)}`,
+    `Asking: ${asking.sentence}`,
     `Status: ${connection.sessionState}`,
     `Phase: ${phase}`,
     `Model: ${modelLine(modelConfig)}`,
@@ -42,6 +44,7 @@ export function statusShown(session: Session): CommandResult {
   return done("status_shown", lines.join("\n"), {
     sessionId,
     agent: activeAgent,
+    asking,
     status: connection.sessionState,
     phase,
     model: modelFields(modelConfig),

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import {
+  type AgentAsking,
+  ASKING_UNKNOWN,
+  ASKS_BY_DEFAULT,
+  askingView,
+  wantsAsks,
+} from "./asking.ts";
+
+type Modes = Parameters<typeof askingView>[2];
+
+const NO_MODES: Modes = { chosen: null, observed: null, offered: [] };
+const MADE: AgentAsking = { ...ASKING_UNKNOWN, asks: "made_to" };
+const BY_MODE: AgentAsking = { ...MADE, mode: "approve" };
+const BOTH = ["approve", "auto"];
+
+const how = (asking: AgentAsking, modes: Partial<Modes> = {}) =>
+  askingView(asking, "ask", { ...NO_MODES, ...modes }).how;
+
+describe("P2: whether an agent asks before it acts", () => {
+  it("is promised only of one that is known to", () => {
+    expect([ASKING_UNKNOWN, ASKS_BY_DEFAULT, MADE].map((one) => how(one))).toEqual([
+      "unknown",
+      "by_default",
+      "made_to",
+    ]);
+    expect(askingView(ASKING_UNKNOWN, "ask", NO_MODES).sentence).toContain("not known");
+  });
+
+  it("is up to the mode that was chosen, or that it went into by itself", () => {
+    const chosen = { chosen: "auto", observed: "approve", offered: BOTH };
+    expect(how(BY_MODE, chosen)).toBe("up_to_mode");
+    expect(how(BY_MODE, { observed: "auto", offered: BOTH })).toBe("up_to_mode");
+    expect(how(ASKS_BY_DEFAULT, { chosen: "auto" })).toBe("up_to_mode");
+  });
+
+  it("is as its profile says in the mode in which it asks, and where modes do not matter", () => {
+    const same = { chosen: "approve", observed: "approve", offered: BOTH };
+    expect(how(BY_MODE, same)).toBe("made_to");
+    expect(how(MADE, { chosen: "auto", observed: "auto", offered: BOTH })).toBe("made_to");
+  });
+
+  it("is not known of one that does not have that mode any more", () => {
+    const { how: word, sentence } = askingView(BY_MODE, "ask", { ...NO_MODES, offered: ["auto"] });
+    expect(word).toBe("unknown");
+    expect(sentence).toContain('"approve"');
+  });
+
+  it("does not matter where everything may happen, and there it is not made to", () => {
+    expect(askingView(BY_MODE, "yolo", NO_MODES).how).toBe("not_wanted");
+    expect((["ask", "allowlist", "yolo"] as const).map(wantsAsks)).toEqual([true, true, false]);
+  });
+
+  it("tells what it does unasked all the same", () => {
+    const { sentence } = askingView({ ...MADE, unasked: "reading" }, "ask", NO_MODES);
+    expect(sentence).toBe(
+      "The agent is made to ask before it acts; unasked it does this: reading.",
+    );
+  });
+});

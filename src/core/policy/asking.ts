@@ -1,0 +1,85 @@
+import type { SecurityMode } from "./risk.ts";
+
+/** How an agent comes to ask people before it acts, as its profile tells. */
+export interface AgentAsking {
+  /** By itself; because it is started or set so; or nobody knows whether it does. */
+  readonly asks: "by_default" | "made_to" | "unknown";
+  /** The mode of its own in which it asks; null where asking does not depend on a mode. */
+  readonly mode: string | null;
+  /** Options of its own that make it ask, by their ids. */
+  readonly options: Readonly<Record<string, string | boolean>>;
+  /** What it does unasked all the same: a part of a sentence. */
+  readonly unasked: string | null;
+}
+
+export const ASKING_UNKNOWN: AgentAsking = {
+  asks: "unknown",
+  mode: null,
+  options: {},
+  unasked: null,
+};
+
+export const ASKS_BY_DEFAULT: AgentAsking = { ...ASKING_UNKNOWN, asks: "by_default" };
+
+/** Whether the agent of a session asks, with a sentence for people. */
+export interface AskingView {
+  readonly how: AgentAsking["asks"] | "up_to_mode" | "not_wanted";
+  readonly sentence: string;
+}
+
+/** The agent's own modes, as far as they are known. */
+interface ModesNow {
+  /** As somebody chose it; null for the usual one. */
+  readonly chosen: string | null;
+  readonly observed: string | null;
+  /** Empty where they are not known. */
+  readonly offered: readonly string[];
+}
+
+/** Whether a session wants to be asked: what it lets happen unasked nobody is asked about. */
+export function wantsAsks(securityMode: SecurityMode): boolean {
+  return securityMode !== "yolo";
+}
+
+/**
+ * Asking is only promised where it is known. An agent that was put into another mode of its own,
+ * or that has lost the one in which it asks, is told of as such.
+ */
+export function askingView(
+  asking: AgentAsking,
+  securityMode: SecurityMode,
+  modes: ModesNow,
+): AskingView {
+  if (!wantsAsks(securityMode)) {
+    const sentence = "This session lets everything happen, so its agent is not made to ask.";
+    return { how: "not_wanted", sentence };
+  }
+  if (asking.asks === "unknown") return UNKNOWN;
+  const { mode } = asking;
+  if (mode !== null && modes.offered.length > 0 && !modes.offered.includes(mode)) {
+    const sentence = `The agent does not offer "${mode}", the mode in which it is known to ask.`;
+    return { how: "unknown", sentence };
+  }
+  const other = otherMode(asking, modes);
+  if (other !== null) {
+    const sentence = `Whether the agent asks is up to its mode "${other}".`;
+    return { how: "up_to_mode", sentence };
+  }
+  const by = asking.asks === "by_default" ? "asks by itself" : "is made to ask";
+  const but = asking.unasked === null ? "" : `; unasked it does this: ${asking.unasked}`;
+  return { how: asking.asks, sentence: `The agent ${by} before it acts${but}.` };
+}
+
+const UNKNOWN: AskingView = {
+  how: "unknown",
+  sentence:
+    "It is not known whether this agent asks before it acts. What it does by itself, without " +
+    "the server, is not mediated; its profile can say how it is made to ask.",
+};
+
+/** A mode that was chosen or is observed, and is not the one in which the agent asks. */
+function otherMode({ asks, mode }: AgentAsking, { chosen, observed }: ModesNow): string | null {
+  if (mode === null) return asks === "by_default" ? chosen : null;
+  if (chosen !== null && chosen !== mode) return chosen;
+  return observed !== null && observed !== mode ? observed : null;
+}
