@@ -1,0 +1,93 @@
+// Models, modes and the tools of MCP servers.
+
+import { type JsonObject, objectAt, stringAt } from "../../../src/core/json.ts";
+import type { HostedSession } from "../hosted.ts";
+import { MCP_STAMP } from "../model/obey.ts";
+import { objectsIn } from "../model/request.ts";
+import { must } from "../must.ts";
+import { type Check, mark } from "./check.ts";
+
+async function stateOf(session: HostedSession): Promise<JsonObject> {
+  const { body } = await session.ask("GET", "/context");
+  return objectAt(body, "state") ?? {};
+}
+
+/** The models that can be chosen, and the one that is. */
+function modelsOf(state: JsonObject): { readonly now: string; readonly all: readonly string[] } {
+  const option = objectsIn(state.configOptions).find(({ category }) => category === "model");
+  if (option !== undefined) {
+    const values = objectsIn(option.options).flatMap((one) => {
+      return Array.isArray(one.options) ? objectsIn(one.options) : [one];
+    });
+    const all = values.flatMap(({ value }) => (typeof value === "string" ? [value] : []));
+    return { now: stringAt(option, "currentValue") ?? "", all };
+  }
+  const models = objectAt(state, "models") ?? {};
+  const listed = objectsIn(models.availableModels);
+  const all = listed.flatMap(({ modelId }) => (typeof modelId === "string" ? [modelId] : []));
+  return { now: stringAt(models, "currentModelId") ?? "", all };
+}
+
+const model: Check = {
+  name: "model",
+  title: "another model is chosen, and asked",
+  run: async (world) => {
+    const session = await world.session();
+    await session.turn("[[say: before]]");
+    const before = world.model.requests.at(-1)?.model ?? "";
+    const { now, all } = modelsOf(await stateOf(session));
+    const other =
+      all.find((one) => one !== now && one.includes("mock-model")) ??
+      all.find((one) => one !== now);
+    must(other !== undefined, "the agent lists another model", now, all);
+    await session.ask("POST", "/model", { modelId: other });
+    const word = mark("AFTER");
+    await session.turn(`[[say: ${word}]]`);
+    const asked = world.model.requests.find(({ messages, tools }) => {
+      return tools.length > 0 && messages.at(-1)?.text.includes(word) === true;
+    });
+    must(asked !== undefined && asked.model !== before, "the other model is asked", other, before);
+  },
+};
+
+const mode: Check = {
+  name: "mode",
+  title: "another mode of the agent is chosen, and the agent takes it",
+  run: async (world) => {
+    const session = await world.session();
+    const modes = objectAt(await stateOf(session), "modes") ?? {};
+    const ids = objectsIn(modes.availableModes).map(({ id }) => id);
+    const other = ids.find((id) => id !== modes.currentModeId);
+    must(typeof other === "string", "the agent lists another mode", modes);
+    await session.ask("POST", "/agent-mode", { mode: other });
+    const { verdict } = await session.turn("[[say: in another mode]]");
+    must(verdict.type === "turn_complete", "a turn in it goes well", verdict.data);
+    const { body } = await session.ask("GET", "/approvals");
+    const seen = objectAt(body, "agentMode") ?? {};
+    must(seen.chosen === other, "the mode is chosen", seen);
+    const refused = session.events.find(({ type }) => type === "agent_setting_refused");
+    must(refused === undefined, "the agent takes the mode", refused?.data);
+  },
+};
+
+const mcp: Check = {
+  name: "mcp",
+  title: "a tool of an MCP server is offered to the model, and called",
+  run: async (world) => {
+    const session = await world.session();
+    const { text, asks } = await session.turn("[[tool: stamp_it]]");
+    // Either among the tools, or as what a search for tools has found.
+    const offered = world.model.requests.some(({ tools, messages }) => {
+      const found = messages.some((one) => one.role === "tool" && one.text.includes("stamp_it"));
+      return found || tools.some(({ name }) => name.includes("stamp_it"));
+    });
+    const names = world.model.requests.at(-1)?.tools.map(({ name }) => name);
+    must(offered, "the tool is offered to the model", text, names);
+    const called = world.model.requests.some(({ messages }) => {
+      return messages.some((one) => one.role === "tool" && one.text.includes(MCP_STAMP));
+    });
+    must(called, "the tool is called", text, asks.length);
+  },
+};
+
+export const SETTINGS: readonly Check[] = [model, mode, mcp];
