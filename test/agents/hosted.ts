@@ -7,6 +7,8 @@ import { Broken, must, within } from "./must.ts";
 import { ask, eventsOf, type Reply, type WireEvent } from "./wire-client.ts";
 
 export const TURN_MS_MAX = 60_000;
+/** More than one command ever needs. */
+const ASKS_MAX = 6;
 const EVENTS_MAX = 20_000;
 /** After a stream has broken off: the server may be gone for a while. */
 const RECONNECT_MS = 100;
@@ -65,12 +67,13 @@ export class HostedSession {
   async finish(promptId: string, vote: Vote, ms = TURN_MS_MAX): Promise<Turn> {
     const isOpen = (event: WireEvent) =>
       isAsk(event) && event.promptId === promptId && !this.#voted.has(requestIdOf(event));
-    for (;;) {
+    for (let asks = 0; asks <= ASKS_MAX; asks += 1) {
       const isNext = (event: WireEvent) => isVerdict(event, promptId) || isOpen(event);
       const next = await this.heard("the prompt has a verdict", isNext, ms);
       if (isVerdict(next, promptId)) return this.turnOf(promptId, next);
       await this.vote(next, vote);
     }
+    throw new Broken("a turn comes to an end", summary(this.events));
   }
 
   turnOf(promptId: string, verdict: WireEvent): Turn {

@@ -31,7 +31,15 @@ const { values, positionals } = parseArgs({
   },
 });
 
+const running = new Set<Contract>();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop());
 process.exitCode = await main();
+
+/** Whoever ends a run leaves nothing of it behind. */
+async function stop(): Promise<never> {
+  await Promise.all([...running].map((contract) => contract.end()));
+  process.exit(1);
+}
 
 async function main(): Promise<number> {
   if (values.help) return print(HELP, 0);
@@ -80,6 +88,7 @@ async function runOne(agent: AgentRow): Promise<Column> {
     return { agent, cells: null };
   }
   const contract = new Contract(agent, bin);
+  running.add(contract);
   const startedMs = performance.now();
   const cells = new Map<string, Cell>();
   try {
@@ -90,6 +99,7 @@ async function runOne(agent: AgentRow): Promise<Column> {
       tell(agent.name, check.name, cell);
     }
   } finally {
+    running.delete(contract);
     await contract.end();
   }
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);

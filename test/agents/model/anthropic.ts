@@ -1,12 +1,20 @@
 // Anthropic's messages.
 
 import { isObject, type JsonObject, stringAt } from "../../../src/core/json.ts";
-import { type Message, type ModelRequest, objectsIn, type Tool, textsIn } from "./request.ts";
+import {
+  type Message,
+  type ModelRequest,
+  nextSerial,
+  objectsIn,
+  type Tool,
+  textsIn,
+} from "./request.ts";
 import { named, type WholeAnswer, type Wire } from "./wire.ts";
 
 function read(body: JsonObject): ModelRequest {
   return {
     dialect: "anthropic",
+    serial: nextSerial(),
     model: stringAt(body, "model") ?? "",
     system: textsIn(body.system),
     messages: objectsIn(body.messages).flatMap(messages),
@@ -44,9 +52,9 @@ function blocks({ text, call }: WholeAnswer): readonly object[] {
   return [...words, { type: "tool_use", id: call.id, name: call.tool.name, input: call.input }];
 }
 
-function shell(model: string): JsonObject {
+function shell({ model, serial }: ModelRequest): JsonObject {
   const stop = { stop_reason: null, stop_sequence: null };
-  return { id: "msg_1", type: "message", role: "assistant", model, content: [], ...stop };
+  return { id: `msg_${serial}`, type: "message", role: "assistant", model, content: [], ...stop };
 }
 
 function block(opened: object, delta: object): string {
@@ -63,8 +71,8 @@ function openedText(): string {
 
 export const ANTHROPIC: Wire = {
   read,
-  begin: ({ model }) => named("message_start", { message: { ...shell(model), usage: USAGE } }),
-  openText: openedText(),
+  begin: (request) => named("message_start", { message: { ...shell(request), usage: USAGE } }),
+  openText: openedText,
   text: (_, text) =>
     named("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
   call: (_, { name }, id, input) =>
@@ -80,8 +88,8 @@ export const ANTHROPIC: Wire = {
       named("message_stop", {})
     );
   },
-  whole: ({ model }, whole) => ({
-    ...shell(model),
+  whole: (request, whole) => ({
+    ...shell(request),
     content: blocks(whole),
     stop_reason: whole.call === null ? "end_turn" : "tool_use",
     usage: USAGE,

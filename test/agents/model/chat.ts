@@ -1,7 +1,14 @@
 // OpenAI's chat completions.
 
 import { isObject, type JsonObject, objectAt, stringAt } from "../../../src/core/json.ts";
-import { type Message, type ModelRequest, objectsIn, type Tool, textsIn } from "./request.ts";
+import {
+  type Message,
+  type ModelRequest,
+  nextSerial,
+  objectsIn,
+  type Tool,
+  textsIn,
+} from "./request.ts";
 import type { Wire } from "./wire.ts";
 
 function read(body: JsonObject): ModelRequest {
@@ -9,6 +16,7 @@ function read(body: JsonObject): ModelRequest {
   const isSystem = ({ role }: JsonObject) => role === "system" || role === "developer";
   return {
     dialect: "chat",
+    serial: nextSerial(),
     model: stringAt(body, "model") ?? "",
     system: all
       .filter(isSystem)
@@ -35,9 +43,17 @@ function tool(offered: JsonObject): readonly Tool[] {
 
 const USAGE = { prompt_tokens: 1_000, completion_tokens: 10, total_tokens: 1_010 };
 
-function chunk(model: string, delta: object, finish: string | null = null): string {
+function headOf(serial: number) {
+  return { id: `chat-${serial}`, object: "chat.completion.chunk", created: 1 };
+}
+
+function chunk(
+  { model, serial }: ModelRequest,
+  delta: object,
+  finish: string | null = null,
+): string {
   const choices = [{ index: 0, delta, finish_reason: finish }];
-  const frame = { id: "chat-1", object: "chat.completion.chunk", created: 1, model, choices };
+  const frame = { ...headOf(serial), model, choices };
   return `data: ${JSON.stringify(frame)}\n\n`;
 }
 
@@ -47,18 +63,18 @@ function calls(name: string, id: string, input: object) {
 
 export const CHAT: Wire = {
   read,
-  begin: ({ model }) => chunk(model, { role: "assistant", content: "" }),
-  openText: "",
-  text: ({ model }, text) => chunk(model, { content: text }),
-  call: ({ model }, { name }, id, input) => chunk(model, { tool_calls: calls(name, id, input) }),
-  end: ({ model }, whole) => {
+  begin: (request) => chunk(request, { role: "assistant", content: "" }),
+  openText: () => "",
+  text: (request, text) => chunk(request, { content: text }),
+  call: (request, { name }, id, input) => chunk(request, { tool_calls: calls(name, id, input) }),
+  end: (request, whole) => {
     const finish = whole.call === null ? "stop" : "tool_calls";
-    const frame = { id: "chat-1", object: "chat.completion.chunk", created: 1, model };
+    const frame = { ...headOf(request.serial), model: request.model };
     const usage = `data: ${JSON.stringify({ ...frame, choices: [], usage: USAGE })}\n\n`;
-    return `${chunk(model, {}, finish)}${usage}data: [DONE]\n\n`;
+    return `${chunk(request, {}, finish)}${usage}data: [DONE]\n\n`;
   },
-  whole: ({ model }, { text, call }) => ({
-    id: "chat-1",
+  whole: ({ model, serial }, { text, call }) => ({
+    id: `chat-${serial}`,
     object: "chat.completion",
     created: 1,
     model,

@@ -1,7 +1,14 @@
 // Gemini's generateContent and streamGenerateContent.
 
 import { isObject, type JsonObject, objectAt } from "../../../src/core/json.ts";
-import { type Message, type ModelRequest, objectsIn, type Tool, textsIn } from "./request.ts";
+import {
+  type Message,
+  type ModelRequest,
+  nextSerial,
+  objectsIn,
+  type Tool,
+  textsIn,
+} from "./request.ts";
 import type { WholeAnswer, Wire } from "./wire.ts";
 
 function read(body: JsonObject, path: string): ModelRequest {
@@ -9,6 +16,7 @@ function read(body: JsonObject, path: string): ModelRequest {
   const config = objectAt(body, "generationConfig") ?? {};
   return {
     dialect: "gemini",
+    serial: nextSerial(),
     model,
     system: textsIn(body.systemInstruction),
     messages: objectsIn(body.contents).flatMap(messages),
@@ -44,7 +52,7 @@ function tool(declared: JsonObject): readonly Tool[] {
   return [{ name, schema: isObject(schema) ? schema : {} }];
 }
 
-function frame(model: string, parts: readonly object[], finish?: string): object {
+function frame({ model, serial }: ModelRequest, parts: readonly object[], finish?: string): object {
   const content = { role: "model", parts };
   const usageMetadata = {
     promptTokenCount: 1_000,
@@ -56,7 +64,12 @@ function frame(model: string, parts: readonly object[], finish?: string): object
     content,
     ...(finish === undefined ? {} : { finishReason: finish }),
   };
-  return { candidates: [candidate], modelVersion: model, responseId: "response-1", usageMetadata };
+  return {
+    candidates: [candidate],
+    modelVersion: model,
+    responseId: `response-${serial}`,
+    usageMetadata,
+  };
 }
 
 function parts({ text, call }: WholeAnswer): readonly object[] {
@@ -68,12 +81,12 @@ function parts({ text, call }: WholeAnswer): readonly object[] {
 export const GEMINI: Wire = {
   read,
   begin: () => "",
-  openText: "",
-  text: ({ model }, text) => `data: ${JSON.stringify(frame(model, [{ text }]))}\n\n`,
-  call: ({ model }, called, id, input) => {
+  openText: () => "",
+  text: (request, text) => `data: ${JSON.stringify(frame(request, [{ text }]))}\n\n`,
+  call: (request, called, id, input) => {
     const all = parts({ text: "", call: { tool: called, id, input } });
-    return `data: ${JSON.stringify(frame(model, all))}\n\n`;
+    return `data: ${JSON.stringify(frame(request, all))}\n\n`;
   },
-  end: ({ model }) => `data: ${JSON.stringify(frame(model, [{ text: "" }], "STOP"))}\n\n`,
-  whole: ({ model }, whole) => frame(model, parts(whole), "STOP"),
+  end: (request) => `data: ${JSON.stringify(frame(request, [{ text: "" }], "STOP"))}\n\n`,
+  whole: (request, whole) => frame(request, parts(whole), "STOP"),
 };

@@ -19,6 +19,8 @@ export interface Tool {
 
 export interface ModelRequest {
   readonly dialect: Dialect;
+  /** Agents take messages of the same id for one. */
+  readonly serial: number;
   readonly model: string;
   readonly system: string;
   readonly messages: readonly Message[];
@@ -32,6 +34,13 @@ export interface ModelRequest {
 export type Answer =
   | { readonly kind: "say"; readonly chunks: readonly string[]; readonly pauseMs: number }
   | { readonly kind: "call"; readonly tool: Tool; readonly input: JsonObject };
+
+export function nextSerial(): number {
+  serial += 1;
+  return serial;
+}
+
+let serial = 0;
 
 export function said(...chunks: readonly string[]): Answer {
   return { kind: "say", chunks, pauseMs: 0 };

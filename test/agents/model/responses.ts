@@ -1,7 +1,14 @@
 // OpenAI's responses.
 
 import { isObject, type JsonObject, objectAt, stringAt } from "../../../src/core/json.ts";
-import { type Message, type ModelRequest, objectsIn, type Tool, textsIn } from "./request.ts";
+import {
+  type Message,
+  type ModelRequest,
+  nextSerial,
+  objectsIn,
+  type Tool,
+  textsIn,
+} from "./request.ts";
 import { named, type WholeAnswer, type Wire } from "./wire.ts";
 
 function read(body: JsonObject): ModelRequest {
@@ -10,6 +17,7 @@ function read(body: JsonObject): ModelRequest {
     typeof body.input === "string" ? [{ role: "user", content: body.input }] : body.input;
   return {
     dialect: "responses",
+    serial: nextSerial(),
     model: stringAt(body, "model") ?? "",
     system: stringAt(body, "instructions") ?? "",
     messages: objectsIn(items).map(message),
@@ -38,10 +46,16 @@ function tool(offered: JsonObject): readonly Tool[] {
 }
 
 /** An item of the answer as it is when it is complete. */
-function item({ text, call }: WholeAnswer): object {
+function item(serial: number, { text, call }: WholeAnswer): object {
   if (call === null) {
     const content = [{ type: "output_text", text, annotations: [] }];
-    return { id: "msg_1", type: "message", role: "assistant", status: "completed", content };
+    return {
+      id: `msg_${serial}`,
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content,
+    };
   }
   const { tool: called, id, input } = call;
   const base = { id: `item_${id}`, call_id: id, name: called.name, status: "completed" };
@@ -49,7 +63,11 @@ function item({ text, call }: WholeAnswer): object {
   return { ...base, type: "function_call", arguments: JSON.stringify(input) };
 }
 
-function response(model: string, output: readonly object[], status: string): object {
+function response(
+  { model, serial }: ModelRequest,
+  output: readonly object[],
+  status: string,
+): object {
   const usage = {
     input_tokens: 1_000,
     input_tokens_details: { cached_tokens: 0 },
@@ -57,18 +75,20 @@ function response(model: string, output: readonly object[], status: string): obj
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 1_010,
   };
-  return { id: "resp_1", object: "response", created_at: 1, status, model, output, usage };
+  return { id: `resp_${serial}`, object: "response", created_at: 1, status, model, output, usage };
 }
 
-const AT = { output_index: 0, content_index: 0, item_id: "msg_1" };
+function at(serial: number): object {
+  return { output_index: 0, content_index: 0, item_id: `msg_${serial}` };
+}
 
 /** What comes before the first words: the item that they belong to. */
-function openedMessage(): string {
-  const opened = { id: "msg_1", type: "message", role: "assistant", status: "in_progress" };
+function openedMessage({ serial }: ModelRequest): string {
+  const opened = { id: `msg_${serial}`, type: "message", role: "assistant", status: "in_progress" };
   return (
     named("response.output_item.added", { output_index: 0, item: { ...opened, content: [] } }) +
     named("response.content_part.added", {
-      ...AT,
+      ...at(serial),
       part: { type: "output_text", text: "", annotations: [] },
     })
   );
@@ -76,16 +96,16 @@ function openedMessage(): string {
 
 export const RESPONSES: Wire = {
   read,
-  begin: ({ model }) => named("response.created", { response: response(model, [], "in_progress") }),
-  openText: openedMessage(),
-  text: (_, delta) => named("response.output_text.delta", { ...AT, delta }),
+  begin: (request) => named("response.created", { response: response(request, [], "in_progress") }),
+  openText: openedMessage,
+  text: ({ serial }, delta) => named("response.output_text.delta", { ...at(serial), delta }),
   call: () => "",
-  end: ({ model }, whole) => {
-    const done = item(whole);
+  end: (request, whole) => {
+    const done = item(request.serial, whole);
     return (
       named("response.output_item.done", { output_index: 0, item: done }) +
-      named("response.completed", { response: response(model, [done], "completed") })
+      named("response.completed", { response: response(request, [done], "completed") })
     );
   },
-  whole: ({ model }, whole) => response(model, [item(whole)], "completed"),
+  whole: (request, whole) => response(request, [item(request.serial, whole)], "completed"),
 };

@@ -100,7 +100,7 @@ export class ModelServer {
     if (!read.isStream) return json(response, 200, wire.whole(read, whole));
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" });
     response.write(wire.begin(read));
-    if (chunks.length > 0) response.write(wire.openText);
+    if (chunks.length > 0) response.write(wire.openText(read));
     for (const chunk of chunks) {
       response.write(wire.text(read, chunk));
       if (answer.kind === "say" && answer.pauseMs > 0) await pause(answer.pauseMs);

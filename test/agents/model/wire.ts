@@ -12,7 +12,7 @@ export interface Wire {
   readonly read: (body: JsonObject, path: string) => ModelRequest;
   readonly begin: (request: ModelRequest) => string;
   /** What comes before the first words. */
-  readonly openText: string;
+  readonly openText: (request: ModelRequest) => string;
   readonly text: (request: ModelRequest, text: string) => string;
   readonly call: (request: ModelRequest, tool: Tool, id: string, input: JsonObject) => string;
   readonly end: (request: ModelRequest, whole: WholeAnswer) => string;
