@@ -26,8 +26,8 @@ export interface AgentRow {
   readonly without: Readonly<Record<string, string>>;
 }
 
-export const MODEL = "mock-model";
-export const OTHER_MODEL = "mock-model-2";
+const MODEL = "mock-model";
+const OTHER_MODEL = "mock-model-2";
 
 export const ROSTER: readonly AgentRow[] = [
   {
@@ -65,7 +65,7 @@ export const ROSTER: readonly AgentRow[] = [
     name: "codex",
     package: { name: "@agentclientprotocol/codex-acp", version: "2.6.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
-    home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
+    home: (around) => ({ ".codex/config.toml": codexConfig(around, "gpt-6-sol") }),
     limits: {},
     without: {},
   },
@@ -167,7 +167,7 @@ export const ROSTER: readonly AgentRow[] = [
     name: "codex-zed",
     package: { name: "@zed-industries/codex-acp", version: "0.16.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
-    home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
+    home: (around) => ({ ".codex/config.toml": codexConfig(around, "gpt-5.4") }),
     ownProfile: { command: "codex-acp", inherit: ["OPENAI_API_KEY"], auth: "openai-api-key" },
     limits: {},
     without: {},
@@ -207,10 +207,13 @@ function opencodeConfig({ modelUrl }: Surroundings): string {
   });
 }
 
-/** It says nothing of approvals or sandboxes: they are the agent's own. */
-function codexConfig({ modelUrl }: Surroundings): string {
+/**
+ * It says nothing of approvals or sandboxes: they are the agent's own. Codex gives its tools only
+ * to models that it knows.
+ */
+function codexConfig({ modelUrl }: Surroundings, model: string): string {
   return [
-    `model = "${MODEL}"`,
+    `model = "${model}"`,
     'model_provider = "mock"',
     "[model_providers.mock]",
     'name = "Mock"',

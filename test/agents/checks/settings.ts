@@ -87,12 +87,18 @@ const mode: Check = {
   },
 };
 
+const MCP_TURNS_MAX = 3;
+
 const mcp: Check = {
   name: "mcp",
   title: "a tool of an MCP server is offered to the model, and called",
   run: async (world) => {
     const session = await world.session();
-    const { text, asks } = await session.turn("[[tool: stamp_it]]");
+    // Some agents wait for their MCP servers only while nothing is asked of them.
+    let { text, asks } = await session.turn("[[tool: stamp_it]]");
+    for (let tries = 1; tries < MCP_TURNS_MAX && /^no tool/.test(text); tries += 1) {
+      ({ text, asks } = await session.turn("[[tool: stamp_it]]"));
+    }
     // Either among the tools, or as what a search for tools has found.
     const offered = world.model.requests.some(({ tools, messages }) => {
       const found = messages.some((one) => one.role === "tool" && one.text.includes("stamp_it"));

@@ -1,6 +1,6 @@
 // Anthropic's messages.
 
-import { isObject, type JsonObject, stringAt } from "../../../src/core/json.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../../src/core/json.ts";
 import {
   type Message,
   type ModelRequest,
@@ -20,7 +20,7 @@ function read(body: JsonObject): ModelRequest {
     messages: objectsIn(body.messages).flatMap(messages),
     tools: objectsIn(body.tools).flatMap(tool),
     isStream: body.stream === true,
-    wantsJson: body.output_format !== undefined || body.output_config !== undefined,
+    jsonSchema: objectAt(objectAt(body, "output_config") ?? {}, "format") === null ? null : {},
   };
 }
 

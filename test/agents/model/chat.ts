@@ -25,8 +25,14 @@ function read(body: JsonObject): ModelRequest {
     messages: all.filter((one) => !isSystem(one)).map(message),
     tools: objectsIn(body.tools).flatMap(tool),
     isStream: body.stream === true,
-    wantsJson: objectAt(body, "response_format") !== null,
+    jsonSchema: schemaIn(objectAt(body, "response_format")),
   };
+}
+
+/** Of an answer that has to be JSON; an empty one if nobody says which. */
+function schemaIn(format: JsonObject | null): JsonObject | null {
+  if (format === null || format.type === "text") return null;
+  return objectAt(objectAt(format, "json_schema") ?? {}, "schema") ?? {};
 }
 
 function message({ role, content }: JsonObject): Message {

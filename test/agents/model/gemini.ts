@@ -24,7 +24,10 @@ function read(body: JsonObject, path: string): ModelRequest {
       return objectsIn(functionDeclarations).flatMap(tool);
     }),
     isStream: verb === "streamGenerateContent",
-    wantsJson: config.responseMimeType === "application/json",
+    jsonSchema:
+      config.responseMimeType === "application/json"
+        ? (objectAt(config, "responseJsonSchema") ?? objectAt(config, "responseSchema") ?? {})
+        : null,
   };
 }
 

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../../../src/core/json.ts";
 export type Dialect = "chat" | "responses" | "anthropic" | "gemini";
 
 export interface Message {
-  readonly role: "user" | "assistant" | "tool";
+  readonly role: "user" | "assistant" | "tool" | "system";
   readonly text: string;
   readonly images: number;
 }
@@ -15,6 +15,8 @@ export interface Tool {
   readonly name: string;
   /** A JSON schema of an object; null for a tool that takes plain text. */
   readonly schema: JsonObject | null;
+  /** What it belongs to, where an agent's model has to say so when it calls it. */
+  readonly namespace?: string;
 }
 
 export interface ModelRequest {
@@ -26,8 +28,8 @@ export interface ModelRequest {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   readonly isStream: boolean;
-  /** The agent wants JSON of some schema, as for titles and routers. */
-  readonly wantsJson: boolean;
+  /** The agent wants JSON of this schema, as for titles, routers and reviewers; else null. */
+  readonly jsonSchema: JsonObject | null;
 }
 
 /** What a model answers: words, or one call of a tool. */

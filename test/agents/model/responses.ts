@@ -23,7 +23,8 @@ function read(body: JsonObject): ModelRequest {
     messages: objectsIn(items).map(message),
     tools: objectsIn(body.tools).flatMap(tool),
     isStream: body.stream === true,
-    wantsJson: format !== null && format.type !== "text",
+    jsonSchema:
+      format === null || format.type === "text" ? null : (objectAt(format, "schema") ?? {}),
   };
 }
 
@@ -31,16 +32,19 @@ function message(item: JsonObject): Message {
   const isResult = typeof item.type === "string" && item.type.endsWith("_output");
   if (isResult) return { role: "tool", text: textsIn(item.output), images: 0 };
   const images = objectsIn(item.content).filter(({ type }) => type === "input_image").length;
-  return { role: item.role === "user" ? "user" : "assistant", text: textsIn(item.content), images };
+  const text = textsIn(item.content);
+  if (item.role === "developer" || item.role === "system") return { role: "system", text, images };
+  return { role: item.role === "user" ? "user" : "assistant", text, images };
 }
 
 function tool(offered: JsonObject): readonly Tool[] {
   const { type, name, parameters } = offered;
-  // A namespace has tools inside, which are called by both names.
-  if (type === "namespace") {
-    return objectsIn(offered.tools).flatMap(tool);
-  }
   if (typeof name !== "string") return [];
+  if (type === "namespace") {
+    return objectsIn(offered.tools)
+      .flatMap(tool)
+      .map((one) => ({ ...one, namespace: name }));
+  }
   if (type === "custom") return [{ name, schema: null }];
   return [{ name, schema: isObject(parameters) ? parameters : {} }];
 }
@@ -58,7 +62,9 @@ function item(serial: number, { text, call }: WholeAnswer): object {
     };
   }
   const { tool: called, id, input } = call;
-  const base = { id: `item_${id}`, call_id: id, name: called.name, status: "completed" };
+  const { name, namespace } = called;
+  const place = namespace === undefined ? {} : { namespace };
+  const base = { id: `item_${id}`, call_id: id, name, ...place, status: "completed" };
   if (called.schema === null) return { ...base, type: "custom_tool_call", input: textsIn(input) };
   return { ...base, type: "function_call", arguments: JSON.stringify(input) };
 }

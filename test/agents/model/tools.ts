@@ -30,12 +30,13 @@ export interface Wanted {
   readonly old?: string;
 }
 
+export interface Call {
+  readonly tool: Tool;
+  readonly input: JsonObject;
+}
+
 /** The call that does it, or null where the agent offers no tool for it. */
-export function callFor(
-  errand: Errand,
-  tools: readonly Tool[],
-  wanted: Wanted,
-): { readonly tool: Tool; readonly input: JsonObject } | null {
+export function callFor(errand: Errand, tools: readonly Tool[], wanted: Wanted): Call | null {
   const bare = (name: string) => (name.split(/__|\./).at(-1) ?? name).toLowerCase();
   for (const name of NAMES[errand]) {
     const tool = tools.find((one) => bare(one.name) === name);
