@@ -1,0 +1,84 @@
+// The contract of one agent: its checks one after the other, and what came of each.
+
+import { ASKS } from "./checks/asks.ts";
+import type { Check } from "./checks/check.ts";
+import { SETTINGS } from "./checks/settings.ts";
+import { TALK } from "./checks/talk.ts";
+import { END, KEYS, TROUBLE } from "./checks/trouble.ts";
+import { Broken, within } from "./must.ts";
+import type { AgentRow } from "./roster.ts";
+import { World } from "./world.ts";
+
+/** In the order of the matrix. */
+export const CHECKS: readonly Check[] = [
+  ...TALK,
+  ...ASKS,
+  ...SETTINGS,
+  ...TROUBLE,
+  ...KEYS,
+  ...END,
+];
+
+export type CellKind = "pass" | "fail" | "none";
+
+export interface Cell {
+  readonly kind: CellKind;
+  /** The rule that did not hold, or why there is nothing to try. */
+  readonly reason: string;
+  /** What was seen, for who reads the run. */
+  readonly seen: string;
+  readonly ms: number;
+}
+
+/** Ends a check that hangs; none of them should ever meet it. */
+const CHECK_MS_MAX = 5 * 60 * 1_000;
+
+/** A world is kept from check to check, as long as they hold: what is left of one that broke
+ * should not meet the next. */
+export class Contract {
+  readonly #agent: AgentRow;
+  readonly #bin: string;
+  #world: World | null = null;
+
+  constructor(agent: AgentRow, bin: string) {
+    this.#agent = agent;
+    this.#bin = bin;
+  }
+
+  async try(check: Check): Promise<Cell> {
+    const without = this.#agent.without[check.name];
+    if (without !== undefined) return { kind: "none", reason: without, seen: "", ms: 0 };
+    const startedMs = performance.now();
+    const broken = await this.#run(check).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    const ms = Math.round(performance.now() - startedMs);
+    if (broken !== null || check.key !== undefined) await this.end();
+    const limit = this.#agent.limits[check.name];
+    if (broken === null && limit === undefined) return { kind: "pass", reason: "", seen: "", ms };
+    if (broken === null) {
+      return { kind: "fail", reason: "the limit of the roster is gone", seen: `${limit}`, ms };
+    }
+    const seen = broken instanceof Error ? broken.message : String(broken);
+    if (limit !== undefined) return { kind: "none", reason: limit, seen, ms };
+    return { kind: "fail", reason: broken instanceof Broken ? broken.rule : seen, seen, ms };
+  }
+
+  async end(): Promise<void> {
+    const world = this.#world;
+    this.#world = null;
+    await world?.end();
+  }
+
+  async #run(check: Check): Promise<void> {
+    if (check.key !== undefined) await this.end();
+    this.#world ??= await World.make(this.#agent, this.#bin, check.key ?? "good");
+    const world = this.#world;
+    try {
+      await within(CHECK_MS_MAX, "the check ends", check.run(world));
+    } finally {
+      await world.leave();
+    }
+  }
+}

@@ -1,0 +1,156 @@
+// What the model does: it obeys the newest command in what the user said, `[[word: rest]]`.
+
+import { isObject, type JsonObject, objectAt } from "../../../src/core/json.ts";
+import { type Answer, inputOf, type Message, type ModelRequest, said } from "./request.ts";
+import { type Call, callFor, type Errand, inputFor, toolNamed, type Wanted } from "./tools.ts";
+
+/** What the tool of our MCP server answers. */
+export const MCP_STAMP = "STAMP-OF-MCP";
+const MCP_CALLS_MAX = 3;
+
+const SIDE_ANSWER = "A contract";
+
+/** Long enough for a client to come in between, and all chunks of a turn within half a minute. */
+const SLOW_PAUSE_MS = 60;
+const SLOW_CHUNKS_MAX = 500;
+
+const COMMAND = /\[\[(\w+)(?::\s*([^\]]*?))?\s*\]\]/g;
+
+export function obey(request: ModelRequest): Answer {
+  const asked = newestCommand(request.messages);
+  // Titles, summaries and reviewers have no tools, or want JSON; what the user said is only quoted.
+  const isAside = request.tools.length === 0 || request.jsonSchema !== null;
+  if (isAside || asked === null) return aside(request);
+  const { word, rest, results } = asked;
+  const parts = rest.split("|").map((part) => part.trim());
+  const [first = "", second = "", third = ""] = parts;
+  switch (word) {
+    case "say":
+      return said(rest);
+    case "slowly":
+      return slowly(Number(first), second);
+    case "recall":
+      return said(parts.map((mark) => `${mark}=${recalls(request, mark)}`).join(" "));
+    case "images":
+      return said(`images=${imagesIn(request)}`);
+    case "run":
+      return one("shell", request, results, { command: rest });
+    case "write":
+      return one("write", request, results, { path: first, content: second });
+    case "edit":
+      return edit(request, results, { path: first, old: second, content: third });
+    case "tool":
+      return mcp(request, results, first);
+    default:
+      return said(`no such command: ${word}`);
+  }
+}
+
+function newestCommand(messages: readonly Message[]) {
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    const message = messages[at];
+    if (message?.role !== "user") continue;
+    const found = [...message.text.matchAll(COMMAND)].at(-1);
+    if (found === undefined) continue;
+    const [, word = "", rest = ""] = found;
+    const later = messages.slice(at + 1);
+    // It was answered long ago: now the agent wants a memory, a summary or a suggestion.
+    if (later.some(({ role, text }) => role === "assistant" && text.trim() !== "")) return null;
+    const results = later.filter(({ role }) => role === "tool");
+    return { word, rest, results };
+  }
+  return null;
+}
+
+/** Some agents send them in a message of their own. */
+function imagesIn({ messages }: ModelRequest): number {
+  return messages.reduce((sum, { images }) => sum + images, 0);
+}
+
+function aside({ jsonSchema }: ModelRequest): Answer {
+  return said(jsonSchema === null ? SIDE_ANSWER : JSON.stringify(sample(jsonSchema)));
+}
+
+/** JSON of that schema. A reviewer allows what it is asked about. */
+function sample(schema: JsonObject): JsonObject {
+  const properties = Object.entries(objectAt(schema, "properties") ?? { title: {} });
+  return Object.fromEntries(
+    properties.map(([name, form]) => {
+      const { enum: words, type } = isObject(form) ? form : {};
+      if (Array.isArray(words)) return [name, words.includes("allow") ? "allow" : words[0]];
+      if (type === "boolean") return [name, true];
+      return [name, type === "number" || type === "integer" ? 1 : SIDE_ANSWER];
+    }),
+  );
+}
+
+function slowly(count: number, mark: string): Answer {
+  const length = Math.min(count, SLOW_CHUNKS_MAX);
+  const chunks = Array.from({ length }, (_, index) => `${mark}-${index + 1} `);
+  return { kind: "say", chunks, pauseMs: SLOW_PAUSE_MS };
+}
+
+/** Whether the model has read this anywhere but in the questions for it. */
+function recalls(request: ModelRequest, mark: string): string {
+  const rest = inputOf(request).replaceAll(/\[\[recall:[^\]]*\]\]/g, "");
+  const answers = new RegExp(`${mark}=(?:yes|no)`, "g");
+  return rest.replaceAll(answers, "").includes(mark) ? "yes" : "no";
+}
+
+function one(
+  errand: Errand,
+  request: ModelRequest,
+  results: readonly Message[],
+  wanted: Wanted,
+): Answer {
+  const call = callFor(errand, request.tools, wanted);
+  if (call === null) return said(`no tool for ${errand}`);
+  if (results.length === 0) return { kind: "call", ...call };
+  const higher = escalated(call, results);
+  return higher === null ? said("That is done.") : { kind: "call", ...higher };
+}
+
+/**
+ * An agent that has a sandbox tries a command in it first. Its model asks for more only when that
+ * did not work, and once.
+ */
+function escalated(call: Call, results: readonly Message[]): Call | null {
+  const canAsk = objectAt(call.tool.schema ?? {}, "properties")?.sandbox_permissions !== undefined;
+  const [first, ...others] = results;
+  const hasFailed = /sandbox|read-only file system|permission denied|bwrap/i.test(
+    first?.text ?? "",
+  );
+  if (!canAsk || !hasFailed || others.length > 0) return null;
+  const asked = { sandbox_permissions: "require_escalated", justification: "May this run?" };
+  return { tool: call.tool, input: { ...call.input, ...asked } };
+}
+
+/** Most agents change only files that were read before. */
+function edit(request: ModelRequest, results: readonly Message[], wanted: Wanted): Answer {
+  const { path = "" } = wanted;
+  const read = callFor("read", request.tools, { path });
+  if (read !== null && results.length === 0) return { kind: "call", ...read };
+  return one("edit", request, read === null ? results : results.slice(1), wanted);
+}
+
+const SEARCHES = ["tool_search", "toolsearch", "search_tool"];
+
+/** Some agents show tools of MCP servers only to a model that has searched for them. */
+function mcp(request: ModelRequest, results: readonly Message[], name: string): Answer {
+  if (results.some(({ text }) => text.includes(MCP_STAMP))) return said("That is done.");
+  if (results.length > MCP_CALLS_MAX) return said(`${name} does not answer`);
+  const tool = toolNamed(name, request.tools);
+  if (tool !== null) return { kind: "call", tool, input: inputFor(tool, {}) };
+  const found = results.at(-1)?.text.match(new RegExp(`[\\w-]*${name}`))?.[0];
+  const qwen = toolNamed("tool_call", request.tools);
+  const grok = toolNamed("use_tool", request.tools);
+  if (found !== undefined && qwen !== null) {
+    return { kind: "call", tool: qwen, input: { name: found, arguments: {} } };
+  }
+  if (found !== undefined && grok !== null) {
+    return { kind: "call", tool: grok, input: { tool_name: found, tool_input: {} } };
+  }
+  const search = request.tools.find((one) => SEARCHES.includes(one.name.toLowerCase()));
+  if (search === undefined || results.length > 0) return said(`no tool called ${name}`);
+  return { kind: "call", tool: search, input: { ...inputFor(search, {}), query: name } };
+}

@@ -1,0 +1,225 @@
+// The public agents of the contract, as data: what is installed, how each is told of the loopback
+// model, and what is known not to work with it.
+
+import type { AgentPackage } from "./packages.ts";
+
+/** Where the model is, and the key that it wants. */
+export interface Surroundings {
+  readonly modelUrl: string;
+  /** Null to try it without one. */
+  readonly key: string | null;
+}
+
+export interface AgentRow {
+  /** Of its profile. */
+  readonly name: string;
+  readonly package: AgentPackage;
+  /** The server's environment. A variable without a value is not set. */
+  readonly env: (around: Surroundings) => Readonly<Record<string, string | null>>;
+  /** Files of its user, by their path in the home directory. */
+  readonly home?: (around: Surroundings) => Readonly<Record<string, string>>;
+  /** Its profile in `agents.json`, until one is built in. */
+  readonly ownProfile?: object;
+  /** Checks that are known not to hold, each with the reason. They are tried all the same. */
+  readonly limits: Readonly<Record<string, string>>;
+  /** Checks that make no sense with it, each with the reason. They are not tried. */
+  readonly without: Readonly<Record<string, string>>;
+}
+
+const MODEL = "mock-model";
+const OTHER_MODEL = "mock-model-2";
+
+export const ROSTER: readonly AgentRow[] = [
+  {
+    name: "qwen",
+    package: { name: "@qwen-code/qwen-code", version: "0.24.4" },
+    env: ({ modelUrl, key }) => ({
+      OPENAI_API_KEY: key,
+      OPENAI_BASE_URL: `${modelUrl}/v1`,
+      OPENAI_MODEL: MODEL,
+    }),
+    home: qwenSettings,
+    limits: {},
+    without: {},
+  },
+  {
+    name: "gemini",
+    package: { name: "@google/gemini-cli", version: "0.61.0" },
+    env: ({ modelUrl, key }) => ({
+      GEMINI_API_KEY: key,
+      GOOGLE_GEMINI_BASE_URL: modelUrl,
+      GEMINI_MODEL: "gemini-2.5-pro",
+    }),
+    limits: { output: "the agent does not tell what its commands print" },
+    without: {},
+  },
+  {
+    name: "opencode",
+    package: { name: "opencode-ai", version: "1.18.33" },
+    env: ({ key }) => ({ OPENAI_API_KEY: key }),
+    home: (around) => ({ ".config/opencode/opencode.json": opencodeConfig(around) }),
+    limits: {},
+    without: {},
+  },
+  {
+    name: "codex",
+    package: { name: "@agentclientprotocol/codex-acp", version: "2.6.0" },
+    env: ({ key }) => ({ OPENAI_API_KEY: key }),
+    home: (around) => ({ ".codex/config.toml": codexConfig(around, "gpt-6-sol") }),
+    limits: {},
+    without: {},
+  },
+  {
+    name: "claude",
+    package: { name: "@agentclientprotocol/claude-agent-acp", version: "0.99.1" },
+    env: ({ modelUrl, key }) => ({
+      ANTHROPIC_API_KEY: key,
+      ANTHROPIC_BASE_URL: modelUrl,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    }),
+    limits: {},
+    without: {},
+  },
+  {
+    name: "goose",
+    package: { name: "@aaif/goose", version: "0.20.1" },
+    env: ({ key }) => ({
+      OPENAI_API_KEY: key,
+      GOOSE_PROVIDER: "openai",
+      GOOSE_MODEL: MODEL,
+    }),
+    home: ({ modelUrl }) => ({
+      ".config/goose/config.yaml": `OPENAI_HOST: ${modelUrl}\nGOOSE_DISABLE_KEYRING: true\n`,
+    }),
+    limits: {},
+    without: {},
+  },
+  {
+    name: "kilo",
+    package: { name: "@kilocode/cli", version: "7.7.7" },
+    env: ({ key }) => ({ OPENAI_API_KEY: key }),
+    home: (around) => ({ ".config/kilo/kilo.json": opencodeConfig(around) }),
+    ownProfile: {
+      command: "kilo",
+      args: ["acp"],
+      inherit: ["OPENAI_API_KEY"],
+      limits: { startMs: 60_000 },
+    },
+    limits: {},
+    without: {},
+  },
+  {
+    name: "kimi",
+    package: { name: "@moonshot-ai/kimi-code", version: "2.1.0" },
+    env: ({ modelUrl, key }) => ({
+      KIMI_MODEL_API_KEY: key,
+      KIMI_MODEL_BASE_URL: `${modelUrl}/v1`,
+      KIMI_MODEL_NAME: MODEL,
+      KIMI_MODEL_PROVIDER_TYPE: "openai",
+      KIMI_MODEL_CAPABILITIES: "image_in,tool_use",
+      KIMI_CODE_NO_AUTO_UPDATE: "1",
+    }),
+    ownProfile: {
+      command: "kimi",
+      args: ["acp"],
+      inherit: [
+        "KIMI_MODEL_API_KEY",
+        "KIMI_MODEL_BASE_URL",
+        "KIMI_MODEL_NAME",
+        "KIMI_MODEL_PROVIDER_TYPE",
+        "KIMI_MODEL_CAPABILITIES",
+        "KIMI_CODE_NO_AUTO_UPDATE",
+      ],
+    },
+    limits: {},
+    without: {},
+  },
+  {
+    name: "copilot",
+    package: { name: "@github/copilot", version: "1.0.102" },
+    env: ({ modelUrl, key }) => ({
+      COPILOT_PROVIDER_BASE_URL: `${modelUrl}/v1`,
+      COPILOT_PROVIDER_API_KEY: key,
+      COPILOT_MODEL: MODEL,
+    }),
+    ownProfile: {
+      command: "copilot",
+      args: ["--acp", "--no-auto-update"],
+      inherit: ["COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY", "COPILOT_MODEL"],
+    },
+    limits: {},
+    without: {},
+  },
+  {
+    name: "grok",
+    package: { name: "@xai-official/grok", version: "1.0.41" },
+    env: ({ modelUrl, key }) => ({ XAI_API_KEY: key, GROK_XAI_API_BASE_URL: `${modelUrl}/v1` }),
+    ownProfile: {
+      command: "grok",
+      args: ["agent", "stdio"],
+      inherit: ["XAI_API_KEY", "GROK_XAI_API_BASE_URL"],
+      auth: "xai.api_key",
+    },
+    limits: {},
+    without: {},
+  },
+  {
+    name: "codex-zed",
+    package: { name: "@zed-industries/codex-acp", version: "0.16.0" },
+    env: ({ key }) => ({ OPENAI_API_KEY: key }),
+    home: (around) => ({ ".codex/config.toml": codexConfig(around, "gpt-5.4") }),
+    ownProfile: { command: "codex-acp", inherit: ["OPENAI_API_KEY"], auth: "openai-api-key" },
+    limits: {},
+    without: {},
+  },
+];
+
+/** Two models, which take pictures. */
+function qwenSettings({ modelUrl }: Surroundings): Readonly<Record<string, string>> {
+  const openai = [MODEL, OTHER_MODEL].map((id) => ({
+    id,
+    name: id,
+    envKey: "OPENAI_API_KEY",
+    baseUrl: `${modelUrl}/v1`,
+    generationConfig: { modalities: { image: true } },
+  }));
+  return { ".qwen/settings.json": JSON.stringify({ modelProviders: { openai } }) };
+}
+
+/** For opencode and what was made of it. It says nothing of permissions: they are its own. */
+function opencodeConfig({ modelUrl }: Surroundings): string {
+  const model = { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } };
+  return JSON.stringify({
+    autoupdate: false,
+    model: `mock/${MODEL}`,
+    small_model: `mock/${MODEL}`,
+    provider: {
+      mock: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Mock",
+        options: { baseURL: `${modelUrl}/v1`, apiKey: "{env:OPENAI_API_KEY}" },
+        models: {
+          [MODEL]: { name: MODEL, ...model },
+          [OTHER_MODEL]: { name: OTHER_MODEL, ...model },
+        },
+      },
+    },
+  });
+}
+
+/**
+ * It says nothing of approvals or sandboxes: they are the agent's own. Codex gives its tools only
+ * to models that it knows.
+ */
+function codexConfig({ modelUrl }: Surroundings, model: string): string {
+  return [
+    `model = "${model}"`,
+    'model_provider = "mock"',
+    "[model_providers.mock]",
+    'name = "Mock"',
+    `base_url = "${modelUrl}/v1"`,
+    'wire_api = "responses"',
+    'env_key = "OPENAI_API_KEY"',
+    "",
+  ].join("\n");
+}

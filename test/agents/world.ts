@@ -1,0 +1,147 @@
+// All that one agent is hosted in: a server of its own, a home, a workspace and a model.
+
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ServeProcess } from "../server/serve.fixture.ts";
+import { HostedSession } from "./hosted.ts";
+import { ModelServer } from "./model/server.ts";
+import { within } from "./must.ts";
+import { Recording } from "./recording.ts";
+import type { AgentRow } from "./roster.ts";
+
+export const MCP_SERVER = "contract";
+const MCP_PROGRAM = fileURLToPath(new URL("mcp-server.ts", import.meta.url));
+const START_MS_MAX = 60_000;
+const KEY = "contract-key-good";
+const WRONG_KEY = "contract-key-wrong";
+
+export type KeyKind = "good" | "wrong" | "none";
+
+export class World {
+  readonly agent: AgentRow;
+  readonly model: ModelServer;
+  readonly server: ServeProcess;
+  readonly #user: string;
+  readonly #record: Recording | null;
+  readonly #sessions: HostedSession[] = [];
+
+  private constructor(
+    agent: AgentRow,
+    model: ModelServer,
+    server: ServeProcess,
+    user: string,
+    record: Recording | null,
+  ) {
+    this.#record = record;
+    this.agent = agent;
+    this.model = model;
+    this.server = server;
+    this.#user = user;
+  }
+
+  static async make(agent: AgentRow, bin: string, keyKind: KeyKind): Promise<World> {
+    const record = Recording.next(agent.name, keyKind);
+    const user = realpathSync(mkdtempSync(join(tmpdir(), `fermata-agent-${agent.name}-`)));
+    const model = await ModelServer.start(KEY);
+    const key = { good: KEY, wrong: WRONG_KEY, none: null }[keyKind];
+    const around = { modelUrl: model.url, key };
+    write(user, agent.home?.(around) ?? {});
+    const mcp = { [MCP_SERVER]: { command: process.execPath, args: [MCP_PROGRAM] } };
+    write(user, { "mcp.json": JSON.stringify({ mcpServers: mcp }) });
+    const PATH = [
+      ...(record?.shims(bin) ?? []),
+      bin,
+      dirname(process.execPath),
+      process.env.PATH,
+    ].join(delimiter);
+    const own = Object.entries(agent.env(around)).filter(([, value]) => value !== null);
+    const started = ServeProcess.start({
+      flags: ["--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
+      env: { ...Object.fromEntries(own), PATH, HOME: user, SHELL: "/bin/bash", TERM: "dumb" },
+      agents: agent.ownProfile === undefined ? {} : { [agent.name]: agent.ownProfile },
+    });
+    const server = await within(START_MS_MAX, "the server starts", started);
+    return new World(agent, model, server, user, record);
+  }
+
+  get workspace(): string {
+    return this.server.workspace;
+  }
+
+  async session(settings: object = {}): Promise<HostedSession> {
+    const session = await HostedSession.create(this.server.url, settings);
+    this.#sessions.push(session);
+    return session;
+  }
+
+  /** Processes that were started for this world and still run, the server itself left out. */
+  get processes(): readonly number[] {
+    return marked(`HOME=${this.#user}`).filter((pid) => pid !== this.server.pid);
+  }
+
+  /** The processes of agents that the server has started itself. */
+  get agents(): readonly number[] {
+    return this.processes.filter((pid) => parentOf(pid) === this.server.pid);
+  }
+
+  async leave(): Promise<void> {
+    await Promise.all(this.#sessions.splice(0).map((session) => session.leave()));
+  }
+
+  /** Ends everything, whatever has become of it. */
+  async end(): Promise<void> {
+    await this.leave();
+    await within(START_MS_MAX, "the server stops", this.server.end()).catch(() => {});
+    for (const pid of this.processes) endProcess(pid);
+    this.#record?.keep(this.model, this.server.said);
+    await this.model.end();
+    rmSync(this.#user, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+function write(folder: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+/** The processes that have this in their environment. */
+function marked(variable: string): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => read(pid, "environ").split("\0").includes(variable));
+}
+
+function parentOf(pid: number): number {
+  // The name of the program is in brackets, and may have brackets and spaces itself.
+  const [, parent = "0"] = read(pid, "stat").replace(/^.*\)/s, "").trim().split(" ");
+  return Number(parent);
+}
+
+function read(pid: number, what: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+export function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}
