@@ -21,6 +21,17 @@ export function approvalKeys(toolCall: JsonObject, cwd: string): readonly string
   return told && isShort ? [...new Set(keys)] : [];
 }
 
+/**
+ * The keys of what the agent may have the server do for this call, beside its own. A call of a kind
+ * that nobody knows may write where it says that it works: who allowed it has seen the place.
+ */
+export function coveredKeys(toolCall: JsonObject): readonly string[] {
+  const isOwnWord = !PLACED.has(kindOf(toolCall)) && commandIn(toolCall) === undefined;
+  const input = objectAt(toolCall, "rawInput") ?? {};
+  const paths = isOwnWord ? (pathsOf(toolCall, input) ?? []) : [];
+  return paths.slice(0, APPROVAL_KEYS_MAX).map((path) => pathKey("edit", path));
+}
+
 /** How much harm it can do: what runs a command is no mere edit, whatever it calls itself. */
 export function tierOf(toolCall: JsonObject): RiskTier {
   const tier = riskTier(stringAt(toolCall, "kind"));

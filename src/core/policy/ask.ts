@@ -11,6 +11,8 @@ export interface Ask {
   readonly toolCall: JsonObject;
   readonly options: readonly AskOption[];
   readonly keys: readonly string[];
+  /** Keys of what the agent may do for it beside them; they are granted to nobody. */
+  readonly covers?: readonly string[];
   readonly tier: RiskTier;
   /** There if the agent did not ask: it wants this done, and the server asks instead. */
   readonly access?: Access;

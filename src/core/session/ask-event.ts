@@ -27,6 +27,8 @@ interface AskMade {
   toolCall: JsonObject;
   options: readonly AskOption[];
   keys: readonly string[];
+  /** What it covers beside its keys; absent if nothing. */
+  covers?: readonly string[];
   tier: RiskTier;
   access?: Access;
   mediation: Mediation;
@@ -39,6 +41,7 @@ interface AskDecided {
   toolCall: JsonObject;
   /** Absent in logs that did not tell. */
   keys?: readonly string[];
+  covers?: readonly string[];
   tier: RiskTier;
   gate: Gate;
   /** What the outcome comes to: an option's name need not tell. */

@@ -159,6 +159,7 @@ const ASK: Fields<Ask> = {
   toolCall: jsonObject,
   options: list(askOption),
   keys: list(text),
+  covers: optional(list(text)),
   tier: riskTier,
   access: optional(access),
   mediation: object(MEDIATION),

@@ -65,6 +65,7 @@ export const WAITING: Session = {
             toolCall: { toolCallId: "call-2", title: "gh pr" },
             options: [{ optionId: "yes", kind: "allow_once" }],
             keys: ["edit:/a.ts"],
+            covers: ["edit:/c.ts"],
             tier: "write",
             access: { action: "write", path: "/a.ts" },
             mediation: {
@@ -198,7 +199,7 @@ export const WAITING_TEXT = `{
         "requestId": "a2", "kind": "permission",
         "toolCall": {"toolCallId": "call-2", "title": "gh pr"},
         "options": [{"optionId": "yes", "kind": "allow_once"}],
-        "keys": ["edit:/a.ts"], "tier": "write",
+        "keys": ["edit:/a.ts"], "covers": ["edit:/c.ts"], "tier": "write",
         "access": {"action": "write", "path": "/a.ts"},
         "mediation": {
           "policy": "consensus", "designated": "client c1",

@@ -43,7 +43,8 @@ function withValue(text: string, path: string, value: unknown): string {
 function beforeVersion3(session: Session, grants: readonly string[]): Session {
   const { connection, running } = session;
   const { deferredInteractiveMessage: asks } = connection.turn;
-  const asked = asks && new Map([...asks].map(([id, { access: _, ...ask }]) => [id, ask]));
+  const asked =
+    asks && new Map([...asks].map(([id, { access: _, covers: __, ...ask }]) => [id, ask]));
   const turn = { ...connection.turn, deferredInteractiveMessage: asked };
   return {
     ...session,

@@ -95,6 +95,15 @@ describe("an access that a granted ask covers", () => {
     expect(ruled(life, { action: "write", path: "/w/b.ts" })).toBeNull();
   });
 
+  it("is the file that an unknown kind of call names, unless it is one that only reads", () => {
+    const path = { rawInput: { path: "/w/a.ts", content: "x" } };
+    const other = asks({ kind: "other", title: "write", ...path });
+    expect(ruled(answered(running(), other, once), WRITE)).toEqual(covered);
+    expect(ruled(answered(running(), other, no), WRITE)).toEqual({ allowed: false, by: "ask" });
+    const reads = asks({ kind: "read", title: "read", ...path });
+    expect(ruled(answered(running(), reads, once), WRITE)).toBeNull();
+  });
+
   it("is what the call says later, where the ask did not say it", () => {
     const life = answered(running(), asks({}), once);
     const call = { toolCallId: "call", rawInput: { command: "rm -rf build" } };

@@ -4,7 +4,7 @@ import { withoutNulls } from "../../json.ts";
 import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX, GRANTS_MAX } from "../../limits.ts";
 import { type Access, allows } from "../../policy/access.ts";
 import { isGrantable } from "../../policy/allowlist.ts";
-import { approvalKeys, tierOf } from "../../policy/approval-key.ts";
+import { approvalKeys, coveredKeys, tierOf } from "../../policy/approval-key.ts";
 import { type Ask, type AskOutcome, CANCEL_SENTINEL } from "../../policy/ask.ts";
 import { passGates } from "../../policy/gate.ts";
 import {
@@ -39,16 +39,18 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const call = { ...known, ...withoutNulls(toolCall) };
   const keys = approvalKeys(call, session.chosen.currentCwd);
   const tier = tierOf(call);
+  const covered = coveredKeys(call);
+  const judged = { keys, ...(covered.length > 0 && { covers: covered }), tier };
   const { securityMode, allowlist } = session.fixed;
   const { sessionGrants: grants, autonomyProfile } = session.connection;
   const gates = { kind, keys, tier, options, workflow, securityMode, allowlist };
   const ruling = passGates({ ...gates, grants, autonomyProfile });
   if (ruling.kind === "decided") {
     const { gate, allowed, outcome } = ruling;
-    const decided = { requestId, toolCall, keys, tier, gate, allowed, outcome };
+    const decided = { requestId, toolCall, ...judged, gate, allowed, outcome };
     draft.emit("permission_decided", decided, session.running?.stamp);
   } else {
-    askPeople(draft, command, command.atMs, { keys, tier });
+    askPeople(draft, command, command.atMs, judged);
   }
   return draft.accept();
 }
@@ -56,6 +58,7 @@ export function ask(session: Session, command: Command<"ask">): Decision {
 /** What an ask was found to be about. */
 interface Judged {
   readonly keys: readonly string[];
+  readonly covers?: readonly string[];
   readonly tier: RiskTier;
   /** There if the server asks for what the agent wants done. */
   readonly access?: Access;

@@ -8,13 +8,15 @@ import type { Session } from "../state.ts";
 
 /** A gate has answered for people. */
 export function askDecided(session: Session, { data }: SessionEvent<"permission_decided">) {
-  const { requestId, toolCall, keys = [], allowed } = data;
-  return answered(session, { requestId, toolCallId: idOf(toolCall), keys, allowed });
+  const { requestId, toolCall, keys = [], covers = [], allowed } = data;
+  const all = [...keys, ...covers];
+  return answered(session, { requestId, toolCallId: idOf(toolCall), keys: all, allowed });
 }
 
 /** An ask has ended. What the server asked itself, it does itself: only a refusal is kept. */
 export function withAnswer(session: Session, ask: Ask, outcome: AskOutcome): Session {
-  const { requestId, kind, toolCall, keys, options, access } = ask;
+  const { requestId, kind, toolCall, options, access } = ask;
+  const keys = [...ask.keys, ...(ask.covers ?? [])];
   const allowed = allows(options, outcome);
   if (kind !== "permission" || (access !== undefined && allowed)) return session;
   return answered(session, { requestId, toolCallId: idOf(toolCall), keys, allowed });
