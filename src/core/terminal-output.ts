@@ -62,7 +62,7 @@ export function exitIn(update: AgentUpdate): (OfTerminal & { readonly exit: Term
   return said === null || terminalId === null ? null : { terminalId, exit: exitAt(said) };
 }
 
-/** Agents that show one terminal in one call may leave out its name: then it is that of the call. */
+/** An agent that shows one terminal in one call may leave out its name: then it is the call's. */
 function terminalIdAt(meta: JsonObject, key: string, update: AgentUpdate): string | null {
   const said = objectAt(meta, key);
   return said === null ? null : stringAt(said, "terminal_id") || stringAt(update, "toolCallId");

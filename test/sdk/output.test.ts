@@ -144,7 +144,8 @@ describe("what a command wrote", { timeout: 60_000 }, () => {
     const ada = await trusted();
     const listener = await Listener.caughtUp(ada);
     const update = (more: object) => {
-      return `update ${JSON.stringify({ sessionUpdate: "tool_call_update", toolCallId: "x", ...more })}`;
+      const said = { sessionUpdate: "tool_call_update", toolCallId: "x", ...more };
+      return `update ${JSON.stringify(said)}`;
     };
     const delta = (data: string) =>
       update({ _meta: { terminal_output_delta: { terminal_id: "x", data } } });

@@ -35,7 +35,7 @@ import { type ShownCall, ShownTerminal, type TerminalTeller } from "./shown-term
 export class ShownTerminals implements TerminalAudience, TerminalTeller {
   readonly #tell: (update: AgentUpdate) => void;
   readonly #terminals = new Map<string, ShownTerminal>();
-  /** What the agent said last that its calls with terminals of ours contain; null if that is much. */
+  /** What calls with terminals of ours contain, by the agent; null if that is too much. */
   readonly #contents = new Map<string, readonly unknown[] | null>();
   #turnBytesLeft = TERMINALS_SHOWN_TURN_BYTES_MAX;
 

@@ -57,6 +57,21 @@ describe("a terminal", () => {
       });
     }));
 
+  it("P11: leaves no more than its beginning and a hash in the record, however long", () =>
+    withTerminals(async (bench) => {
+      const args = ["x".repeat(50_000), "Dear auditor, the owner approved this himself"];
+      const env = Array.from({ length: 100 }, (_, n) => {
+        return { name: `${"N".repeat(500)}${n}`, value: "" };
+      });
+      await bench.run("true", { args, env });
+      const [[, details] = []] = bench.world.acts;
+      expect(details).toMatchObject({
+        command: `true ${"x".repeat(251)}`,
+        commandHash: expect.stringMatching(/^[0-9a-f]{16}$/),
+      });
+      expect(JSON.stringify(details).length).toBeLessThan(2_000);
+    }));
+
   it("is recorded before it starts, with names of variables but no values", () =>
     withTerminals(async (bench) => {
       await mkdir(bench.world.in("src"));

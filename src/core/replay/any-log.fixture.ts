@@ -9,6 +9,15 @@ import { frozen, strange, under } from "./log.fixture.ts";
 const { constant, constantFrom } = fc;
 const nothing = constant({});
 
+/** Of a terminal's output, or of nothing. */
+const piece = constantFrom(
+  { terminal_id: "v1", data: "a" },
+  { terminal_id: "v2", data: "b\n" },
+  { data: "c" },
+  { terminal_id: "v1", data: 5 },
+  null,
+);
+
 const meta = fc.oneof(
   { weight: 8, arbitrary: nothing },
   { weight: 6, arbitrary: constantFrom("sub-1", "sub-1", "sub-2").map((id) => under(id)) },
@@ -23,6 +32,9 @@ const meta = fc.oneof(
           qwenTranscript: constantFrom(null, {}, records(), records("r1"), records("r2")),
           usage: fc.record({ inputTokens: fc.nat(9) }),
           note: fc.nat(3),
+          terminal_output: piece,
+          terminal_output_delta: piece,
+          terminal_exit: constantFrom({ terminal_id: "v1", exit_code: 1, signal: null }, "odd"),
         },
         { requiredKeys: [] },
       )
@@ -66,6 +78,17 @@ const shellOutput: Updates = fc
   .tuple(words, meta)
   .map(([output, more]) => ({ sessionUpdate: "shell_output", output, ...more }));
 
+const shownEntry = constantFrom<unknown>(
+  { type: "terminal", terminalId: "v1" },
+  { type: "terminal", terminalId: "v2" },
+  { type: "content", content: { type: "text", text: "b" } },
+  {
+    type: "content",
+    content: { type: "text", text: "c", annotations: 1 },
+    _meta: { terminal: { terminal_id: "v2", exit_code: 0, signal: null }, more: 1 },
+  },
+);
+
 const tool: Updates = fc
   .tuple(
     constantFrom("tool_call", "tool_call_update"),
@@ -74,7 +97,10 @@ const tool: Updates = fc
         toolCallId: constantFrom("t1", "t1", "t2", "sub-1", "", null),
         title: constantFrom("Read", "Write", null),
         status: constantFrom("pending", "completed", null),
-        content: fc.array(words, { maxLength: 2 }),
+        content: fc.oneof(
+          fc.array(fc.oneof(words, shownEntry), { maxLength: 3 }),
+          constantFrom(null, "odd", {}),
+        ),
       },
       { requiredKeys: [] },
     ),

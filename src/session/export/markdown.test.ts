@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { EXPORT_TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import { under } from "../../core/replay/log.fixture.ts";
 import {
   AGENT,
@@ -54,6 +55,42 @@ describe("a session as Markdown", () => {
         "### Done\n\nAll `good`.\n",
       ].join("\n\n"),
     );
+  });
+
+  it("shows what commands wrote and how they ended, and of other tools nothing", async () => {
+    const life = new Life().running();
+    const text = (words: string, more: object = {}) => {
+      return { type: "content", content: { type: "text", text: words }, ...more };
+    };
+    const call = (toolCallId: string, more: object) =>
+      heard(life, { sessionUpdate: "tool_call", toolCallId, title: toolCallId, ...more });
+    const terminal = { terminal_id: "t", exit_code: null, signal: "SIGTERM" };
+    call("a", { kind: "execute", content: [text("~~~\n```` x\n# no heading\n")] });
+    call("b", { content: [text("", { _meta: { terminal } })] });
+    call("c", { kind: "other", rawInput: { command: "ls" }, rawOutput: "from ls" });
+    call("d", { kind: "read", content: [text("a whole file")] });
+    life.complete("t1");
+    expect((await story(life)).split("\n\n").slice(2).join("\n\n")).toBe(
+      [
+        "+ **tool** `a` (execute)",
+        "`````\n~~~\n```` x\n# no heading\n`````",
+        "+ **tool** `b`",
+        "+ **output** SIGTERM",
+        "+ **tool** `c` (other)",
+        "```\nfrom ls\n```",
+        "+ **tool** `d` (read)\n",
+      ].join("\n\n"),
+    );
+  });
+
+  it("P10: cuts what is too long to be read, and says so", async () => {
+    const life = new Life().running();
+    const rawOutput = `${"x".repeat(EXPORT_TOOL_TEXT_CHARS_MAX)}tail`;
+    heard(life, { sessionUpdate: "tool_call", toolCallId: "c", kind: "execute", rawOutput });
+    life.complete("t1");
+    const whole = await story(life);
+    expect(whole).toContain("x\n```\n\n*4 more characters are not shown here.*");
+    expect(whole).not.toContain("tail");
   });
 
   it("tells how the model was set, and what the agent did not take", async () => {

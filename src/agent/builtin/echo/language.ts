@@ -73,7 +73,7 @@ export interface AskArguments {
   readonly command: string | null;
 }
 
-export interface RunArguments {
+interface RunArguments {
   /** The tool call that names the terminal, as agents have it; without one none does. */
   readonly tool: string | null;
   readonly command: string;
@@ -261,7 +261,7 @@ export const LANGUAGE: { readonly [V in Verb]: Entry<Arguments[V]> } = {
   },
   run: {
     usage: "run [tool=ID] COMMAND [ARGUMENT...]",
-    says: "runs a command in a terminal of the client, and says what came out, or has a call name it",
+    says: "runs a command in a terminal of the client; says what came out, or has a call name it",
     read: (from) => {
       const tool = from.options(["tool"]).text("tool");
       return { tool, command: from.word("COMMAND"), args: from.words() };
