@@ -21,9 +21,9 @@ export interface Agents {
    * `connected` just before the answer. The session's earlier context comes back by the best way
    * this agent offers. One that dies of remembering is replaced once, by one that is told.
    *
-   * The signal ends the attempt: it answers `agent_connect_aborted` at once, the listener hears
-   * no more, and a process that was started for this order alone is ended. After `connected` the
-   * signal does nothing; then there is `close`.
+   * The signal ends the attempt: it answers `agent_connect_aborted` at once, and the listener
+   * hears no more. A process that was being started goes on, and waits for the next order as one
+   * that nobody uses does. After `connected` the signal does nothing; then there is `close`.
    */
   connect(
     order: AgentOrder,

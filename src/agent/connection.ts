@@ -13,7 +13,7 @@ import { CANCEL_REQUEST } from "../wire/acp.ts";
 import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
 import type { FaultLog } from "./fault.ts";
-import { Patience } from "./patience.ts";
+import { type CallLimit, Patience } from "./patience.ts";
 
 /** An answer to a call, or why there is none. */
 export type Reply =
@@ -118,7 +118,7 @@ export class AgentConnection {
   call(
     method: string,
     params: JsonObject,
-    limitMs: number | null,
+    limit: CallLimit | null,
     settle: (reply: Reply) => void,
     late: Late | null = null,
   ): Result<void> {
@@ -127,8 +127,8 @@ export class AgentConnection {
     const id = this.#lastId;
     const sent = this.#write(rpc.requestLine(id, method, params));
     if (!sent.ok) return sent;
-    const overdue = (ms: number) => () => this.#settle(id, { kind: "timeout", limitMs: ms });
-    const patience = limitMs === null ? null : new Patience(limitMs, overdue(limitMs));
+    const overdue = (limitMs: number) => this.#settle(id, { kind: "timeout", limitMs });
+    const patience = limit === null ? null : new Patience(limit, overdue);
     if (!this.#isPaused) patience?.run();
     this.#calls.set(id, { settle, patience, late });
     return sent;

@@ -4,6 +4,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { AgentOrder, AgentPast } from "../agent.ts";
+import type { CallLimit } from "../patience.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import type { AgentAbilities } from "./capability.ts";
 import { fitServers } from "./content.ts";
@@ -16,6 +17,8 @@ interface Way {
   readonly abilities: AgentAbilities;
   readonly profile: AgentProfile;
   readonly order: AgentOrder;
+  /** How long it may take to begin a session. */
+  readonly newLimit: CallLimit;
   /** Whether the agent was given a variable of this name. */
   isSet(variable: string): boolean;
   /** False as soon as nobody waits for the session any more. */
@@ -86,7 +89,7 @@ async function begin(way: Way): Promise<Result<Arrival>> {
   const { skipped, ...params } = sessionParams(way);
   const method = AGENT_METHODS.newSession;
   let fault: string | null = "it gave no id";
-  const made = await authenticated(way, method, params, way.profile.limits.callMs, {
+  const made = await authenticated(way, method, params, way.newLimit, {
     settled: (answer) => {
       const id = stringAt(answer, "sessionId");
       if (id !== null) fault = way.begun(id, answer) ? null : "it gave the id of another session";
@@ -137,11 +140,11 @@ async function authenticated(
   way: Way,
   method: string,
   params: JsonObject,
-  limitMs: number,
+  limit: CallLimit,
   hearing: Hearing,
 ): Promise<Result<JsonObject>> {
   const { callee, profile, abilities } = way;
-  const first = await request(callee, method, params, limitMs, hearing);
+  const first = await request(callee, method, params, limit, hearing);
   if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
   const methods = abilities.authMethods.join(", ") || "no way to do so";
   const hint = profile.signIn === null ? "" : `. ${profile.signIn}`;
@@ -149,8 +152,8 @@ async function authenticated(
     fail("agent_auth_required", { profile: profile.name, methods, reason: `${why}${hint}` });
   const methodId = signInMethod(way);
   if (methodId === null) return wanted(whyNone(profile));
-  const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limitMs);
-  if (signedIn.ok) return request(callee, method, params, limitMs, hearing);
+  const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limit);
+  if (signedIn.ok) return request(callee, method, params, limit, hearing);
   if (signedIn.refusal.code === "agent_gone") return signedIn;
   return wanted(`"${methodId}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
 }

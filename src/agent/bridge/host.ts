@@ -20,6 +20,7 @@ import type { AgentAbilities } from "./capability.ts";
 import { Claims } from "./claims.ts";
 import { isWithheld } from "./client-capability.ts";
 import { describeGone, type Gone } from "./exit.ts";
+import { patientLimit } from "./patient-limit.ts";
 import { request } from "./request.ts";
 import { isServed, notFound, prepare, refusal } from "./serve.ts";
 import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
@@ -181,7 +182,9 @@ export class AgentHost implements SessionHost {
       const hung = () => this.retire();
       const late = (id: string) => this.#late(id);
       const isSet = (variable: string) => this.process.variables.has(variable);
-      const news = { isSet, isWanted, awaited, begun, notBegun, hung, late };
+      const { callMs, startMs } = profile.limits;
+      const newLimit = patientLimit(callMs, startMs, this.process);
+      const news = { newLimit, isSet, isWanted, awaited, begun, notBegun, hung, late };
       return await arrive({ callee: this, abilities, profile, order, ...news });
     } finally {
       restores(false);

@@ -4,6 +4,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AgentConnection, Reply } from "../connection.ts";
+import type { CallLimit } from "../patience.ts";
 
 /** An agent that can be called, with what is needed to say why a call came to nothing. */
 export interface Callee {
@@ -30,7 +31,7 @@ export async function request(
   callee: Callee,
   method: string,
   params: JsonObject,
-  limitMs: number,
+  limit: CallLimit,
   { settled, late }: Hearing = {},
 ): Promise<Result<JsonObject>> {
   const answered = await new Promise<Result<JsonObject>>((resolve) => {
@@ -40,7 +41,7 @@ export async function request(
       resolve(answer);
     };
     const overdue = (result: unknown) => late?.(isObject(result) ? result : {});
-    const sent = callee.connection.call(method, params, limitMs, settle, late ? overdue : null);
+    const sent = callee.connection.call(method, params, limit, settle, late ? overdue : null);
     if (!sent.ok) resolve(sent);
   });
   if (answered.ok || answered.refusal.code !== "agent_gone") return answered;

@@ -14,6 +14,7 @@ import { readAbilities } from "./capability.ts";
 import { clientCapabilities } from "./client-capability.ts";
 import { describeExit } from "./exit.ts";
 import { AgentHost } from "./host.ts";
+import { patientLimit } from "./patient-limit.ts";
 import { request } from "./request.ts";
 import { refusal } from "./serve.ts";
 
@@ -108,11 +109,12 @@ async function introduce(
     clientCapabilities: clientCapabilities(profile.withhold),
     clientInfo: CLIENT_INFO,
   };
-  const limitMs = profile.limits.startMs;
+  const { startMs } = profile.limits;
+  const limit = patientLimit(startMs, startMs, process);
   const { redacted } = process.redactor;
   const exit = async () => describeExit(await process.end());
   const callee = { connection, redacted, exit };
-  const met = await request(callee, AGENT_METHODS.initialize, params, limitMs);
+  const met = await request(callee, AGENT_METHODS.initialize, params, limit);
   const { name } = profile;
   if (met.ok) return checkedVersion(met.value, name, redacted);
   const { code, details } = met.refusal;
@@ -123,7 +125,7 @@ async function introduce(
   if (printed !== null) return fail("agent_not_speaking", { profile: name, said });
   return code === "agent_gone"
     ? fail("agent_exited_early", { profile: name, exit: details.exit ?? "", said })
-    : fail("agent_start_timeout", { profile: name, limitMs, said });
+    : fail("agent_start_timeout", { profile: name, limitMs: details.limitMs ?? startMs, said });
 }
 
 /** Programs that speak something else over the same kind of line have versions of other kinds. */

@@ -13,19 +13,46 @@ const patient = { limits: { ...DEFAULT_LIMITS, startMs: 60_000 } };
 const begun = (stage: Stage, count = 1) => expect.poll(() => stage.marks()).toHaveLength(count);
 
 describe("an order that is given up", () => {
-  it("P5: ends the process that was started for it alone", async () => {
+  it("leaves the process that was started for it alone to whoever tries again", async () => {
     const stage = new Stage();
+    const held = new HeldStart();
     const abort = new AbortController();
     const ears = new Ears();
-    const profile = stage.echo(NEVER_READY, patient);
+    const profile = stage.echo(held.flags);
     const connecting = stage.connect(profile, {}, ears, abort.signal);
     await begun(stage);
     abort.abort();
     expect(codeOf(await connecting)).toBe("agent_connect_aborted");
     expect(ears.statuses).toEqual([{ status: "created" }]);
+    const again = stage.connected(profile);
+    held.begin();
+    expect((await (await again).turn("say hi")).text).toBe("hi");
+    expect(stage.starts).toBe(1);
+  });
+
+  it("P5: leaves a process that ends after a while, if it is not tried again", async () => {
+    const stage = new Stage();
+    const held = new HeldStart();
+    const abort = new AbortController();
+    const profile = stage.echo(held.flags, { limits: { ...DEFAULT_LIMITS, idleMs: 50 } });
+    const connecting = stage.connect(profile, {}, new Ears(), abort.signal);
+    await begun(stage);
+    abort.abort();
+    await connecting;
+    held.begin();
     await begun(stage, 0);
-    stage.echo();
-    await stage.connected(profile); // It was no failure of the agent's.
+    expect(stage.pool.processCount).toBe(0);
+  });
+
+  it("P5: leaves nothing to a tenant that is dismissed, or a server that is shut down", async () => {
+    const stage = new Stage();
+    const abort = new AbortController();
+    const connecting = stage.connect(stage.echo(NEVER_READY), {}, new Ears(), abort.signal);
+    await begun(stage);
+    abort.abort();
+    await connecting;
+    await stage.pool.dismiss(tenant("acme"));
+    expect(stage.marks()).toEqual([]);
   });
 
   it("leaves a process to whoever else waits for it", async () => {

@@ -23,8 +23,8 @@ export interface Starting {
   seats: number;
   /** It has its share of what there is, which nobody else is given any more. */
   hasRoom: boolean;
-  /** It is started even if nobody waits for it any more. */
-  isKept: boolean;
+  /** It was started before a session wanted it. */
+  isPreheated: boolean;
 }
 
 /** One process of the pool. */

@@ -80,9 +80,8 @@ export class AgentPool implements Agents {
     if (!place.ok || this.#memberFor(place.value) !== undefined) return;
     if (this.#startingFor(place.value) !== undefined) return;
     const starting = this.#start(place.value);
-    starting.isKept = true;
-    const started = await starting.done;
-    if (started.ok) this.#restIfUnused(started.value);
+    starting.isPreheated = true;
+    await starting.done;
   }
 
   async dismiss(tenantId: TenantId): Promise<void> {
@@ -143,7 +142,7 @@ export class AgentPool implements Agents {
     }
     const starting = this.#startingFor(place) ?? this.#start(place);
     starting.seats += 1;
-    const isOwn = () => starting.seats === 1 && !starting.isKept;
+    const isOwn = () => starting.seats === 1 && !starting.isPreheated;
     const aborted = abortOf(signal);
     const started = await Promise.race([starting.done, aborted.promise]);
     aborted.forget();
@@ -154,21 +153,16 @@ export class AgentPool implements Agents {
     return fail("agent_connect_aborted");
   }
 
-  /** Somebody does not wait any more; what was started for nobody else is not wanted either. */
+  /** One who left may come back soon, so what was started for them is kept like any unused one. */
   #standUp(starting: Starting) {
     starting.seats -= 1;
-    const { member, seats, isKept } = starting;
-    if (member === null) {
-      if (seats === 0 && !isKept) starting.abort.abort();
-      return;
-    }
-    member.arriving -= 1;
-    if (member.isUnused && !isKept) void this.#end(member);
-    else this.#restIfUnused(member);
+    if (starting.member === null) return;
+    starting.member.arriving -= 1;
+    this.#restIfUnused(starting.member);
   }
 
   async #sitDown(
-    { member, isOwn }: Seat,
+    { member }: Seat,
     wish: Wish,
     listener: AgentListener,
     signal: AbortSignal,
@@ -182,8 +176,7 @@ export class AgentPool implements Agents {
       const reason = sentenceOf(connected.refusal);
       this.#breakers.of(member.place.name).failed(reason, begunMs, this.#world.nowMs());
     }
-    if (signal.aborted && isOwn && member.isUnused) void this.#end(member);
-    else void member.weigh().then(() => this.#restIfUnused(member));
+    void member.weigh().then(() => this.#restIfUnused(member));
     this.#restIfUnused(member);
     return connected;
   }
@@ -203,7 +196,7 @@ export class AgentPool implements Agents {
   #start(place: Place): Starting {
     const { promise: done, resolve } = Promise.withResolvers<Result<Member>>();
     const abort = new AbortController();
-    const no = { member: null, seats: 0, hasRoom: false, isKept: false };
+    const no = { member: null, seats: 0, hasRoom: false, isPreheated: false };
     const starting: Starting = { place, abort, done, ...no };
     this.#starting.add(starting);
     const failed = (thrown: unknown) => fail("agent_capacity", { reason: String(thrown) });
@@ -211,7 +204,9 @@ export class AgentPool implements Agents {
       .catch(failed)
       .then((started) => {
         this.#starting.delete(starting);
-        resolve(started.ok ? ok(this.#admit(starting, started.value)) : started);
+        const admitted = started.ok ? ok(this.#admit(starting, started.value)) : started;
+        resolve(admitted);
+        if (admitted.ok) this.#restIfUnused(admitted.value);
       });
     return starting;
   }
@@ -284,7 +279,9 @@ export class AgentPool implements Agents {
       starting.hasRoom = full === null;
       if (full === null) return DONE;
       const unused = [...this.#members].find((member) => member.isUnused);
+      const unwanted = [...this.#starting].find((one) => one !== starting && isUnwanted(one));
       if (unused !== undefined) await this.#end(unused);
+      else if (unwanted !== undefined) await stopped(unwanted);
       else if (this.#ending.size > 0) await Promise.race(this.#ending);
       else return fail("agent_capacity", { reason: full });
     }
@@ -336,6 +333,16 @@ export class AgentPool implements Agents {
     this.#ending.add(ending);
     return ending.finally(() => this.#ending.delete(ending));
   }
+}
+
+/** It has its share of what there is, and whoever it was started for has left. */
+function isUnwanted({ hasRoom, seats, isPreheated }: Starting): boolean {
+  return hasRoom && seats === 0 && !isPreheated;
+}
+
+async function stopped({ abort, done }: Starting): Promise<void> {
+  abort.abort();
+  await done;
 }
 
 /** What the names of all places of a tenant begin with. */

@@ -17,6 +17,11 @@ export class LastWords {
     this.#longestSecretBytes = Math.max(0, ...secrets.map((secret) => Buffer.byteLength(secret)));
   }
 
+  /** All that it ever wrote. */
+  get heardBytes(): number {
+    return this.#written;
+  }
+
   hear(bytes: Buffer) {
     const end = bytes.subarray(-this.#ring.length);
     const at = (this.#written + bytes.length - end.length) % this.#ring.length;

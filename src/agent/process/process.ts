@@ -1,17 +1,22 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   AGENT_END_MS_MAX,
   AGENT_LAST_WORDS_MS_MAX,
   AGENT_SWEEP_MS_MAX,
   AGENT_TERMINATE_MS_MAX,
+  AGENT_WORK_LOOK_MS,
+  AGENT_WORK_PERCENT_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
 import type { OwnFolders } from "../workspace/own-folders.ts";
+import { processorMs } from "./effort.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
 import { LastWords } from "./last-words.ts";
 import { endMarked, familyOf, type KnownProcess, type Marked } from "./marked.ts";
@@ -117,6 +122,29 @@ export class AgentProcess {
   async memoryBytes(): Promise<number | null> {
     const family = await familyOf(await this.#marked());
     return family && residentBytes(family.map(({ pid }) => pid));
+  }
+
+  /** Looks for a moment whether it does anything: it writes, or it uses the processor. */
+  async isAtWork(): Promise<boolean> {
+    const before = await this.#effort();
+    await pause(AGENT_WORK_LOOK_MS);
+    if (this.#isOver) return false;
+    const after = await this.#effort();
+    const usedMs = after.processorMs - before.processorMs;
+    const isBusy = usedMs * 100 >= AGENT_WORK_LOOK_MS * AGENT_WORK_PERCENT_MIN;
+    return isBusy || after.bytes > before.bytes;
+  }
+
+  async #effort() {
+    const family = await familyOf(await this.#marked());
+    const used = await processorMs((family ?? []).map(({ pid }) => pid));
+    const bytes = this.#words.heardBytes + this.#stdoutBytes();
+    return { processorMs: used ?? 0, bytes };
+  }
+
+  /** Nobody else may listen to it, and its pipe counts by itself. */
+  #stdoutBytes(): number {
+    return this.#child.stdout instanceof Socket ? this.#child.stdout.bytesRead : 0;
   }
 
   /** Ends it: by the end of its input, else by asking, else by force. Always the same end. */

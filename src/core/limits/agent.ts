@@ -10,8 +10,18 @@ export const AGENT_STDERR_BYTES_MAX = 64 * 1_024;
 /** How much of an agent's last words a person is shown. */
 export const AGENT_SAID_CHARS_MAX = 2_048;
 
-/** From the spawn to the answer to `initialize`; a profile may allow more. */
-export const AGENT_START_MS_MAX = 10_000;
+/**
+ * From the spawn to the answer to `initialize`, if the agent does nothing that can be seen; a
+ * profile may say otherwise. Known agents have taken 23 s on a busy machine.
+ */
+export const AGENT_START_MS_MAX = 60_000;
+
+/** An agent that is at work meanwhile has so many times as long: three minutes, as a rule. */
+export const AGENT_START_TIMES_MAX = 3;
+
+/** How long is looked whether it is, and how much of a processor it has to use in that time. */
+export const AGENT_WORK_LOOK_MS = 500;
+export const AGENT_WORK_PERCENT_MIN = 5;
 
 /** Control calls; a restore replays a history and gets more. A prompt takes as long as it takes. */
 export const AGENT_CALL_MS_MAX = 10_000;
