@@ -117,6 +117,14 @@ describe("a session as Markdown", () => {
     );
   });
 
+  it("says why a request of the agent had no answer", async () => {
+    const life = new Life().waiting();
+    life.give("agent_exit", { exitCode: 1, signalCode: null, message: "" }, AGENT);
+    const text = await story(life);
+    expect(text).toContain("+ **permission** the agent was gone before anybody answered");
+    expect(text).not.toContain("in time");
+  });
+
   it("marks what was cancelled, at work or waiting, with the words that waited", async () => {
     const life = new Life().running();
     life.prompt("p2");
