@@ -1,4 +1,4 @@
-// What a run leaves for whoever wants to know more: FERMATA_AGENTS_RECORD names a folder, which gets
+// What a run leaves behind for a closer look: FERMATA_AGENTS_RECORD names a folder, which gets
 // the wire between server and agent, what the model was sent, and what the server said.
 
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";

@@ -60,10 +60,10 @@ export function toolCall(toolCallId: string, isEnd: boolean): AgentUpdate {
 /** Some of them are what other asks and accesses were about, so that answers meet again. */
 export function accessOf(chance: Chance, file: string): Access {
   return chance.pick<Access>([
-    { action: "terminal", command: `touch ${file}`, cwd: "/work" },
-    { action: "terminal", command: "make", cwd: "/work" },
-    { action: "write", path: "/work/a.ts" },
-    { action: "read", path: `/work/${file}` },
+    { action: "terminal", command: `touch ${file}`, cwd: "/w" },
+    { action: "terminal", command: "make", cwd: "/w" },
+    { action: "write", path: "/w/a.ts" },
+    { action: "read", path: `/w/${file}` },
   ]);
 }
 
@@ -72,7 +72,7 @@ export function usageOf(chance: Chance): ContextUsage {
   return { model: "simulated", used: chance.under(10_000), size: 100_000, tokens };
 }
 
-const PLACE = { kind: "edit", locations: [{ path: "/work/a.ts" }] };
+const PLACE = { kind: "edit", locations: [{ path: "/w/a.ts" }] };
 
 /** Its options carry its name, so that an answer can be told from every other one. */
 export function askOf(chance: Chance, name: string): AgentAsk {

@@ -88,7 +88,7 @@ export class Errands {
     return { answer, run };
   }
 
-  /** What people are asked about stays in memory for as long as they take, so not too much of it. */
+  /** What people are asked about stays in memory for as long as they take, within a limit. */
   async #held(people: Promise<Served | null>, chars: number): Promise<Served | null> {
     if (this.#heldChars > 0 && this.#heldChars + chars > AGENT_QUEUE_CHARS_MAX) return TOO_MUCH;
     this.#heldChars += chars;

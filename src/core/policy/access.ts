@@ -19,7 +19,7 @@ export type Access =
   | { readonly action: "write"; readonly path: string }
   | { readonly action: "read"; readonly path: string };
 
-export type AccessAction = Access["action"];
+type AccessAction = Access["action"];
 
 /**
  * What people or gates have answered to a call of this turn, by the keys that it had. Each key of
