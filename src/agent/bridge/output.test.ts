@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { type Hand, Stage } from "./bridge.fixture.ts";
@@ -23,15 +25,26 @@ describe("what the commands of a session write", () => {
     expect(exits(hand)).toMatchObject([{ exit_code: 7 }, { exit_code: 0 }]);
   });
 
-  it("is told as far as it came when the agent is killed", async () => {
+  it("is told before the verdict also if nobody has named the terminal yet", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo());
-    hand.begin('run tool=c sh -c "echo one; sleep 1000"');
-    await hand.ears.until(() => pieces(hand) === "one\n");
-    await hand.session.kill();
-    await hand.ears.until(() => hand.ears.exits.length > 0);
+    const isMade = 'run tool=c sh -c "until test -e made; do sleep 0.05; done"';
+    await hand.turn(CREATE("echo one; touch made; sleep 1000"), isMade);
     expect(pieces(hand)).toBe("one\n");
   });
+
+  it.each(["run tool=c", "run"])(
+    "is told as far as it came when the agent is killed: %s",
+    async (run) => {
+      const stage = new Stage();
+      const hand = await stage.connected(stage.echo());
+      hand.begin(`${run} sh -c "echo one; touch made; sleep 1000"`);
+      await expect.poll(() => existsSync(join(stage.folder, "made"))).toBe(true);
+      await hand.session.kill();
+      await hand.ears.until(() => hand.ears.exits.length > 0);
+      expect(pieces(hand)).toBe("one\n");
+    },
+  );
 
   it("is told after the turn too, for those that go on, and ends with the session", async () => {
     const stage = new Stage();
