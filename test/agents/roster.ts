@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import type { AgentPackage } from "./packages.ts";
 
 /** Where the model is, and the key that it wants. */
-export interface Surroundings {
+interface Surroundings {
   readonly modelUrl: string;
   /** Null to try it without one. */
   readonly key: string | null;

@@ -97,6 +97,11 @@ export class World {
     return this.processes.filter((pid) => parentOf(pid) === this.server.pid);
   }
 
+  /** Says in the recording, if there is one, which check is next. */
+  note(check: string): void {
+    this.#record?.note(check);
+  }
+
   /** How often an agent has asked an MCP server for its tools. */
   get mcpListed(): number {
     return readdirSync(join(this.#user, LISTED)).length;
