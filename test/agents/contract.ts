@@ -19,7 +19,7 @@ export const CHECKS: readonly Check[] = [
   ...END,
 ];
 
-export type CellKind = "pass" | "fail" | "none";
+type CellKind = "pass" | "fail" | "none";
 
 export interface Cell {
   readonly kind: CellKind;
@@ -75,6 +75,7 @@ export class Contract {
     if (check.key !== undefined) await this.end();
     this.#world ??= await World.make(this.#agent, this.#bin, check.key ?? "good");
     const world = this.#world;
+    world.note(check.name);
     try {
       await within(CHECK_MS_MAX, "the check ends", check.run(world));
     } finally {

@@ -6,7 +6,7 @@ import { objectsIn } from "./model/request.ts";
 import { Broken, must, within } from "./must.ts";
 import { ask, eventsOf, type Reply, type WireEvent } from "./wire-client.ts";
 
-export const TURN_MS_MAX = 60_000;
+const TURN_MS_MAX = 60_000;
 /** More than one command ever needs. */
 const ASKS_MAX = 6;
 const EVENTS_MAX = 20_000;
@@ -147,7 +147,7 @@ export class HostedSession {
   }
 }
 
-export function isAsk({ type }: WireEvent): boolean {
+function isAsk({ type }: WireEvent): boolean {
   return type === "permission_request";
 }
 
@@ -155,7 +155,7 @@ export function isVerdict({ type, promptId }: WireEvent, wanted: string): boolea
   return (type === "turn_complete" || type === "turn_error") && promptId === wanted;
 }
 
-export function requestIdOf({ data }: WireEvent): string {
+function requestIdOf({ data }: WireEvent): string {
   return stringAt(data, "requestId") ?? "";
 }
 

@@ -1,7 +1,7 @@
 // What a run leaves behind for a closer look: FERMATA_AGENTS_RECORD names a folder, which gets
 // the wire between server and agent, what the model was sent, and what the server said.
 
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelServer } from "./model/server.ts";
@@ -35,6 +35,11 @@ export class Recording {
       chmodSync(join(folder, name), 0o755);
     }
     return [folder];
+  }
+
+  note(check: string): void {
+    const line = JSON.stringify({ from: "contract", line: check });
+    appendFileSync(`${this.#path}.wire.jsonl`, `${line}\n`);
   }
 
   keep(model: ModelServer, said: string): void {

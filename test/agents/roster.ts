@@ -1,10 +1,12 @@
 // The public agents of the contract, as data: what is installed, how each is told of the loopback
 // model, and what is known not to work with it.
 
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import type { AgentPackage } from "./packages.ts";
 
 /** Where the model is, and the key that it wants. */
-export interface Surroundings {
+interface Surroundings {
   readonly modelUrl: string;
   /** Null to try it without one. */
   readonly key: string | null;
@@ -50,7 +52,12 @@ export const ROSTER: readonly AgentRow[] = [
       GOOGLE_GEMINI_BASE_URL: modelUrl,
       GEMINI_MODEL: "gemini-2.5-pro",
     }),
-    limits: { output: "the agent does not tell what its commands print" },
+    // In a folder that its user does not trust it starts no MCP servers. Asks are the same.
+    home: () => ({ ".gemini/settings.json": '{"security":{"folderTrust":{"enabled":false}}}' }),
+    limits: {
+      output: "the agent does not tell what its commands print",
+      model: "it lists its models in a way of its own (`models`), which Fermata does not show",
+    },
     without: {},
   },
   {
@@ -65,7 +72,7 @@ export const ROSTER: readonly AgentRow[] = [
     name: "codex",
     package: { name: "@agentclientprotocol/codex-acp", version: "2.6.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
-    home: (around) => ({ ".codex/config.toml": codexConfig(around, "gpt-6-sol") }),
+    home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
     limits: {},
     without: {},
   },
@@ -77,7 +84,9 @@ export const ROSTER: readonly AgentRow[] = [
       ANTHROPIC_BASE_URL: modelUrl,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     }),
-    limits: {},
+    limits: {
+      "wrong-key": "the agent tries again for minutes, and says nothing meanwhile",
+    },
     without: {},
   },
   {
@@ -103,7 +112,12 @@ export const ROSTER: readonly AgentRow[] = [
       command: "kilo",
       args: ["acp"],
       inherit: ["OPENAI_API_KEY"],
-      limits: { startMs: 60_000 },
+      env: {
+        KILO_DISABLE_AUTOUPDATE: "1",
+        KILO_DISABLE_MODELS_FETCH: "1",
+        KILO_DISABLE_LSP_DOWNLOAD: "1",
+      },
+      limits: { startMs: 60_000, callMs: 60_000 },
     },
     limits: {},
     without: {},
@@ -131,7 +145,7 @@ export const ROSTER: readonly AgentRow[] = [
         "KIMI_CODE_NO_AUTO_UPDATE",
       ],
     },
-    limits: {},
+    limits: { model: "it has the one model that its environment names" },
     without: {},
   },
   {
@@ -147,7 +161,11 @@ export const ROSTER: readonly AgentRow[] = [
       args: ["--acp", "--no-auto-update"],
       inherit: ["COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY", "COPILOT_MODEL"],
     },
-    limits: {},
+    limits: {
+      embedded: "the agent takes embedded files, and does not give them to its model",
+      model: "with a provider of one's own it lists no models",
+      mcp: "without a GitHub account it starts no MCP servers that it is given",
+    },
     without: {},
   },
   {
@@ -160,19 +178,29 @@ export const ROSTER: readonly AgentRow[] = [
       inherit: ["XAI_API_KEY", "GROK_XAI_API_BASE_URL"],
       auth: "xai.api_key",
     },
-    limits: {},
+    limits: {
+      image: "the agent takes no images",
+      mode: "the agent has no modes",
+    },
     without: {},
   },
   {
     name: "codex-zed",
     package: { name: "@zed-industries/codex-acp", version: "0.16.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
-    home: (around) => ({ ".codex/config.toml": codexConfig(around, "gpt-5.4") }),
+    home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
     ownProfile: { command: "codex-acp", inherit: ["OPENAI_API_KEY"], auth: "openai-api-key" },
-    limits: {},
+    limits: onPath("bwrap")
+      ? {}
+      : { "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there" },
     without: {},
   },
 ];
+
+function onPath(program: string): boolean {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.some((folder) => existsSync(join(folder, program)));
+}
 
 /** Two models, which take pictures. */
 function qwenSettings({ modelUrl }: Surroundings): Readonly<Record<string, string>> {
@@ -211,9 +239,9 @@ function opencodeConfig({ modelUrl }: Surroundings): string {
  * It says nothing of approvals or sandboxes: they are the agent's own. Codex gives its tools only
  * to models that it knows.
  */
-function codexConfig({ modelUrl }: Surroundings, model: string): string {
+function codexConfig({ modelUrl }: Surroundings): string {
   return [
-    `model = "${model}"`,
+    'model = "gpt-5.5"',
     'model_provider = "mock"',
     "[model_providers.mock]",
     'name = "Mock"',

@@ -19,7 +19,7 @@ import { within } from "./must.ts";
 import { Recording } from "./recording.ts";
 import type { AgentRow } from "./roster.ts";
 
-export const MCP_SERVER = "contract";
+const LISTED = "mcp-listed";
 const MCP_PROGRAM = fileURLToPath(new URL("mcp-server.ts", import.meta.url));
 const START_MS_MAX = 60_000;
 const KEY = "contract-key-good";
@@ -56,7 +56,10 @@ export class World {
     const key = { good: KEY, wrong: WRONG_KEY, none: null }[keyKind];
     const around = { modelUrl: model.url, key };
     write(user, agent.home?.(around) ?? {});
-    const mcp = { [MCP_SERVER]: { command: process.execPath, args: [MCP_PROGRAM] } };
+    const listed = join(user, LISTED);
+    mkdirSync(listed);
+    const program = { command: process.execPath, args: [MCP_PROGRAM] };
+    const mcp = { contract: { ...program, env: { CONTRACT_LISTED: listed } } };
     write(user, { "mcp.json": JSON.stringify({ mcpServers: mcp }) });
     const PATH = [
       ...(record?.shims(bin) ?? []),
@@ -92,6 +95,16 @@ export class World {
   /** The processes of agents that the server has started itself. */
   get agents(): readonly number[] {
     return this.processes.filter((pid) => parentOf(pid) === this.server.pid);
+  }
+
+  /** Says in the recording, if there is one, which check is next. */
+  note(check: string): void {
+    this.#record?.note(check);
+  }
+
+  /** How often an agent has asked an MCP server for its tools. */
+  get mcpListed(): number {
+    return readdirSync(join(this.#user, LISTED)).length;
   }
 
   async leave(): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { isObject, type JsonObject } from "../../../src/core/json.ts";
 
-export type Dialect = "chat" | "responses" | "anthropic" | "gemini";
+type Dialect = "chat" | "responses" | "anthropic" | "gemini";
 
 export interface Message {
   readonly role: "user" | "assistant" | "tool" | "system";

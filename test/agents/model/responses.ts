@@ -11,6 +11,9 @@ import {
 } from "./request.ts";
 import { named, type WholeAnswer, type Wire } from "./wire.ts";
 
+/** A tool without a name, which is called in its own way. */
+const SEARCH = "tool_search";
+
 function read(body: JsonObject): ModelRequest {
   const format = objectAt(objectAt(body, "text") ?? {}, "format");
   const items =
@@ -21,7 +24,7 @@ function read(body: JsonObject): ModelRequest {
     model: stringAt(body, "model") ?? "",
     system: stringAt(body, "instructions") ?? "",
     messages: objectsIn(items).map(message),
-    tools: objectsIn(body.tools).flatMap(tool),
+    tools: [...objectsIn(body.tools), ...objectsIn(items).flatMap(foundTools)].flatMap(tool),
     isStream: body.stream === true,
     jsonSchema:
       format === null || format.type === "text" ? null : (objectAt(format, "schema") ?? {}),
@@ -30,15 +33,20 @@ function read(body: JsonObject): ModelRequest {
 
 function message(item: JsonObject): Message {
   const isResult = typeof item.type === "string" && item.type.endsWith("_output");
-  if (isResult) return { role: "tool", text: textsIn(item.output), images: 0 };
+  if (isResult) return { role: "tool", text: textsIn(item.output ?? item.tools), images: 0 };
   const images = objectsIn(item.content).filter(({ type }) => type === "input_image").length;
   const text = textsIn(item.content);
   if (item.role === "developer" || item.role === "system") return { role: "system", text, images };
   return { role: item.role === "user" ? "user" : "assistant", text, images };
 }
 
+/** What a search for tools has found can be called from then on. */
+function foundTools(item: JsonObject): readonly JsonObject[] {
+  return item.type === "tool_search_output" ? objectsIn(item.tools) : [];
+}
+
 function tool(offered: JsonObject): readonly Tool[] {
-  const { type, name, parameters } = offered;
+  const { type, name = type === SEARCH ? SEARCH : undefined, parameters } = offered;
   if (typeof name !== "string") return [];
   if (type === "namespace") {
     return objectsIn(offered.tools)
@@ -65,6 +73,9 @@ function item(serial: number, { text, call }: WholeAnswer): object {
   const { name, namespace } = called;
   const place = namespace === undefined ? {} : { namespace };
   const base = { id: `item_${id}`, call_id: id, name, ...place, status: "completed" };
+  if (name === SEARCH) {
+    return { ...base, type: "tool_search_call", execution: "client", arguments: input };
+  }
   if (called.schema === null) return { ...base, type: "custom_tool_call", input: textsIn(input) };
   return { ...base, type: "function_call", arguments: JSON.stringify(input) };
 }
