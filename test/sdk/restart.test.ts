@@ -148,6 +148,7 @@ describe.each([
 describe("a server that is told to stop", { timeout: 60_000 }, () => {
   it("P1, P2: lets the turn finish, tells streams why they end, and exits well", async () => {
     const ada = await newSession(server);
+    await ada.client.setSessionApprovalMode(ada.sessionId, "auto");
     const listener = await Listener.caughtUp(ada);
     const untilLet = 'run sh -c "until [ -e let ]; do sleep 0.02; done"';
     const { promptId } = await ada.submitPrompt(script("say begun", untilLet, "say ended"));
