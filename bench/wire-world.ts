@@ -9,6 +9,7 @@ import { SessionRuntime } from "../src/session/runtime.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
 import {
   CREATION,
+  NO_KEEPER,
   NO_LOADER,
   NO_METER,
   NO_SHELL,
@@ -57,7 +58,7 @@ export class WireWorld {
     const { tenantId } = this.stores;
     const settings = value(readServerSettings({ port: 0, maxConnections: 0, workspaces: ["/"] }));
     const workspaces = await StoredWorkspaces.open(world.store, settings.workspaces);
-    const daemon = { runtime, world, settings, workspaces };
+    const daemon = { runtime, world, keeper: NO_KEEPER, settings, workspaces };
     const server: HttpServer = new HttpServer({
       settings,
       table: allRoutes(daemon, "bench", async () => activityOf(daemon, server)),

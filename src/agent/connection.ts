@@ -14,6 +14,7 @@ import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
 import type { FaultLog } from "./fault.ts";
 import { type CallLimit, Patience } from "./patience.ts";
+import type { WireTap } from "./trace.ts";
 
 /** An answer to a call, or why there is none. */
 export type Reply =
@@ -56,6 +57,9 @@ interface Call {
   readonly late: Late | null;
 }
 
+/** Hears of every line, both ways. */
+type LineTap = WireTap["line"];
+
 /** Hears of a good answer that came when nobody waited for it any more. */
 type Late = (result: unknown) => void;
 
@@ -73,6 +77,7 @@ export class AgentConnection {
   readonly #input: Writable;
   readonly #peer: Peer;
   readonly #faults: FaultLog;
+  readonly #tap: LineTap | null;
   readonly #calls = new Map<rpc.RpcId, Call>();
   /** Calls that ran out of time, and whose answers somebody has to know of all the same. */
   readonly #overdue = new Map<rpc.RpcId, Late>();
@@ -84,7 +89,13 @@ export class AgentConnection {
   #isPaused = false;
   #isClosed = false;
 
-  constructor(streams: { input: Writable; output: Readable }, peer: Peer, faults: FaultLog) {
+  constructor(
+    streams: { input: Writable; output: Readable },
+    peer: Peer,
+    faults: FaultLog,
+    tap: LineTap | null = null,
+  ) {
+    this.#tap = tap;
     this.#input = streams.input;
     this.#peer = peer;
     this.#faults = faults;
@@ -173,6 +184,7 @@ export class AgentConnection {
       this.#faults.add("overlong_line", "");
       return undefined;
     }
+    this.#tap?.("in", line);
     try {
       return this.#hear(line);
     } catch (thrown) {
@@ -309,6 +321,7 @@ export class AgentConnection {
     if (this.#input.writableLength + Buffer.byteLength(line) > AGENT_OUTBOX_BYTES_MAX) {
       return fail("agent_busy");
     }
+    this.#tap?.("out", line.trimEnd());
     this.#input.write(line);
     return DONE;
   }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Agents } from "./agent.ts";
 import { type HostWatch, startHost } from "./bridge/start.ts";
+import type { AgentKeeper } from "./keeper.ts";
 import { AgentPool } from "./pool/pool.ts";
 import { CommandMarks } from "./process/command-marks.ts";
 import { AgentMarks } from "./process/marks.ts";
@@ -23,6 +24,8 @@ export interface AgentSetting {
 
 export interface OpenedAgents {
   readonly agents: Agents;
+  /** For whoever runs them. */
+  readonly keeper: AgentKeeper;
   /** What earlier servers had left behind, and is ended now. */
   readonly orphans: OrphanReport;
   /** For what else this server starts: it is found and ended like an agent. */
@@ -37,9 +40,10 @@ export async function openAgents(setting: AgentSetting): Promise<OpenedAgents> {
   const marks = new AgentMarks(marksFolder);
   const agents = new AgentPool({
     profiles,
-    start: (profile, cwd, signal) => startHost({ profile, cwd, marks, env, own }, watch, signal),
+    start: (profile, cwd, signal, tap) =>
+      startHost({ profile, cwd, marks, env, own, tap }, watch, signal),
     memoryBytesMax,
     nowMs: () => performance.now(),
   });
-  return { agents, orphans, commandMarks: new CommandMarks(marks) };
+  return { agents, keeper: agents.keeper, orphans, commandMarks: new CommandMarks(marks) };
 }

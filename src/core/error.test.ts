@@ -33,6 +33,7 @@ const EXPECTED = `
   actor_not_allowed          403 never  Session/ActorNotAllowed
   client_limit_exceeded      429 later  Session/ClientLimit
   subscriber_limit_exceeded  429 later  Session/SubscriberLimit
+  trace_limit_exceeded       429 later  Agent/TraceLimit
   ask_not_found              404 never  Session/AskNotFound
   ask_already_resolved       404 never  Session/InteractionAlreadyAnswered
   ask_limit_exceeded         429 later  Session/AskLimit

@@ -66,6 +66,8 @@ export const ERRORS = {
     "{limit} clients are registered already; detach one."),
   subscriber_limit_exceeded: row(429, "later", "Session/SubscriberLimit",
     "{limit} event streams are open here already; close one."),
+  trace_limit_exceeded: row(429, "later", "Agent/TraceLimit",
+    "{limit} traces of this tenant's agents are read already; end one."),
   ask_not_found: row(404, "never", "Session/AskNotFound",
     "No pending permission request for session"),
   ask_already_resolved: row(404, "never", "Session/InteractionAlreadyAnswered",

@@ -27,6 +27,7 @@ const MATRIX = `
   credits:write     yes   no    no     no
   audit:read        yes   yes   no     no
   workspaces:write  yes   yes   no     no
+  agents:write      yes   no    no     no
   tenant:write      yes   no    no     no
 `;
 

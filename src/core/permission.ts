@@ -20,6 +20,7 @@ export const PERMISSIONS = [
   "credits:write",
   "audit:read",
   "workspaces:write",
+  "agents:write",
   "tenant:write",
 ] as const;
 

@@ -29,6 +29,7 @@ export const REMARKS = {
   "reservation without a turn released": "warn",
   "tenant deleted": "warn",
   "orphans ended": "info",
+  "agent died": "warn",
   "agent fault": "warn",
   "mcp server unusable": "warn",
 } as const satisfies Readonly<Record<string, Gravity>>;

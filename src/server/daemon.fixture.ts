@@ -70,6 +70,7 @@ export class DaemonWorld extends ServerWorld {
     const daemon: Daemon = {
       runtime: new SessionRuntime(world),
       world,
+      keeper: stage.keeper,
       settings,
       workspaces: await StoredWorkspaces.open(world.store, settings.workspaces),
     };

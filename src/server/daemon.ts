@@ -1,3 +1,4 @@
+import type { AgentKeeper } from "../agent/keeper.ts";
 import type { SessionRuntime } from "../session/runtime.ts";
 import type { SessionWorld } from "../session/world.ts";
 import type { ServerSettings } from "./settings.ts";
@@ -7,6 +8,8 @@ import type { Workspaces } from "./workspaces.ts";
 export interface Daemon {
   readonly runtime: SessionRuntime;
   readonly world: SessionWorld;
+  /** The processes of its agents, for whoever runs them. */
+  readonly keeper: AgentKeeper;
   readonly settings: ServerSettings;
   readonly workspaces: Workspaces;
 }

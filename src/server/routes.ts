@@ -1,6 +1,7 @@
 import type { Daemon } from "./daemon.ts";
 import { activeAgentRoute } from "./route/active-agent.ts";
 import { agentModeRoute } from "./route/agent-mode.ts";
+import { agentsRoutes } from "./route/agents.ts";
 import { approvalModeRoute } from "./route/approval-mode.ts";
 import { approvalsRoute } from "./route/approvals.ts";
 import { auditRoute } from "./route/audit.ts";
@@ -64,6 +65,7 @@ export function allRoutes(daemon: Daemon, version: string, report: ActivityRepor
     }),
     statusTableRoute(),
     ...workspacesRoutes(daemon),
+    ...agentsRoutes(daemon),
     ...creditsRoutes(daemon),
     ...creditReportRoutes(daemon),
     ...tenantRoutes(daemon),

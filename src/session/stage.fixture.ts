@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
+import type { AgentKeeper } from "../agent/keeper.ts";
 import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
@@ -48,9 +49,12 @@ export class Stage {
   aheadMs = 0;
   #waiting: (() => void)[] = [];
 
-  private constructor(folder: string, world: SessionWorld) {
+  readonly keeper: AgentKeeper;
+
+  private constructor(folder: string, world: SessionWorld, keeper: AgentKeeper) {
     this.folder = folder;
     this.world = world;
+    this.keeper = keeper;
     const owner = {
       published: (live: LiveSession, written: readonly Written[]) => this.#heard(live, written),
       interrupted: (live: LiveSession, why: { readonly code: string }) => {
@@ -67,7 +71,7 @@ export class Stage {
     const folder = options.folder ?? realpathSync(mkdtempSync(join(tmpdir(), "fermata-session-")));
     const store = await openStore(folder);
     const profiles = options.profiles ?? new Map([echo()]);
-    const { agents, commandMarks } = await openAgents({
+    const { agents, keeper, commandMarks } = await openAgents({
       folder,
       profiles,
       env: process.env,
@@ -75,7 +79,7 @@ export class Stage {
       watch: { fault: () => {}, secret: () => DONE },
     });
     const guard = options.guard ?? new SecretGuard();
-    const stage: Stage = new Stage(folder, {
+    const world: SessionWorld = {
       store: options.wrap?.(store) ?? store,
       agents,
       loader: options.loader ?? NO_LOADER,
@@ -89,7 +93,8 @@ export class Stage {
       redact: (text) => guard.redact(text),
       settings: { ...SETTINGS, agentNames: [...profiles.keys()], ...options.settings },
       log: (what) => stage.logs.push(what),
-    });
+    };
+    const stage: Stage = new Stage(folder, world, keeper);
     onTestFinished(async () => {
       await agents.shutdown();
       await store.dispose();

@@ -1,3 +1,4 @@
+import type { AgentKeeper } from "../agent/keeper.ts";
 import { NO_PERSONA } from "../core/persona.ts";
 import { DONE, fail, ok } from "../core/result.ts";
 import type { Creation } from "../core/session/state.ts";
@@ -19,6 +20,14 @@ export function given<Value>(value: Value | null): Value {
 }
 
 /** For a world in which nobody runs a command. */
+/** Agents of which nothing can be seen. */
+export const NO_KEEPER: AgentKeeper = {
+  processes: () => [],
+  restart: () => ({ ended: 0, closing: 0 }),
+  logs: () => [],
+  trace: () => null,
+};
+
 export const NO_SHELL: ShellRunner = {
   run: async () => ({ exitCode: null, signal: null, error: "there is no shell here" }),
 };

@@ -74,7 +74,11 @@ async function meet(
     },
   };
   const streams = { input: process.stdin, output: process.stdout };
-  const connection = new AgentConnection(streams, peer, faults);
+  const { tap = null } = order;
+  const { redacted } = process.redactor;
+  const connection = new AgentConnection(streams, peer, faults, (direction, line) => {
+    if (tap?.isRead) tap.line(direction, redacted(line));
+  });
   // Whoever takes nothing any more can be told nothing, not even to stop.
   void connection.deaf.then(() => process.end());
   const met = await introduce(connection, profile, process, faults);

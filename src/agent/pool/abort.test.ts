@@ -44,7 +44,7 @@ describe("an order that is given up", () => {
     expect(stage.pool.processCount).toBe(0);
   });
 
-  it("P5: leaves nothing to a tenant that is dismissed, or a server that stops", async () => {
+  it("P5: leaves nothing of a tenant that is dismissed", async () => {
     const stage = new Stage();
     const abort = new AbortController();
     const connecting = stage.connect(stage.echo(NEVER_READY), {}, new Ears(), abort.signal);

@@ -2,6 +2,7 @@ import type { TenantId } from "../../core/id.ts";
 import type { Result } from "../../core/result.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import type { AgentProfile } from "../profile/profile.ts";
+import type { WireTap } from "../trace.ts";
 
 /** Who may share a process. Tenants never do. */
 export interface Place {
@@ -16,6 +17,8 @@ export interface Place {
 export interface Starting {
   readonly place: Place;
   readonly abort: AbortController;
+  /** Where its lines go, with the number that it has. */
+  readonly tap: WireTap;
   /** Never rejects. */
   readonly done: Promise<Result<Member>>;
   /** What has become of it. */
@@ -30,6 +33,7 @@ export interface Starting {
 /** One process of the pool. */
 export class Member {
   readonly place: Place;
+  readonly process: number;
   readonly host: AgentHost;
   readonly startedMs: number;
   /** Sessions that have a seat and are not with the host yet, which counts them from then on. */
@@ -40,11 +44,12 @@ export class Member {
   bytes = 0;
   #idle: NodeJS.Timeout | null = null;
 
-  constructor(place: Place, host: AgentHost, startedMs: number, arriving: number) {
+  constructor({ place, tap, seats }: Starting, host: AgentHost, startedMs: number) {
     this.place = place;
+    this.process = tap.process;
     this.host = host;
     this.startedMs = startedMs;
-    this.arriving = arriving;
+    this.arriving = seats;
   }
 
   get isUnused(): boolean {

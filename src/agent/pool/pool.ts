@@ -12,7 +12,9 @@ import type { AgentListener, AgentOrder, AgentSession, Agents } from "../agent.t
 import { describeGone } from "../bridge/exit.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
+import { Traces, type WireTap } from "../trace.ts";
 import { type Advice, Breakers } from "./breaker.ts";
+import { PoolKeeper } from "./keeper.ts";
 import { Member, type Place, type Starting } from "./member.ts";
 import { Wish } from "./wish.ts";
 
@@ -20,7 +22,12 @@ import { Wish } from "./wish.ts";
 export interface PoolWorld {
   readonly profiles: ReadonlyMap<string, AgentProfile>;
   /** Starts a process for this profile in this directory, unless the signal says stop. */
-  start(profile: AgentProfile, workspace: string, signal: AbortSignal): Promise<Result<AgentHost>>;
+  start(
+    profile: AgentProfile,
+    workspace: string,
+    signal: AbortSignal,
+    tap: WireTap,
+  ): Promise<Result<AgentHost>>;
   /** All agents together may take this much; null where nobody counts. */
   readonly memoryBytesMax: number | null;
   nowMs(): number;
@@ -48,11 +55,20 @@ export class AgentPool implements Agents {
   readonly #askingProfiles = new WeakMap<AgentProfile, AgentProfile>();
   readonly #starting = new Set<Starting>();
   readonly #ending = new Set<Promise<void>>();
+  readonly #traces = new Traces();
+  readonly keeper: PoolKeeper;
   readonly #looking: NodeJS.Timeout;
   #isOver = false;
 
   constructor(world: PoolWorld) {
     this.#world = world;
+    this.keeper = new PoolKeeper({
+      members: this.#members,
+      starting: this.#starting,
+      traces: this.#traces,
+      nowMs: () => world.nowMs(),
+      forgive: (...names) => this.#breakers.forgiveAll(placesOf(...names)),
+    });
     this.#looking = setInterval(() => void this.#weighAll(), AGENT_MEMORY_LOOK_MS);
     this.#looking.unref();
   }
@@ -93,10 +109,13 @@ export class AgentPool implements Agents {
     // Others may end just then; that theirs is over by now is all that matters.
     await Promise.all(this.#ending);
     this.#breakers.forgiveAll(placesOf(tenantId));
+    this.keeper.forget(tenantId);
+    this.#traces.endOf(tenantId);
   }
 
   async shutdown(): Promise<void> {
     this.#isOver = true;
+    this.#traces.end();
     clearInterval(this.#looking);
     for (const { abort } of this.#starting) abort.abort();
     while (this.#starting.size > 0) {
@@ -197,7 +216,8 @@ export class AgentPool implements Agents {
     const { promise: done, resolve } = Promise.withResolvers<Result<Member>>();
     const abort = new AbortController();
     const no = { member: null, seats: 0, hasRoom: false, isPreheated: false };
-    const starting: Starting = { place, abort, done, ...no };
+    const tap = this.#traces.tap(place.tenantId, place.profile.name);
+    const starting: Starting = { place, abort, tap, done, ...no };
     this.#starting.add(starting);
     const failed = (thrown: unknown) => fail("agent_capacity", { reason: String(thrown) });
     void this.#startPatiently(starting)
@@ -212,7 +232,7 @@ export class AgentPool implements Agents {
   }
 
   async #startPatiently(starting: Starting): Promise<Result<AgentHost>> {
-    const { place, abort } = starting;
+    const { place, abort, tap } = starting;
     const { profile, workspace } = place;
     const { signal } = abort;
     const stopped = () => (this.#isOver ? shuttingDown() : fail("agent_connect_aborted"));
@@ -227,7 +247,7 @@ export class AgentPool implements Agents {
     if (!room.ok) return room;
     if (signal.aborted) return stopped();
     const begunMs = this.#world.nowMs();
-    const started = await this.#world.start(profile, workspace, signal);
+    const started = await this.#world.start(profile, workspace, signal, tap);
     if (signal.aborted) {
       if (started.ok) await started.value.end();
       return stopped();
@@ -252,13 +272,14 @@ export class AgentPool implements Agents {
   /** Whoever waited for it has a seat in it. */
   #admit(starting: Starting, host: AgentHost): Member {
     const { place } = starting;
-    const member = new Member(place, host, this.#world.nowMs(), starting.seats);
+    const member = new Member(starting, host, this.#world.nowMs());
     starting.member = member;
     this.#members.add(member);
     host.attend({
       changed: () => this.#restIfUnused(member),
       gone: (gone, isFailure) => {
         member.stir();
+        this.keeper.keep(member);
         if (this.#isSteady(member)) this.#breakers.forgive(place.name);
         // Whoever ended it took it out before.
         if (!this.#members.delete(member) || this.#isSteady(member) || !isFailure) return;
@@ -345,9 +366,9 @@ async function stopped({ abort, done }: Starting): Promise<void> {
   await done;
 }
 
-/** What the names of all places of a tenant begin with. */
-function placesOf(tenantId: TenantId): string {
-  return `${JSON.stringify([tenantId]).slice(0, -1)},`;
+/** What the names of all places of a tenant begin with, or of one of its profiles. */
+function placesOf(...names: readonly [TenantId, profile?: string]): string {
+  return `${JSON.stringify(names).slice(0, -1)},`;
 }
 
 /** Resolves with null when the signal fires, until it is forgotten. */

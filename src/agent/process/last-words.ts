@@ -33,7 +33,12 @@ export class LastWords {
 
   /** Fit for people: the last of it, without secrets and without what would move a cursor. */
   said(): string {
-    return lastOfText(this.#redactor.readable(this.#text()), AGENT_SAID_CHARS_MAX);
+    return lastOfText(this.all(), AGENT_SAID_CHARS_MAX);
+  }
+
+  /** The same, as much as there is. */
+  all(): string {
+    return this.#redactor.readable(this.#text());
   }
 
   #text(): string {

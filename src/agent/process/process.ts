@@ -15,6 +15,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
+import type { WireTap } from "../trace.ts";
 import type { OwnFolders } from "../workspace/own-folders.ts";
 import { processorMs } from "./effort.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
@@ -35,6 +36,8 @@ export interface AgentStart {
   readonly env: NodeJS.ProcessEnv;
   /** What of the server's stays closed to it. */
   readonly own?: OwnFolders;
+  /** Where its lines go, for whoever wants to read them. */
+  readonly tap?: WireTap;
 }
 
 /**
@@ -116,6 +119,11 @@ export class AgentProcess {
   /** The end of what it wrote to its error output, fit to be shown to people. */
   get said(): string {
     return this.#words.said();
+  }
+
+  /** All that is kept of its error output, fit to be shown to people. */
+  get log(): string {
+    return this.#words.all();
   }
 
   /** What it and all that it started have in memory; null where the system does not say. */

@@ -8,14 +8,28 @@ import { errorBody, type Refusal } from "../../core/error.ts";
 import { askingView } from "../../core/policy/asking.ts";
 import { DONE } from "../../core/result.ts";
 import { agentProfiles, homeOf } from "../home.ts";
+import { askServer, isServerWish } from "./agents-server.ts";
 
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"]
+       fermata agents ps | logs NAME | restart NAME | trace FILE
+                      [--url URL] [--token TOKEN]
 
 Without a name it lists the agents that Fermata knows, and which are installed.
 With one it starts that agent, prints what it offers, and ends it again.
 
 Your own agents are read from agents.json in ~/.fermata (or FERMATA_HOME); see
 docs/agents.md.
+
+Of a server that runs, for an owner of the tenant:
+  ps             List the processes of its agents.
+  logs NAME      Print what processes of an agent wrote to their error output.
+  restart NAME   Give no more sessions to its processes: the unused end at once,
+                 the others with their last session.
+  trace FILE     Write every line to and from agents into FILE until Ctrl-C.
+
+Options:
+  --url URL      Where the server is (http://127.0.0.1:4170, or FERMATA_URL).
+  --token TOKEN  Who asks (FERMATA_TOKEN).
 `;
 
 export async function agents(args: readonly string[]): Promise<number> {
@@ -24,6 +38,7 @@ export async function agents(args: readonly string[]): Promise<number> {
     process.stdout.write(AGENTS_USAGE);
     return 0;
   }
+  if (isServerWish(wanted)) return askServer(args);
   if (unknown !== undefined || wanted?.startsWith("-")) {
     console.error('fermata: agents takes one name; run "fermata agents --help" to see more.');
     return 2;

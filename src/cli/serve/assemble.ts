@@ -66,7 +66,8 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
   const { chosen, profiles, defaultAgent, mcp, folder, own, guard, log } = kit;
   const { store, version } = kit;
   const memoryMax = agentMemoryBytes(chosen["agent-memory-max-mb"], memoryOfMachine());
-  const { agents, shell } = await openHands(profiles, memoryMax, { folder, own }, guard, log);
+  const hands = await openHands(profiles, memoryMax, { folder, own }, guard, log);
+  const { agents, keeper, shell } = hands;
   const tools = await openServerTools(mcp, { folder, own }, guard, log);
   const rules = {
     areOwnTrusted: !chosen.untrusted,
@@ -91,7 +92,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
   };
   const runtime = new SessionRuntime(world);
   const endSweep = sweepRegularly(world.meter, runtime);
-  const daemon = { runtime, world, settings, workspaces };
+  const daemon = { runtime, world, keeper, settings, workspaces };
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, version, async (tenantId) => activityOf(daemon, server, tenantId)),

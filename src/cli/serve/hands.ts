@@ -1,4 +1,5 @@
 import type { Agents } from "../../agent/agent.ts";
+import type { AgentKeeper } from "../../agent/keeper.ts";
 import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
@@ -10,6 +11,7 @@ import type { DataFolder } from "./own-folders.ts";
 
 interface OpenedHands {
   readonly agents: Agents;
+  readonly keeper: AgentKeeper;
   readonly shell: ShellRunner;
 }
 
@@ -21,7 +23,7 @@ export async function openHands(
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<OpenedHands> {
-  const { agents, orphans, commandMarks } = await openAgents({
+  const { agents, keeper, orphans, commandMarks } = await openAgents({
     folder,
     profiles,
     env: process.env,
@@ -34,5 +36,5 @@ export async function openHands(
   });
   if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });
   const shell = new LocalShell(inheritedEnvironment(process.env), commandMarks);
-  return { agents, shell };
+  return { agents, keeper, shell };
 }

@@ -7,6 +7,16 @@ export const RPC_NESTING_MAX = 1_000;
 /** The end of what an agent wrote to its error output, kept for when it fails. */
 export const AGENT_STDERR_BYTES_MAX = 64 * 1_024;
 
+/** Agents that have ended and whose error output is still shown to whoever runs them. */
+export const AGENT_LOGS_KEPT_MAX = 16;
+
+/** Those who read the lines to and from a tenant's agents, and what may wait for each of them. */
+export const AGENT_TRACES_MAX = 4;
+export const AGENT_TRACE_WAITING_CHARS_MAX = 4 * 1_024 * 1_024;
+
+/** Of a longer line a trace has the beginning. */
+export const AGENT_TRACE_LINE_CHARS_MAX = 256 * 1_024;
+
 /** How much of an agent's last words a person is shown. */
 export const AGENT_SAID_CHARS_MAX = 2_048;
 

@@ -32,7 +32,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   agent_connected: Connected;
   instructions_sent: InstructionsSent;
   session_drift: { changes: readonly Drift[] };
-  session_died: { reason: string } & AgentExit;
+  session_died: { reason: string; message?: string } & AgentExit;
   session_closed: { reason: string; closedBy?: ClientId };
 
   // Prompts and turns

@@ -265,6 +265,13 @@ export class AgentSide {
         void say({ ...by(), type: "ask_withdrawn", requestId, reason });
       },
       heardExit: ({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) => {
+        const { chosen, running } = this.#owner.decided;
+        if (running !== null) {
+          const { sessionId } = this.#owner.key;
+          const exit = `${signalCode ?? exitCode ?? "unknown"}`;
+          const about = { sessionId, agent: chosen.activeAgent, exit, said: message };
+          this.#world.log("agent died", about);
+        }
         void say({ ...by(), type: "agent_exit", exitCode, signalCode, message });
       },
       notConnected: (why: Refusal) => this.#notConnected(why, by()),

@@ -1,4 +1,4 @@
-import { type Refusal, refusal } from "../../error.ts";
+import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
 import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
@@ -143,14 +143,34 @@ export function exit(session: Session, command: Command<"agent_exit">): Decision
 
 /** The agent is gone under a live session. What it was doing has its verdict; the queue stays. */
 function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string): null {
-  loseTurn(draft, "error", "agent_exit");
+  const { activeAgent } = draft.session.chosen;
+  loseTurn(
+    draft,
+    "error",
+    "agent_exit",
+    message === "" ? undefined : farewell(activeAgent, message),
+  );
   draft.moveTo("error", "agent_exit", { message });
-  draft.emit("session_died", { reason: "channel_closed", exitCode, signalCode });
+  const said = message === "" ? {} : { message };
+  draft.emit("session_died", { reason: "channel_closed", exitCode, signalCode, ...said });
   return null;
 }
 
-function loseTurn(draft: Draft, to: "error" | "deactivating", cause: "agent_exit" | "terminating") {
-  const verdict = turnError("channel_closed");
+/** An agent's last words are usually the reason, and somebody has to do something about it. */
+function farewell(agent: string, message: string): string {
+  return (
+    `${TURN_ERRORS.channel_closed} It last said: ${message}\nSend the prompt again, and another ` +
+    `is started; "fermata agents logs ${agent}" shows all that it said.`
+  );
+}
+
+function loseTurn(
+  draft: Draft,
+  to: "error" | "deactivating",
+  cause: "agent_exit" | "terminating",
+  message?: string,
+) {
+  const verdict = turnError("channel_closed", message);
   forwardFailed(draft);
   endTurn(draft, { verdict, to, cause, asksEnd: "agent_gone", fate: "kept" });
 }

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { AGENT_TRACES_MAX } from "../../core/limits.ts";
+import { ACME, tenant } from "../identity/identity.fixture.ts";
+import { People } from "../identity/people.fixture.ts";
+
+describe("the routes about running agents", () => {
+  it.each(["admin", "member", "viewer"] as const)("are not for an %s", async (role) => {
+    const people = await People.open();
+    const person = await people.person("bob", role);
+    const asked = ["GET /agents", "GET /agents/trace", "GET /agents/echo/logs"];
+    for (const line of [...asked, "POST /agents/echo/restart"]) {
+      const [method = "", path = ""] = line.split(" ");
+      const { status, body } = await person.call(method, path);
+      expect([line, status, body.code]).toEqual([line, 403, "role_required"]);
+    }
+  });
+
+  it("P8: show and touch nothing of another tenant", async () => {
+    const people = await People.open();
+    const [ada, eve] = [
+      await people.person("ada", "owner", ACME),
+      await people.person("eve", "owner", tenant("globex")),
+    ];
+    const body = { sessionScope: "thread" };
+    expect((await ada.call("POST", "/session", { body })).status).toBe(200);
+    expect((await ada.call("GET", "/agents")).body.processes).toMatchObject([
+      { profile: "echo", state: "ready", sessions: 1, pid: expect.any(Number) },
+    ]);
+    expect((await eve.call("GET", "/agents")).body).toEqual({ processes: [] });
+    expect((await eve.call("GET", "/agents/echo/logs")).body).toEqual({ logs: [] });
+    expect((await eve.call("POST", "/agents/echo/restart")).body).toEqual({ ended: 0, closing: 0 });
+    expect((await ada.call("GET", "/agents")).body.processes).toMatchObject([{ state: "ready" }]);
+  });
+
+  it("P10: have room for a few who trace, and again when one has left", async () => {
+    const people = await People.open();
+    const ada = await people.person("ada", "owner");
+    const leaving = Array.from({ length: AGENT_TRACES_MAX }, () => new AbortController());
+    const trace = async (signal: AbortSignal) => {
+      const { headers } = ada;
+      const answer = await fetch(`${people.world.url}/agents/trace`, { headers, signal });
+      return answer.status;
+    };
+    for (const { signal } of leaving) expect(await trace(signal)).toBe(200);
+    const further = () => trace(AbortSignal.timeout(10_000));
+    expect(await further()).toBe(429);
+    leaving[0]?.abort();
+    await expect.poll(further).toBe(200);
+  });
+});
