@@ -37,7 +37,7 @@ process.exitCode = await main();
 
 /** Whoever ends a run leaves nothing of it behind. */
 async function stop(): Promise<never> {
-  await Promise.all([...running].map((contract) => contract.end()));
+  await Promise.all([...running].map((contract) => contract.stop()));
   process.exit(1);
 }
 

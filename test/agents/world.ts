@@ -111,7 +111,7 @@ export class World {
     await Promise.all(this.#sessions.splice(0).map((session) => session.leave()));
   }
 
-  /** Ends everything, whatever has become of it. */
+  /** Ends everything, in any state. */
   async end(): Promise<void> {
     await this.leave();
     await within(START_MS_MAX, "the server stops", this.server.end()).catch(() => {});
