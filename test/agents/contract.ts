@@ -5,7 +5,7 @@ import type { Check } from "./checks/check.ts";
 import { SETTINGS } from "./checks/settings.ts";
 import { TALK } from "./checks/talk.ts";
 import { END, KEYS, TROUBLE } from "./checks/trouble.ts";
-import { Broken, within } from "./must.ts";
+import { Broken, must, within } from "./must.ts";
 import type { AgentRow } from "./roster.ts";
 import { World } from "./world.ts";
 
@@ -38,9 +38,12 @@ const CHECK_MS_MAX = 5 * 60 * 1_000;
 export class Contract {
   readonly #agent: AgentRow;
   readonly #bin: string;
-  #world: World | null = null;
+  readonly #isPatient: boolean;
+  #world: Promise<World> | null = null;
+  #isStopped = false;
 
-  constructor(agent: AgentRow, bin: string) {
+  constructor(agent: AgentRow, bin: string, isPatient: boolean) {
+    this.#isPatient = isPatient;
     this.#agent = agent;
     this.#bin = bin;
   }
@@ -65,16 +68,25 @@ export class Contract {
     return { kind: "fail", reason: broken instanceof Broken ? broken.rule : seen, seen, ms };
   }
 
+  /** Ends the world that there is, also one that is being made. */
   async end(): Promise<void> {
-    const world = this.#world;
+    const making = this.#world;
     this.#world = null;
+    const world = await making?.catch(() => null);
     await world?.end();
+  }
+
+  /** For good, in the middle of a check. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.end();
   }
 
   async #run(check: Check): Promise<void> {
     if (check.key !== undefined) await this.end();
-    this.#world ??= await World.make(this.#agent, this.#bin, check.key ?? "good");
-    const world = this.#world;
+    must(!this.#isStopped, "the run goes on");
+    this.#world ??= World.make(this.#agent, this.#bin, check.key ?? "good", this.#isPatient);
+    const world = await this.#world;
     world.note(check.name);
     try {
       await within(CHECK_MS_MAX, "the check ends", check.run(world));

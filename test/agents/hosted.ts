@@ -183,7 +183,7 @@ export function chunksOf(events: readonly WireEvent[]): readonly string[] {
 
 const SUMMARY_EVENTS = 40;
 
-/** For whoever has to find out what happened instead. */
+/** To find out what happened instead. */
 export function summary(events: readonly WireEvent[]): string {
   const words = events.slice(-SUMMARY_EVENTS).map((event) => {
     const { sessionUpdate } = updateOf(event);

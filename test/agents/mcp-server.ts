@@ -1,5 +1,5 @@
 // A small MCP server with one tool, whose answer nothing else says. It leaves a file in the folder
-// CONTRACT_LISTED when somebody has asked for its tools: from then on a model can be offered them.
+// CONTRACT_LISTED when an agent has asked for its tools: from then on a model can be offered them.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
-
 /**
  * A check that did not hold. What stands in the matrix is the rule alone, so that every run that
  * sees the same fault writes the same text; what was seen is for who reads the run.
@@ -34,16 +32,5 @@ export async function within<Value>(
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-const LOOK_MS = 25;
-
-/** Until this holds, looked at again and again. */
-export async function until(ms: number, rule: string, holds: () => boolean): Promise<void> {
-  const endMs = performance.now() + ms;
-  while (!holds()) {
-    must(performance.now() < endMs, rule, `not in ${ms} ms`);
-    await pause(LOOK_MS);
   }
 }

@@ -1,5 +1,5 @@
-// What a run leaves behind for a closer look: FERMATA_AGENTS_RECORD names a folder, which gets
-// the wire between server and agent, what the model was sent, and what the server said.
+// What a run leaves for those who want to know more: FERMATA_AGENTS_RECORD names a folder, which
+// gets the wire between server and agent, what the model was sent, and what the server said.
 
 import { appendFileSync, chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export class Recording {
     this.#path = path;
   }
 
-  /** Null where nobody wants one. */
+  /** Null where none is wanted. */
   static next(agent: string, world: string): Recording | null {
     const folder = process.env.FERMATA_AGENTS_RECORD;
     if (folder === undefined) return null;

@@ -1,10 +1,10 @@
-// What a value of a trace is reduced to: its form stays, and whatever differs from run to run, or is
-// somebody's text, becomes a short word for it.
+// What a value of a trace is reduced to: its form stays; what differs from run to run, and the
+// texts of agents, become short words for them.
 
 import { isObject, type JsonObject } from "../../src/core/json.ts";
 import type { TraceLine } from "./reduce.ts";
 
-/** Longer ones are an agent's prose; commands of the contract and words of protocols are shorter. */
+/** Longer ones are an agent's prose; commands of the contract are shorter. */
 const TEXT_CHARS_MAX = 160;
 /** Of lists of commands, models and options. */
 const LIST_MAX = 3;

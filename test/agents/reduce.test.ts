@@ -50,6 +50,11 @@ describe("a reduced trace", () => {
     ]);
   });
 
+  it("has no process that has ended before its check began", () => {
+    const text = recorded(...INITIALIZE, ["contract", "output"], ...INITIALIZE, ...NEW);
+    expect(messagesOf(text)).toHaveLength(1 + 2 + 2);
+  });
+
   it("has nothing of sessions that others have made", () => {
     const own = update("one", { sessionUpdate: "plan" });
     const other = update("other", { sessionUpdate: "plan" });

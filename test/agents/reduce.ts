@@ -59,6 +59,9 @@ class Section {
   }
 
   add(said: Said): void {
+    // The process that was there before has ended without a word in this check.
+    const isFresh = said.message.method === "initialize" && this.#sessions.size === 0;
+    if (isFresh) this.lines.length = 0;
     if (this.#isOurs(said) && !this.#isOneOfMany(said)) this.lines.push(said);
   }
 

@@ -49,7 +49,12 @@ export class World {
     this.#user = user;
   }
 
-  static async make(agent: AgentRow, bin: string, keyKind: KeyKind): Promise<World> {
+  static async make(
+    agent: AgentRow,
+    bin: string,
+    keyKind: KeyKind,
+    isPatient: boolean,
+  ): Promise<World> {
     const record = Recording.next(agent.name, keyKind);
     const user = realpathSync(mkdtempSync(join(tmpdir(), `fermata-agent-${agent.name}-`)));
     const model = await ModelServer.start(KEY);
@@ -68,13 +73,20 @@ export class World {
       process.env.PATH,
     ].join(delimiter);
     const own = Object.entries(agent.env(around)).filter(([, value]) => value !== null);
+    const patience = isPatient ? ["--initialize-timeout-ms", `${START_MS_MAX}`] : [];
     const started = ServeProcess.start({
-      flags: ["--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
+      flags: [...patience, "--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
       env: { ...Object.fromEntries(own), PATH, HOME: user, SHELL: "/bin/bash", TERM: "dumb" },
       agents: agent.ownProfile === undefined ? {} : { [agent.name]: agent.ownProfile },
     });
-    const server = await within(START_MS_MAX, "the server starts", started);
-    return new World(agent, model, server, user, record);
+    try {
+      const server = await within(START_MS_MAX, "the server starts", started);
+      return new World(agent, model, server, user, record);
+    } catch (thrown) {
+      await model.end();
+      rmSync(user, { recursive: true, force: true });
+      throw thrown;
+    }
   }
 
   get workspace(): string {
@@ -111,7 +123,7 @@ export class World {
     await Promise.all(this.#sessions.splice(0).map((session) => session.leave()));
   }
 
-  /** Ends everything, whatever has become of it. */
+  /** Ends everything, in any state. */
   async end(): Promise<void> {
     await this.leave();
     await within(START_MS_MAX, "the server stops", this.server.end()).catch(() => {});

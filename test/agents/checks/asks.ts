@@ -95,7 +95,7 @@ const cancelAsked: Check = {
       TOLD_IN_TIME_MS,
     );
     must(resolved.data.reason === "turn_cancelled", "the ask says why it ended", resolved.data);
-    must(!existsSync(file), "what nobody allowed is not done");
+    must(!existsSync(file), "what was not allowed is not done");
   },
 };
 
@@ -131,7 +131,7 @@ const always: Check = {
   },
 };
 
-/** A command that must not run unless people allow it; nobody does. */
+/** A command that must not run unless people allow it, and they do not. */
 async function unasked(session: HostedSession, command: string): Promise<void> {
   const promptId = await session.prompt(`[[run: ${command}]]`);
   const asked = await session.asked(promptId);
@@ -171,7 +171,7 @@ const output: Check = {
 
 const TOOL_CHARS = 900;
 
-/** What was told of tool calls, for whoever has to find out why one did not work. */
+/** What was told of tool calls, to find out why one did not work. */
 function toolWords(events: readonly WireEvent[]): string {
   const updates = events.map(updateOf).filter(({ sessionUpdate }) => {
     return sessionUpdate === "tool_call" || sessionUpdate === "tool_call_update";

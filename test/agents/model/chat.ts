@@ -29,7 +29,7 @@ function read(body: JsonObject): ModelRequest {
   };
 }
 
-/** Of an answer that has to be JSON; an empty one if nobody says which. */
+/** Of an answer that has to be JSON; an empty one if the agent does not say which. */
 function schemaIn(format: JsonObject | null): JsonObject | null {
   if (format === null || format.type === "text") return null;
   return objectAt(objectAt(format, "json_schema") ?? {}, "schema") ?? {};

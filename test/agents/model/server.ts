@@ -77,7 +77,7 @@ export class ModelServer {
     return keys.includes(this.key);
   }
 
-  /** Lists of models, counts of tokens, and whatever else agents look for. */
+  /** Lists of models, counts of tokens, and what else agents look for. */
   #small(path: string, response: ServerResponse): void {
     const data = MODELS.map((id) => ({ id, object: "model", type: "model", display_name: id }));
     const [, known] =
