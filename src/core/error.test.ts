@@ -91,6 +91,7 @@ const EXPECTED = `
   path_outside_workspace     403 never  Agent/PathOutsideWorkspace
   file_unavailable           404 never  Agent/FileUnavailable
   file_too_large             413 never  Agent/FileTooLarge
+  access_refused             403 never  Agent/AccessRefused
   terminal_not_found         404 never  Agent/TerminalNotFound
   terminal_limit_exceeded    429 later  Agent/TerminalLimit
   terminal_failed            502 never  Agent/TerminalFailed

@@ -3,7 +3,7 @@ import {
   TERMINAL_NEWS_MAX,
   TERMINAL_NEWS_MS_MAX,
   TERMINAL_NEWS_MS_MIN,
-  TERMINAL_NEWS_ROUND,
+  TERMINAL_NEWS_ROUND_MAX,
 } from "../../core/limits.ts";
 import type { TerminalExit, TerminalOutput } from "../../core/terminal-output.ts";
 import { type ExcerptBounds, OutputExcerpt } from "../workspace/excerpt.ts";
@@ -124,7 +124,7 @@ export class ShownTerminal implements TerminalWatch {
     if (this.#timer !== null || this.#isEndTold) return;
     const isNamed = this.#call !== null;
     if (isNamed && (!this.#excerpt.hasNews || this.#news >= TERMINAL_NEWS_MAX)) return;
-    const round = Math.floor(this.#news / TERMINAL_NEWS_ROUND);
+    const round = Math.floor(this.#news / TERMINAL_NEWS_ROUND_MAX);
     const ms = isNamed ? TERMINAL_NEWS_MS_MIN * 2 ** round : TERMINAL_CLAIM_MS_MAX;
     this.#timer = setTimeout(() => this.#waited(), Math.min(ms, TERMINAL_NEWS_MS_MAX));
     this.#timer.unref();

@@ -6,7 +6,7 @@ import {
   TERMINAL_REPEATS_MAX,
   TERMINAL_SHOWN_HEAD_BYTES_MAX,
   TERMINAL_SHOWN_SHARE_BYTES_MIN,
-  TERMINAL_SHOWN_SHARES,
+  TERMINAL_SHOWN_SHARES_MAX,
   TERMINAL_SHOWN_TAIL_BYTES_MAX,
   TERMINALS_ENDED_KEPT_MAX,
   TERMINALS_SHOWN_TURN_BYTES_MAX,
@@ -154,7 +154,7 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
   #share(): ExcerptBounds {
     const share = Math.max(
       TERMINAL_SHOWN_SHARE_BYTES_MIN,
-      Math.floor(this.#turnBytesLeft / TERMINAL_SHOWN_SHARES),
+      Math.floor(this.#turnBytesLeft / TERMINAL_SHOWN_SHARES_MAX),
     );
     return {
       headBytesMax: Math.min(TERMINAL_SHOWN_HEAD_BYTES_MAX, Math.floor(share / 2)),

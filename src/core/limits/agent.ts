@@ -208,7 +208,7 @@ export const TERMINALS_SHOWN_TURN_BYTES_MAX = 8 * 1_024 * 1_024;
 export const TERMINAL_SHOWN_SHARE_BYTES_MIN = 4 * 1_024;
 
 /** The part of what is left that one terminal may use. */
-export const TERMINAL_SHOWN_SHARES = 16;
+export const TERMINAL_SHOWN_SHARES_MAX = 16;
 
 /**
  * How long output is gathered before it is told, and the longest that this may become: it doubles
@@ -217,7 +217,7 @@ export const TERMINAL_SHOWN_SHARES = 16;
  */
 export const TERMINAL_NEWS_MS_MIN = 100;
 export const TERMINAL_NEWS_MS_MAX = 10_000;
-export const TERMINAL_NEWS_ROUND = 50;
+export const TERMINAL_NEWS_ROUND_MAX = 50;
 export const TERMINAL_NEWS_MAX = 1_000;
 
 /** How long a tool call may take to name a terminal that has written something. */
