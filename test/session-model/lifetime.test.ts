@@ -212,6 +212,7 @@ describe("/status", { timeout: 60_000 }, () => {
     expect(objectAt(result, "data")).toEqual({
       sessionId: session.sessionId,
       agent: "echo",
+      asking: { how: "by_default", sentence: "The agent asks by itself before it acts." },
       status: "ready",
       phase: expect.any(String),
       model: { name: null },
