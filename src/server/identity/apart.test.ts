@@ -62,6 +62,7 @@ function pathOf(path: string, names: Names): string {
     .replace(":taskId", names.promptId)
     .replace(":scope", `session:${names.sessionId}`)
     .replace(":key", "execute")
+    .replace(":name", "echo")
     .replace(":user", names.user);
 }
 
