@@ -34,7 +34,13 @@ const { values, positionals } = parseArgs({
 });
 
 const running = new Set<Contract>();
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop());
+let isStopping = false;
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    if (!isStopping) void stop();
+    isStopping = true;
+  });
+}
 process.exitCode = await main();
 
 /** Whoever ends a run leaves nothing of it behind. */

@@ -30,7 +30,7 @@ export function matrixOf(columns: readonly Column[], checks: readonly Check[]): 
       const cell = cells?.get(name);
       return cell === undefined ? "–" : SIGNS[cell.kind];
     });
-    return `| ${[title, ...signs].join(" | ")} |`;
+    return `| ${[`\`${name}\` ${title}`, ...signs].join(" | ")} |`;
   });
   return [
     ["| Agent | Package | Version |", "|---|---|---|", ...versions].join("\n"),
@@ -42,12 +42,12 @@ export function matrixOf(columns: readonly Column[], checks: readonly Check[]): 
 /** One line for each cell that is not a plain yes; agents with the same reason share one. */
 function reasonsOf(columns: readonly Column[], checks: readonly Check[]): readonly string[] {
   const lines = new Map<string, string[]>();
-  for (const { name, title } of checks) {
+  for (const { name } of checks) {
     for (const { agent, cells } of columns) {
       const cell = cells?.get(name);
       if (cell === undefined || cell.kind === "pass") continue;
       const missed = cell.kind === "fail" ? "does not hold: " : "";
-      const line = `*${title}*: ${missed}${cell.reason}`;
+      const line = `\`${name}\`: ${missed}${cell.reason}`;
       lines.set(line, [...(lines.get(line) ?? []), agent.name]);
     }
   }

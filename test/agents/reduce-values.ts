@@ -52,19 +52,14 @@ function shortened(list: readonly unknown[]): readonly unknown[] {
 
 function fields(from: JsonObject, names: Names): JsonObject {
   const entries = Object.entries(from).filter(([key]) => !PROSE.has(key));
-  return Object.fromEntries(entries.map(([key, one]) => [key, value(one, key, names)]));
+  return Object.fromEntries(entries.map(([key, one]) => [pathless(key), value(one, key, names)]));
 }
 
 function text(from: string, key: string, names: Names): string {
   if (/Id$/.test(key) && !/^(?:optionId|modelId|modeId|methodId|.*ModeId|.*ModelId)$/.test(key)) {
     return names.of(key.replace(/Id$/, ""), from);
   }
-  const short = from
-    .replaceAll(/\/tmp\/fermata-serve-\w+\/workspace/g, "/workspace")
-    .replaceAll(/\/tmp\/fermata-(?:serve|agent)-[\w-]+/g, "/home")
-    .replaceAll(/(?:\/[\w@.+-]+)+\/node_modules\//g, "/packages/")
-    .replaceAll(/(?:\/[\w@.+-]+)+\/test\/agents\//g, "/contract/")
-    .replaceAll(/\b([A-Za-z]+)\d+Z\d+/g, "$1-mark")
+  const short = pathless(from)
     .replaceAll(UUID, (uuid) => names.of("uuid", uuid))
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?/g, "(time)")
     .replaceAll(/\b1[78]\d{11}\b/g, "(ms)");
@@ -72,4 +67,14 @@ function text(from: string, key: string, names: Names): string {
   // What a command of the contract has printed, among other words.
   const printed = /seen-out-mark-here/.exec(short)?.[0];
   return printed === undefined ? `(text of ${key})` : `(text with ${printed})`;
+}
+
+/** Folders of the machine, and marks of the contract, as they are everywhere. */
+function pathless(from: string): string {
+  return from
+    .replaceAll(/\/tmp\/fermata-serve-\w+\/workspace/g, "/workspace")
+    .replaceAll(/\/tmp\/fermata-(?:serve|agent)-[\w-]+/g, "/home")
+    .replaceAll(/(?:\/[\w@.+-]+)+\/node_modules\//g, "/packages/")
+    .replaceAll(/(?:\/[\w@.+-]+)+\/test\/agents\//g, "/contract/")
+    .replaceAll(/\b([A-Za-z]+)\d+Z\d+/g, "$1-mark");
 }

@@ -17,6 +17,9 @@ const CHECKS: readonly string[] = ["ask-shell", "new-file", "output", "kill-agen
 /** Of equal chunks in a row so many stay: enough to see that there are several. */
 const CHUNKS_KEPT = 2;
 
+/** Of what is told again and again beside a turn, the first of a check is enough. */
+const REPEATED = /^(?:available_commands_update|usage_update|config_option_update|_.*)$/;
+
 /** The sections of the wanted checks, each with the `initialize` of its process in front. */
 export function reduceTrace(recorded: string): readonly TraceLine[] {
   const reduced: TraceLine[] = [];
@@ -51,6 +54,7 @@ class Section {
   readonly lines: TraceLine[];
   readonly #sessions = new Set<string>();
   readonly #asked = new Set<string>();
+  readonly #told = new Set<string>();
   #chunks = 0;
 
   constructor(check: string, initialized: readonly TraceLine[]) {
@@ -86,7 +90,12 @@ class Section {
     const update = objectAt(objectAt(message, "params") ?? {}, "update") ?? {};
     const kind = stringAt(update, "sessionUpdate") ?? "";
     this.#chunks = /_chunk$/.test(kind) ? this.#chunks + 1 : 0;
-    return this.#chunks > CHUNKS_KEPT;
+    if (this.#chunks > CHUNKS_KEPT) return true;
+    const isNotice = message.id === undefined && message.method !== "session/update";
+    const name = isNotice ? `${message.method}` : kind;
+    const wasTold = this.#told.has(name);
+    this.#told.add(name);
+    return REPEATED.test(name) && wasTold;
   }
 }
 

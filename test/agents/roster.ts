@@ -164,7 +164,7 @@ export const ROSTER: readonly AgentRow[] = [
     limits: {
       embedded: "the agent takes embedded files, and does not give them to its model",
       model: "with a provider of one's own it lists no models",
-      mcp: "without a GitHub account it starts no MCP servers that it is given",
+      mcp: "it starts no MCP servers that it is given (seen without a GitHub account)",
     },
     without: {},
   },
