@@ -38,12 +38,10 @@ const CHECK_MS_MAX = 5 * 60 * 1_000;
 export class Contract {
   readonly #agent: AgentRow;
   readonly #bin: string;
-  readonly #isPatient: boolean;
   #world: Promise<World> | null = null;
   #isStopped = false;
 
-  constructor(agent: AgentRow, bin: string, isPatient: boolean) {
-    this.#isPatient = isPatient;
+  constructor(agent: AgentRow, bin: string) {
     this.#agent = agent;
     this.#bin = bin;
   }
@@ -85,7 +83,7 @@ export class Contract {
   async #run(check: Check): Promise<void> {
     if (check.key !== undefined) await this.end();
     must(!this.#isStopped, "the run goes on");
-    this.#world ??= World.make(this.#agent, this.#bin, check.key ?? "good", this.#isPatient);
+    this.#world ??= World.make(this.#agent, this.#bin, check.key ?? "good");
     const world = await this.#world;
     world.note(check.name);
     try {

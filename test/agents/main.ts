@@ -11,11 +11,10 @@ const AT_A_TIME = 2;
 /** With fewer of them the contract says nothing of agents in general. */
 const USABLE_MIN = 6;
 
-const HELP = `npm run test:agents -- [AGENT…] [--check NAME…] [--patient] [--write] [--list]
+const HELP = `npm run test:agents -- [AGENT…] [--check NAME…] [--write] [--list]
 
 AGENT     ${ROSTER.map(({ name }) => name).join(" ")}; without any, all of them
 --check   only this check; may be repeated
---patient agents have a minute to start, not what their profiles say: for a busy machine
 --write   write the matrix of docs/agents.md, as a full run does by itself
 --list    say what the checks are
 
@@ -26,7 +25,6 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     check: { type: "string", multiple: true, default: [] },
-    patient: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -95,7 +93,7 @@ async function runOne(agent: AgentRow): Promise<Column> {
     print(`${agent.name.padEnd(10)} cannot be installed: ${thrown}\n`, 0);
     return { agent, cells: null };
   }
-  const contract = new Contract(agent, bin, values.patient);
+  const contract = new Contract(agent, bin);
   running.add(contract);
   const startedMs = performance.now();
   const cells = new Map<string, Cell>();

@@ -20,8 +20,6 @@ export interface AgentRow {
   readonly env: (around: Surroundings) => Readonly<Record<string, string | null>>;
   /** Files of its user, by their path in the home directory. */
   readonly home?: (around: Surroundings) => Readonly<Record<string, string>>;
-  /** Its profile in `agents.json`, until one is built in. */
-  readonly ownProfile?: object;
   /** Checks that are known not to hold, each with the reason. They are tried all the same. */
   readonly limits: Readonly<Record<string, string>>;
   /** Checks that make no sense with it, each with the reason. They are not tried. */
@@ -106,19 +104,13 @@ export const ROSTER: readonly AgentRow[] = [
   {
     name: "kilo",
     package: { name: "@kilocode/cli", version: "7.7.7" },
-    env: ({ key }) => ({ OPENAI_API_KEY: key }),
+    env: ({ key }) => ({
+      OPENAI_API_KEY: key,
+      KILO_DISABLE_AUTOUPDATE: "1",
+      KILO_DISABLE_MODELS_FETCH: "1",
+      KILO_DISABLE_LSP_DOWNLOAD: "1",
+    }),
     home: (around) => ({ ".config/kilo/kilo.json": opencodeConfig(around) }),
-    ownProfile: {
-      command: "kilo",
-      args: ["acp"],
-      inherit: ["OPENAI_API_KEY"],
-      env: {
-        KILO_DISABLE_AUTOUPDATE: "1",
-        KILO_DISABLE_MODELS_FETCH: "1",
-        KILO_DISABLE_LSP_DOWNLOAD: "1",
-      },
-      limits: { startMs: 60_000, callMs: 60_000 },
-    },
     limits: {},
     without: {},
   },
@@ -133,18 +125,6 @@ export const ROSTER: readonly AgentRow[] = [
       KIMI_MODEL_CAPABILITIES: "image_in,tool_use",
       KIMI_CODE_NO_AUTO_UPDATE: "1",
     }),
-    ownProfile: {
-      command: "kimi",
-      args: ["acp"],
-      inherit: [
-        "KIMI_MODEL_API_KEY",
-        "KIMI_MODEL_BASE_URL",
-        "KIMI_MODEL_NAME",
-        "KIMI_MODEL_PROVIDER_TYPE",
-        "KIMI_MODEL_CAPABILITIES",
-        "KIMI_CODE_NO_AUTO_UPDATE",
-      ],
-    },
     limits: { model: "it has the one model that its environment names" },
     without: {},
   },
@@ -155,12 +135,8 @@ export const ROSTER: readonly AgentRow[] = [
       COPILOT_PROVIDER_BASE_URL: `${modelUrl}/v1`,
       COPILOT_PROVIDER_API_KEY: key,
       COPILOT_MODEL: MODEL,
+      COPILOT_AUTO_UPDATE: "false",
     }),
-    ownProfile: {
-      command: "copilot",
-      args: ["--acp", "--no-auto-update"],
-      inherit: ["COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY", "COPILOT_MODEL"],
-    },
     limits: {
       embedded: "the agent takes embedded files, and does not give them to its model",
       model: "with a provider of one's own it lists no models",
@@ -172,12 +148,6 @@ export const ROSTER: readonly AgentRow[] = [
     name: "grok",
     package: { name: "@xai-official/grok", version: "1.0.41" },
     env: ({ modelUrl, key }) => ({ XAI_API_KEY: key, GROK_XAI_API_BASE_URL: `${modelUrl}/v1` }),
-    ownProfile: {
-      command: "grok",
-      args: ["agent", "stdio"],
-      inherit: ["XAI_API_KEY", "GROK_XAI_API_BASE_URL"],
-      auth: "xai.api_key",
-    },
     limits: {
       image: "the agent takes no images",
       mode: "the agent has no modes",
@@ -189,7 +159,6 @@ export const ROSTER: readonly AgentRow[] = [
     package: { name: "@zed-industries/codex-acp", version: "0.16.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
     home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
-    ownProfile: { command: "codex-acp", inherit: ["OPENAI_API_KEY"], auth: "openai-api-key" },
     limits: onPath("bwrap")
       ? {}
       : { "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there" },

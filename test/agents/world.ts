@@ -49,12 +49,7 @@ export class World {
     this.#user = user;
   }
 
-  static async make(
-    agent: AgentRow,
-    bin: string,
-    keyKind: KeyKind,
-    isPatient: boolean,
-  ): Promise<World> {
+  static async make(agent: AgentRow, bin: string, keyKind: KeyKind): Promise<World> {
     const record = Recording.next(agent.name, keyKind);
     const user = realpathSync(mkdtempSync(join(tmpdir(), `fermata-agent-${agent.name}-`)));
     const model = await ModelServer.start(KEY);
@@ -73,11 +68,9 @@ export class World {
       process.env.PATH,
     ].join(delimiter);
     const own = Object.entries(agent.env(around)).filter(([, value]) => value !== null);
-    const patience = isPatient ? ["--initialize-timeout-ms", `${START_MS_MAX}`] : [];
     const started = ServeProcess.start({
-      flags: [...patience, "--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
+      flags: ["--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
       env: { ...Object.fromEntries(own), PATH, HOME: user, SHELL: "/bin/bash", TERM: "dumb" },
-      agents: agent.ownProfile === undefined ? {} : { [agent.name]: agent.ownProfile },
     });
     try {
       const server = await within(START_MS_MAX, "the server starts", started);

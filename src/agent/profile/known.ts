@@ -139,7 +139,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     inherit: [
       ...[...OPENAI, ...ANTHROPIC, ...GOOGLE, ...OTHERS, "KILO_API_KEY", "KILO_ORG_ID"],
       ...["KILO_CONFIG", "KILO_CONFIG_DIR", "KILO_CONFIG_CONTENT", "KILO_PERMISSION"],
-      ...["KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_AUTOUPDATE"],
+      ...["KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_AUTOUPDATE", "KILO_DISABLE_LSP_DOWNLOAD"],
     ],
     ask: askWay({ env: { KILO_PERMISSION: ASK_RULES } }),
     install: "npm install -g @kilocode/cli",
@@ -153,7 +153,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     inherit: [
       ...["KIMI_API_KEY", "KIMI_BASE_URL", "KIMI_CODE_HOME", "KIMI_MODEL_NAME"],
       ...["KIMI_MODEL_API_KEY", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"],
-      ...["MOONSHOT_API_KEY", "KIMI_CODE_NO_AUTO_UPDATE"],
+      ...["KIMI_MODEL_CAPABILITIES", "MOONSHOT_API_KEY", "KIMI_CODE_NO_AUTO_UPDATE"],
     ],
     ask: askWay({ mode: "default" }),
     mcp: "offered",
@@ -183,7 +183,13 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     title: "Grok",
     command: "grok",
     args: ["agent", "stdio"],
-    inherit: ["XAI_API_KEY", "XAI_API_BASE_URL", "GROK_HOME", "GROK_DISABLE_AUTOUPDATER"],
+    inherit: [
+      "XAI_API_KEY",
+      "XAI_API_BASE_URL",
+      "GROK_XAI_API_BASE_URL",
+      "GROK_HOME",
+      "GROK_DISABLE_AUTOUPDATER",
+    ],
     auth: [{ method: "xai.api_key", ifSet: ["XAI_API_KEY"] }],
     ask: askWay({
       unasked:
