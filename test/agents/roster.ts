@@ -53,6 +53,7 @@ export const ROSTER: readonly AgentRow[] = [
     // In a folder that its user does not trust it starts no MCP servers. Asks are the same.
     home: () => ({ ".gemini/settings.json": '{"security":{"folderTrust":{"enabled":false}}}' }),
     limits: {
+      key: "it tells a command by its title alone, which is no key: it can be allowed once only",
       output: "the agent does not tell what its commands print",
       model: "it lists its models in a way of its own (`models`), which Fermata does not show",
     },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
 import type { Actor } from "../command.ts";
+import { evolve } from "../evolve.ts";
 import { AGENT, askId, client, dataOf, Life, newAsk } from "../life.fixture.ts";
 
 const ADA: Actor = {
@@ -54,6 +55,20 @@ describe("session grants (A14)", () => {
     expect(keys(life)).toEqual(["edit:/b.ts"]);
     life.give("ask", newAsk("a3"), AGENT);
     expect(life.state).toBe("waiting");
+  });
+
+  it("that older rules gave are void, and the next start of the agent says so", () => {
+    const life = new Life().ready();
+    const data = { sessionId: life.now.sessionId, key: "execute:Bash", tier: "execute" } as const;
+    const _meta = { serverTimestamp: 1 };
+    life.session = evolve(life.now, { v: 1, type: "session_grant_added", data, _meta });
+    expect(keys(life)).toEqual([]);
+    life.give("agent_exit", { exitCode: 1, signalCode: null, message: "" }, AGENT);
+    const { events } = life.give("activate", {});
+    expect(dataOf(events, "session_grant_revoked")).toMatchObject([
+      { key: "execute:Bash", reason: "rules_changed" },
+    ]);
+    expect(life.now.voidGrants).toEqual([]);
   });
 
   it.each([
