@@ -46,7 +46,9 @@ const askEdit: Check = {
       "the file is changed",
       turn.text,
     );
-    oneAsk(turn);
+    // Some ask before they read the file too, which is an ask of its own.
+    const changes = turn.asks.filter((ask) => JSON.stringify(ask).includes("new words"));
+    oneAsk(changes.length > 0 ? { ...turn, asks: changes } : turn);
   },
 };
 
