@@ -2,7 +2,7 @@
 // written, a file read. Agents that ask first are asked about once; those that do not are mediated
 // all the same. `echo` plays both, and the ones that try to get around it.
 
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sharedServer } from "./server/serve.fixture.ts";
@@ -127,6 +127,35 @@ describe("what an agent has asked about", () => {
     expect(said).toContain("a person has refused it in this turn");
     expect(count(said, ASKED)).toBe(1);
     expect(isThere("denied.txt")).toBe(false);
+  });
+
+  it("is asked about anew in another directory, and runs in no other than was shown", async () => {
+    const talk = await Talk.begun(server());
+    for (const folder of ["seen", "unseen"]) mkdirSync(path(folder), { recursive: true });
+    const start = (cwd: string) =>
+      `call terminal/create ${JSON.stringify({ command: "touch where.txt", cwd: path(cwd) })}`;
+    await talk.answered("allow_always", 'ask kind=execute command="touch where.txt"');
+    symlinkSync(path("seen"), path("swapped"));
+    const asked = await talk.prompt('"to":"waiting"', start("swapped"));
+    expect(asked).toContain(`cd ${path("seen")} && touch where.txt`);
+    rmSync(path("swapped"));
+    symlinkSync(path("unseen"), path("swapped"));
+    await talk.vote(asked.slice(asked.indexOf(ASKED)), "allow_once");
+    const said = await talk.until("turn_complete", lastIdIn(asked));
+    expect(said).toContain("it leads elsewhere since it was permitted");
+    expect(isThere("seen/where.txt") || isThere("unseen/where.txt")).toBe(false);
+  });
+
+  it("P2: is answered whatever its variables are called, and the server lives on", async () => {
+    const talk = await Talk.begun(server());
+    const env = ["constructor", "__proto__", "toString"].map((name) => ({ name, value: "1" }));
+    const params = { command: "touch", args: ["named.txt"], env };
+    const said = await talk.answered(
+      "allow_once",
+      `call terminal/create ${JSON.stringify(params)}`,
+    );
+    expect(said).toContain("constructor=1 __proto__=1 toString=1 touch named.txt");
+    await expect.poll(() => isThere("named.txt")).toBe(true);
   });
 
   it("P8: covers nothing in another session's name", async () => {

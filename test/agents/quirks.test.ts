@@ -30,8 +30,6 @@ async function played(agent: string, check: string): Promise<HostedSession> {
 const WITHOUT_KEY: ReadonlySet<string> = new Set(["gemini"]);
 
 /** Its commands print to it alone. */
-const WITHOUT_OUTPUT: ReadonlySet<string> = new Set(["gemini"]);
-
 describe("a command of a public agent", () => {
   it.each(AGENTS)("%s: is asked about once, by its words", async (agent) => {
     const session = await played(agent, "ask-shell");

@@ -78,19 +78,23 @@ export class Errands {
       resolve(either.aborted ? OVER : await act(either));
       leave();
     };
-    const run = async () => {
+    const begin = async () => {
       if (permit === undefined) return perform(null);
+      if (this.#heldChars > 0 && this.#heldChars + chars > AGENT_QUEUE_CHARS_MAX) {
+        return resolve(TOO_MUCH);
+      }
       const permission = await permit(either);
       if (permission === null || !("people" in permission)) await perform(permission);
       else void this.#held(permission.people, chars).then(perform);
     };
+    // None of it rejects by its contract; if it does all the same, the agent has its answer.
+    const run = () => begin().catch((thrown: unknown) => resolve(failedWith(thrown)));
     const answer = promise.finally(() => this.#open.delete(end));
     return { answer, run };
   }
 
   /** What people are asked about stays in memory for as long as they take, within a limit. */
   async #held(people: Promise<Served | null>, chars: number): Promise<Served | null> {
-    if (this.#heldChars > 0 && this.#heldChars + chars > AGENT_QUEUE_CHARS_MAX) return TOO_MUCH;
     this.#heldChars += chars;
     try {
       return await people;
@@ -98,6 +102,10 @@ export class Errands {
       this.#heldChars -= chars;
     }
   }
+}
+
+function failedWith(thrown: unknown): Served {
+  return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
 }
 
 const TOO_MUCH: Served = {

@@ -49,18 +49,27 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     };
   },
   [CLIENT_METHODS.writeTextFile]: (session, params) => {
-    const order = { ...fileOf(session, params), content: textOf(params, "content") };
+    const content = stringAt(params, "content");
+    const order = { ...fileOf(session, params), content: content ?? "" };
     return {
-      access: async () => fileAccess("write", await realPathOf(order, "write")),
+      access: async () => {
+        // What says nothing of its content would empty the file.
+        if (content === null)
+          return fail("file_unavailable", { path: order.path, reason: NOTHING });
+        return fileAccess("write", await realPathOf(order, "write"));
+      },
       act: async (access) => {
         const written = await writeTextFile({ ...order, ...permitted(access) }, session.audit);
         return written.ok ? ok({}) : written;
       },
     };
   },
-  [CLIENT_METHODS.createTerminal]: ({ terminals, order }, params) => ({
-    access: async () => terminalAccess(params, order.cwd),
-    act: () => terminals.create(params),
+  [CLIENT_METHODS.createTerminal]: (session, params) => ({
+    access: () => terminalAccess(session, params),
+    act: (access) => {
+      const directory = access.action === "terminal" ? access.cwd : undefined;
+      return session.terminals.create(params, directory);
+    },
   }),
   [CLIENT_METHODS.terminalOutput]:
     ({ terminals }, params) =>
@@ -94,12 +103,16 @@ export function prepare(session: BridgeSession, method: string, params: JsonObje
   return {
     isFile,
     permit: async (signal) => {
-      const access = await work.access();
-      if (!access.ok) return { error: errorOf(access.refusal) };
-      permitted = access.value;
-      const decision = await session.permit(access.value, signal);
-      if (!("people" in decision)) return refusedBy(decision);
-      return { people: decision.people.then(refusedBy) };
+      try {
+        const access = await work.access();
+        if (!access.ok) return { error: errorOf(access.refusal) };
+        permitted = access.value;
+        const decision = await session.permit(access.value, signal);
+        if (!("people" in decision)) return refusedBy(decision);
+        return { people: decision.people.then(refusedBy) };
+      } catch (thrown) {
+        return { error: { code: RPC_ERRORS.internal, message: String(thrown) } };
+      }
     },
     act: () => answered(async () => (permitted === null ? UNPERMITTED : work.act(permitted))),
   };
@@ -132,15 +145,25 @@ function permitted(access: Access) {
   return access.action === "terminal" ? {} : { permitted: access.path };
 }
 
-function terminalAccess(params: JsonObject, sessionCwd: string): Result<Access> {
+async function terminalAccess(session: BridgeSession, params: JsonObject): Promise<Result<Access>> {
   const order = readOrder(params);
   if (typeof order === "string") {
     const command = textOf(params, "command").slice(0, COMMAND_SHOWN_CHARS_MAX);
     return fail("terminal_failed", { command, reason: order });
   }
-  const cwd = order.cwd ?? sessionCwd;
-  return ok({ action: "terminal", command: shownLine(order, sessionCwd), cwd });
+  const { workspace, cwd } = session.order;
+  const path = order.cwd ?? cwd;
+  // Both by where they really are: the session's own directory may be named through a link.
+  const [at, home] = await Promise.all([
+    realPathOf({ workspace, path, own: session.own }, "write"),
+    realPathOf({ workspace, path: cwd, own: session.own }, "write"),
+  ]);
+  if (!at.ok) return at;
+  const directory = home.ok && home.value === at.value ? cwd : at.value;
+  return ok({ action: "terminal", command: shownLine(order, directory, cwd), cwd: at.value });
 }
+
+const NOTHING = "it was not said what to write";
 
 const FILE_METHODS: ReadonlySet<string> = new Set([
   CLIENT_METHODS.readTextFile,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { readOrder, shownLine } from "./command.ts";
+import { commandLine, readOrder, shownLine } from "./command.ts";
 
-function shown(params: Record<string, unknown>): string {
+function shown(params: Record<string, unknown>, directory = "/w"): string {
   const order = readOrder(params);
-  return typeof order === "string" ? expect.fail(order) : shownLine(order, "/w");
+  return typeof order === "string" ? expect.fail(order) : shownLine(order, directory, "/w");
 }
 
 const withVariable = (name: string, value: string) =>
@@ -16,7 +16,7 @@ describe("the line that people are asked about", () => {
     expect(shown({ command: "sh", args: ["-c", "cd /w && git status"] })).toBe("git status");
   });
 
-  it.each([
+  it.each<[string, string]>([
     ["PATH", "/elsewhere"],
     ["LD_PRELOAD", "/w/evil.so"],
     ["BASH_ENV", "/w/evil"],
@@ -25,6 +25,8 @@ describe("the line that people are asked about", () => {
     ["MAVEN_OPTS", "-javaagent:/w/evil.jar"],
     ["TERM", "$(evil)"],
     ["GIT_SSH_COMMAND", "evil"],
+    ["LC_ALL", "/w/evil; x"],
+    ...Object.getOwnPropertyNames(Object.prototype).map((name): [string, string] => [name, "1"]),
   ])("holds a variable that can change what runs: %s=%s", (name, value) => {
     expect(withVariable(name, value)).toMatch(new RegExp(`^${name}='?.+'? git status$`));
   });
@@ -38,5 +40,31 @@ describe("the line that people are asked about", () => {
     ["MAVEN_OPTS", "-Dstyle.color=always"],
   ])("leaves out what changes only how output looks: %s=%s", (name, value) => {
     expect(withVariable(name, value)).toBe("git status");
+  });
+
+  it("says another directory than the session's", () => {
+    expect(shown({ command: "./build.sh" }, "/w/evil dir")).toBe("cd '/w/evil dir' && ./build.sh");
+  });
+
+  it("sets a variable for the whole of a line that is more than words", () => {
+    const env = [{ name: "PATH", value: "./evil" }];
+    expect(shown({ command: "true; build.sh", env })).toBe("export PATH=./evil; true; build.sh");
+  });
+});
+
+describe("what is run", () => {
+  it("is a shell's line if it has characters of one, whatever files are there", () => {
+    const order = readOrder({ command: "cat src/index.ts" });
+    if (typeof order === "string") expect.fail(order);
+    expect(commandLine(order)).toMatchObject({ file: "/bin/sh" });
+  });
+
+  it.each([
+    ["no command", { command: "" }],
+    ["blanks for a command", { command: "  " }],
+    ["a NUL in its directory", { command: "ls", cwd: "/w\0" }],
+    ["a directory of megabytes", { command: "ls", cwd: "/".repeat(2_000_000) }],
+  ])("P10: is nothing for %s", (_what, params) => {
+    expect(readOrder(params)).toEqual(expect.any(String));
   });
 });

@@ -1,9 +1,11 @@
-import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
-import { resolve } from "node:path";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { TERMINAL_COMMAND_BYTES_MAX, TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
-import { commandLineOf, quoted } from "../../core/policy/command-line.ts";
+import {
+  commandLineOf,
+  inDirectory,
+  isPlainWords,
+  quoted,
+} from "../../core/policy/command-line.ts";
 
 /** What an agent wants to run, as `terminal/create` says it. */
 export interface CommandOrder {
@@ -24,7 +26,8 @@ export function readOrder(params: JsonObject): CommandOrder | string {
   if (!isTexts(args)) return "its arguments are not a list of texts";
   if (typeof variables === "string") return variables;
   if (!(params.cwd == null || typeof params.cwd === "string")) return "cwd is not a path";
-  const texts = [command, ...args, ...Object.entries(variables).flat()];
+  if (command.trim() === "") return "there is no command";
+  const texts = [command, ...args, ...Object.entries(variables).flat(), params.cwd ?? ""];
   if (texts.some((text) => text.includes("\0"))) return "it holds a NUL character";
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > TERMINAL_COMMAND_BYTES_MAX) {
@@ -35,45 +38,57 @@ export function readOrder(params: JsonObject): CommandOrder | string {
 }
 
 /**
- * The order as people are asked about it. A variable that changes nothing but how output looks is
- * passed over; any other is part of the line, for `PATH=/elsewhere git status` is another command.
+ * The order as people are asked about it, begun in this directory. A variable that changes nothing
+ * but how output looks is passed over; any other is part of the line, in a form that holds for all
+ * of it: `PATH=/elsewhere git status` is another command than `git status`.
  */
-export function shownLine({ command, args, variables }: CommandOrder, cwd: string): string {
-  const line = commandLineOf(command, args, cwd) ?? command;
+export function shownLine(order: CommandOrder, directory: string, cwd: string): string {
+  const { command, args, variables } = order;
+  const line = inDirectory(
+    directory,
+    commandLineOf(command, args, cwd) ?? [command, ...args].join(" "),
+    cwd,
+  );
   const telling = Object.entries(variables).filter(([name, value]) => {
-    return !(HARMLESS[name]?.test(value) ?? /^LC_[A-Z]+$/.test(name));
+    return !HARMLESS.get(name)?.test(value);
   });
-  const settings = telling.map(([name, value]) => `${name}=${quoted(value)} `);
-  return `${settings.join("")}${line}`;
+  const settings = telling.map(([name, value]) => `${name}=${quoted(value)}`).join(" ");
+  if (settings === "") return line;
+  return isPlainWords(line) ? `${settings} ${line}` : `export ${settings}; ${line}`;
 }
 
+const FEW_WORDS = /^[\w.:/-]*$/;
+const DIGITS = /^\d*$/;
+
 /** Variables that agents set for their commands, with the values that make them no others. */
-const HARMLESS: Readonly<Record<string, RegExp>> = {
-  CARGO_TERM_PROGRESS_WHEN: /^\w*$/,
-  CARGO_TERM_PROGRESS_WIDTH: /^\d+$/,
-  CI: /^(?:1|true|)$/,
-  CLICOLOR: /^\d?$/,
-  CLICOLOR_FORCE: /^\d?$/,
-  COLORTERM: /^[\w.-]*$/,
-  COLUMNS: /^\d+$/,
-  DEBIAN_FRONTEND: /^noninteractive$/,
-  FORCE_COLOR: /^\d?$/,
-  GIT_PAGER: /^(?:cat|)$/,
-  GIT_TERMINAL_PROMPT: /^[01]$/,
-  GRADLE_OPTS: /^-Dorg\.gradle\.console=\w+$/,
-  GROK_SESSION_ID: /^[\w-]*$/,
-  LANG: /^[\w.-]*$/,
-  LANGUAGE: /^[\w.:-]*$/,
-  LINES: /^\d+$/,
-  MAVEN_OPTS: /^-Dstyle\.color=\w+$/,
-  NO_COLOR: /^\w*$/,
-  PAGER: /^(?:cat|)$/,
-  NPM_CONFIG_PROGRESS: /^\w*$/,
-  PIP_PROGRESS_BAR: /^\w*$/,
-  SHELL: /^(?:\/usr)?\/bin\/(?:ba|da|z)?sh$/,
-  TERM: /^[\w.-]*$/,
-  TZ: /^[\w/+-]*$/,
-};
+const HARMLESS: ReadonlyMap<string, RegExp> = new Map([
+  ["CARGO_TERM_PROGRESS_WHEN", /^\w*$/],
+  ["CARGO_TERM_PROGRESS_WIDTH", DIGITS],
+  ["CI", /^(?:1|true|)$/],
+  ["CLICOLOR", DIGITS],
+  ["CLICOLOR_FORCE", DIGITS],
+  ["COLORTERM", /^[\w.-]*$/],
+  ["COLUMNS", DIGITS],
+  ["DEBIAN_FRONTEND", /^noninteractive$/],
+  ["FORCE_COLOR", DIGITS],
+  ["GIT_PAGER", /^(?:cat|)$/],
+  ["GIT_TERMINAL_PROMPT", DIGITS],
+  ["GRADLE_OPTS", /^-Dorg\.gradle\.console=\w+$/],
+  ["GROK_SESSION_ID", /^[\w-]*$/],
+  ["LANG", FEW_WORDS],
+  ["LANGUAGE", FEW_WORDS],
+  ["LC_ALL", FEW_WORDS],
+  ["LC_CTYPE", FEW_WORDS],
+  ["LINES", DIGITS],
+  ["MAVEN_OPTS", /^-Dstyle\.color=\w+$/],
+  ["NO_COLOR", /^\w*$/],
+  ["NPM_CONFIG_PROGRESS", /^\w*$/],
+  ["PAGER", /^(?:cat|)$/],
+  ["PIP_PROGRESS_BAR", /^\w*$/],
+  ["SHELL", /^(?:\/usr)?\/bin\/(?:ba|da|z)?sh$/],
+  ["TERM", /^[\w.-]*$/],
+  ["TZ", FEW_WORDS],
+]);
 
 /** What is really started. */
 export interface CommandLine {
@@ -83,27 +98,16 @@ export interface CommandLine {
 
 /**
  * By ACP a command is an executable and its arguments are apart. Many agents send a whole shell
- * line instead: where there are no arguments, the command has characters of such a line, and
- * there is no executable of that name, it is given to the shell.
+ * line instead: where there are no arguments and the command has characters of such a line, it is
+ * one. What files there are does not change that, for people were shown a line.
  */
-export async function commandLine(
-  { command, args }: CommandOrder,
-  cwd: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<CommandLine> {
-  const searchPath = environment.PATH ?? SYSTEM_PATH;
-  const looksLikeLine = args.length === 0 && SHELL_CHARACTERS.test(command);
-  if (!looksLikeLine || (await isExecutable(command, cwd, searchPath))) {
-    return { file: command, args };
-  }
+export function commandLine({ command, args }: CommandOrder): CommandLine {
+  if (args.length > 0 || !SHELL_CHARACTERS.test(command)) return { file: command, args };
   // Both outputs become one, so that their lines stay in the order in which they were written.
   return { file: "/bin/sh", args: ["-c", `exec 2>&1\n${command}`] };
 }
 
 const SHELL_CHARACTERS = /[\s|&;<>()$`"'\\*?[\]{}~#=!]/;
-
-/** Where the system looks if there is no PATH. */
-const SYSTEM_PATH = "/usr/bin:/bin";
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -128,23 +132,4 @@ function readOutputLimit(limit: unknown): number {
 
 function isTexts(list: unknown): list is readonly string[] {
   return Array.isArray(list) && list.every((item) => typeof item === "string");
-}
-
-/** As the system looks: a name with a slash is a path, others are searched for. */
-async function isExecutable(command: string, cwd: string, searchPath: string): Promise<boolean> {
-  const places = command.includes("/") ? ["."] : searchPath.split(":");
-  for (const place of places) {
-    const path = resolve(cwd, place, command);
-    if (await isProgram(path)) return true;
-  }
-  return false;
-}
-
-async function isProgram(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return (await stat(path)).isFile();
-  } catch {
-    return false;
-  }
 }

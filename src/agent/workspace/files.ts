@@ -11,7 +11,7 @@ import { DONE, ok, type Result } from "../../core/result.ts";
 import type { AgentListener } from "../agent.ts";
 import { Directory, openInside } from "./handle.ts";
 import { OwnFolders } from "./own-folders.ts";
-import { locate, type Place } from "./place.ts";
+import { locate, mustBePermitted, type Place } from "./place.ts";
 import { enter, mustBeFile, replaceFile } from "./replace.ts";
 import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
 import { LineWindow } from "./window.ts";
@@ -49,12 +49,6 @@ export function realPathOf(
   });
 }
 
-/** A link may have been put in its way while people were asked. */
-function mustBePermitted({ workspace, permitted }: FileOrder, place: Place) {
-  if (permitted === undefined || permitted === join(workspace, place.name)) return;
-  throw Trouble.unavailable("it leads elsewhere since it was permitted");
-}
-
 /**
  * Reads a file, or some lines of it, for an agent. A hard link inside the workspace is a file
  * inside it, wherever else it has names: package managers make them by the thousand.
@@ -63,7 +57,7 @@ export function readTextFile(order: ReadOrder, audit: Audit): Promise<Result<{ c
   const { workspace, path, line, limit, own = OwnFolders.NONE } = order;
   return answer(path, async () => {
     const place = await locate(workspace, path, own.isUnreadable);
-    mustBePermitted(order, place);
+    mustBePermitted(workspace, place, order.permitted);
     if (place.missing.length > 0) throw Trouble.unavailable("there is no such file");
     mustBeFile(place.stats);
     const handle = await openInside(place.reach, place.real, constants.O_RDONLY);
@@ -93,7 +87,7 @@ export function writeTextFile(order: WriteOrder, audit: Audit): Promise<Result<v
     const bytes = Buffer.byteLength(content);
     if (bytes > FILE_WRITE_BYTES_MAX) throw tooLarge(bytes, FILE_WRITE_BYTES_MAX);
     const place = await locate(workspace, path, own.isClosed);
-    mustBePermitted(order, place);
+    mustBePermitted(workspace, place, order.permitted);
     const { start, folders, file } = wayTo(place, path);
     let directory = await Directory.open(place.reach, start);
     try {

@@ -57,6 +57,12 @@ export async function locate(
   return { reach, real, stats, missing, name: relative(root, whole) || "." };
 }
 
+/** A link may have been put in its way while people were asked; undefined if nobody was. */
+export function mustBePermitted(workspace: string, { name }: Place, permitted?: string) {
+  if (permitted === undefined || permitted === join(workspace, name)) return;
+  throw Trouble.unavailable("it leads elsewhere since it was permitted");
+}
+
 /**
  * Of a real path. The kernel's own windows never count as inside, even if somebody works in `/`:
  * the server's environment and memory can be read through them, and with it all secrets.

@@ -16,7 +16,7 @@ import { endMarked, markOfPart } from "../process/marked.ts";
 import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
 import { Directory } from "./handle.ts";
 import { OwnFolders } from "./own-folders.ts";
-import { locate, type Place } from "./place.ts";
+import { locate, mustBePermitted, type Place } from "./place.ts";
 import {
   startFault,
   Terminal,
@@ -75,8 +75,14 @@ export class Terminals {
     this.#marker = markOfPart(setting.marker, randomUUID());
   }
 
-  /** Takes the parameters of `terminal/create` as they came. */
-  async create(params: JsonObject): Promise<Result<{ readonly terminalId: string }>> {
+  /**
+   * Takes the parameters of `terminal/create` as they came. Where it was decided that the command
+   * may run in this directory, it runs in no other.
+   */
+  async create(
+    params: JsonObject,
+    permitted?: string,
+  ): Promise<Result<{ readonly terminalId: string }>> {
     const order = readOrder(params);
     if (typeof order === "string") return failed(stringAt(params, "command") ?? "", order);
     if (this.#isOver) return failed(order.command, SESSION_OVER);
@@ -88,7 +94,9 @@ export class Terminals {
     const cwd = order.cwd ?? this.#setting.cwd;
     let isStarted = false;
     try {
-      const started = await answer(cwd, () => this.#startAt(terminalId, order, cwd));
+      const started = await answer(cwd, () =>
+        this.#startAt(terminalId, { ...order, cwd }, permitted),
+      );
       isStarted = started.ok;
       return started.ok ? ok({ terminalId }) : started;
     } finally {
@@ -143,9 +151,14 @@ export class Terminals {
     await endMarked([own]);
   }
 
-  async #startAt(terminalId: string, order: CommandOrder, cwd: string): Promise<Result<void>> {
+  async #startAt(
+    terminalId: string,
+    order: CommandOrder & { readonly cwd: string },
+    permitted?: string,
+  ): Promise<Result<void>> {
     const { workspace, own = OwnFolders.NONE } = this.#setting;
-    const place = await locate(workspace, cwd, own.isClosed);
+    const place = await locate(workspace, order.cwd, own.isClosed);
+    mustBePermitted(workspace, place, permitted);
     if (place.missing.length > 0) throw Trouble.unavailable("there is no such directory");
     if (!place.stats.isDirectory()) throw Trouble.unavailable("it is not a directory");
     const directory = await Directory.open(place.reach, place.real);
@@ -154,7 +167,7 @@ export class Terminals {
       const marks = { [AGENT_MARK_VARIABLE]: this.#marker };
       // Programs believe PWD, and the server's own would lead them astray.
       const variables = { ...environment, PWD: place.real, ...order.variables, ...marks };
-      const line = await commandLine(order, place.real, variables);
+      const line = commandLine(order);
       const fault = await this.#recordFault(order, place);
       if (fault !== null) return failed(order.command, fault);
       await directory.mustBeInside();

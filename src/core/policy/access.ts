@@ -2,8 +2,8 @@ import type { AskId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import { TURN_PERMITS_MAX } from "../limits.ts";
 import { allowlisted } from "./allowlist.ts";
-import { commandKey, pathKey, writtenPath } from "./approval-key.ts";
-import { type AskOption, type AskOutcome, optionOfKind } from "./ask.ts";
+import { absolutePath, commandKey, pathKey, writtenPath } from "./approval-key.ts";
+import type { AskKind, AskOption, AskOutcome } from "./ask.ts";
 import { type AskFacts, type Gate, passGates } from "./gate.ts";
 import type { ApprovalMode, RiskTier } from "./risk.ts";
 
@@ -134,13 +134,7 @@ function answerTo(access: Access, permits: readonly Permit[], cwd: string): Perm
 function names(key: string, access: Access, cwd: string): boolean {
   if (access.action !== "write") return key === accessKey(access);
   const path = writtenPath(key);
-  return path !== null && absolute(path, cwd) === access.path;
-}
-
-/** A path that climbs stays as it is: where it leads is not to be seen from its letters. */
-function absolute(path: string, cwd: string): string {
-  const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
-  return whole.replaceAll(/\/(?:\.?\/)+/g, "/");
+  return path !== null && absolutePath(path, cwd) === access.path;
 }
 
 /** The turn's answers with one more. */
@@ -148,7 +142,7 @@ export function withPermit(permits: readonly Permit[], permit: Permit): readonly
   return [...permits, permit].slice(-TURN_PERMITS_MAX);
 }
 
-/** One grant, one execution: the key that covered it covers nothing else. */
+/** One grant, one execution: what covered it, in whatever spelling, covers nothing else. */
 export function withoutUse(
   permits: readonly Permit[],
   requestId: AskId,
@@ -157,8 +151,7 @@ export function withoutUse(
 ): readonly Permit[] {
   return permits.flatMap((permit) => {
     if (permit.requestId !== requestId || !permit.allowed) return [permit];
-    const at = permit.keys.findIndex((key) => names(key, access, cwd));
-    const keys = permit.keys.toSpliced(at, at < 0 ? 0 : 1);
+    const keys = permit.keys.filter((key) => !names(key, access, cwd));
     return keys.length > 0 ? [{ ...permit, keys }] : [];
   });
 }
@@ -173,12 +166,19 @@ export function withoutEnded(permits: readonly Permit[], toolCallId: string): re
 export function accessCall(access: Access, toolCallId: string): JsonObject {
   if (access.action === "terminal") {
     const { command, cwd } = access;
-    return { toolCallId, kind: "execute", title: command, rawInput: { command, cwd } };
+    return { toolCallId, kind: "execute", title: visible(command), rawInput: { command, cwd } };
   }
   const { action, path } = access;
   const kind = action === "write" ? "edit" : "read";
-  const title = action === "write" ? `Write ${path}` : `Read ${path}`;
+  const title = visible(action === "write" ? `Write ${path}` : `Read ${path}`);
   return { toolCallId, kind, title, locations: [{ path }], rawInput: { path } };
+}
+
+/** Characters that move the cursor or turn the direction of text would show another command. */
+function visible(text: string): string {
+  return text.replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => {
+    return `\\u{${one.codePointAt(0)?.toString(16)}}`;
+  });
 }
 
 export const ACCESS_OPTIONS: readonly AskOption[] = [
@@ -195,6 +195,7 @@ export function allows(options: readonly AskOption[], outcome: AskOutcome): bool
 }
 
 interface AskedByAgent {
+  readonly kind: AskKind;
   readonly options: readonly AskOption[];
   readonly toolCall: JsonObject;
   readonly known: JsonObject;
@@ -203,14 +204,15 @@ interface AskedByAgent {
 /**
  * What the agent is told of an answer. "Always" is kept here, for exactly what was granted, and
  * the agent is told that it may this once: what it would make of "always" by itself is often every
- * command of a tool. A change of the agent's mode is its own matter, and told as it was chosen.
+ * command of a tool. The answer to a question, a change of the agent's mode, and a choice among
+ * several ways of allowing once are told as they were chosen: there the option is the answer.
  */
 export function outcomeForAgent(ask: AskedByAgent, outcome: AskOutcome): AskOutcome {
-  const { options, toolCall, known } = ask;
+  const { kind, options, toolCall, known } = ask;
   const isModeSwitch = (toolCall.kind ?? known.kind) === "switch_mode";
-  if (outcome.outcome !== "selected" || isModeSwitch) return outcome;
+  if (outcome.outcome !== "selected" || kind !== "permission" || isModeSwitch) return outcome;
   const option = options.find(({ optionId }) => optionId === outcome.optionId);
-  const once = optionOfKind(options, "allow_once");
-  if (option?.kind !== "allow_always" || once === null) return outcome;
+  const [once, other] = options.filter((one) => one.kind === "allow_once");
+  if (option?.kind !== "allow_always" || once === undefined || other !== undefined) return outcome;
   return { outcome: "selected", optionId: once.optionId };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { approvalKeys, tierOf } from "./approval-key.ts";
+import { approvalKeys, coveredKeys, tierOf } from "./approval-key.ts";
 
 const here = (path: unknown) => ({ path });
 const keys = (toolCall: Record<string, unknown>) => approvalKeys(toolCall, "/w");
@@ -27,6 +27,31 @@ describe("the approval keys of a tool call", () => {
       "its command and its places, where an editor has sub-commands",
       { kind: "edit", title: "t", rawInput: { command: "create", path: "/w/a" } },
       ["execute:create", "edit:/w/a"],
+    ],
+    [
+      "its command in the directory that it names",
+      { kind: "execute", rawInput: { command: "ls", workdir: "sub dir" } },
+      ["execute:cd '/w/sub dir' && ls"],
+    ],
+    [
+      "its command alone where it names the session's own directory",
+      { kind: "execute", rawInput: { command: "ls", cwd: "/w/", description: "List", timeout: 5 } },
+      ["execute:ls"],
+    ],
+    [
+      "all that it says, where something changes how the command runs",
+      { kind: "execute", title: "t", rawInput: { command: "ls", env: { PATH: "x" } } },
+      ['execute=t {"command":"ls","env":{"PATH":"x"}}'],
+    ],
+    [
+      "all that it says, where something is sent to an address",
+      { kind: "fetch", title: "t", rawInput: { url: "https://a/", method: "POST" } },
+      ['fetch=t {"method":"POST","url":"https://a/"}'],
+    ],
+    [
+      "all that it says of a move, which has two places",
+      { kind: "move", title: "t", locations: [here("/a")], rawInput: { from: "/a", to: "/b" } },
+      ['move=t {"from":"/a","to":"/b"}'],
     ],
     ["its place", { kind: "edit", title: "Edit", locations: [here("/a")] }, ["edit:/a"]],
     [
@@ -94,6 +119,25 @@ describe("the approval keys of a tool call", () => {
     expect(keys({ kind: "edit", locations: at(257) })).toEqual([]);
     expect(keys(command("x".repeat(131_000)))).toHaveLength(1);
     expect(keys(command("x".repeat(131_072)))).toEqual([]);
+  });
+});
+
+describe("what a tool call covers beside its keys", () => {
+  it.each<[string, Record<string, unknown>, string[]]>([
+    ["the path of a kind that ACP has no word for", { kind: "other" }, ["edit:/a"]],
+    ["the path of an agent's own kind", { kind: "patch" }, ["edit:/a"]],
+    ["nothing of one that thinks", { kind: "think" }, []],
+    ["nothing of one that fetches", { kind: "fetch" }, []],
+    ["nothing of one that changes the mode", { kind: "switch_mode" }, []],
+    ["nothing of one that reads", { kind: "read" }, []],
+  ])("is %s", (_what, call, expected) => {
+    expect(coveredKeys({ ...call, locations: [here("/a")] }, "/w")).toEqual(expected);
+  });
+
+  it("is the command itself, where it is granted in one setting only", () => {
+    const call = { kind: "execute", rawInput: { command: "make", stdin: "x" } };
+    expect(coveredKeys(call, "/w")).toEqual(["execute:make"]);
+    expect(coveredKeys(command("make"), "/w")).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../json.ts";
 import { APPROVAL_KEYS_CHARS_MAX, APPROVAL_KEYS_MAX } from "../limits.ts";
-import { commandLineOf } from "./command-line.ts";
-import { covers, type RiskTier, riskTier } from "./risk.ts";
+import { commandLineOf, inDirectory } from "./command-line.ts";
+import { covers, isToolKind, type RiskTier, riskTier } from "./risk.ts";
 
 /**
  * What a tool call wants, as texts that patterns and grants are compared with: its kind and its
@@ -22,12 +22,18 @@ export function approvalKeys(toolCall: JsonObject, cwd: string): readonly string
 }
 
 /**
- * The keys of what the agent may have the server do for this call, beside its own. A call of a kind
- * that nobody knows may write where it says that it works: who allowed it has seen the place.
+ * The keys of what the agent may have the server do for this call, beside its own. A command that
+ * is granted in one setting only is still the command; and a call of a kind that ACP does not know
+ * may write where it says that it works, since the person who allowed it has seen the place.
  */
-export function coveredKeys(toolCall: JsonObject): readonly string[] {
-  const isOwnWord = !PLACED.has(kindOf(toolCall)) && commandIn(toolCall) === undefined;
+export function coveredKeys(toolCall: JsonObject, cwd: string): readonly string[] {
+  const kind = kindOf(toolCall);
   const input = objectAt(toolCall, "rawInput") ?? {};
+  if (commandIn(toolCall) !== undefined) {
+    const line = hasSetting(input, COMMAND_SETTING) ? lineOf(toolCall, cwd) : null;
+    return line === null ? [] : [commandKey(line)];
+  }
+  const isOwnWord = kind === "other" || !isToolKind(kind);
   const paths = isOwnWord ? (pathsOf(toolCall, input) ?? []) : [];
   return paths.slice(0, APPROVAL_KEYS_MAX).map((path) => pathKey("edit", path));
 }
@@ -49,8 +55,7 @@ export function pathKey(kind: "edit" | "read", path: string): string {
 
 /** The path of a key that lets its place be written; null for any other key. */
 export function writtenPath(key: string): string | null {
-  const found = /^(?:edit|delete|move):(.*)$/s.exec(key);
-  return found?.[1] ?? null;
+  return key.startsWith("edit:") ? key.slice("edit:".length) : null;
 }
 
 /** The kind of call that a key speaks of. */
@@ -66,8 +71,13 @@ export function isExactKey(key: string): boolean {
 /** A kind with one of these could pass for another kind and the beginning of its subject. */
 const KIND = /^[^:=]+$/;
 
-/** Kinds of which a place says enough to grant them there again. */
-const PLACED: ReadonlySet<string> = new Set(["read", "search", "edit", "delete", "move"]);
+/** Kinds of which a place says enough to grant them there again; a move has two of them. */
+const PLACED: ReadonlySet<string> = new Set(["read", "search", "edit", "delete"]);
+
+/** Names of what changes where or how a command runs, or what is sent to an address. */
+const COMMAND_SETTING =
+  /^(?:env|environment|stdin|input|script|code|arguments|argv|shell|user|host|container|image)$|sandbox|permission|escalat|privileg/i;
+const FETCH_SETTING = /^(?:method|body|data|payload|headers|cookies|auth)$/i;
 
 function kindOf(toolCall: JsonObject): string {
   return stringAt(toolCall, "kind") ?? "other";
@@ -78,17 +88,47 @@ function keysOf(kind: string, toolCall: JsonObject, cwd: string): readonly strin
   const paths = PLACED.has(kind) ? pathsOf(toolCall, input) : [];
   if (paths === null) return [];
   const places = paths.map((path) => `${kind}:${path}`);
-  const command = commandIn(toolCall);
-  if (command !== undefined) {
-    const line = commandLineOf(command, input.args, cwd);
+  if (commandIn(toolCall) !== undefined) {
+    const line = lineOf(toolCall, cwd);
+    if (line === null || line.trim() === "") return [];
+    if (hasSetting(input, COMMAND_SETTING)) return [exactKey("execute", toolCall, input)];
     // Tools that edit by sub-commands say `create` and a path: neither alone tells what they do.
-    return line === null ? [] : [commandKey(line), ...places];
+    return [commandKey(line), ...places];
   }
   if (places.length > 0) return places;
   const subject = kind === "fetch" ? input.url : kind === "search" ? input.query : undefined;
-  if (typeof subject === "string") return [`${kind}:${subject}`];
-  const title = stringAt(toolCall, "title") ?? "";
-  return Object.keys(input).length > 0 ? [`${kind}=${title} ${canonical(input)}`] : [];
+  const isBare = kind !== "fetch" || !hasSetting(input, FETCH_SETTING);
+  if (typeof subject === "string" && isBare) return [`${kind}:${subject}`];
+  return Object.keys(input).length > 0 ? [exactKey(kind, toolCall, input)] : [];
+}
+
+function exactKey(kind: string, toolCall: JsonObject, input: JsonObject): string {
+  return `${kind}=${stringAt(toolCall, "title") ?? ""} ${canonical(input)}`;
+}
+
+function hasSetting(input: JsonObject, names: RegExp): boolean {
+  return Object.entries(input).some(([name, value]) => {
+    const isSaid = value !== null && value !== false && value !== "" && value !== "GET";
+    return isSaid && names.test(name);
+  });
+}
+
+/** The command, in the directory that the call names for it. */
+function lineOf(toolCall: JsonObject, cwd: string): string | null {
+  const input = objectAt(toolCall, "rawInput") ?? {};
+  const line = commandLineOf(commandIn(toolCall), input.args, cwd);
+  const [directory] = DIRECTORY_FIELDS.flatMap((field) => stringAt(input, field) || []);
+  if (line === null || directory === undefined) return line;
+  return inDirectory(absolutePath(directory, cwd), line, cwd);
+}
+
+/** What the known agents call the directory of a command. */
+const DIRECTORY_FIELDS = ["cwd", "workdir", "working_directory", "directory", "dir_path"];
+
+/** By its letters alone: a path that climbs stays as it is, since links decide where it leads. */
+export function absolutePath(path: string, cwd: string): string {
+  const whole = path.startsWith("/") ? path : `${cwd}/${path}`;
+  return whole.replaceAll(/\/(?:\.?\/)+/g, "/").replace(/(?<=.)\/\.?$/, "");
 }
 
 /** Undefined if it names none; what is not a command all the same leaves the call untold. */
@@ -111,7 +151,7 @@ function pathsOf(toolCall: JsonObject, input: JsonObject): readonly string[] | n
 }
 
 /** What the known agents call the path in their input. */
-const PATH_FIELDS = ["path", "file_path", "filePath", "absolute_path"];
+const PATH_FIELDS = ["path", "file_path", "filePath", "filepath", "fileName", "absolute_path"];
 
 function isDiff(block: unknown): boolean {
   return isObject(block) && block.type === "diff";

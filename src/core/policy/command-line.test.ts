@@ -35,10 +35,26 @@ describe("a command line", () => {
     ["a directory that is expanded first", "cd $HOME && ls", []],
     ["a directory of which only the beginning is the same", "cd '/work space'/.. && ls", []],
     ["another way to go on", "cd '/work space'; ls", []],
+    ["a blank that is none to a shell", "cd\u00a0/work\\ space && ls", []],
+    ["a blank that is none between the words of a shell", "bash\u00a0-c ls", []],
+    ["a line that ends before its words do", "bash\n-c\nls", []],
   ])("does not look through %s", (_what, command, args) => {
     const shown = line(command, args);
     expect(shown).not.toMatch(/^(?:ls|rm x|rm \$X|run\.sh)$/);
-    expect(shown).toMatch(/^(?:bash|cd) /);
+    expect(shown).toMatch(/^(?:bash|cd)[\s\u00a0]/);
+  });
+
+  it.each(["./sh -c ls", "sub/bash -c ls", "/tmp/sh -c ls", "../bin/sh -c ls"])(
+    "does not look through a program that only has the name of a shell: %s",
+    (command) => {
+      expect(line(command)).toBe(command);
+      expect(line(command.split(" "))).toBe(command);
+    },
+  );
+
+  it("has one spelling for a change of directory", () => {
+    expect(line('cd "/w" && ls')).toBe("cd /w && ls");
+    expect(line("cd /a\\ b && ls")).toBe("cd '/a b' && ls");
   });
 
   it.each<[string, unknown, unknown]>([
@@ -53,8 +69,10 @@ describe("a command line", () => {
 
   it("P10: is found in time that grows with its length, whatever it holds", () => {
     for (const piece of ["'", '"', "\\", "bash -c ", "cd '/work space' && ", "a\\ ", "((", "x "]) {
-      expect(line(piece.repeat(20_000))).not.toBeNull();
-      expect(line(`bash -c ${piece.repeat(20_000)}`)).not.toBeNull();
+      const many = piece.repeat(Math.floor(120_000 / piece.length));
+      expect(line(many)).not.toBeNull();
+      expect(line(`bash -c ${many}`)).not.toBeNull();
     }
+    expect(line("x".repeat(131_073))).toBeNull();
   });
 });

@@ -37,6 +37,9 @@ function answered(life: Life, ask: ReturnType<typeof newAsk>, outcome: typeof on
   return life;
 }
 
+const WITHDRAWN_ASK = { requestId: askId("a1"), reason: "withdrawn" } as const;
+const LATE_ASK = { of: "ask", requestId: askId("a1") } as const;
+
 const running = (creation: Partial<Creation> = {}) => new Life().running(creation);
 
 const ended = (toolCallId = "call") => ({
@@ -104,14 +107,25 @@ describe("an access that a granted ask covers", () => {
     expect(ruled(answered(running(), reads, once), WRITE)).toBeNull();
   });
 
-  it("is what the call says later, where the ask did not say it", () => {
-    const life = answered(running(), asks({}), once);
-    const call = { toolCallId: "call", rawInput: { command: "rm -rf build" } };
-    life.give("agent_update", { update: { sessionUpdate: "tool_call_update", ...call } }, AGENT);
-    const other = { ...call, rawInput: { command: "rm -rf /" } };
-    life.give("agent_update", { update: { sessionUpdate: "tool_call_update", ...other } }, AGENT);
-    expect(ruled(life, { ...RUN, command: "rm -rf /" })).toBeNull();
-    expect(ruled(life, RUN)).toEqual(covered);
+  it("P4: is nothing that the call says later, whatever was allowed", () => {
+    for (const ask of [asks({}), asks({ kind: "read" }), asks({ kind: "switch_mode" })]) {
+      const life = answered(running(), ask, once);
+      const call = { toolCallId: "call", rawInput: { command: "rm -rf build" } };
+      life.give("agent_update", { update: { sessionUpdate: "tool_call_update", ...call } }, AGENT);
+      expect(ruled(life, RUN)).toBeNull();
+    }
+  });
+
+  it("is one write, however often the ask spells the place", () => {
+    const paths = ["/w/a.ts", "/w/./a.ts", "/w//a.ts"].map((path) => ({ path }));
+    const life = answered(running(), asks({ kind: "edit", locations: paths }), once);
+    expect(ruled(life, WRITE)).toEqual(covered);
+    expect(ruled(life, WRITE)).toBeNull();
+  });
+
+  it("P4: is no write of a place that was allowed to be deleted", () => {
+    const ask = asks({ kind: "delete", locations: [{ path: "/w/a.ts" }] });
+    expect(ruled(answered(running(), ask, once), WRITE)).toBeNull();
   });
 });
 
@@ -143,6 +157,16 @@ describe("an access that no ask covers", () => {
     const edit = asks({ kind: "edit", locations: [{ path: "/w/a.ts" }] }, "a2");
     const life = answered(answered(running(), toRun("rm -rf build"), no), edit, no);
     expect(ruled(life, access)).toEqual({ allowed: false, by: "ask" });
+  });
+
+  it.each([
+    ["withdrawn", (life: Life) => life.give("ask_withdrawn", WITHDRAWN_ASK, AGENT)],
+    ["late", (life: Life) => life.give("deadline_passed", { deadline: LATE_ASK })],
+  ])("asks people if an ask about the same was %s: nobody has refused it", (_what, end) => {
+    const life = running();
+    life.give("ask", toRun("rm -rf build"), AGENT);
+    end(life);
+    expect(ruled(life, RUN)).toBeNull();
   });
 
   it("is done if the same was allowed after a denial", () => {

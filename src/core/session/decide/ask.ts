@@ -39,7 +39,7 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const call = { ...known, ...withoutNulls(toolCall) };
   const keys = approvalKeys(call, session.chosen.currentCwd);
   const tier = tierOf(call);
-  const covered = coveredKeys(call);
+  const covered = coveredKeys(call, session.chosen.currentCwd);
   const judged = { keys, ...(covered.length > 0 && { covers: covered }), tier };
   const { securityMode, allowlist } = session.fixed;
   const { sessionGrants: grants, autonomyProfile } = session.connection;

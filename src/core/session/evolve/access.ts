@@ -1,7 +1,6 @@
-import type { AgentUpdate, ToolCallNews } from "../../agent-update.ts";
+import type { ToolCallNews } from "../../agent-update.ts";
 import { stringAt } from "../../json.ts";
 import { allows, type Permit, withoutEnded, withoutUse, withPermit } from "../../policy/access.ts";
-import { approvalKeys } from "../../policy/approval-key.ts";
 import type { Ask, AskOutcome } from "../../policy/ask.ts";
 import type { SessionEvent } from "../event.ts";
 import type { Session } from "../state.ts";
@@ -13,7 +12,10 @@ export function askDecided(session: Session, { data }: SessionEvent<"permission_
   return answered(session, { requestId, toolCallId: idOf(toolCall), keys: all, allowed });
 }
 
-/** An ask has ended. What the server asked itself, it does itself: only a refusal is kept. */
+/**
+ * People have answered. What the server asked itself, it does itself: only a refusal is kept. An
+ * ask that ended otherwise, as by a timeout, was refused by nobody, and may be made again.
+ */
 export function withAnswer(session: Session, ask: Ask, outcome: AskOutcome): Session {
   const { requestId, kind, toolCall, options, access } = ask;
   const keys = [...ask.keys, ...(ask.covers ?? [])];
@@ -37,23 +39,12 @@ export function happened(session: Session, { data }: SessionEvent<"agent_access"
   return withPermits(session, left);
 }
 
-/**
- * What a tool call says after it was allowed. A call that did not say what it does was allowed
- * once, so what it says first is what it may do; and one that has ended may do nothing more.
- */
-export function withToolNews(session: Session, update: AgentUpdate, news: ToolCallNews): Session {
-  const permits = session.running?.permits ?? [];
-  if (!permits.some(({ toolCallId }) => toolCallId === news.toolCallId)) return session;
-  if (news.status !== "open") return withPermits(session, withoutEnded(permits, news.toolCallId));
-  const isUntold = ({ toolCallId, allowed, keys }: Permit) => {
-    return toolCallId === news.toolCallId && allowed && keys.length === 0;
-  };
-  if (!permits.some(isUntold)) return session;
-  const keys = approvalKeys(update, session.chosen.currentCwd);
-  return withPermits(
-    session,
-    permits.map((permit) => (isUntold(permit) ? { ...permit, keys } : permit)),
-  );
+/** A tool call that has ended may do nothing more. */
+export function withToolNews(session: Session, { toolCallId, status }: ToolCallNews): Session {
+  const { running } = session;
+  if (running === null || status === "open") return session;
+  const left = withoutEnded(running.permits, toolCallId);
+  return left === running.permits ? session : withPermits(session, left);
 }
 
 function withPermits(session: Session, permits: readonly Permit[]): Session {

@@ -44,7 +44,8 @@ export function resolved(session: Session, { data }: SessionEvent<"permission_re
   const resolvedAsks = new Map([...kept, [data.requestId, data.outcome]]);
   const bound = boundTo(session, data.voterClientId, data.voterUserId);
   const ask = openAsks(session).get(data.requestId);
-  const answered = ask === undefined ? bound : withAnswer(bound, ask, data.outcome);
+  const isVoted = ask !== undefined && data.reason === "vote";
+  const answered = isVoted ? withAnswer(bound, ask, data.outcome) : bound;
   return withOpenAsks({ ...answered, resolvedAsks }, open);
 }
 

@@ -68,7 +68,7 @@ function withMessageId(session: Session, update: AgentUpdate): Session {
 
 function toolCalled(session: Session, update: AgentUpdate, atMs: number): Session {
   const news = toolCallNews(update);
-  return news === null ? session : tracked(withToolNews(session, update, news), news, atMs);
+  return news === null ? session : tracked(withToolNews(session, news), news, atMs);
 }
 
 function tracked(session: Session, news: ToolCallNews, atMs: number): Session {
