@@ -160,9 +160,12 @@ async function terminalAccess(session: BridgeSession, params: JsonObject): Promi
   ]);
   if (!at.ok) return at;
   const directory = home.ok && home.value === at.value ? cwd : at.value;
-  return ok({ action: "terminal", command: shownLine(order, directory, cwd), cwd: at.value });
+  const command = shownLine(order, directory, cwd);
+  if (command.trim() === "") return fail("terminal_failed", { command, reason: NO_COMMAND });
+  return ok({ action: "terminal", command, cwd: at.value });
 }
 
+const NO_COMMAND = "there is no command";
 const NOTHING = "it was not said what to write";
 
 const FILE_METHODS: ReadonlySet<string> = new Set([

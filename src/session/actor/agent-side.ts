@@ -17,6 +17,7 @@ import {
   SERVER,
 } from "../../core/session/command.ts";
 import type { AgentExit, SessionEvent } from "../../core/session/event.ts";
+import type { AskEnd } from "../../core/session/reason.ts";
 import {
   isRegistered,
   type Session,
@@ -119,7 +120,10 @@ export class AgentSide {
       );
       // What people decided about an access is told by an event of its own.
       if (event.type === "permission_resolved" && event.data.reason !== "vote") {
-        this.#link?.asks.permitted(requestId, { allowed: false, reason: event.data.reason });
+        this.#link?.asks.permitted(requestId, {
+          allowed: false,
+          reason: unanswered(event.data.reason),
+        });
       }
     } else if (event.type === "agent_access") {
       const { requestId, allowed, by } = event.data;
@@ -329,6 +333,10 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "agent_auth_required",
   "agent_protocol_version",
 ]);
+
+function unanswered(end: AskEnd): string {
+  return `the permission request for it ended without an answer (${end})`;
+}
 
 interface Said {
   readonly atMs: number;

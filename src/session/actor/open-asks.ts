@@ -54,7 +54,7 @@ export class OpenAsks {
     const heard = await Promise.race([this.#owner.heardAccess(requestId, access), ended]);
     if (heard === "people") return { people: ended };
     if (typeof heard === "object" && "code" in heard) {
-      this.permitted(requestId, { allowed: false, reason: sentenceOf(heard) });
+      this.permitted(requestId, { allowed: false, reason: sentenceOf(heard).replace(/\.$/, "") });
     }
     return ended;
   }
