@@ -132,5 +132,5 @@ it("some traces have old turns sent again by `session/load`", () => {
   const replaying = AGENTS.filter((agent) => {
     return REPLAY.test(readFileSync(join(TRACES, `${agent}.jsonl`), "utf8"));
   });
-  expect(replaying).toEqual(expect.arrayContaining(["copilot", "goose"]));
+  expect(replaying).toEqual(expect.arrayContaining(["copilot", "gemini", "goose"]));
 });
