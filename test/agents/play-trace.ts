@@ -1,7 +1,7 @@
-// An agent that says what a public one has said: `node play-trace.ts TRACE CHECK FOLDER`. It plays
-// one section of a reduced trace, line by line, and waits for the server where the trace has its
-// words. Where the recorded process ended in the middle it ends too, and the next goes on; the
-// folder is where they count themselves.
+// An agent that says what a public one has said: `node play-trace.ts TRACE CHECK FOLDER [WAIT_MS]`.
+// It plays one section of a reduced trace, line by line, and waits for the server where the trace
+// has its words. Where the recorded process ended in the middle it ends too, and the next goes on;
+// the folder is where they count themselves.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,51 +13,91 @@ interface Line {
   readonly message: JsonObject;
 }
 
-const [trace = "", check = "", folder = ""] = process.argv.slice(2);
+/** What one process has said and heard. */
+interface Part {
+  readonly lines: readonly Line[];
+  /** What it answered to calls beside the conversation, by their methods. */
+  readonly asides: ReadonlyMap<unknown, JsonObject>;
+}
+
+/**
+ * The calls that a conversation is made of: these come in the order of the trace. Others (a mode,
+ * an option, a key, a close) depend on profiles and on the server's version: each is answered when
+ * it comes, and none is waited for.
+ */
+const CONVERSATION: ReadonlySet<unknown> = new Set([
+  "initialize",
+  "session/new",
+  "session/load",
+  "session/resume",
+  "session/prompt",
+]);
+
+/** Less than a test may take, so that the test still hears what was waited for. */
+const WAIT_MS_MAX = 30_000;
+const NOT_IN_TRACE = -32_601;
+
+const [trace = "", check = "", folder = "", wait = `${WAIT_MS_MAX}`] = process.argv.slice(2);
 const parts = partsOf(trace, check);
 const turn = readdirSync(folder).length;
 writeFileSync(join(folder, `${turn}`), "");
-const lines = parts[Math.min(turn, parts.length - 1)] ?? [];
+const { lines, asides } = parts[Math.min(turn, parts.length - 1)] ?? partOf([]);
 const heard: JsonObject[] = [];
 /** What the server calls things that the trace has other names for. */
 const names = new Map<string, string>();
+/** Of the server's calls. The agent's have the ids of the trace. */
 const ids = new Map<unknown, unknown>();
 let at = 0;
+let patience = setTimeout(giveUp, Number(wait));
 
-createInterface({ input: process.stdin }).on("line", (text) => {
-  const message: unknown = JSON.parse(text);
-  if (isObject(message)) heard.push(message);
+createInterface({ input: process.stdin })
+  .on("line", (text) => {
+    const message: unknown = JSON.parse(text);
+    if (isObject(message)) hear(message);
+  })
+  .on("close", () => process.exit());
+
+function hear(message: JsonObject): void {
+  const { id, method } = message;
+  if (method === undefined || CONVERSATION.has(method)) heard.push(message);
+  else if (id !== undefined) say({ result: {}, ...asides.get(method), jsonrpc: "2.0", id });
   play();
-});
+}
 
 function play(): void {
+  const before = at;
   for (let line = lines[at]; line !== undefined; line = lines[at]) {
-    if (line.from === "agent") say(line.message);
-    else if (!isAnswered(line.message)) break;
+    if (line.from === "agent") sayRecorded(line.message);
+    else if (!wasHeard(line.message)) break;
     at += 1;
   }
-  answerTheRest();
-  if (at === lines.length && turn < parts.length - 1) process.exit(1);
+  refuseTheRest();
+  if (at > before) clearTimeout(patience);
+  const isOver = at === lines.length;
+  if (at > before && !isOver) patience = setTimeout(giveUp, Number(wait));
+  if (isOver && turn < parts.length - 1) process.exit(1);
+}
+
+function sayRecorded(message: JsonObject): void {
+  const isAnswer = message.method === undefined;
+  say(isAnswer ? { ...message, id: ids.get(message.id) ?? message.id } : message);
 }
 
 function say(message: JsonObject): void {
-  const isAnswer = message.method === undefined;
-  const sent = isAnswer ? { ...message, id: ids.get(message.id) ?? message.id } : message;
-  let text = JSON.stringify(sent);
+  let text = JSON.stringify(message);
   for (const [recorded, real] of names) text = text.replaceAll(recorded, real);
   process.stdout.write(`${text}\n`);
 }
 
 /** Whether the server has said it; then what it calls things is known from it. */
-function isAnswered(recorded: JsonObject): boolean {
+function wasHeard(recorded: JsonObject): boolean {
+  const isCall = recorded.method !== undefined;
   const found = heard.findIndex(({ method, id }) => {
-    return recorded.method === undefined
-      ? method === undefined && id === recorded.id
-      : method === recorded.method;
+    return method === recorded.method && (isCall || id === recorded.id);
   });
   const [real] = found < 0 ? [] : heard.splice(found, 1);
   if (real === undefined) return false;
-  ids.set(recorded.id, real.id);
+  if (isCall) ids.set(recorded.id, real.id);
   learn(recorded, real, "params", "cwd");
   learn(recorded, real, "result", "terminalId");
   return true;
@@ -68,17 +108,32 @@ function learn(recorded: JsonObject, real: JsonObject, part: string, key: string
   if (typeof from === "string" && typeof to === "string") names.set(from, to);
 }
 
-/** What the trace does not have: a newer server may ask for more, and gets an empty answer. */
-function answerTheRest(): void {
+/** Calls of a conversation that the trace does not have, or has no more. */
+function refuseTheRest(): void {
   for (const message of heard.splice(0)) {
     const { id, method } = message;
     const isLater = lines.slice(at).some((line) => line.message.method === method);
     if (isLater) heard.push(message);
-    else if (id !== undefined && method !== undefined) say({ jsonrpc: "2.0", id, result: {} });
+    else say({ jsonrpc: "2.0", id, error: { code: NOT_IN_TRACE, message: stateOfPlay() } });
   }
 }
 
-function partsOf(path: string, wanted: string): readonly (readonly Line[])[] {
+function giveUp(): void {
+  process.stderr.write(`${stateOfPlay()}\n`);
+  process.exit(1);
+}
+
+function stateOfPlay(): string {
+  const told = (message: JsonObject | undefined) => {
+    if (message === undefined) return "nothing more";
+    return message.method ?? `the answer to ${JSON.stringify(message.id)}`;
+  };
+  const known = heard.map(told).join(", ");
+  const place = `${trace}, ${check}, process ${turn + 1}, line ${at + 1}`;
+  return `${place}: waits for ${told(lines[at]?.message)}, and has heard ${known || "nothing else"}`;
+}
+
+function partsOf(path: string, wanted: string): readonly Part[] {
   const found: Line[][] = [];
   let isWanted = false;
   for (const text of readFileSync(path, "utf8").trim().split("\n")) {
@@ -87,5 +142,21 @@ function partsOf(path: string, wanted: string): readonly (readonly Line[])[] {
     else if (isWanted && line.message.method === "initialize") found.push([line]);
     else if (isWanted) found.at(-1)?.push(line);
   }
-  return found;
+  return found.map(partOf);
+}
+
+/** Takes the calls beside the conversation out of the order, with their answers. */
+function partOf(recorded: readonly Line[]): Part {
+  const asked = new Map<unknown, unknown>();
+  const asides = new Map<unknown, JsonObject>();
+  const kept = recorded.filter(({ from, message }) => {
+    const { id, method } = message;
+    const isCall = method !== undefined;
+    const isAside =
+      from === "server" ? isCall && !CONVERSATION.has(method) : !isCall && asked.has(id);
+    if (isAside && isCall) asked.set(id, method);
+    if (isAside && !isCall) asides.set(asked.get(id), message);
+    return !isAside;
+  });
+  return { lines: kept, asides };
 }

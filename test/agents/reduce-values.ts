@@ -56,8 +56,9 @@ function fields(from: JsonObject, names: Names): JsonObject {
 }
 
 function text(from: string, key: string, names: Names): string {
-  if (/Id$/.test(key) && !/^(?:optionId|modelId|modeId|methodId|.*ModeId|.*ModelId)$/.test(key)) {
-    return names.of(key.replace(/Id$/, ""), from);
+  const isName = /Id$|^terminal_id$/.test(key);
+  if (isName && !/^(?:optionId|modelId|modeId|methodId|.*ModeId|.*ModelId)$/.test(key)) {
+    return names.of(key.replace(/Id$|_id$/, ""), from);
   }
   const short = pathless(from)
     .replaceAll(UUID, (uuid) => names.of("uuid", uuid))

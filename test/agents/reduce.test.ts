@@ -68,6 +68,28 @@ describe("a reduced trace", () => {
     expect(messagesOf(text)).toHaveLength(3 + 2);
   });
 
+  it("has the chunks of each side, where one speaks after the other", () => {
+    const asked = update("one", { sessionUpdate: "user_message_chunk" });
+    const text = recorded(["contract", "output"], ...NEW, asked, asked, asked, chunk("I see"));
+    expect(JSON.stringify(messagesOf(text))).toContain("I see");
+    expect(messagesOf(text)).toHaveLength(3 + 2 + 1);
+  });
+
+  it("has one name for a terminal, in ACP's words and in those of `_meta`", () => {
+    const named = { content: [{ type: "terminal", terminalId: "call_7" }] };
+    const wrote = { _meta: { terminal_output: { terminal_id: "call_7" } } };
+    const said = update("one", { sessionUpdate: "tool_call", ...named, ...wrote });
+    const [last] = messagesOf(recorded(["contract", "output"], ...NEW, said)).slice(-1);
+    expect(last).toMatchObject({
+      params: {
+        update: {
+          content: [{ terminalId: "terminal-2" }],
+          _meta: { terminal_output: { terminal_id: "terminal-2" } },
+        },
+      },
+    });
+  });
+
   it("names sessions, folders and times alike in every run", () => {
     const title = "in /tmp/fermata-serve-x1/workspace at 2026-01-01T00:00:00.000Z";
     const said = update("one", {

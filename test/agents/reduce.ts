@@ -14,7 +14,7 @@ export type TraceLine =
 /** The checks whose traces show the quirks: asks, files, output, and how memory comes back. */
 const CHECKS: readonly string[] = ["ask-shell", "new-file", "output", "kill-agent"];
 
-/** Of equal chunks in a row so many stay: enough to see that there are several. */
+/** Of chunks of one kind in a row so many stay: enough to see that there are several. */
 const CHUNKS_KEPT = 2;
 
 /** Of what is told again and again beside a turn, the first of a check is enough. */
@@ -55,7 +55,7 @@ class Section {
   readonly #sessions = new Set<string>();
   readonly #asked = new Set<string>();
   readonly #told = new Set<string>();
-  #chunks = 0;
+  #chunks = { kind: "", count: 0 };
 
   constructor(check: string, initialized: readonly TraceLine[]) {
     this.check = check;
@@ -89,8 +89,9 @@ class Section {
   #isOneOfMany({ message }: Said): boolean {
     const update = objectAt(objectAt(message, "params") ?? {}, "update") ?? {};
     const kind = stringAt(update, "sessionUpdate") ?? "";
-    this.#chunks = /_chunk$/.test(kind) ? this.#chunks + 1 : 0;
-    if (this.#chunks > CHUNKS_KEPT) return true;
+    const count = this.#chunks.kind === kind ? this.#chunks.count + 1 : 1;
+    this.#chunks = { kind, count };
+    if (/_chunk$/.test(kind) && count > CHUNKS_KEPT) return true;
     const isNotice = message.id === undefined && message.method !== "session/update";
     const name = isNotice ? `${message.method}` : kind;
     const wasTold = this.#told.has(name);

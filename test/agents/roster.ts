@@ -3,6 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { AgentPackage } from "./packages.ts";
 
 /** Where the model is, and the key that it wants. */
@@ -20,6 +21,8 @@ export interface AgentRow {
   readonly env: (around: Surroundings) => Readonly<Record<string, string | null>>;
   /** Files of its user, by their path in the home directory. */
   readonly home?: (around: Surroundings) => Readonly<Record<string, string>>;
+  /** Until then it cannot load a session that it had before. */
+  readonly beforeLoad?: () => Promise<void>;
   /** Checks that are known not to hold, each with the reason. They are tried all the same. */
   readonly limits: Readonly<Record<string, string>>;
   /** Checks that make no sense with it, each with the reason. They are not tried. */
@@ -52,6 +55,7 @@ export const ROSTER: readonly AgentRow[] = [
     }),
     // In a folder that its user does not trust it starts no MCP servers. Asks are the same.
     home: () => ({ ".gemini/settings.json": '{"security":{"folderTrust":{"enabled":false}}}' }),
+    beforeLoad: nextMinute,
     limits: {
       key: "it tells a command by its title alone, which is no key: it can be allowed once only",
       output: "the agent does not tell what its commands print",
@@ -166,6 +170,16 @@ export const ROSTER: readonly AgentRow[] = [
     without: {},
   },
 ];
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Gemini names the file of a session by the minute. What it loads in the minute in which it was
+ * begun it overwrites first, and then finds no session.
+ */
+async function nextMinute(): Promise<void> {
+  await pause(MINUTE_MS - (Date.now() % MINUTE_MS));
+}
 
 function onPath(program: string): boolean {
   const folders = (process.env.PATH ?? "").split(delimiter);

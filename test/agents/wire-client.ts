@@ -66,7 +66,7 @@ export async function* eventsOf(
   }
 }
 
-function eventFrom({ id, type, promptId, data }: JsonObject): WireEvent {
+export function eventFrom({ id, type, promptId, data }: JsonObject): WireEvent {
   return {
     id: typeof id === "number" ? id : null,
     type: typeof type === "string" ? type : "",

@@ -79,6 +79,7 @@ const killAgent: Check = {
     for (const pid of killed) endProcess(pid);
     const verdict = await session.verdict(promptId, 30_000);
     must(verdict.type === "turn_error", "the verdict is an error", verdict.data);
+    await world.agent.beforeLoad?.();
     await goesOn(session, { promptId, word }, { old, asked });
   },
 };
@@ -95,6 +96,7 @@ const killServer: Check = {
     await within(60_000, "the server starts again", world.server.restart());
     const verdict = await session.verdict(promptId);
     must(verdict.data.code === "SERVER_RESTART", "the verdict is SERVER_RESTART", verdict.data);
+    await world.agent.beforeLoad?.();
     await goesOn(session, { promptId, word }, { old, asked });
   },
 };
