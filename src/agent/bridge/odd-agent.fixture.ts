@@ -205,6 +205,26 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     },
     "": ({ error: why }) => [say(JSON.stringify(why)), result(held.id, { stopReason: "end_turn" })],
   },
+  // It has the server run a command, and tells in its own words what that wrote.
+  "claims-terminal": {
+    "session/prompt": ({ id = 0 }) => {
+      held.id = id;
+      const params = { sessionId: "S", command: "echo leaked; exit 7" };
+      return [{ id: "run", method: "terminal/create", params }];
+    },
+    "": ({ result: answer }) => {
+      const terminalId = answer?.terminalId;
+      if (terminalId === undefined) return [result(held.id, { stopReason: "end_turn" })];
+      const call = { sessionUpdate: "tool_call_update", toolCallId: "c" };
+      const claim = { terminal_id: terminalId, data: "all is well" };
+      const end = { terminal_id: terminalId, exit_code: 0, signal: null };
+      return [
+        update({ ...call, content: [{ type: "terminal", terminalId }] }),
+        update({ ...call, _meta: { terminal_output: claim, terminal_exit: end } }),
+        { id: "wait", method: "terminal/wait_for_exit", params: { sessionId: "S", terminalId } },
+      ];
+    },
+  },
   hangs: { "session/new": () => null, "session/load": () => null },
   // Its first session is made at once, and the second when somebody prompts the first.
   "makes-late": {

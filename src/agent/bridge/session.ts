@@ -182,9 +182,10 @@ export class BridgeSession implements AgentSession {
   }
 
   /** One update of the agent. Open while this session has more to hear than is kept for it. */
-  heard(update: AgentUpdate, chars: number): Promise<void> | undefined {
+  heard(said: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#replay?.heard(update, chars)) return undefined;
+    if (this.#replay?.heard(said, chars)) return undefined;
+    const update = this.#output.heard(said);
     const shown = this.#output.before(update);
     const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(shown));
