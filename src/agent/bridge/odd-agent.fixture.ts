@@ -76,6 +76,8 @@ const METHODS: Readonly<Record<string, Way>> = {
     const loadSession = [
       "loads",
       "loads-late",
+      "replays-after-a-pause",
+      "replays-into-a-turn",
       "replays-for-ever",
       "asks-to-load",
       "hangs",
@@ -165,6 +167,28 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       return [say("said before"), result(id, {}), ...past("said before")];
     },
     "session/prompt": answering,
+  },
+  "replays-after-a-pause": {
+    "session/load": ({ id }) => {
+      setTimeout(() => write(past("long before")), 200);
+      return [result(id, {})];
+    },
+    "session/prompt": (message) => {
+      setTimeout(() => write(answering(message) ?? []), 250);
+      return null;
+    },
+  },
+  // It says the user's words again: those of before, and then those of the prompt, in pieces.
+  "replays-into-a-turn": {
+    "session/load": ({ id }) => [result(id, {})],
+    "session/prompt": ({ id, params }) => {
+      const words = (text: string) =>
+        update({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
+      const [asked] = Array.isArray(params?.prompt) ? params.prompt : [];
+      const text = String(asked?.text);
+      const said = [words("long before"), words(text.slice(0, 2)), words(text.slice(2))];
+      return [...said, say("news"), result(id, { stopReason: "end_turn" })];
+    },
   },
   "replays-for-ever": {
     "session/load": ({ id }) => {
