@@ -366,6 +366,12 @@ export const TURN_ERRORS = {
 
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
 
+/** What a code says without anybody's words: of a turn that an agent failed by, only that. */
+export function turnErrorSentence(code: string): string {
+  const known: Readonly<Record<string, string>> = TURN_ERRORS;
+  return Object.hasOwn(known, code) ? (known[code] ?? "") : "The agent failed.";
+}
+
 /** A refusal as a sentence for people. */
 export function sentenceOf(refusal: Refusal): string {
   return String(errorBody(refusal).error);
