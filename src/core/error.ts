@@ -366,10 +366,15 @@ export const TURN_ERRORS = {
 
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
 
-/** What a code says without anybody's words: of a turn that an agent failed by, only that. */
-export function turnErrorSentence(code: string): string {
+/**
+ * Why a turn failed, for an agent that is told of it later. What we say to people about it may have
+ * hints in it, and what a process wrote to its error output, so of that only the plain fact counts.
+ * What an agent said itself when it refused the turn stays.
+ */
+export function turnErrorFact(code: string, message: string): string {
   const known: Readonly<Record<string, string>> = TURN_ERRORS;
-  return Object.hasOwn(known, code) ? (known[code] ?? "") : "The agent failed.";
+  if (Object.hasOwn(known, code)) return known[code] ?? "";
+  return Object.hasOwn(ERRORS, code) ? "The agent could not take the prompt." : message;
 }
 
 /** A refusal as a sentence for people. */

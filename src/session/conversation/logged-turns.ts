@@ -1,4 +1,4 @@
-import { turnErrorSentence } from "../../core/error.ts";
+import { turnErrorFact } from "../../core/error.ts";
 import type { TurnId } from "../../core/id.ts";
 import {
   PAGE_ROWS_MAX,
@@ -87,8 +87,7 @@ function* turnsIn(events: readonly LogEvent[]): Generator<LoggedTurn> {
     if (event.type === "turn_complete") yield { kind: "whole", turnId };
     else {
       const messages = loggedMessages(events, { turnId, promptId });
-      // What an agent wrote to its error output, and hints to people, were not said to anybody.
-      const reason = turnErrorSentence(event.data.code);
+      const reason = turnErrorFact(event.data.code, event.data.message);
       if (messages.length > 0) yield { kind: "interrupted", reason, messages };
     }
   }

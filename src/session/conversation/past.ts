@@ -2,6 +2,7 @@ import type { PastMessage } from "../../agent/agent.ts";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { objectAt, stringAt } from "../../core/json.ts";
 import {
+  ERROR_MESSAGE_CHARS_MAX,
   PAST_INTERRUPTED_CHARS_MAX,
   PAST_PAGE_ROWS_MAX,
   PAST_TOOL_LINES_MAX,
@@ -84,7 +85,8 @@ async function* told(
   for await (const message of newestFirst) {
     if (message.role === "interruption") {
       yield* tools.told();
-      yield { role: "agent", text: `(this turn was interrupted: ${message.reason})` };
+      const reason = cutText(message.reason, ERROR_MESSAGE_CHARS_MAX);
+      yield { role: "agent", text: `(this turn was interrupted: ${reason})` };
       continue;
     }
     if (message.role !== "user" && message.under !== undefined) continue;
