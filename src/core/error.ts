@@ -366,6 +366,17 @@ export const TURN_ERRORS = {
 
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
 
+/**
+ * Why a turn failed, for an agent that is told of it later. What we say to people about it may have
+ * hints in it, and what a process wrote to its error output, so of that only the plain fact counts.
+ * What an agent said itself when it refused the turn stays.
+ */
+export function turnErrorFact(code: string, message: string): string {
+  const known: Readonly<Record<string, string>> = TURN_ERRORS;
+  if (Object.hasOwn(known, code)) return known[code] ?? "";
+  return Object.hasOwn(ERRORS, code) ? "The agent could not take the prompt." : message;
+}
+
 /** A refusal as a sentence for people. */
 export function sentenceOf(refusal: Refusal): string {
   return String(errorBody(refusal).error);

@@ -42,13 +42,52 @@ export function outputDeltas(
 
 /** The same update without those pieces; the very same one if it has none. */
 export function withoutDeltas(update: AgentUpdate): AgentUpdate {
-  const meta = objectAt(update, "_meta");
-  if (meta === null || outputDeltas(update).length === 0) return update;
+  if (outputDeltas(update).length === 0) return update;
+  return withoutMeta(update, (key, said) => {
+    return DELTA_KEYS.some((one) => one === key) && stringAt(said, "data") !== null;
+  });
+}
+
+/**
+ * The same update without all that it says of these terminals: pieces, how they ended, and the
+ * mark on a text that it is what one of them wrote. That it names them stays.
+ */
+export function withoutClaims(
+  update: AgentUpdate,
+  isOf: (terminalId: string) => boolean,
+): AgentUpdate {
+  const meta = objectAt(update, "_meta") ?? {};
+  const isClaim = (key: string) => {
+    const id = CLAIM_KEYS.has(key) ? terminalIdAt(meta, key, update) : null;
+    return id !== null && isOf(id);
+  };
+  const own = Object.keys(meta).some(isClaim) ? withoutMeta(update, isClaim) : update;
+  const { content } = own;
+  if (!Array.isArray(content)) return own;
+  const isMarked = (entry: unknown) => {
+    const shown = outputShown(entry);
+    return shown !== null && isOf(shown.terminalId);
+  };
+  if (!content.some(isMarked)) return own;
+  const plain = content.map((entry: unknown) => (isMarked(entry) ? unmarked(entry) : entry));
+  return { ...own, content: plain };
+}
+
+const CLAIM_KEYS: ReadonlySet<string> = new Set([...DELTA_KEYS, "terminal_exit"]);
+
+function unmarked(entry: unknown): unknown {
+  const { _meta, ...said } = isObject(entry) ? entry : {};
+  const { terminal: _, ...kept } = isObject(_meta) ? _meta : {};
+  return Object.keys(kept).length === 0 ? said : { ...said, _meta: kept };
+}
+
+function withoutMeta(
+  update: AgentUpdate,
+  isDropped: (key: string, said: JsonObject) => boolean,
+): AgentUpdate {
   const { _meta, ...rest } = update;
-  const kept = Object.entries(meta).filter(([key, said]) => {
-    return (
-      !DELTA_KEYS.some((one) => one === key) || !isObject(said) || stringAt(said, "data") === null
-    );
+  const kept = Object.entries(isObject(_meta) ? _meta : {}).filter(([key, said]) => {
+    return !isObject(said) || !isDropped(key, said);
   });
   const call: AgentUpdate = { ...rest, sessionUpdate: update.sessionUpdate };
   return kept.length === 0 ? call : { ...call, _meta: Object.fromEntries(kept) };

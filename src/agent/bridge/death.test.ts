@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { errorBody } from "../../core/error.ts";
 import { AGENT_FAILURES_MAX } from "../../core/limits.ts";
+import { CANCELLED } from "../../core/policy/ask.ts";
 import { isAlive } from "../process/world.fixture.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
-import { codeOf, Ears, pastOf, Stage } from "./bridge.fixture.ts";
+import { codeOf, Ears, pastOf, Stage, tenant } from "./bridge.fixture.ts";
 
 const NEVER = () => new Promise<void>(() => {});
 
@@ -17,6 +18,57 @@ describe("an agent that dies", () => {
     expect(await hand.verdict(turnId)).toBeNull();
     expect(hand.ears.text).toBe("half");
     expect(hand.ears.exits).toEqual([{ exitCode: 7, signalCode: null, message: "out of memory" }]);
+  });
+
+  it("P8: its last words are those of the turn at work, and not of one before it", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const hand = await stage.connected(profile);
+    await hand.turn("stderr of before");
+    const written = () => stage.pool.keeper.logs(tenant("acme"), profile).map(({ text }) => text);
+    await expect.poll(written).toEqual(["of before"]);
+    const turnId = hand.begin("stderr of now", "crash 7");
+    expect(await hand.verdict(turnId)).toBeNull();
+    expect(hand.ears.exits).toMatchObject([{ message: "of now" }]);
+  });
+
+  it("P8: its last words are told to none of several sessions, nor to one after them", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const one = await stage.connected(profile);
+    const other = await stage.connected(profile);
+    const third = await stage.connected(profile);
+    expect(stage.pool.processCount).toBe(1);
+    one.begin("stderr private", "hang");
+    await third.session.close();
+    const late = other.session.setMode("plan");
+    other.begin("crash 7");
+    await other.ears.until(() => other.ears.exits.length === 1);
+    await one.ears.until(() => one.ears.exits.length === 1);
+    expect([...one.ears.exits, ...other.ears.exits]).toMatchObject([
+      { exitCode: 7, message: "" },
+      { exitCode: 7, message: "" },
+    ]);
+    expect(JSON.stringify(await late)).not.toContain("private");
+  });
+
+  it("P8: its last words are not told to one that shared it until just now", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const one = await stage.connected(profile);
+    const other = await stage.connected(profile);
+    const { promise: isAlone, resolve: goOn } = Promise.withResolvers<void>();
+    other.ears.answer = async () => {
+      await isAlone;
+      return { outcome: CANCELLED };
+    };
+    other.begin("ask", "crash 7");
+    await other.ears.until(() => other.ears.asks.length === 1);
+    await one.turn("stderr private");
+    await one.session.close();
+    goOn();
+    await other.ears.until(() => other.ears.exits.length === 1);
+    expect(other.ears.exits).toMatchObject([{ exitCode: 7, message: "" }]);
   });
 
   it("takes its children with it, even those that hold its output open", async () => {

@@ -7,6 +7,7 @@ import {
   AGENT_STRAY_TURN_MS_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { AgentExit } from "../../core/session/event.ts";
 import { AGENT_METHODS, CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { AgentListener, AgentOffer, AgentOrder, AgentSession } from "../agent.ts";
@@ -59,8 +60,11 @@ export class AgentHost implements SessionHost {
   readonly gone: Promise<void>;
   readonly #sessions = new Set<BridgeSession>();
   readonly #claims = new Claims();
-  readonly #exit = Promise.withResolvers<Gone>();
+  readonly #exit = Promise.withResolvers<AgentExit>();
+  /** Since when, in bytes of its error output, a session is the only one that this can be about. */
+  readonly #soleSince = new WeakMap<BridgeSession, number>();
   #events: HostEvents | null = null;
+  #hasServed = false;
   #arriving = 0;
   #restoring = 0;
   /** Nobody has asked for its end. */
@@ -106,10 +110,10 @@ export class AgentHost implements SessionHost {
     skipped: AgentOffer["skipped"] = [],
   ): Promise<Result<AgentSession>> {
     if (!this.isOpen) {
-      return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit() });
+      return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit(null) });
     }
     const session = new BridgeSession(this, order, listener);
-    this.#sessions.add(session);
+    this.#joins(session);
     const aborted = Promise.withResolvers<Result<AgentSession>>();
     const abort = () => {
       void session.finish();
@@ -120,6 +124,26 @@ export class AgentHost implements SessionHost {
     const connected = await Promise.race([this.#bring(session, skipped), aborted.promise]);
     signal.removeEventListener("abort", abort);
     return connected;
+  }
+
+  /** What it wrote before it had any session belongs to the first. */
+  #joins(session: BridgeSession) {
+    for (const other of this.#sessions) this.#soleSince.delete(other);
+    this.#sessions.add(session);
+    this.turnBegins(session);
+    if (!this.#hasServed) this.#soleSince.set(session, 0);
+    this.#hasServed = true;
+  }
+
+  turnBegins(session: BridgeSession) {
+    if (this.#sessions.size > 1) this.#soleSince.delete(session);
+    else this.#soleSince.set(session, this.process.saidBytes);
+  }
+
+  /** Its last words, as far as they can be about this session only. */
+  #wordsTo(session: BridgeSession | null): string {
+    const since = session === null ? undefined : this.#soleSince.get(session);
+    return since === undefined ? "" : this.process.saidSince(since);
   }
 
   async #bring(
@@ -136,7 +160,7 @@ export class AgentHost implements SessionHost {
     else if (this.#isAlive) void this.forget(arrival.agentSessionId);
     // It was lost or given up meanwhile, or whoever heard of it could not take it.
     if (!session.isOver) return ok(session);
-    const exit = this.#isAlive ? "its session was given up" : await this.exit();
+    const exit = this.#isAlive ? "its session was given up" : await this.exit(session);
     return fail("agent_gone", { exit });
   }
 
@@ -185,7 +209,7 @@ export class AgentHost implements SessionHost {
       const { callMs, startMs } = profile.limits;
       const newLimit = patientLimit(callMs, startMs, this.process);
       const news = { newLimit, isSet, isWanted, awaited, begun, notBegun, hung, late };
-      return await arrive({ callee: this, abilities, profile, order, ...news });
+      return await arrive({ callee: session.callee, abilities, profile, order, ...news });
     } finally {
       restores(false);
       this.#arriving -= 1;
@@ -200,8 +224,9 @@ export class AgentHost implements SessionHost {
     }
   }
 
-  async exit(): Promise<string> {
-    return describeGone(await this.#exit.promise);
+  async exit(session: BridgeSession | null): Promise<string> {
+    const exit = await this.#exit.promise;
+    return describeGone({ ...exit, message: this.#wordsTo(session) });
   }
 
   release(session: BridgeSession) {
@@ -212,7 +237,9 @@ export class AgentHost implements SessionHost {
   async forget(agentSessionId: string, isAtWork = () => false): Promise<void> {
     if (!this.abilities.close) return this.#keep(agentSessionId, isAtWork());
     const params = { sessionId: agentSessionId };
-    const closed = await request(this, AGENT_METHODS.closeSession, params, this.callMs);
+    const { connection, redacted } = this;
+    const callee = { connection, redacted, exit: () => this.exit(null) };
+    const closed = await request(callee, AGENT_METHODS.closeSession, params, this.callMs);
     if (!closed.ok) this.retire();
   }
 
@@ -304,13 +331,18 @@ export class AgentHost implements SessionHost {
     for (const session of this.#sessions) session.hurry();
     const exit = await this.process.end();
     await within(this.connection.ended, AGENT_LAST_WORDS_MS_MAX);
-    const gone = { ...exit, message: this.process.said };
+    const sessions = [...this.#sessions];
+    const [only = null] = sessions;
+    const message = this.#hasServed ? this.#wordsTo(only) : this.process.said;
+    const gone = { ...exit, message };
     const isFailure = this.#isWanted && this.#restoring === 0;
     this.#end = { gone, isFailure };
     this.#events?.gone(gone, isFailure);
-    this.#exit.resolve(gone);
+    this.#exit.resolve(exit);
     this.connection.close();
-    await Promise.all([...this.#sessions].map((session) => session.lost(gone)));
+    const lose = (session: BridgeSession) =>
+      session.lost({ ...exit, message: this.#wordsTo(session) });
+    await Promise.all(sessions.map(lose));
   }
 }
 

@@ -76,6 +76,8 @@ const METHODS: Readonly<Record<string, Way>> = {
     const loadSession = [
       "loads",
       "loads-late",
+      "replays-after-a-pause",
+      "replays-into-a-turn",
       "replays-for-ever",
       "asks-to-load",
       "hangs",
@@ -166,6 +168,28 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     },
     "session/prompt": answering,
   },
+  "replays-after-a-pause": {
+    "session/load": ({ id }) => {
+      setTimeout(() => write(past("long before")), 200);
+      return [result(id, {})];
+    },
+    "session/prompt": (message) => {
+      setTimeout(() => write(answering(message) ?? []), 250);
+      return null;
+    },
+  },
+  // It says the user's words again: those of before, and then those of the prompt, in pieces.
+  "replays-into-a-turn": {
+    "session/load": ({ id }) => [result(id, {})],
+    "session/prompt": ({ id, params }) => {
+      const words = (text: string) =>
+        update({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
+      const [asked] = Array.isArray(params?.prompt) ? params.prompt : [];
+      const text = String(asked?.text);
+      const said = [words("long before"), words(text.slice(0, 2)), words(text.slice(2))];
+      return [...said, say("news"), result(id, { stopReason: "end_turn" })];
+    },
+  },
   "replays-for-ever": {
     "session/load": ({ id }) => {
       setInterval(() => write(past("said before")), 5);
@@ -204,6 +228,26 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       return [read("read", "notes.txt")];
     },
     "": ({ error: why }) => [say(JSON.stringify(why)), result(held.id, { stopReason: "end_turn" })],
+  },
+  // It has the server run a command, and tells in its own words what that wrote.
+  "claims-terminal": {
+    "session/prompt": ({ id = 0 }) => {
+      held.id = id;
+      const params = { sessionId: "S", command: "echo leaked; exit 7" };
+      return [{ id: "run", method: "terminal/create", params }];
+    },
+    "": ({ result: answer }) => {
+      const terminalId = answer?.terminalId;
+      if (terminalId === undefined) return [result(held.id, { stopReason: "end_turn" })];
+      const call = { sessionUpdate: "tool_call_update", toolCallId: "c" };
+      const claim = { terminal_id: terminalId, data: "all is well" };
+      const end = { terminal_id: terminalId, exit_code: 0, signal: null };
+      return [
+        update({ ...call, content: [{ type: "terminal", terminalId }] }),
+        update({ ...call, _meta: { terminal_output: claim, terminal_exit: end } }),
+        { id: "wait", method: "terminal/wait_for_exit", params: { sessionId: "S", terminalId } },
+      ];
+    },
   },
   hangs: { "session/new": () => null, "session/load": () => null },
   // Its first session is made at once, and the second when somebody prompts the first.

@@ -33,6 +33,15 @@ describe("what the commands of a session write", () => {
     expect(pieces(hand)).toBe("one\n");
   });
 
+  it("P2: is shown though the agent tells of the same terminal by itself", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("claims-terminal"));
+    await hand.turn("go");
+    expect(pieces(hand)).toBe("leaked\n");
+    expect(exits(hand)).toMatchObject([{ exit_code: 7 }]);
+    expect(JSON.stringify(hand.ears.updates)).not.toContain("all is well");
+  });
+
   it.each(["run tool=c", "run"])(
     "is told as far as it came when the agent is killed: %s",
     async (run) => {

@@ -1,5 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { AGENT_REPLAY_QUIET_MS, AGENT_REPLAY_WAIT_MS_MAX } from "../../core/limits.ts";
+import {
+  AGENT_REPLAY_BEGIN_MS_MAX,
+  AGENT_REPLAY_QUIET_MS,
+  AGENT_REPLAY_WAIT_MS_MAX,
+} from "../../core/limits.ts";
 import { FaultLog } from "../fault.ts";
 import { type Hand, pastOf, Stage } from "./bridge.fixture.ts";
 import { Replay } from "./replay.ts";
@@ -19,6 +23,26 @@ describe("P3: what an agent sends again behind its answer to session/load", () =
     expect(kindsOf(hand)).toEqual(["usage_update", "agent_message_chunk"]);
     expect((await hand.turn("go")).text).toBe("news");
     expect(stage.faults).toEqual([]);
+  });
+
+  it("is waited for a while if nothing of it has come yet", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("replays-after-a-pause"), { past: PAST });
+    expect((await hand.turn("go")).text).toBe("news");
+    expect(kindsOf(hand)).toEqual(["agent_message_chunk"]);
+  });
+
+  it("is not told as the words of the user of now, but these are", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.odd("replays-into-a-turn"), { past: PAST });
+    const words = () =>
+      hand.ears.updates.flatMap(({ sessionUpdate, content }) =>
+        sessionUpdate === "user_message_chunk" ? [Object(content).text] : [],
+      );
+    expect((await hand.turn("hello there")).text).toBe("news");
+    expect(words()).toEqual(["he", "llo there"]);
+    await hand.turn("once more");
+    expect(words().slice(2)).toEqual(["long before", "on", "ce more"]);
   });
 
   it("is not heard again either if nobody prompts the agent", async () => {
@@ -77,15 +101,29 @@ describe("P3: what an agent sends again behind its answer to session/load", () =
 describe("the end of a replay", () => {
   const said = { sessionUpdate: "agent_message_chunk" };
 
+  const silence = async (ms = AGENT_REPLAY_QUIET_MS) => {
+    vi.advanceTimersByTime(ms);
+    await new Promise(setImmediate);
+  };
+
+  it("is a longer silence where nothing was said again, and then a short one", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const replay = new Replay(new FaultLog(() => {}), () => true);
+    replay.answered();
+    await silence(AGENT_REPLAY_BEGIN_MS_MAX - 1);
+    expect(replay.passes()).toBe(false);
+    expect(replay.heard(said, 1)).toBe(true);
+    await silence();
+    expect(replay.passes()).toBe(true);
+  });
+
   it("is a silence in which something could have been heard", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    const silence = async () => {
-      vi.advanceTimersByTime(AGENT_REPLAY_QUIET_MS);
-      await new Promise(setImmediate);
-    };
     let isRead = false;
     const replay = new Replay(new FaultLog(() => {}), () => isRead);
+    replay.heard(said, 1);
     replay.answered();
     expect(replay.passes()).toBe(false);
     let isOver = false;

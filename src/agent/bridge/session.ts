@@ -36,7 +36,7 @@ import { Turns } from "./turns.ts";
 import type { Turnstile } from "./turnstile.ts";
 
 /** The process behind a session, as far as the session needs it. */
-export interface SessionHost extends Callee {
+export interface SessionHost extends Omit<Callee, "exit"> {
   readonly abilities: AgentAbilities;
   readonly usageScope: UsageScope;
   /** How long a call about a session may take. */
@@ -46,6 +46,10 @@ export interface SessionHost extends Callee {
   readonly terminals: Omit<TerminalSetting, "workspace" | "cwd" | "audit">;
   /** Where its sessions wait for their files. */
   readonly files: Turnstile;
+  /** How it ended, with its last words where they can be about this session only. */
+  exit(session: BridgeSession): Promise<string>;
+  /** What it writes to its error output from now on is about this turn, if it has no other. */
+  turnBegins(session: BridgeSession): void;
   /** The session is over; nothing that the agent says of it is passed on any more. */
   release(session: BridgeSession): void;
   /** Has the agent close a session; if it cannot, what it says of it is not heard any more. */
@@ -182,9 +186,10 @@ export class BridgeSession implements AgentSession {
   }
 
   /** One update of the agent. Open while this session has more to hear than is kept for it. */
-  heard(update: AgentUpdate, chars: number): Promise<void> | undefined {
+  heard(said: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#replay?.heard(update, chars)) return undefined;
+    if (this.#replay?.heard(said, chars)) return undefined;
+    const update = this.#output.heard(said);
     const shown = this.#output.before(update);
     const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(shown));
@@ -223,7 +228,9 @@ export class BridgeSession implements AgentSession {
   prompt(order: AgentTurn): Result<void> {
     if (this.#isLeaving) return sessionOver();
     const begun = this.#turns.begin(order);
-    if (begun.ok) this.toolCalls.clear();
+    if (!begun.ok) return begun;
+    this.toolCalls.clear();
+    this.#host.turnBegins(this);
     return begun;
   }
 
@@ -274,7 +281,13 @@ export class BridgeSession implements AgentSession {
   ): Promise<Result<JsonObject>> {
     if (this.#isLeaving) return sessionOver();
     const all = { sessionId: this.agentSessionId, ...params };
-    return request(this.#host, method, all, this.#host.callMs, { settled });
+    return request(this.callee, method, all, this.#host.callMs, { settled });
+  }
+
+  /** Its agent, for a call in its name. */
+  get callee(): Callee {
+    const { connection, redacted } = this.#host;
+    return { connection, redacted, exit: () => this.#host.exit(this) };
   }
 
   close(): Promise<void> {

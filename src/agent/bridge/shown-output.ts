@@ -19,7 +19,12 @@ export class ShownOutput {
     this.terminals = new ShownTerminals(tell);
   }
 
-  /** An update of the agent, as it is told. */
+  /** An update of the agent, as far as it has a say in it. */
+  heard(update: AgentUpdate): AgentUpdate {
+    return isToolCall(update) ? this.terminals.withoutClaims(update) : update;
+  }
+
+  /** The same, as it is told. */
   before(update: AgentUpdate): AgentUpdate {
     if (!isToolCall(update)) return update;
     this.#told.heard(update, this.#known);

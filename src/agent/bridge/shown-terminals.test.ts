@@ -31,7 +31,8 @@ class Scene {
   }
 
   agent(toolCallId: string, more: JsonObject = {}) {
-    const update = { sessionUpdate: "tool_call_update", toolCallId, ...more };
+    const said = { sessionUpdate: "tool_call_update", toolCallId, ...more };
+    const update = this.shown.withoutClaims(said);
     this.told.push(this.shown.filled(update));
     this.shown.heard(update);
   }
@@ -181,16 +182,30 @@ describe("what a terminal writes", () => {
     expect(scene.last._meta).toMatchObject({ terminal_exit: wordsOf("t") });
   });
 
-  it("is left to an agent that tells it itself", () => {
+  it("P2: is what it wrote, whatever the agent says that it did", () => {
     const scene = new Scene();
     const terminal = scene.open();
     scene.names("c", "t");
-    scene.agent("c", { _meta: { terminal_output: { terminal_id: "t", data: "out" } } });
-    const before = scene.told.length;
-    terminal.wrote(bytes("out"));
-    terminal.ended(OK);
+    const claim = { terminal_id: "t", data: "all is well" };
+    const mine = { terminal_output: claim, terminal_output_delta: claim, other: 1 };
+    scene.agent("c", { _meta: { ...mine, terminal_exit: wordsOf("t") } });
+    scene.agent("c", { content: [whole("all is well", wordsOf("t"))] });
+    terminal.wrote(bytes("leaked"));
+    terminal.ended({ exitCode: 1, signal: null });
     scene.shown.turnEnds();
-    expect(scene.told).toHaveLength(before);
+    expect(scene.pieces("c")).toBe("leaked");
+    const exits = scene.told.flatMap(({ _meta }) => Object(_meta).terminal_exit ?? []);
+    expect(exits).toEqual([wordsOf("t", 1)]);
+    expect(scene.last.content).toContainEqual(whole("leaked", wordsOf("t", 1)));
+    expect(scene.told).toContainEqual(expect.objectContaining({ _meta: { other: 1 } }));
+  });
+
+  it("is the agent's to tell of a terminal that is its own", () => {
+    const scene = new Scene();
+    scene.open();
+    const _meta = { terminal_output: { terminal_id: "its", data: "out" } };
+    scene.agent("c", { _meta });
+    expect(scene.last).toMatchObject({ toolCallId: "c", _meta });
   });
 
   it("P8: is not told by a name that no terminal of this session has", () => {

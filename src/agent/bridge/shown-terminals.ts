@@ -12,13 +12,13 @@ import {
   TERMINALS_SHOWN_TURN_BYTES_MAX,
 } from "../../core/limits.ts";
 import {
-  outputDeltas,
   outputUpdate,
   type TerminalExit,
   type TerminalOutput,
   terminalNamed,
   whereNamed,
   withOutput,
+  withoutClaims,
 } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
 import type { ExcerptBounds } from "../workspace/excerpt.ts";
@@ -55,6 +55,12 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     if (terminal !== undefined && terminal.call === null) this.unnamed(terminal);
   }
 
+  /** What a terminal of ours wrote and how it ended we know ourselves: the agent is not heard. */
+  withoutClaims(update: AgentUpdate): AgentUpdate {
+    if (this.#terminals.size === 0) return update;
+    return withoutClaims(update, (terminalId) => this.#terminals.has(terminalId));
+  }
+
   /**
    * An update of the agent as it is told: where it names a terminal that has ended, people see what
    * that wrote. An agent that says it again and again is told as it is.
@@ -75,8 +81,6 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
   heard(update: AgentUpdate) {
     const toolCallId = stringAt(update, "toolCallId");
     if (toolCallId === null || this.#terminals.size === 0) return;
-    // An agent that tells the output of a terminal of ours itself does not need us for that.
-    for (const { terminalId } of outputDeltas(update)) this.#forget(terminalId);
     const free = this.#namedIn(update).filter(({ call }) => call === null);
     if (free.length > 0 || this.#contents.has(toolCallId)) this.#keep(toolCallId, update);
     const call = { toolCallId, parentId: parentToolCallId(update), isOurs: false };

@@ -116,4 +116,13 @@ describe("a command that an agent runs itself", () => {
     scene.output.turnEnds();
     expect(scene.ours).toHaveLength(1 + TERMINALS_TOLD_BY_AGENT_MAX);
   });
+
+  it("P10: is not forgotten for the many terminals of its own call, of which the first are shown", () => {
+    const scene = new Scene();
+    const ids = Array.from({ length: TERMINALS_TOLD_BY_AGENT_MAX + 1 }, (_, n) => `t${n}`);
+    for (const id of ids) scene.wrote("c", id, {}, id);
+    scene.says("c", { status: "completed" });
+    const shown = ids.slice(0, -1).map((id) => whole(id, { terminal_id: id }));
+    expect(scene.last.content).toEqual(shown);
+  });
 });

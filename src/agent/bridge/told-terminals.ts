@@ -83,10 +83,11 @@ export class ToldTerminals {
   }
 
   /** None where there are too many of them: what an agent says is stored all the same. */
-  #terminal({ terminals }: ToldCall, terminalId: string): ToldTerminal | null {
+  #terminal(call: ToldCall, terminalId: string): ToldTerminal | null {
+    const { terminals } = call;
     const known = terminals.get(terminalId);
     if (known !== undefined) return known.text === null ? known : null;
-    this.#makeRoom();
+    if (!this.#makeRoom(call)) return null;
     const bounds = {
       headBytesMax: TERMINAL_SHOWN_HEAD_BYTES_MAX,
       tailBytesMax: TERMINAL_SHOWN_TAIL_BYTES_MAX,
@@ -96,12 +97,13 @@ export class ToldTerminals {
     return begun;
   }
 
-  /** The oldest call that has any is forgotten. */
-  #makeRoom() {
+  /** The oldest other call that has any is forgotten. Answers whether there is room then. */
+  #makeRoom(call: ToldCall): boolean {
     const counts = [...this.#calls.values()].map(({ terminals }) => terminals.size);
-    if (counts.reduce((sum, size) => sum + size, 0) < TERMINALS_TOLD_BY_AGENT_MAX) return;
-    const [oldest] = [...this.#calls].find(([, { terminals }]) => terminals.size > 0) ?? [];
-    if (oldest !== undefined) this.#calls.delete(oldest);
+    if (counts.reduce((sum, size) => sum + size, 0) < TERMINALS_TOLD_BY_AGENT_MAX) return true;
+    const others = [...this.#calls].filter(([, other]) => other !== call);
+    const [oldest] = others.find(([, { terminals }]) => terminals.size > 0) ?? [];
+    return oldest !== undefined && this.#calls.delete(oldest);
   }
 }
 

@@ -130,7 +130,9 @@ export class Turns {
       if (isObject(result) && result.stopReason !== "refusal") taken();
       this.#answered(turn, reply);
     });
-    if (sent.ok) turn.prompted();
+    if (!sent.ok) return sent;
+    turn.prompted();
+    this.replay?.sent(prompt);
     return sent;
   }
 

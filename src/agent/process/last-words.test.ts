@@ -35,6 +35,20 @@ describe("P10: last words", () => {
     },
   );
 
+  it("are those since a moment, if that is asked for, even one within a character", () => {
+    const words = new LastWords([]);
+    const all = Buffer.from("before\nfröhlich");
+    for (const byte of all) {
+      expect(words.said(words.heardBytes)).toBe("");
+      words.hear(Buffer.from([byte]));
+    }
+    expect(words.said("before\n".length)).toBe("fröhlich");
+    expect(words.said("before\nfr".length + 1)).toBe("hlich");
+    words.hear(Buffer.from(`${"x".repeat(AGENT_STDERR_BYTES_MAX)} now`));
+    expect(words.said(3)).toBe(words.said());
+    expect(words.said(words.heardBytes - 3)).toBe("now");
+  });
+
   it("have no colours, no control characters, and lines that end in one way", () => {
     const text =
       "\u001b[1;31mError\u001b[0m:\ta\r\nb\rc\u0000\u0007\u202e\u001b]8;;http://x\u0007d";
@@ -50,6 +64,14 @@ describe("P11: secrets in last words", () => {
 
   it("are not shown in part, where one is contained in another", () => {
     expect(said(["secret-123-long"], ["secret-123", "secret-123-long"])).toBe("[redacted]");
+  });
+
+  it("are not shown in part, where a moment has cut one in two", () => {
+    const words = new LastWords(["secret-123"]);
+    words.hear(Buffer.from("key=secret-"));
+    const since = words.heardBytes;
+    words.hear(Buffer.from("123 and more"));
+    expect(words.said(since)).toBe("");
   });
 
   it("are not shown in part, where the ring has cut one in two", () => {

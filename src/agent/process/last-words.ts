@@ -31,25 +31,42 @@ export class LastWords {
     this.#written += bytes.length;
   }
 
-  /** Fit for people: the last of it, without secrets and without what would move a cursor. */
-  said(): string {
-    return lastOfText(this.all(), AGENT_SAID_CHARS_MAX);
+  /**
+   * Fit for people: the last of it, without secrets and without what would move a cursor; only
+   * what came after so many bytes. If a secret came both before and after, it is nothing.
+   */
+  said(sinceBytes = 0): string {
+    const all = this.all();
+    const before = this.#redactor.readable(this.#text(sinceBytes));
+    const since = all.startsWith(before) ? all.slice(before.length).trim() : "";
+    return lastOfText(since, AGENT_SAID_CHARS_MAX);
   }
 
   /** The same, as much as there is. */
   all(): string {
-    return this.#redactor.readable(this.#text());
+    return this.#redactor.readable(this.#text(this.#written));
   }
 
-  #text(): string {
-    if (this.#written <= this.#ring.length) {
-      return this.#ring.toString("utf8", 0, this.#written);
-    }
+  /** What there is of the first so many bytes, to the end of a character. */
+  #text(untilBytes: number): string {
+    const bytes = this.#kept();
+    const cut = Math.max(0, bytes.length - this.#written + untilBytes);
+    const end = bytes.subarray(cut).findIndex(isBeginning);
+    return bytes.toString("utf8", 0, end === -1 ? bytes.length : cut + end);
+  }
+
+  #kept(): Buffer {
+    if (this.#written <= this.#ring.length) return this.#ring.subarray(0, this.#written);
     const at = this.#written % this.#ring.length;
     const bytes = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
     // The ring may have cut a secret in two, and half a secret is not recognised.
     const longest = this.#longestSecretBytes;
-    const begin = bytes.subarray(longest).findIndex((byte) => (byte & 0xc0) !== 0x80);
-    return begin === -1 ? "" : bytes.toString("utf8", longest + begin);
+    const begin = bytes.subarray(longest).findIndex(isBeginning);
+    return begin === -1 ? bytes.subarray(0, 0) : bytes.subarray(longest + begin);
   }
+}
+
+/** Whether a character begins with this byte. */
+function isBeginning(byte: number): boolean {
+  return (byte & 0xc0) !== 0x80;
 }

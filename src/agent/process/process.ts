@@ -121,6 +121,16 @@ export class AgentProcess {
     return this.#words.said();
   }
 
+  /** How much it has written to its error output. */
+  get saidBytes(): number {
+    return this.#words.heardBytes;
+  }
+
+  /** The same as `said`, of what it has written since it had written so much. */
+  saidSince(bytes: number): string {
+    return this.#words.said(bytes);
+  }
+
   /** All that is kept of its error output, fit to be shown to people. */
   get log(): string {
     return this.#words.all();

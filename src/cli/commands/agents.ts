@@ -104,7 +104,8 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
 
 /** As a session tells it that nobody has set to anything else. */
 function askingSentence({ ask }: AgentProfile): string {
-  return askingView(ask, "ask", { chosen: null, observed: null, offered: [] }).sentence;
+  const known = { chosen: null, observed: null, offered: null, options: null };
+  return askingView(ask, "ask", known).sentence;
 }
 
 const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {

@@ -39,9 +39,11 @@ export const AGENT_RESTORE_MS_MAX = 60_000;
 
 /**
  * How long an agent that has loaded a session must have been silent before it gets a prompt: some
- * send the past behind their answer. One that never falls silent holds a prompt up for so long.
+ * send the past behind their answer. One that has said nothing of it yet may still be about to, so
+ * that takes longer. One that never falls silent holds a prompt up for so long.
  */
 export const AGENT_REPLAY_QUIET_MS = 50;
+export const AGENT_REPLAY_BEGIN_MS_MAX = 500;
 export const AGENT_REPLAY_WAIT_MS_MAX = 5_000;
 
 /** How long an agent has to end by itself after its input ended, and after it was asked to. */

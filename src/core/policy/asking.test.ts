@@ -7,15 +7,15 @@ import {
   wantsAsks,
 } from "./asking.ts";
 
-type Modes = Parameters<typeof askingView>[2];
+type Known = Parameters<typeof askingView>[2];
 
-const NO_MODES: Modes = { chosen: null, observed: null, offered: [] };
+const NOTHING: Known = { chosen: null, observed: null, offered: null, options: null };
 const MADE: AgentAsking = { ...ASKING_UNKNOWN, asks: "made_to" };
 const BY_MODE: AgentAsking = { ...MADE, mode: "approve" };
 const BOTH = ["approve", "auto"];
 
-const how = (asking: AgentAsking, modes: Partial<Modes> = {}) =>
-  askingView(asking, "ask", { ...NO_MODES, ...modes }).how;
+const how = (asking: AgentAsking, known: Partial<Known> = {}) =>
+  askingView(asking, "ask", { ...NOTHING, ...known }).how;
 
 describe("P2: whether an agent asks before it acts", () => {
   it("is promised only of one that is known to", () => {
@@ -24,7 +24,7 @@ describe("P2: whether an agent asks before it acts", () => {
       "by_default",
       "made_to",
     ]);
-    expect(askingView(ASKING_UNKNOWN, "ask", NO_MODES).sentence).toContain("not known");
+    expect(askingView(ASKING_UNKNOWN, "ask", NOTHING).sentence).toContain("not known");
   });
 
   it("is up to the mode that was chosen, or that it went into by itself", () => {
@@ -40,19 +40,39 @@ describe("P2: whether an agent asks before it acts", () => {
     expect(how(MADE, { chosen: "auto", observed: "auto", offered: BOTH })).toBe("made_to");
   });
 
+  it("is not known of one that is there and has no modes, or does not say in which it is", () => {
+    expect(how(BY_MODE)).toBe("made_to");
+    expect(how(BY_MODE, { offered: [] })).toBe("unknown");
+    expect(how(BY_MODE, { offered: BOTH })).toBe("unknown");
+    expect(how(MADE, { offered: [], options: new Map() })).toBe("made_to");
+  });
+
+  it("is not known of one that is not set to the options by which it asks", () => {
+    const byOptions: AgentAsking = { ...MADE, options: { confirm: true, rules: "strict" } };
+    const set = (...options: readonly [string, unknown][]) =>
+      how(byOptions, { options: new Map(options) });
+    expect(how(byOptions)).toBe("made_to");
+    expect(set(["confirm", true], ["rules", "strict"])).toBe("made_to");
+    expect(set(["confirm", true], ["rules", "lax"])).toBe("unknown");
+    expect(set(["confirm", true])).toBe("unknown");
+    const options = new Map([["confirm", true]]);
+    const { sentence } = askingView(byOptions, "ask", { ...NOTHING, options });
+    expect(sentence).toContain('"rules"');
+  });
+
   it("is not known of one that does not have that mode any more", () => {
-    const { how: word, sentence } = askingView(BY_MODE, "ask", { ...NO_MODES, offered: ["auto"] });
+    const { how: word, sentence } = askingView(BY_MODE, "ask", { ...NOTHING, offered: ["auto"] });
     expect(word).toBe("unknown");
     expect(sentence).toContain('"approve"');
   });
 
   it("does not matter where everything may happen, and there it is not made to", () => {
-    expect(askingView(BY_MODE, "yolo", NO_MODES).how).toBe("not_wanted");
+    expect(askingView(BY_MODE, "yolo", NOTHING).how).toBe("not_wanted");
     expect((["ask", "allowlist", "yolo"] as const).map(wantsAsks)).toEqual([true, true, false]);
   });
 
   it("tells what it does unasked all the same", () => {
-    const { sentence } = askingView({ ...MADE, unasked: "reading" }, "ask", NO_MODES);
+    const { sentence } = askingView({ ...MADE, unasked: "reading" }, "ask", NOTHING);
     expect(sentence).toBe(
       "The agent is made to ask before it acts; unasked it does this: reading.",
     );

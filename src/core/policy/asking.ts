@@ -27,13 +27,15 @@ export interface AskingView {
   readonly sentence: string;
 }
 
-/** The agent's own modes, as far as they are known. */
-interface ModesNow {
+/** The agent's own modes and options, as far as they are known. */
+interface AgentKnown {
   /** As somebody chose it; null for the usual one. */
   readonly chosen: string | null;
   readonly observed: string | null;
-  /** Empty where they are not known. */
-  readonly offered: readonly string[];
+  /** What the agent offers, none too; null while no agent is there to say. */
+  readonly offered: readonly string[] | null;
+  /** What its options are set to, by their ids; null while no agent is there to say. */
+  readonly options: ReadonlyMap<string, unknown> | null;
 }
 
 /** Whether a session wants to be asked: what it lets happen unasked nobody is asked about. */
@@ -43,12 +45,13 @@ export function wantsAsks(securityMode: SecurityMode): boolean {
 
 /**
  * Asking is only promised where it is known. An agent that was put into another mode of its own,
- * or that has lost the one in which it asks, is told of as such.
+ * that has lost the one in which it asks, or that did not take what makes it ask, is told of as
+ * such. Before it is there, its profile is all that there is to go by.
  */
 export function askingView(
   asking: AgentAsking,
   securityMode: SecurityMode,
-  modes: ModesNow,
+  known: AgentKnown,
 ): AskingView {
   if (!wantsAsks(securityMode)) {
     const sentence = "This session lets everything happen, so its agent is not made to ask.";
@@ -56,14 +59,19 @@ export function askingView(
   }
   if (asking.asks === "unknown") return UNKNOWN;
   const { mode } = asking;
-  if (mode !== null && modes.offered.length > 0 && !modes.offered.includes(mode)) {
+  if (mode !== null && known.offered?.includes(mode) === false) {
     const sentence = `The agent does not offer "${mode}", the mode in which it is known to ask.`;
     return { how: "unknown", sentence };
   }
-  const other = otherMode(asking, modes);
+  const other = otherMode(asking, known);
   if (other !== null) {
     const sentence = `Whether the agent asks is up to its mode "${other}".`;
     return { how: "up_to_mode", sentence };
+  }
+  const missed = missedOf(asking, known);
+  if (missed !== null) {
+    const sentence = `The agent does not say that it is set to ${missed}, by which it asks.`;
+    return { how: "unknown", sentence };
   }
   const by = asking.asks === "by_default" ? "asks by itself" : "is made to ask";
   const but = asking.unasked === null ? "" : `; unasked it does this: ${asking.unasked}`;
@@ -78,8 +86,17 @@ const UNKNOWN: AskingView = {
 };
 
 /** A mode that was chosen or is observed, and is not the one in which the agent asks. */
-function otherMode({ asks, mode }: AgentAsking, { chosen, observed }: ModesNow): string | null {
+function otherMode({ asks, mode }: AgentAsking, { chosen, observed }: AgentKnown): string | null {
   if (mode === null) return asks === "by_default" ? chosen : null;
   if (chosen !== null && chosen !== mode) return chosen;
   return observed !== null && observed !== mode ? observed : null;
+}
+
+/** What the agent should be set to and, being there, does not say that it is. */
+function missedOf(asking: AgentAsking, { observed, offered, options }: AgentKnown): string | null {
+  if (asking.mode !== null && offered !== null && observed === null) return `"${asking.mode}"`;
+  if (options === null) return null;
+  const wanted = Object.entries(asking.options);
+  const [id] = wanted.find(([id, value]) => options.get(id) !== value) ?? [];
+  return id === undefined ? null : `its option "${id}"`;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
+import { echo } from "../../session/stage.fixture.ts";
 import { People } from "../identity/people.fixture.ts";
 import { Approvals } from "./approval.fixture.ts";
 
@@ -78,6 +79,21 @@ describe("GET /session/:id/approvals", () => {
     expect(refusals()).toMatchObject([
       { setting: "option", value: "no-such=x", reason: expect.any(String) },
     ]);
+    const asking = { how: "unknown", sentence: expect.stringContaining('"no-such"') };
+    expect(await session.view()).toMatchObject({ asking });
+    expect((await session.call("GET", "/status")).body).toMatchObject({ asking });
+  });
+
+  it("P2: an agent without modes is not said to ask in one of them", async () => {
+    const way = { ...ASKING_UNKNOWN, asks: "made_to", mode: "careful" } as const;
+    const settings = { asking: new Map([["echo", way]]) };
+    const profiles = new Map([echo("--no-modes", "--no-config")]);
+    const session = await Approvals.open({}, { stage: { settings, profiles } });
+    const asking = { how: "unknown", sentence: expect.stringContaining('"careful"') };
+    expect(await session.view()).toMatchObject({ asking });
+    const body = { sessionScope: "thread" };
+    const made = await session.ada.call("POST", "/session", { body, clientId: "ada-1" });
+    expect(made.body).toMatchObject({ asking });
   });
 
   it("P2: an agent is left in its own mode where everything may happen", async () => {

@@ -1,3 +1,4 @@
+import { turnErrorFact } from "../../core/error.ts";
 import type { TurnId } from "../../core/id.ts";
 import {
   PAGE_ROWS_MAX,
@@ -86,7 +87,8 @@ function* turnsIn(events: readonly LogEvent[]): Generator<LoggedTurn> {
     if (event.type === "turn_complete") yield { kind: "whole", turnId };
     else {
       const messages = loggedMessages(events, { turnId, promptId });
-      if (messages.length > 0) yield { kind: "interrupted", reason: event.data.message, messages };
+      const reason = turnErrorFact(event.data.code, event.data.message);
+      if (messages.length > 0) yield { kind: "interrupted", reason, messages };
     }
   }
 }

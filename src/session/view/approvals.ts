@@ -11,7 +11,7 @@ import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { type AgentModes, agentModes } from "../choice/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
-import { askingOf } from "./asking.ts";
+import { askingNow } from "./asking.ts";
 import { type AgentState, agentState } from "./context.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
 import { isoTime } from "./summary.ts";
@@ -77,7 +77,7 @@ export async function approvalsView(
     approvalMode: chosen.approvalMode,
     autonomy: autonomyProfile,
     agentMode: { chosen: connection.agentMode, observed: modes.current },
-    asking: askingOf(world, live, modes),
+    asking: askingNow(world, live, modes.current),
     tiers: RISK_TIERS.map((tier) => {
       return { tier, rule: tierRule(securityMode, autonomyProfile, tier) };
     }),

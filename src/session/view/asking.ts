@@ -1,27 +1,29 @@
 import { ASKING_UNKNOWN, type AskingView, askingView } from "../../core/policy/asking.ts";
-import { type AgentModes, agentModes } from "../choice/agent-modes.ts";
+import { agentModes } from "../choice/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 
-/** Whether the agent of a session asks before it acts, if these are the modes that it has. */
-export function askingOf(
+/** Whether the agent of a session asks before it acts, by what it has said of itself. */
+export function askingNow(
   { settings }: Pick<SessionWorld, "settings">,
-  { session }: Pick<LiveSession, "session">,
-  { current: observed, ids: offered }: AgentModes,
+  { session, agent }: Pick<LiveSession, "agent" | "session">,
+  /** The mode that it was last known to be in, where it is not there to say. */
+  lastMode: string | null = null,
 ): AskingView {
   const { fixed, chosen, connection } = session;
   const asking = settings.asking.get(chosen.activeAgent) ?? ASKING_UNKNOWN;
-  const modes = { chosen: connection.agentMode, observed, offered };
-  return askingView(asking, fixed.securityMode, modes);
-}
-
-/** The same by what its agent, if it is there, has said of its modes. */
-export function askingNow(
-  world: Pick<SessionWorld, "settings">,
-  live: Pick<LiveSession, "agent" | "session">,
-): AskingView {
-  const offer = live.agent?.offer ?? { modes: null, configOptions: [] };
-  return askingOf(world, live, agentModes(offer));
+  const { agentMode } = connection;
+  if (agent === null) {
+    const known = { chosen: agentMode, observed: lastMode, offered: null, options: null };
+    return askingView(asking, fixed.securityMode, known);
+  }
+  const { current: observed, ids: offered } = agentModes(agent.offer);
+  const options = new Map<string, unknown>();
+  for (const { id, currentValue } of agent.offer.configOptions) {
+    if (typeof id === "string") options.set(id, currentValue);
+  }
+  const known = { chosen: agentMode, observed, offered, options };
+  return askingView(asking, fixed.securityMode, known);
 }
 
 /** What whoever comes to a session is told of it: nothing, where its agent is known to ask. */

@@ -144,23 +144,22 @@ export function exit(session: Session, command: Command<"agent_exit">): Decision
 /** The agent is gone under a live session. What it was doing has its verdict; the queue stays. */
 function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string): null {
   const { activeAgent } = draft.session.chosen;
-  loseTurn(
-    draft,
-    "error",
-    "agent_exit",
-    message === "" ? undefined : farewell(activeAgent, message),
-  );
+  loseTurn(draft, "error", "agent_exit", farewell(activeAgent, message));
   draft.moveTo("error", "agent_exit", { message });
   const said = message === "" ? {} : { message };
   draft.emit("session_died", { reason: "channel_closed", exitCode, signalCode, ...said });
   return null;
 }
 
-/** An agent's last words are usually the reason, and somebody has to do something about it. */
+/**
+ * An agent's last words are usually the reason, and somebody has to do something about it. If there
+ * are none, or they may be about another session, people are told where to look.
+ */
 function farewell(agent: string, message: string): string {
+  const said = message === "" ? " " : ` It last said: ${message}\n`;
   return (
-    `${TURN_ERRORS.channel_closed} It last said: ${message}\nSend the prompt again, and another ` +
-    `is started; "fermata agents logs ${agent}" shows all that it said.`
+    `${TURN_ERRORS.channel_closed}${said}Send the prompt again, and another is started; ` +
+    `"fermata agents logs ${agent}" shows all that it said.`
   );
 }
 

@@ -105,7 +105,9 @@ path: a.ts</pre>
     expect(html).toContain(
       '<p class="failure"><strong>Failed</strong> <code>channel_closed</code>',
     );
-    expect(textIn(html)).toContain("exited during the turn. What was said above is not all.");
+    expect(textIn(html)).toMatch(
+      /exited during the turn\. .*logs echo.* What was said above is not all\./,
+    );
   });
 
   it("marks what was cancelled, and says where a turn is continued", async () => {
