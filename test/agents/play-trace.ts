@@ -128,9 +128,9 @@ function stateOfPlay(): string {
     if (message === undefined) return "nothing more";
     return message.method ?? `the answer to ${JSON.stringify(message.id)}`;
   };
-  const known = heard.map(told).join(", ");
+  const known = heard.map(told).join(", ") || "nothing else";
   const place = `${trace}, ${check}, process ${turn + 1}, line ${at + 1}`;
-  return `${place}: waits for ${told(lines[at]?.message)}, and has heard ${known || "nothing else"}`;
+  return `${place}: waits for ${told(lines[at]?.message)}, and has heard ${known}`;
 }
 
 function partsOf(path: string, wanted: string): readonly Part[] {

@@ -28,10 +28,11 @@ function stage(agent: string): (check: Check) => Promise<HostedSession> {
     const args = [PLAYER, join(TRACES, `${agent}.jsonl`), check, folder];
     return [`played-${check}`, { command: process.execPath, args }];
   });
-  // A login shell reads what is in the home directory, which is nobody's here.
+  // Hooks run backwards: the server ends before its folder does.
+  afterAll(() => rmSync(counted, { recursive: true }));
+  // A login shell reads the files of its user, and has none here.
   const env = { HOME: counted };
   const server = sharedServer({ agents: Object.fromEntries(agents), env });
-  afterAll(() => rmSync(counted, { recursive: true }));
   return async (check) => {
     const session = await HostedSession.create(server().url, { agent: `played-${check}` });
     onTestFinished(() => session.leave());
