@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -39,7 +39,6 @@ class Played {
     const all = [{ check: "output" }, ...lines].map((line) => `${JSON.stringify(line)}\n`);
     writeFileSync(path, all.join(""));
     const counted = join(folder, "counted");
-    mkdirSync(counted);
     this.#child = spawn(process.execPath, [PLAYER, path, "output", counted, `${waitMs}`]);
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#words += text;

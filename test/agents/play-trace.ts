@@ -3,7 +3,7 @@
 // has its words. Where the recorded process ended in the middle it ends too, and the next goes on;
 // the folder is where they count themselves.
 
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../src/core/json.ts";
@@ -39,6 +39,7 @@ const NOT_IN_TRACE = -32_601;
 
 const [trace = "", check = "", folder = "", wait = `${WAIT_MS_MAX}`] = process.argv.slice(2);
 const parts = partsOf(trace, check);
+mkdirSync(folder, { recursive: true });
 const turn = readdirSync(folder).length;
 writeFileSync(join(folder, `${turn}`), "");
 const { lines, asides } = parts[Math.min(turn, parts.length - 1)] ?? partOf([]);
@@ -128,9 +129,9 @@ function stateOfPlay(): string {
     if (message === undefined) return "nothing more";
     return message.method ?? `the answer to ${JSON.stringify(message.id)}`;
   };
-  const known = heard.map(told).join(", ");
+  const known = heard.map(told).join(", ") || "nothing else";
   const place = `${trace}, ${check}, process ${turn + 1}, line ${at + 1}`;
-  return `${place}: waits for ${told(lines[at]?.message)}, and has heard ${known || "nothing else"}`;
+  return `${place}: waits for ${told(lines[at]?.message)}, and has heard ${known}`;
 }
 
 function partsOf(path: string, wanted: string): readonly Part[] {

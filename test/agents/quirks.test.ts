@@ -1,7 +1,8 @@
 // What public agents say, from recorded traces: the quirks are tried with every `npm test`, without
 // the packages. How the traces are made is in CONTRIBUTING.md.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,17 +22,16 @@ type Check = (typeof CHECKS)[number];
 
 /** One server with an agent for each check, which says what the recorded one has said in it. */
 function stage(agent: string): (check: Check) => Promise<HostedSession> {
-  const counted = mkdtempSync(join(tmpdir(), "fermata-played-"));
+  const counted = join(tmpdir(), `fermata-played-${randomUUID()}`);
   const agents = CHECKS.map((check) => {
-    const folder = join(counted, check);
-    mkdirSync(folder);
-    const args = [PLAYER, join(TRACES, `${agent}.jsonl`), check, folder];
+    const args = [PLAYER, join(TRACES, `${agent}.jsonl`), check, join(counted, check)];
     return [`played-${check}`, { command: process.execPath, args }];
   });
-  // A login shell reads what is in the home directory, which is nobody's here.
+  // Hooks run backwards: the server ends before its folder does.
+  afterAll(() => rmSync(counted, { recursive: true, force: true }));
+  // A login shell reads the files of its user, and has none here.
   const env = { HOME: counted };
   const server = sharedServer({ agents: Object.fromEntries(agents), env });
-  afterAll(() => rmSync(counted, { recursive: true }));
   return async (check) => {
     const session = await HostedSession.create(server().url, { agent: `played-${check}` });
     onTestFinished(() => session.leave());
