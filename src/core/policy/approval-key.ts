@@ -75,8 +75,11 @@ const KIND = /^[^:=]+$/;
 const PLACED: ReadonlySet<string> = new Set(["read", "search", "edit", "delete"]);
 
 /** Names of what changes where or how a command runs, or what is sent to an address. */
-const COMMAND_SETTING =
-  /^(?:env|environment|stdin|input|script|code|arguments|argv|shell|user|host|container|image)$|sandbox|permission|escalat|privileg/i;
+const COMMAND_SETTING = new RegExp(
+  "^(?:env|environment|stdin|input|script|code|arguments|argv|shell|user|host|container|image)$" +
+    "|sandbox|permission|escalat|privileg",
+  "i",
+);
 const FETCH_SETTING = /^(?:method|body|data|payload|headers|cookies|auth)$/i;
 
 function kindOf(toolCall: JsonObject): string {
