@@ -174,8 +174,8 @@ export interface AgentOffer {
 /**
  * What a session hears of its agent. Calls come in the order in which the agent spoke, and none
  * after the session is over. If a call throws or its promise is broken, the session is over: the
- * agent is told to stop and close it, nothing more is heard, and the failure is reported as a
- * fault. Neither the process nor its other sessions are touched.
+ * agent is told to stop and close it, `exit` is heard and nothing after it, and the failure is
+ * reported as a fault. Neither the process nor its other sessions are touched.
  */
 export interface AgentListener {
   /** The session is there. Nothing was heard of it before, and from now on it can be called. */
@@ -205,8 +205,8 @@ export interface AgentListener {
    */
   access(access: Access, signal: AbortSignal): Promise<AccessDecision>;
   /**
-   * The agent's process is gone, and this session with it. The pool knows already: a session may
-   * be connected anew from here.
+   * The agent's process is gone, and this session with it; or the session was given up because
+   * this listener failed. The pool knows already: a session may be connected anew from here.
    */
   exit(exit: AgentExit & { readonly message: string }): void;
   /**

@@ -84,26 +84,51 @@ describe("a listener that fails", () => {
       },
     ],
     ["breaks its promise", () => Promise.reject(new Error("the store is gone"))],
-  ])("and %s loses its session, and nobody else anything", async (_, fail) => {
+  ])(
+    "P2: and %s loses its session and hears so, and nobody else loses anything",
+    async (_, fail) => {
+      const stage = new Stage();
+      const profile = stage.echo();
+      const failing = await stage.connected(profile);
+      const other = await stage.connected(profile);
+      failing.ears.slowly = fail;
+      failing.begin("say x", "say y", "hang");
+      await expect.poll(() => stage.faults).toContainEqual({ kind: "failed_listener", count: 1 });
+      expect(stage.samples.join()).toContain("the store is gone");
+      expect((await other.turn("say alive")).text).toBe("alive");
+      expect(failing.ears.updates).toHaveLength(1);
+      expect(failing.ears.exits).toEqual([{ exitCode: null, signalCode: null, message: "" }]);
+      expect(other.ears.exits).toEqual([]);
+      const turn = { turnId: failing.turnId(), content: [], params: null };
+      expect(failing.session.prompt(turn)).toMatchObject({ refusal: { code: "agent_gone" } });
+      // It is closed at the agent too, so that there is room for another.
+      const listed = await other.session.listSessions();
+      expect(listed.ok && listed.value.map(({ sessionId }) => sessionId)).toContain(
+        other.session.agentSessionId,
+      );
+      expect(stage.pool.processCount).toBe(1);
+    },
+  );
+
+  it("even to hear that is left alone", async () => {
     const stage = new Stage();
-    const profile = stage.echo();
-    const failing = await stage.connected(profile);
-    const other = await stage.connected(profile);
-    failing.ears.slowly = fail;
-    failing.begin("say x", "say y", "hang");
-    await expect.poll(() => stage.faults).toContainEqual({ kind: "failed_listener", count: 1 });
-    expect(stage.samples.join()).toContain("the store is gone");
-    expect((await other.turn("say alive")).text).toBe("alive");
-    expect(failing.ears.updates).toHaveLength(1);
-    expect([failing.ears.exits, other.ears.exits]).toEqual([[], []]);
-    const turn = { turnId: failing.turnId(), content: [], params: null };
-    expect(failing.session.prompt(turn)).toMatchObject({ refusal: { code: "agent_gone" } });
-    // It is closed at the agent too, so that there is room for another.
-    const listed = await other.session.listSessions();
-    expect(listed.ok && listed.value.map(({ sessionId }) => sessionId)).toContain(
-      other.session.agentSessionId,
-    );
-    expect(stage.pool.processCount).toBe(1);
+    let ends = 0;
+    class Broken extends Ears {
+      override update(): never {
+        throw new Error("cannot hear");
+      }
+      override exit(): never {
+        ends += 1;
+        throw new Error("cannot hear of the end either");
+      }
+    }
+    const connected = await stage.connect(stage.echo(), {}, new Broken());
+    if (!connected.ok) expect.fail(connected.refusal.code);
+    const content = [{ type: "text", text: "say x" }];
+    connected.value.prompt({ turnId: "turn-1" as never, content, params: null });
+    await expect.poll(() => ends).toBe(1);
+    await stage.pool.shutdown();
+    expect(ends).toBe(1);
   });
 
   it("to take the session at all is told that there is none", async () => {
@@ -113,8 +138,10 @@ describe("a listener that fails", () => {
         throw new Error("nobody is here");
       }
     }
-    const connected = await stage.connect(stage.echo(), {}, new Broken());
+    const ears = new Broken();
+    const connected = await stage.connect(stage.echo(), {}, ears);
     expect(connected).toMatchObject({ refusal: { code: "agent_gone" } });
+    expect(ears.exits).toEqual([]);
   });
 });
 

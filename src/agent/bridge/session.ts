@@ -97,6 +97,8 @@ export class BridgeSession implements AgentSession {
   #arrival: Arrival | null = null;
   #questions = 0;
   #closing: Promise<void> | null = null;
+  /** Somebody has been told that it is there, and has to be told of its end. */
+  #isHeard = false;
   #isOver = false;
 
   constructor(host: SessionHost, order: AgentOrder, listener: AgentListener) {
@@ -181,7 +183,10 @@ export class BridgeSession implements AgentSession {
   arrive(arrival: Arrival) {
     this.#arrival = arrival;
     this.#turns.preface = arrival.preface;
-    this.#tellNow(() => this.listener.connected(this));
+    this.#tellNow(() => {
+      this.listener.connected(this);
+      this.#isHeard = true;
+    });
     this.#inbox.open();
   }
 
@@ -320,7 +325,7 @@ export class BridgeSession implements AgentSession {
   async lost(gone: Gone): Promise<void> {
     this.#output.turnEnds();
     this.#inbox.hurry();
-    const isHeard = this.#arrival !== null && this.#closing === null && !this.#isOver;
+    const isHeard = this.#isHeard && !this.#isLeaving;
     await this.finish();
     if (isHeard) this.#tellNow(() => this.listener.exit(gone));
   }
@@ -356,14 +361,22 @@ export class BridgeSession implements AgentSession {
     }
   }
 
-  /** Whoever listens cannot go on, so the session is given up; its neighbours are not touched. */
+  /**
+   * Whoever listens cannot go on, so the session is given up; its neighbours are not touched. A
+   * turn at work gets its verdict by the news of that (P2); if even that fails there is no more.
+   */
   #failed(thrown: unknown) {
     this.#host.faults.add("failed_listener", String(thrown));
     if (this.#isOver) return;
+    const isHeard = this.#isHeard && !this.#isLeaving;
     void this.finish();
     void this.#leave();
+    if (isHeard) this.#tellNow(() => this.listener.exit(GIVEN_UP));
   }
 }
+
+/** The process goes on, and no words of it are about this. */
+const GIVEN_UP: Gone = { exitCode: null, signalCode: null, message: "" };
 
 /** About what an update of ours weighs among the agent's. */
 function sizeOf(update: AgentUpdate): number {

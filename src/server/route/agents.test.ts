@@ -47,4 +47,26 @@ describe("the routes about running agents", () => {
     leaving[0]?.abort();
     await expect.poll(further).toBe(200);
   });
+
+  it("are in the audit: who read what agents and people say, and who restarted one", async () => {
+    const people = await People.open();
+    const ada = await people.person("ada", "owner");
+    await ada.call("GET", "/agents/echo/logs");
+    await ada.call("POST", "/agents/echo/restart");
+    expect((await ada.call("GET", "/agents/nobody/logs")).status).toBe(400);
+    expect((await ada.call("POST", "/agents/nobody/restart")).status).toBe(400);
+    const leaving = new AbortController();
+    const { headers } = ada;
+    const { signal } = leaving;
+    await fetch(`${people.world.url}/agents/trace`, { headers, signal });
+    leaving.abort();
+    const acts = "agents_traced,agent_logs_read,agent_restarted";
+    const { body } = await ada.call("GET", `/audit?act=${acts}`);
+    const actor = { kind: "client", userId: "ada" };
+    expect(body.entries).toMatchObject([
+      { act: "agents_traced", actor, accepted: true, details: {} },
+      { act: "agent_restarted", actor, accepted: true, details: { agent: "echo" } },
+      { act: "agent_logs_read", actor, accepted: true, details: { agent: "echo" } },
+    ]);
+  });
 });

@@ -1,6 +1,7 @@
 /**
  * What the audit is told of beside the events of sessions and what agents do: changes of what is
- * a tenant's, by its people and by operators. docs/protocol.md has a word for each.
+ * a tenant's, by its people and by operators, and who looked into its agents, which shows what is
+ * said in every session. docs/protocol.md has a word for each.
  */
 export const CHANGE_ACTS = [
   "token_created",
@@ -14,6 +15,9 @@ export const CHANGE_ACTS = [
   "workspace_added",
   "workspace_trust_set",
   "tenant_settings_set",
+  "agents_traced",
+  "agent_logs_read",
+  "agent_restarted",
   "session_seized",
   "log_cut",
   "restored",

@@ -21,7 +21,7 @@ interface Change {
 
 /**
  * What the tenant's audit is told of a change that no session decides: of tokens, members,
- * credits and workspaces, and by operators. It never has a secret in it.
+ * credits, workspaces and agents, and by operators. It never has a secret in it.
  */
 export function changeEntry(change: Change): JournalEntry {
   const { act, by, details, atMs, sessionId = null } = change;
