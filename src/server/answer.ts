@@ -22,6 +22,8 @@ export type Answer =
       readonly mediaType: string;
       /** If it throws, the connection is cut, so that nobody takes the part for the whole. */
       readonly pieces: AsyncIterable<string | Uint8Array>;
+      /** Of one that goes on as long as its reader likes: ends it, if that may read no more. */
+      readonly end?: () => void;
     })
   | (AnswerBase & {
       readonly kind: "events";

@@ -20,6 +20,7 @@ import { requestScope } from "./request-scope.ts";
 import type { Caller, OpenRequest, Route } from "./route.ts";
 import type { Match, RouteTable } from "./route-table.ts";
 import { SentFiles } from "./sent-files.ts";
+import type { EventSource } from "./stream/event-stream.ts";
 import { readTarget, type Target } from "./target.ts";
 import { tenantPieces } from "./tenant-pieces.ts";
 
@@ -255,16 +256,36 @@ export class Reception {
     if (asking === null) return refused(refusal("tenant_deleting"));
     const served = await this.#served(visit, route, caller, asking);
     const answer = this.#files.counted(caller.tenantId, served);
-    if (answer.kind === "file") return { ...answer, pieces: tenantPieces(answer.pieces, ending) };
-    if (answer.kind !== "events" || !this.#parts.authenticator.needsToken) return answer;
+    if (answer.kind === "events") {
+      return { ...answer, source: this.#watched(visit, route, caller, answer.source) };
+    }
+    if (answer.kind !== "file") return answer;
+    const pieces = tenantPieces(answer.pieces, ending);
+    const { end, afterwards } = answer;
+    if (end === undefined) return { ...answer, pieces };
+    const watched = this.#watched(visit, route, caller, endedBy(end));
+    return {
+      ...answer,
+      pieces,
+      afterwards: (fate) => {
+        watched.cancel();
+        afterwards?.(fate);
+      },
+    };
+  }
+
+  /** What goes on for longer than its request, for as long as its reader may read it. */
+  #watched(visit: Visit, route: Route, caller: Caller, source: EventSource): EventSource {
+    const { authenticator, tenants } = this.#parts;
+    if (!authenticator.needsToken) return source;
     const mayGoOn = async () => {
       // By whatever way this one came in: what another process did to the members is seen by it.
-      await this.#parts.authenticator.lookAgain?.(caller.tenantId, null);
-      return this.#isStill(caller, route.needs, incoming.headers.authorization);
+      await authenticator.lookAgain?.(caller.tenantId, null);
+      return this.#isStill(caller, route.needs, visit.incoming.headers.authorization);
     };
-    const source = this.#readers.watch(caller.tenantId, answer.source, mayGoOn);
+    const watched = this.#readers.watch(caller.tenantId, source, mayGoOn);
     if (tenants.changes !== visit.changes) this.#readers.lookAgain(caller.tenantId);
-    return { ...answer, source };
+    return watched;
   }
 
   /**
@@ -300,6 +321,11 @@ export class Reception {
     if (found.value?.tenantId !== tenantId) return false;
     return needs === null || isPermitted(found.value.role, needs);
   }
+}
+
+/** Nobody reads it as a stream: only its end is of use. */
+function endedBy(end: () => void): EventSource {
+  return { next: async () => ({ done: true, value: undefined }), cancel: () => {}, end };
 }
 
 function isSame(found: Caller | null, { tenantId, userId }: Caller): boolean {

@@ -50,6 +50,37 @@ async function streaming() {
   return { clock, people, ada, bob, streams, others };
 }
 
+describe("a trace of agents", () => {
+  afterEach(closeServers);
+
+  it("P8: ends within a moment if the token of its reader is revoked", async () => {
+    const clock = new ManualClock();
+    const people = await People.open({ clock });
+    const bob = await people.person("bob", "owner");
+    const ada = await people.person("ada", "owner");
+    const opened = async ({ headers }: Person) => {
+      const { body } = await fetch(`${people.world.url}/agents/trace`, { headers });
+      const lines = body?.getReader() ?? expect.fail("there is nothing to read");
+      expect(new TextDecoder().decode((await lines.read()).value)).toContain("begun");
+      return lines;
+    };
+    const [his, hers] = [await opened(bob), await opened(ada)];
+    const end = his.read();
+    let isOver = false;
+    void hers.closed
+      .catch(() => {})
+      .then(() => {
+        isOver = true;
+      });
+    await value(people.tokens.revoke(ACME, bob.tokenId, OPERATOR));
+    clock.advance(STREAM_RECHECK_MS);
+    expect((await end).done).toBe(true);
+    expect(isOver).toBe(false);
+    await hers.cancel();
+    await expect.poll(() => clock.running(STREAM_RECHECK_MS)).toBe(0);
+  });
+});
+
 describe("the streams of somebody", () => {
   afterEach(closeServers);
 

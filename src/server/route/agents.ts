@@ -86,7 +86,7 @@ function audited(
   return world.store.appendJournal(caller.tenantId, [entry]);
 }
 
-/** Lines of JSON until the caller leaves or the server stops. */
+/** Lines of JSON until the caller leaves or may read no more, or the server stops. */
 async function traceOf(
   daemon: Daemon,
   { caller, signal }: ServerRequest<unknown>,
@@ -104,6 +104,6 @@ async function traceOf(
   const begun = await audited(daemon, caller, "agents_traced", {});
   if (!begun.ok) ended();
   return answerTo(begun, () => {
-    return { ...file("application/x-ndjson", queue.pieces()), afterwards: ended };
+    return { ...file("application/x-ndjson", queue.pieces()), afterwards: ended, end: ended };
   });
 }
