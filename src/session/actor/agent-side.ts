@@ -198,6 +198,8 @@ export class AgentSide {
   /** At once the first time; after failures with growing pauses, and a few times only. */
   #activate() {
     const activate = () => {
+      // An agent may have come and gone meanwhile, and with it the pause that this retry was for.
+      this.#callOffRetry?.();
       this.#callOffRetry = null;
       if (!this.#isResting) void this.#owner.say({ ...this.#by(SERVER), type: "activate" });
     };
