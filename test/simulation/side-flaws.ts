@@ -71,7 +71,7 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
   "P7: sets no mode": {
     world: (world) => ({ ...world, agents: deaf(world.agents, { setMode: async () => DONE }) }),
   },
-  "P1: takes another model than was asked for": {
+  "P1, P7: takes another model than was asked for": {
     runtime: withRuntime((runtime) => ({
       choices: altered(runtime.choices, {
         changeModel: (key, _change, actor) =>

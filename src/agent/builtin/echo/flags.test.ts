@@ -178,11 +178,10 @@ describe("misconduct", () => {
   it("--late-replay: answers session/load before it has said everything again", async () => {
     const client = await EchoClient.withSession("--late-replay");
     for (const word of ["one", "two", "three"]) await client.prompt(`say ${word}`);
-    const before = client.updates().length;
-    const since = () => client.updates().length - before;
+    const before = client.heard.length;
     await client.result("session/load", { ...NEW, sessionId: "sess-1" });
-    expect(since()).toBe(2);
-    await client.until(() => since() === 6);
+    await client.until(() => client.heard.length - before === 6);
+    expect(client.answeredAfter.get("session/load")).toBe(before + 2);
   });
 
   it("--refuse-option: does not change one option, and says so", async () => {

@@ -37,6 +37,8 @@ export class LineClient {
   readonly serves = new Map<string, Serve>();
   /** Everything that came and is no answer to a call, in order. */
   readonly heard: rpc.RpcMessage[] = [];
+  /** How much had been heard when the last call of a method was answered. */
+  readonly answeredAfter = new Map<string, number>();
   /** Lines that are no messages. */
   readonly noise: (string | typeof OVERLONG)[] = [];
   /** What a test makes echo do wrong on purpose is taken out again with `forgive`. */
@@ -169,6 +171,7 @@ export class LineClient {
       this.heard.push(message);
       return;
     }
+    this.answeredAfter.set(call.method, this.heard.length);
     if (message.kind === "error") return call.settle({ error: message.error });
     const result = isObject(message.result) ? message.result : {};
     this.faults.push(...resultFaults(call.method, message.result));
