@@ -117,7 +117,7 @@ describe("a command that an agent runs itself", () => {
     expect(scene.ours).toHaveLength(1 + TERMINALS_TOLD_BY_AGENT_MAX);
   });
 
-  it("P10: is not forgotten for the many terminals of its own call, of which the first are shown", () => {
+  it("P10: is not forgotten for its own many terminals, of which the first are shown", () => {
     const scene = new Scene();
     const ids = Array.from({ length: TERMINALS_TOLD_BY_AGENT_MAX + 1 }, (_, n) => `t${n}`);
     for (const id of ids) scene.wrote("c", id, {}, id);
