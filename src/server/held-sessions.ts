@@ -1,7 +1,7 @@
 import type { SessionId, TenantId } from "../core/id.ts";
 import { HELD_SESSIONS_NAMED_MAX } from "../core/limits.ts";
 import { DONE, fail, type Result } from "../core/result.ts";
-import { sessionPages } from "../session/session-pages.ts";
+import { sessionPages } from "../session/replay.ts";
 import { describeHolder, type Holder, mayTake } from "../store/holder.ts";
 import type { SessionStore } from "../store/store.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../store/index.ts";
-import { shutDown } from "./life/shutdown.ts";
+import { shutDown } from "./life/ending.ts";
 import { SessionRuntime } from "./runtime.ts";
 import { echo, Stage, value } from "./stage.fixture.ts";
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
 import type { SessionStore } from "../store/index.ts";
+import { shutDown } from "./life/ending.ts";
 import { reconcileStaleSessions } from "./life/recovery.ts";
-import { shutDown } from "./life/shutdown.ts";
 import { echo, Stage, TENANT, value } from "./stage.fixture.ts";
 
 const NOW = new AbortController().signal;

@@ -4,11 +4,10 @@ import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import type { Outcome } from "./actor/outcome.ts";
-import { givenBy } from "./given-by.ts";
-import { createSession, type NewSession } from "./life/create.ts";
+import type { Outcome } from "./actor/written.ts";
+import { createSession, type NewSession } from "./life/open.ts";
 import { type LiveOwner, LiveSession } from "./live.ts";
-import type { SessionWorld } from "./world.ts";
+import { givenBy, type SessionWorld } from "./world.ts";
 
 export interface NewSessionOrder {
   readonly key: SessionKey;

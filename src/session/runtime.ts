@@ -3,21 +3,16 @@ import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import type { Outcome } from "./actor/outcome.ts";
+import type { Outcome } from "./actor/written.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
-import type { TenantSubscription } from "./bus/tenant-subscription.ts";
-import { Choices } from "./choice/choices.ts";
+import type { TenantSubscription } from "./bus/tenant-stream.ts";
+import { Choices } from "./choice/knowledge.ts";
 import { BuiltInCommands, type CommandHands } from "./command/built-in-commands.ts";
 import { CommandDesk } from "./command/desk.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
-import { givenBy } from "./given-by.ts";
-import { Arrivals, noteSignOfLife, type Resumed } from "./life/arrival.ts";
-import { unlessLetGo } from "./life/comeback.ts";
-import { deleteSession } from "./life/deletion.ts";
-import { Departures } from "./life/departure.ts";
-import { reapIdle } from "./life/idle.ts";
+import { Arrivals, Departures, noteSignOfLife, type Resumed, unlessLetGo } from "./life/clients.ts";
+import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
-import { shutDown } from "./life/shutdown.ts";
 import { LET_GO, type LiveSession } from "./live.ts";
 import { type NewSessionOrder, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
@@ -25,7 +20,7 @@ import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
 import { ownedBy, SessionStreams } from "./streams.ts";
 import { removeTenant } from "./tenant/tenant-removal.ts";
-import type { CallOff, SessionWorld } from "./world.ts";
+import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
 
 /** An admitted prompt, and what to call when its caller knows of it. */
 export interface AdmittedPrompt extends Outcome {

@@ -22,7 +22,6 @@ import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import type { Meter } from "./meter/meter.ts";
 import { SessionRegistry } from "./registry.ts";
-import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
 import { TenantGate } from "./tenant/tenant-gate.ts";
 import {
@@ -34,7 +33,7 @@ import {
   REAL_CLOCK,
   SETTINGS,
 } from "./world.fixture.ts";
-import type { SessionWorld } from "./world.ts";
+import type { SessionSettings, SessionWorld } from "./world.ts";
 
 /** A real store, real agents and a real clock, in a folder of its own. */
 export class Stage {

@@ -3,15 +3,16 @@ import type { PromptId, SessionId, TenantId } from "../core/id.ts";
 import { ok, type Result } from "../core/result.ts";
 import type { SessionState } from "../core/status.ts";
 import type { SessionKey, SessionRecord } from "../store/store.ts";
-import { recordOf } from "./actor/record.ts";
-import type { Written } from "./actor/written.ts";
-import { frameOf, type Notice } from "./bus/frame.ts";
-import { streamError } from "./bus/notice.ts";
-import { Outlet } from "./bus/outlet.ts";
-import { SessionBus } from "./bus/session-bus.ts";
+import { recordOf, type Written } from "./actor/written.ts";
+import { frameOf, type Notice, streamError } from "./bus/frame.ts";
+import { Outlet, SessionBus } from "./bus/session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
-import { type SessionSummary, sessionUpdated, TenantStream } from "./bus/tenant-stream.ts";
-import type { TenantSubscription } from "./bus/tenant-subscription.ts";
+import {
+  type SessionSummary,
+  sessionUpdated,
+  TenantStream,
+  type TenantSubscription,
+} from "./bus/tenant-stream.ts";
 import type { LiveOwner, LiveSession } from "./live.ts";
 import { isUnfinishedFork } from "./side/fork-draft.ts";
 import type { SessionWorld } from "./world.ts";

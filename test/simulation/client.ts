@@ -3,7 +3,7 @@ import { CANCELLED, selected } from "../../src/core/policy/ask.ts";
 import { APPROVAL_MODES } from "../../src/core/policy/risk.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Actor, Command, NewPrompt } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/outcome.ts";
+import type { Outcome } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { Desk } from "./desk.ts";

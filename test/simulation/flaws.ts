@@ -1,8 +1,7 @@
 import type { AgentSession, Agents } from "../../src/agent/agent.ts";
 import { ok, type Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/outcome.ts";
-import type { Written } from "../../src/session/actor/written.ts";
+import type { Outcome, Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionRuntime } from "../../src/session/runtime.ts";
 import type { SessionWorld } from "../../src/session/world.ts";

@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { TenantId } from "../../core/id.ts";
 import { Members } from "../../server/identity/members.ts";
-import { countSessions } from "../../session/session-pages.ts";
+import { countSessions } from "../../session/replay.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { tenantFolder } from "../../store/sqlite/database.ts";
 import type { SessionStore } from "../../store/store.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
-import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
+import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/world.ts";
 import type { Chosen } from "./options.ts";
 
 /** What was chosen, as the server wants to know it, and whether callers can say who they are. */

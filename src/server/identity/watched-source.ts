@@ -1,5 +1,5 @@
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
-import { streamError } from "../../session/bus/notice.ts";
+import { streamError } from "../../session/bus/frame.ts";
 import type { CallOff, Clock } from "../../session/world.ts";
 import type { EventSource } from "../stream/event-stream.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { APPROVAL_MODES } from "../../core/policy/risk.ts";
-import { changeIn } from "../../session/actor/outcome.ts";
+import { changeIn } from "../../session/actor/written.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { refusedMode } from "../refused-mode.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
-import { changeIn } from "../../session/actor/outcome.ts";
-import { givenBy } from "../../session/given-by.ts";
+import { changeIn } from "../../session/actor/written.ts";
+import { givenBy } from "../../session/world.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import type { Route } from "../route.ts";

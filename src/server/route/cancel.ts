@@ -1,4 +1,4 @@
-import { givenBy } from "../../session/given-by.ts";
+import { givenBy } from "../../session/world.ts";
 import { answerTo, empty } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Route, route } from "../route.ts";

@@ -1,5 +1,5 @@
 import { stringAt } from "../../core/json.ts";
-import { notice } from "../../session/bus/notice.ts";
+import { notice } from "../../session/bus/frame.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { answerTo, events, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";

@@ -1,4 +1,4 @@
-import { givenBy } from "../../session/given-by.ts";
+import { givenBy } from "../../session/world.ts";
 import { type Answer, answerTo, empty } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Route, route, type ServerRequest } from "../route.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { DISPLAY_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { givenBy } from "../../session/given-by.ts";
+import { givenBy } from "../../session/world.ts";
 import { json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withReader } from "../live-session.ts";

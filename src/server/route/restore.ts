@@ -10,10 +10,10 @@ import {
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { pendingCount } from "../../core/session/state.ts";
-import { givenBy } from "../../session/given-by.ts";
-import type { Resumed } from "../../session/life/arrival.ts";
+import type { Resumed } from "../../session/life/clients.ts";
 import { agentState } from "../../session/view/context.ts";
 import { promptTerminals } from "../../session/view/prompt-terminal.ts";
+import { givenBy } from "../../session/world.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { type Answer, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";

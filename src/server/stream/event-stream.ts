@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { STREAM_ENDING_MS_MAX, STREAM_HEARTBEAT_MS, STREAM_RETRY_MS } from "../../core/limits.ts";
-import type { Chunk, Notice } from "../../session/bus/frame.ts";
-import { notice, streamError } from "../../session/bus/notice.ts";
+import { type Chunk, type Notice, notice, streamError } from "../../session/bus/frame.ts";
 import type { CallOff, Clock } from "../../session/world.ts";
 import { HEARTBEAT, retryLine, sseFrame } from "../../wire/sse.ts";
 import { batchBytes } from "./batch-bytes.ts";

@@ -10,18 +10,15 @@ import type { Skipped } from "../../core/session/event.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import { SessionAudit } from "../audit/index.ts";
-import { givenBy } from "../given-by.ts";
 import type { SessionCredit } from "../meter/session-credit.ts";
 import type { Tally } from "../stats/index.ts";
-import type { SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 import type { AgentLink } from "./agent-link.ts";
 import { AgentSide, type AgentSideOwner } from "./agent-side.ts";
 import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
-import type { Outcome } from "./outcome.ts";
 import { CommitPipeline, type PipelineOwner } from "./pipeline.ts";
-import { isSameRecord, recordOf } from "./record.ts";
-import { type Written, writeEvents } from "./written.ts";
+import { isSameRecord, type Outcome, recordOf, type Written, writeEvents } from "./written.ts";
 
 /** What is known of a session when it is opened. */
 export interface OpenSession {

@@ -15,9 +15,16 @@ import * as reply from "../../core/slash/reply.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import { askingMode, modeOnArrival, usualMode } from "../choice/agent-modes.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
-import { Briefing, type CalledSkill, calledContent, isTool } from "./briefing.ts";
+import {
+  Briefing,
+  type CalledSkill,
+  calledContent,
+  filesAround,
+  isTool,
+  knownSoon,
+  surroundingsOf,
+} from "./briefing.ts";
 import { type AsksOwner, OpenAsks } from "./open-asks.ts";
-import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";
 import { ToolTurn } from "./tool-turn.ts";
 
 /** What a link tells the session that it belongs to. */

@@ -27,9 +27,8 @@ import {
 import { slashTextOf } from "../../core/slash/line.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { givenBy } from "../given-by.ts";
 import { SessionCredit } from "../meter/session-credit.ts";
-import type { CallOff, SessionWorld } from "../world.ts";
+import { type CallOff, givenBy, type SessionWorld } from "../world.ts";
 import { AgentLink, type AgentSetting, type LinkOwner } from "./agent-link.ts";
 import type { Written } from "./written.ts";
 

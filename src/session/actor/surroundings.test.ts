@@ -8,7 +8,7 @@ import type { Loader } from "../../loader/loader.ts";
 import { PERSONA, SKILLS, take } from "../choice/knowledge.ts";
 import { PatientClock } from "../side/side.fixture.ts";
 import { Stage, TENANT, value } from "../stage.fixture.ts";
-import { filesAround, knownSoon, surroundingsOf } from "./surroundings.ts";
+import { filesAround, knownSoon, surroundingsOf } from "./briefing.ts";
 
 const PLACE = { tenantId: TENANT, workspaceCwd: "/" };
 const FILES = { skills: "1", persona: "2" };

@@ -10,16 +10,14 @@ import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
 import type { FoldedTurn, SessionKey } from "../../store/store.ts";
-import type { Choices } from "../choice/choices.ts";
-import type { ReloadType } from "../choice/reload.ts";
-import type { NewSession } from "../life/create.ts";
+import type { Choices, ReloadType } from "../choice/knowledge.ts";
+import type { NewSession } from "../life/open.ts";
 import type { LiveSession } from "../live.ts";
-import { eventsIn } from "../stored-log.ts";
+import { eventsIn } from "../replay.ts";
 import { askingNow } from "../view/asking.ts";
 import { modelIds } from "../view/context.ts";
 import type { SessionWorld } from "../world.ts";
-import { agentCommands } from "./agent-commands.ts";
-import type { Answered } from "./desk.ts";
+import { type Answered, agentCommands } from "./desk.ts";
 
 /** What commands can do beyond answering; it is all done elsewhere. */
 export interface CommandHands {

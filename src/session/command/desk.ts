@@ -1,7 +1,8 @@
 import { refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
-import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
-import { DONE, ok } from "../../core/result.ts";
+import { stringAt } from "../../core/json.ts";
+import { AGENT_COMMANDS_MS_MAX, SUBMIT_TRIES_MAX } from "../../core/limits.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
 import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
@@ -9,11 +10,11 @@ import { slashTextOf } from "../../core/slash/line.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../choice/knowledge.ts";
-import { givenBy } from "../given-by.ts";
+import { readied } from "../life/clients.ts";
 import type { LiveSession } from "../live.ts";
 import { slashPaid } from "../meter/index.ts";
-import type { SessionWorld } from "../world.ts";
-import { agentCommands } from "./agent-commands.ts";
+import { availableCommands } from "../view/commands.ts";
+import { type Clock, givenBy, type SessionWorld } from "../world.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
 
 /** What a command has to say, and what it does to its session at the same time. */
@@ -112,4 +113,37 @@ function isNotOurs(meaning: SlashMeaning): boolean {
   if (meaning.kind !== "refused") return false;
   const { code } = meaning.result;
   return code === "unknown_command" || code === "alias_ambiguous";
+}
+
+/**
+ * The names of the commands that a session's agent has said are its own; without an agent nobody
+ * knows. An agent often says so a moment after it has come: one that has just come and said
+ * nothing gets that moment.
+ */
+export async function agentCommands(
+  { store, clock }: SessionWorld,
+  live: LiveSession,
+): Promise<Result<readonly string[]>> {
+  const why = await readied(live);
+  if (why !== null) return { ok: false, refusal: why };
+  const untilMs = (live.agentSinceMs ?? clock.nowMs()) + AGENT_COMMANDS_MS_MAX;
+  while (true) {
+    const offered = await availableCommands(store, live);
+    if (!offered.ok) return offered;
+    const leftMs = untilMs - clock.nowMs();
+    if (offered.value.length > 0 || leftMs <= 0) {
+      return ok(offered.value.flatMap((command) => stringAt(command, "name") ?? []));
+    }
+    await changeWithin(clock, leftMs, live);
+  }
+}
+
+function changeWithin(clock: Clock, ms: number, live: LiveSession): Promise<void> {
+  return new Promise((resolve) => {
+    const callOff = clock.after(ms, resolve);
+    void live.changed().then(() => {
+      callOff();
+      resolve();
+    });
+  });
 }

@@ -9,7 +9,7 @@ import {
 import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
-import { eventIn, eventsIn } from "../stored-log.ts";
+import { eventIn, eventsIn } from "../replay.ts";
 import type { ConversationMessage } from "./message.ts";
 import { loggedMessages } from "./turn-messages.ts";
 

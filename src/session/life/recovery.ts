@@ -5,7 +5,7 @@ import { SESSION_STATES } from "../../core/status.ts";
 import type { ListFilter, SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
-import { sessionPages } from "../session-pages.ts";
+import { sessionPages } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** How far a recovery has come; a person may watch it. */

@@ -7,12 +7,11 @@ import { type Command, SERVER, type TurnStart } from "../../core/session/command
 import type { Session, WaitingPrompt } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
-import { givenBy } from "../given-by.ts";
-import type { CallOff, SessionWorld } from "../world.ts";
+import { type CallOff, givenBy, type SessionWorld } from "../world.ts";
+import { usedByTurns } from "./allowance.ts";
 import { BudgetWatch } from "./budget-watch.ts";
 import { creditWait, isSameWait, type WaitingForCredit } from "./credit-wait.ts";
 import type { TurnCredit, TurnOrder } from "./meter.ts";
-import { usedByTurns } from "./use.ts";
 
 /** What the credits of a session need of the session. */
 export interface CreditOwner {

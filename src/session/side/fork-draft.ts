@@ -13,9 +13,8 @@ import {
   WINDOW_SLOT,
   windowText,
   windowWith,
-} from "../actor/log-window.ts";
-import { recordOf } from "../actor/record.ts";
-import type { Written } from "../actor/written.ts";
+} from "../actor/history.ts";
+import { recordOf, type Written } from "../actor/written.ts";
 import type { SessionWorld } from "../world.ts";
 import { ForkLog } from "./fork-log.ts";
 

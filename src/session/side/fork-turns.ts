@@ -3,7 +3,7 @@ import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
-import { eventsIn } from "../stored-log.ts";
+import { eventsIn } from "../replay.ts";
 
 /**
  * Gives the folded turns of a session up to and with the given one, oldest first, each when the

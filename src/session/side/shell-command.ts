@@ -4,9 +4,8 @@ import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import { lastOfText } from "../../core/text.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
-import type { SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 import { ShellOutput } from "./shell-output.ts";
 import type { ShellExit, ShellOrder, ShellRunner } from "./shell-runner.ts";
 

@@ -4,7 +4,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { eventIn, eventsIn } from "../stored-log.ts";
+import { eventIn, eventsIn } from "../replay.ts";
 
 /**
  * How a command of this session ended, from its log: null if the log does not say. Whoever asks

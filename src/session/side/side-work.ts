@@ -1,7 +1,7 @@
 import type { ShellId, UserId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { unlessLetGo } from "../life/comeback.ts";
+import { unlessLetGo } from "../life/clients.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { Asides } from "./aside.ts";

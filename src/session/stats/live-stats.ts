@@ -1,6 +1,6 @@
 import { ok, type Result } from "../../core/result.ts";
 import type { LiveSession } from "../live.ts";
-import { usedByTurns, usedInAll } from "../meter/use.ts";
+import { usedByTurns, usedInAll } from "../meter/allowance.ts";
 import type { SessionWorld } from "../world.ts";
 import {
   type ContextUsageAnswer,

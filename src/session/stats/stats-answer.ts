@@ -3,7 +3,7 @@ import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { addTokens, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
-import type { Use } from "../meter/use.ts";
+import type { Use } from "../meter/allowance.ts";
 import type { ModelTally, Tally, ToolTally } from "./tally.ts";
 
 /** The wire's `GET …/stats`; what it does not have is ours and additive. */

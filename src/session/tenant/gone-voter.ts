@@ -1,8 +1,7 @@
 import type { UserId } from "../../core/id.ts";
 import { SERVER } from "../../core/session/command.ts";
-import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
-import type { SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 /**
  * Somebody has no vote any more in the tenant of these sessions. From now on they are not there:

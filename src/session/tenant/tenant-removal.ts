@@ -2,12 +2,11 @@ import type { TenantId } from "../../core/id.ts";
 import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
-import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
-import { countSessions } from "../session-pages.ts";
+import { countSessions } from "../replay.ts";
 import type { SessionStreams } from "../streams.ts";
-import type { SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 interface RemovalParts {
   readonly world: SessionWorld;

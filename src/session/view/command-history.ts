@@ -9,7 +9,7 @@ import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { oneLine } from "../../core/slash/plain.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { eventIn } from "../stored-log.ts";
+import { eventIn } from "../replay.ts";
 import { isoTime } from "./summary.ts";
 
 /** A slash command that was answered. */

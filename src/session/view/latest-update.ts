@@ -3,7 +3,7 @@ import { UPDATE_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { eventsIn } from "../stored-log.ts";
+import { eventsIn } from "../replay.ts";
 import { sinceLastTurn } from "./recent-log.ts";
 
 /**

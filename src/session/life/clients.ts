@@ -1,12 +1,14 @@
 import type { Refusal } from "../../core/error.ts";
-import { ok, type Result } from "../../core/result.ts";
+import type { ClientId } from "../../core/id.ts";
+import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
+import type { Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { givenBy } from "../given-by.ts";
 import { LET_GO, type LiveSession } from "../live.ts";
 import type { Joined, NewSessionOrder, SessionRegistry } from "../registry.ts";
-import type { SessionWorld } from "../world.ts";
-import { readied, unlessLetGo } from "./comeback.ts";
+import type { SessionStreams } from "../streams.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 /** A session that was brought back. */
 export interface Resumed extends Joined {
@@ -150,4 +152,153 @@ function orAnew(joined: Result<Resumed>): Result<Resumed> {
   const { code } = joined.refusal;
   const isGone = code === "session_closing" || code === "session_not_found";
   return isGone ? { ok: false, refusal: LET_GO } : joined;
+}
+
+interface DepartureParts {
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  readonly streams: SessionStreams;
+}
+
+/** What becomes of a session when somebody leaves it. */
+export class Departures {
+  readonly #parts: DepartureParts;
+
+  constructor(parts: DepartureParts) {
+    this.#parts = parts;
+  }
+
+  /** Nobody who is registered has been seen here, nobody watches, and nothing waits or runs. */
+  isLeft(live: LiveSession): boolean {
+    return live.present().length === 0 && !live.isBusy && !this.#parts.streams.isWatched(live);
+  }
+
+  /** Takes a client's registration back. The last one to leave lets the session rest. */
+  async detach(live: LiveSession, clientId: ClientId, actor: Actor): Promise<Result<void>> {
+    const { attendance } = live;
+    const left = await this.#unregister(live, clientId, actor);
+    if (!left.ok) return left;
+    // Who was not there cannot leave, and takes nothing away from those who are.
+    if (left.value) attendance.left();
+    const isUnwanted = attendance.attachCount === 0 && attendance.spawnOwnerWantedKill;
+    if (isUnwanted && !live.isBusy) await this.#remove(live);
+    else if (this.isLeft(live)) await this.#parts.registry.evict(live, "last_client_detached");
+    return DONE;
+  }
+
+  /**
+   * The answer to whoever made this session could not be delivered. If nobody has joined, it is
+   * removed as if it had not been made; else when the last one who joined has left.
+   */
+  async ownerVanished(live: LiveSession, actor: Actor): Promise<void> {
+    const isAlone = live.attendance.attachCount === 0;
+    live.attendance.spawnOwnerWantedKill = true;
+    const clientId = actor.kind === "client" ? actor.clientId : null;
+    if (clientId !== null) await this.#unregister(live, clientId, actor);
+    if (isAlone) await this.#remove(live);
+  }
+
+  /** Whether it was registered. */
+  async #unregister(live: LiveSession, clientId: ClientId, actor: Actor): Promise<Result<boolean>> {
+    const atMs = this.#parts.world.clock.nowMs();
+    const outcome = await live.submit({ atMs, actor, type: "detach", clientId });
+    if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
+    if (!live.session.clients.has(clientId)) live.attendance.forget(clientId);
+    return { ok: true, value: outcome.isNews };
+  }
+
+  /**
+   * Unless somebody has come meanwhile, or has worked in it: what people have done is theirs, and
+   * only the instance ends.
+   */
+  async #remove(live: LiveSession): Promise<void> {
+    const { world, registry, streams } = this.#parts;
+    if (live.session.totals.promptCount > 0) {
+      if (this.isLeft(live)) await registry.evict(live, "last_client_detached");
+      return;
+    }
+    await registry.evict(live, "killed", async () => {
+      if (live.attendance.attachCount > 0 || live.session.totals.promptCount > 0) return;
+      const deleted = await world.store.delete(live.key, world.holder, []);
+      if (deleted.ok) streams.deleted(live.key);
+    });
+  }
+}
+
+/**
+ * Who has been at a session since this server opened it. It is observed and never stored, and
+ * begins at nothing after a restart.
+ */
+export class Attendance {
+  /** How often somebody joined who had not made the session. */
+  attachCount = 0;
+  /** Whoever made it was gone before the answer; it is ended when nobody else is there. */
+  spawnOwnerWantedKill = false;
+  readonly #seenMs = new Map<ClientId, number>();
+  #activeMs: number;
+
+  /** When this server began with it, or the last that happened in it before. */
+  readonly openedMs: number;
+
+  constructor(nowMs: number, openedMs: number) {
+    this.#activeMs = nowMs;
+    this.openedMs = openedMs;
+  }
+
+  /** One of those who joined has gone. */
+  left() {
+    this.attachCount = Math.max(0, this.attachCount - 1);
+  }
+
+  /** Somebody has shown a sign of life; who, is known only if they gave a name. */
+  saw(clientId: ClientId | null, nowMs: number) {
+    this.#activeMs = nowMs;
+    if (clientId !== null) this.#seenMs.set(clientId, nowMs);
+  }
+
+  forget(clientId: ClientId) {
+    this.#seenMs.delete(clientId);
+  }
+
+  seenMs(clientId: ClientId): number | null {
+    return this.#seenMs.get(clientId) ?? null;
+  }
+
+  get present(): readonly ClientId[] {
+    return [...this.#seenMs.keys()];
+  }
+
+  /** The last heartbeat or prompt, or else the beginning. */
+  get activeMs(): number {
+    return this.#activeMs;
+  }
+}
+
+/** What was let go between two steps is done once more: then it is opened anew. */
+export async function unlessLetGo<Value>(
+  act: () => Promise<Result<Value>>,
+): Promise<Result<Value>> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await act();
+    const isLetGo = !result.ok && result.refusal === LET_GO;
+    if (!isLetGo || tries === SUBMIT_TRIES_MAX) return result;
+  }
+}
+
+/**
+ * Sees to it that a session has an agent, also one whose agent is just being taken down because
+ * the last client has left. Answers why it has none; `LET_GO` is for whoever can open it anew.
+ */
+export async function readied(live: LiveSession): Promise<Refusal | null> {
+  for (let tries = 1; ; tries += 1) {
+    await live.until((session) => !isResting(session));
+    const why = await live.activated();
+    if (why?.code === "store_unavailable") return LET_GO;
+    if (why?.code !== "session_not_ready" || tries === SUBMIT_TRIES_MAX) return why;
+  }
+}
+
+/** On its way to rest; one that a client closes does not come back from there by itself. */
+function isResting({ connection, ending }: Session): boolean {
+  return connection.sessionState === "deactivating" && ending?.reason !== "client_close";
 }
