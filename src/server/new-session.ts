@@ -19,7 +19,7 @@ import { fail, ok, type Result } from "../core/result.ts";
 import type { Command } from "../core/session/command.ts";
 import type { ModelChange } from "../core/session/model-config.ts";
 import type { Creation, ModelConfig } from "../core/session/state.ts";
-import type { NewSession } from "../session/life/open.ts";
+import type { NewSession } from "../session/actor/open.ts";
 import { UNFINISHED_FORK } from "../session/side/fork-draft.ts";
 import type { Daemon } from "./daemon.ts";
 import { listOf, readBody } from "./request-schema.ts";

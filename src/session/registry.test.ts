@@ -34,7 +34,7 @@ describe("the session that a workspace shares", () => {
     const hand = await stage.created({ scope: "single" });
     await hand.say("close", {});
     await hand.live.until(({ closed }) => closed);
-    await stage.registry.letGo(hand.live);
+    await stage.registry.release(hand.live);
     const next = await stage.created({ scope: "single" });
     expect(next.sessionId).not.toBe(hand.sessionId);
   });

@@ -107,7 +107,7 @@ export class Client {
     const { promptId } = command;
     const givenMs = schedule.nowMs;
     held.hold(key, promptId, givenMs);
-    const admitted = await this.#server().runtime.prompt(key, command);
+    const admitted = await this.#server().runtime.admit(key, command);
     if (!admitted.ok) {
       held.answered(promptId);
       return admitted;

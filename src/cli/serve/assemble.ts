@@ -10,7 +10,7 @@ import { allRoutes } from "../../server/routes.ts";
 import { HttpServer } from "../../server/server.ts";
 import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
-import { SessionRuntime } from "../../session/runtime.ts";
+import { SessionService } from "../../session/service.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
@@ -90,7 +90,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     settings: sessionSettings(chosen, defaultAgent, profiles),
     ...log,
   };
-  const runtime = new SessionRuntime(world);
+  const runtime = new SessionService(world);
   const endSweep = sweepRegularly(world.meter, runtime);
   const daemon = { runtime, world, keeper, settings, workspaces };
   const server: HttpServer = new HttpServer({
@@ -121,7 +121,7 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
 }
 
 /** The log tells what the last server left, and what of that a person has to look at. */
-async function recover(runtime: SessionRuntime, { log }: ServerLog): Promise<void> {
+async function recover(runtime: SessionService, { log }: ServerLog): Promise<void> {
   const recovered = await runtime.recover();
   if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
   const { total, setAside } = recovered.value;

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Actor, Command, Idempotency } from "../../core/session/command.ts";
+import type { Actor } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
-import { promptStart, promptStarted } from "../../session/meter/index.ts";
+import type { PromptRequest } from "../../session/service.ts";
 import { type Answer, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";
@@ -17,16 +16,6 @@ const promptBody = z.looseObject({
   prompt: promptContent,
   deadlineMs: z.int().min(1).nullish(),
 });
-
-/** What a caller wants done, as far as its body says so. */
-interface PromptWish {
-  readonly content: readonly ContentBlock[];
-  /** Null is as long as the server allows. */
-  readonly deadlineMs: number | null;
-  readonly params: JsonObject | null;
-  readonly isRetry: boolean;
-  readonly idempotency: Idempotency;
-}
 
 /** Admits a prompt: its result comes by the session's stream (wire, 4.8). */
 export function promptRoute(daemon: Daemon): Route {
@@ -47,7 +36,7 @@ export function promptRoute(daemon: Daemon): Route {
   });
 }
 
-function readWish(body: JsonObject, key: string | null): Result<PromptWish> {
+function readWish(body: JsonObject, key: string | null): Result<PromptRequest> {
   const read = readBody(promptBody, body, { deadlineMs: "invalid_deadline_ms" });
   if (!read.ok) return read;
   const { prompt: content, deadlineMs = null } = read.value;
@@ -62,57 +51,18 @@ function readWish(body: JsonObject, key: string | null): Result<PromptWish> {
   });
 }
 
-/** Where the caller reads on is noted before the prompt is there, so that it misses nothing. */
 async function admit(
-  daemon: Daemon,
+  { runtime, world, settings }: Daemon,
   live: LiveSession,
   actor: Actor,
-  wish: PromptWish,
+  request: PromptRequest,
 ): Promise<Answer> {
-  const { runtime, world, settings } = daemon;
-  const { epoch: eventEpoch } = live;
-  const prompt = promptOf(daemon, live, actor, wish);
-  const given = promptStart(world, live, prompt);
-  // Where nothing has to be weighed, nothing is waited for.
-  const paid = given instanceof Promise ? await given : given;
-  // Also what nobody can pay for is said to the session: the audit is told by its refusal.
-  const admitted = await runtime.prompt(live.key, { ...prompt, ...paid });
-  await promptStarted(world, live, paid.start, admitted.ok ? null : admitted.refusal);
+  const admitted = await runtime.prompt(live.key, actor, request);
   if (!admitted.ok) return refused(admitted.refusal);
-  const { answer, answered } = admitted.value;
+  const { answer, eventEpoch, answered } = admitted.value;
   // Once the caller has its answer, and the time to read it, streams may have the verdict.
   const afterwards = () => void world.clock.after(settings.verdictLeadMs, answered);
   return { ...json(202, { ...answer, eventEpoch }), afterwards };
-}
-
-function promptOf(
-  { world }: Daemon,
-  live: LiveSession,
-  actor: Actor,
-  { content, params, isRetry, idempotency, deadlineMs }: PromptWish,
-): Command<"prompt"> {
-  const { clock, ids, settings } = world;
-  const atMs = clock.nowMs();
-  // Others have seen the words of a prompt that failed; any other prompt is shown to them.
-  const isSeen = isRetry && live.session.lastTurnError !== null;
-  return {
-    type: "prompt",
-    atMs,
-    actor,
-    promptId: ids.prompt(),
-    content,
-    deadlineAtMs: deadlineAt(atMs, settings.promptMs, deadlineMs),
-    idempotency,
-    lastEventId: live.lastEventId,
-    params,
-    pendingMax: settings.pendingPromptsMax,
-    echo: !isSeen,
-  };
-}
-
-/** A caller can only shorten the time that the server gives; where it gives all, that stays. */
-function deadlineAt(nowMs: number, serverMs: number | null, wantedMs: number | null) {
-  return serverMs === null ? null : nowMs + Math.min(serverMs, wantedMs ?? serverMs);
 }
 
 /** Said to us, and not to the agent. */

@@ -1,5 +1,5 @@
 import { offeredCommands } from "../../core/slash/offered.ts";
-import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
+import { NO_KNOWLEDGE, readKnowledge } from "../../session/knowledge.ts";
 import { availableCommands } from "../../session/view/commands.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";

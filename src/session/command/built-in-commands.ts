@@ -10,14 +10,14 @@ import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
 import type { FoldedTurn, SessionKey } from "../../store/store.ts";
-import type { Choices, ReloadType } from "../choice/knowledge.ts";
-import type { NewSession } from "../life/open.ts";
+import type { NewSession } from "../actor/open.ts";
+import type { Choices, ReloadType } from "../choice/choices.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn } from "../replay.ts";
 import { askingNow } from "../view/asking.ts";
 import { modelIds } from "../view/context.ts";
 import type { SessionWorld } from "../world.ts";
-import { type Answered, agentCommands } from "./desk.ts";
+import { type Answered, agentCommands } from "./slash-commands.ts";
 
 /** What commands can do beyond answering; it is all done elsewhere. */
 export interface CommandHands {

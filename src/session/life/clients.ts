@@ -1,13 +1,12 @@
 import type { Refusal } from "../../core/error.ts";
 import type { ClientId } from "../../core/id.ts";
-import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
-import type { Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { LET_GO, type LiveSession } from "../live.ts";
-import type { Joined, NewSessionOrder, SessionRegistry } from "../registry.ts";
-import type { SessionStreams } from "../streams.ts";
+import type { SessionStreams } from "../bus/streams.ts";
+import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
+import type { LiveSession } from "../live.ts";
+import type { Joined, NewSessionRequest, SessionRegistry } from "../registry.ts";
 import { givenBy, type SessionWorld } from "../world.ts";
 
 /** A session that was brought back. */
@@ -39,9 +38,9 @@ export class Arrivals {
    * Makes a session or joins the shared one, and registers the client that asked. It answers when
    * there is an agent; one that was there before is joined without an agent, too (P6).
    */
-  create(order: NewSessionOrder): Promise<Result<Resumed>> {
+  create(order: NewSessionRequest): Promise<Result<Resumed>> {
     const register = this.#registrar(order.actor);
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const joined = await this.#parts.registry.create(order);
       if (!joined.ok) return joined;
       if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
@@ -59,7 +58,7 @@ export class Arrivals {
    */
   resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
     const register = this.#registrar(actor);
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const back = await this.#broughtBack(key, actor);
       if (!back.ok) return back;
       back.value.live.attendance.attachCount += 1;
@@ -69,7 +68,7 @@ export class Arrivals {
 
   /** Registers a client at a session that is not closed, and wants no agent for it. */
   attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const found = await this.#parts.find(key);
       if (!found.ok) return found;
       const { attendance } = found.value;
@@ -108,8 +107,8 @@ export class Arrivals {
       live.attendance.left();
       return { ok: false, refusal: why };
     }
-    const agentFailure = await readied(live);
-    if (agentFailure === LET_GO) return { ok: false, refusal: LET_GO };
+    const agentFailure = await ensureAgent(live);
+    if (agentFailure === EVICTED) return { ok: false, refusal: EVICTED };
     return ok({ ...joined, agentFailure });
   }
 
@@ -151,7 +150,7 @@ function orAnew(joined: Result<Resumed>): Result<Resumed> {
   if (joined.ok) return joined;
   const { code } = joined.refusal;
   const isGone = code === "session_closing" || code === "session_not_found";
-  return isGone ? { ok: false, refusal: LET_GO } : joined;
+  return isGone ? { ok: false, refusal: EVICTED } : joined;
 }
 
 interface DepartureParts {
@@ -223,82 +222,4 @@ export class Departures {
       if (deleted.ok) streams.deleted(live.key);
     });
   }
-}
-
-/**
- * Who has been at a session since this server opened it. It is observed and never stored, and
- * begins at nothing after a restart.
- */
-export class Attendance {
-  /** How often somebody joined who had not made the session. */
-  attachCount = 0;
-  /** Whoever made it was gone before the answer; it is ended when nobody else is there. */
-  spawnOwnerWantedKill = false;
-  readonly #seenMs = new Map<ClientId, number>();
-  #activeMs: number;
-
-  /** When this server began with it, or the last that happened in it before. */
-  readonly openedMs: number;
-
-  constructor(nowMs: number, openedMs: number) {
-    this.#activeMs = nowMs;
-    this.openedMs = openedMs;
-  }
-
-  /** One of those who joined has gone. */
-  left() {
-    this.attachCount = Math.max(0, this.attachCount - 1);
-  }
-
-  /** Somebody has shown a sign of life; who, is known only if they gave a name. */
-  saw(clientId: ClientId | null, nowMs: number) {
-    this.#activeMs = nowMs;
-    if (clientId !== null) this.#seenMs.set(clientId, nowMs);
-  }
-
-  forget(clientId: ClientId) {
-    this.#seenMs.delete(clientId);
-  }
-
-  seenMs(clientId: ClientId): number | null {
-    return this.#seenMs.get(clientId) ?? null;
-  }
-
-  get present(): readonly ClientId[] {
-    return [...this.#seenMs.keys()];
-  }
-
-  /** The last heartbeat or prompt, or else the beginning. */
-  get activeMs(): number {
-    return this.#activeMs;
-  }
-}
-
-/** What was let go between two steps is done once more: then it is opened anew. */
-export async function unlessLetGo<Value>(
-  act: () => Promise<Result<Value>>,
-): Promise<Result<Value>> {
-  for (let tries = 1; ; tries += 1) {
-    const result = await act();
-    const isLetGo = !result.ok && result.refusal === LET_GO;
-    if (!isLetGo || tries === SUBMIT_TRIES_MAX) return result;
-  }
-}
-
-/**
- * Sees to it that a session has an agent, also one whose agent is just being taken down because
- * the last client has left. Answers why it has none; `LET_GO` is for whoever can open it anew.
- */
-export async function readied(live: LiveSession): Promise<Refusal | null> {
-  for (let tries = 1; ; tries += 1) {
-    await live.until((session) => !isResting(session));
-    const why = await live.activated();
-    if (why?.code === "store_unavailable") return LET_GO;
-    if (why?.code !== "session_not_ready" || tries === SUBMIT_TRIES_MAX) return why;
-  }
-}
-
-/** On its way to rest; one that a client closes does not come back from there by itself. */
-function isResting({ connection, ending }: Session): boolean {
-  return connection.sessionState === "deactivating" && ending?.reason !== "client_close";
 }

@@ -44,7 +44,7 @@ export async function deleteSession(
     const closed = await closedFor(deleter, live, actor);
     if (!closed.ok) return closed;
     let removed: Result<void> = DONE;
-    const isGone = await registry.letGo(live, async () => {
+    const isGone = await registry.release(live, async () => {
       removed = await remove();
     });
     if (isGone) return removed;

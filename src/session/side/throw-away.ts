@@ -14,7 +14,7 @@ import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { isTokenUsage, mostTokens, NO_TOKENS } from "../../core/price.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
-import { agentModes } from "../choice/agent-modes.ts";
+import { agentModes } from "../agent/agent-modes.ts";
 import type { AsideUse } from "../meter/meter.ts";
 import type { SessionWorld } from "../world.ts";
 

@@ -2,10 +2,10 @@ import type { TenantId } from "../../core/id.ts";
 import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
+import type { SessionStreams } from "../bus/streams.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import { countSessions } from "../replay.ts";
-import type { SessionStreams } from "../streams.ts";
 import { givenBy, type SessionWorld } from "../world.ts";
 
 interface RemovalParts {
@@ -95,7 +95,7 @@ async function endSessions(
   let isEmpty = false;
   while (!isEmpty && !late.aborted) {
     const ends = live().map((one) => end(parts, one, late));
-    await Promise.all([registry.arrivals(tenantId), ...ends]);
+    await Promise.all([registry.settled(tenantId), ...ends]);
     isEmpty = live().length === 0;
   }
 }
@@ -125,5 +125,5 @@ async function closed(
   const by = givenBy(world.clock, SERVER);
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
-  return !late.aborted && registry.letGo(live);
+  return !late.aborted && registry.release(live);
 }

@@ -1,5 +1,5 @@
 import { ASKING_UNKNOWN, type AskingView, askingView } from "../../core/policy/asking.ts";
-import { agentModes } from "../choice/agent-modes.ts";
+import { agentModes } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 

@@ -19,7 +19,7 @@ import {
   PERSONA,
   readKnowledge,
   SKILLS,
-} from "../choice/knowledge.ts";
+} from "../knowledge.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** A skill that a prompt calls for, and what the person said with it. */

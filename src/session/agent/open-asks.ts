@@ -1,20 +1,11 @@
 import type { AccessAnswer, AccessDecision, AgentAsk, AskAnswer } from "../../agent/agent.ts";
-import { type Refusal, sentenceOf } from "../../core/error.ts";
+import { sentenceOf } from "../../core/error.ts";
 import type { AskId } from "../../core/id.ts";
 import { type Access, outcomeForAgent } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
-import type { Command } from "../../core/session/command.ts";
 import { WITHDRAWN } from "../../core/session/reason.ts";
 import type { SessionWorld } from "../world.ts";
-
-/** What asks tell the session that they belong to. */
-export interface AsksOwner {
-  /** Answers whether it was taken; its end comes later, by `answer`. */
-  heardAsk(requestId: AskId, ask: AgentAsk): Promise<boolean>;
-  /** Answers when it is decided, or known that people have to; its end comes by `permitted`. */
-  heardAccess(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal>;
-  askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]): void;
-}
+import type { AgentReports } from "./agent-reports.ts";
 
 /**
  * What one agent waits for an answer to: its asks, and what it wants the server to do. How each of
@@ -22,14 +13,14 @@ export interface AsksOwner {
  */
 export class OpenAsks {
   readonly #ids: SessionWorld["ids"];
-  readonly #owner: AsksOwner;
+  readonly #reports: AgentReports;
   readonly #asks = new Map<AskId, (answer: AskAnswer) => void>();
   readonly #accesses = new Map<AskId, (answer: AccessAnswer) => void>();
   #isOver = false;
 
-  constructor(ids: SessionWorld["ids"], owner: AsksOwner) {
+  constructor(ids: SessionWorld["ids"], reports: AgentReports) {
     this.#ids = ids;
-    this.#owner = owner;
+    this.#reports = reports;
   }
 
   async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
@@ -39,7 +30,7 @@ export class OpenAsks {
     const ended = new Promise<AskAnswer>((resolve) => this.#asks.set(requestId, resolve));
     this.#watch(requestId, signal);
     // Whether it was taken may never be known, if the store is silent; its end comes all the same.
-    void this.#owner.heardAsk(requestId, ask).then((isTaken) => {
+    void this.#reports.ask(requestId, ask).then((isTaken) => {
       if (!isTaken) this.answer(requestId, { outcome: CANCELLED });
     });
     const { outcome, ...answer } = await ended;
@@ -51,7 +42,7 @@ export class OpenAsks {
     const requestId = this.#ids.ask();
     const ended = new Promise<AccessAnswer>((resolve) => this.#accesses.set(requestId, resolve));
     this.#watch(requestId, signal);
-    const heard = await Promise.race([this.#owner.heardAccess(requestId, access), ended]);
+    const heard = await Promise.race([this.#reports.access(requestId, access), ended]);
     if (heard === "people") return { people: ended };
     if (typeof heard === "object" && "code" in heard) {
       this.permitted(requestId, { allowed: false, reason: sentenceOf(heard).replace(/\.$/, "") });
@@ -82,7 +73,7 @@ export class OpenAsks {
     const withdrawn = () => {
       const isOpen = this.#asks.has(requestId) || this.#accesses.has(requestId);
       const reason = signal.reason === WITHDRAWN ? WITHDRAWN : "agent_gone";
-      if (isOpen) this.#owner.askWithdrawn(requestId, reason);
+      if (isOpen) this.#reports.askWithdrawn(requestId, reason);
     };
     signal.addEventListener("abort", withdrawn, { once: true });
   }

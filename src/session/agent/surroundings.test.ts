@@ -5,7 +5,7 @@ import { NO_PERSONA } from "../../core/persona.ts";
 import { fail, ok } from "../../core/result.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import type { Loader } from "../../loader/loader.ts";
-import { PERSONA, SKILLS, take } from "../choice/knowledge.ts";
+import { PERSONA, SKILLS, take } from "../knowledge.ts";
 import { PatientClock } from "../side/side.fixture.ts";
 import { Stage, TENANT, value } from "../stage.fixture.ts";
 import { filesAround, knownSoon, surroundingsOf } from "./briefing.ts";

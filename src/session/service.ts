@@ -1,29 +1,57 @@
+import type { ContentBlock } from "../core/agent-update.ts";
+import { refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import { type Actor, type Command, SERVER } from "../core/session/command.ts";
+import {
+  type Actor,
+  type Command,
+  type Idempotency,
+  SERVER,
+  userOf,
+} from "../core/session/command.ts";
+import { slashTextOf } from "../core/slash/line.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/written.ts";
+import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
-import { Choices } from "./choice/knowledge.ts";
+import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands, type CommandHands } from "./command/built-in-commands.ts";
-import { CommandDesk } from "./command/desk.ts";
+import { SlashCommands } from "./command/slash-commands.ts";
+import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession, storeSource } from "./export/index.ts";
-import { Arrivals, Departures, noteSignOfLife, type Resumed, unlessLetGo } from "./life/clients.ts";
+import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
-import { LET_GO, type LiveSession } from "./live.ts";
-import { type NewSessionOrder, SessionRegistry } from "./registry.ts";
+import type { LiveSession } from "./live.ts";
+import { type NewSessionRequest, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
-import { ownedBy, SessionStreams } from "./streams.ts";
 import { removeTenant } from "./tenant/tenant-removal.ts";
 import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
 
-/** An admitted prompt, and what to call when its caller knows of it. */
+/** What a client wants done. */
+export interface PromptRequest {
+  readonly content: readonly ContentBlock[];
+  /** Null is as long as the server allows. */
+  readonly deadlineMs: number | null;
+  /** Passed to the agent as it is. */
+  readonly params: JsonObject | null;
+  readonly isRetry: boolean;
+  readonly idempotency: Idempotency;
+}
+
+export interface SteerRequest {
+  readonly messageId: string;
+  readonly content: readonly ContentBlock[];
+}
+
+/** An admitted prompt, and what to call when its client knows of it. */
 export interface AdmittedPrompt extends Outcome {
+  readonly eventEpoch: string;
   answered(): void;
 }
 
@@ -36,7 +64,7 @@ interface ExportedFile {
  * All live sessions of a server, with their streams and the rules by which they come and go. This
  * is what a network in front of it, or a program around it, speaks to.
  */
-export class SessionRuntime {
+export class SessionService {
   readonly #world: SessionWorld;
   readonly #registry: SessionRegistry;
   /** What can be done with sessions beside their turns. */
@@ -55,9 +83,11 @@ export class SessionRuntime {
     this.#streams = streams;
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
-    const desk = new CommandDesk(world, new BuiltInCommands(world, this.#hands()));
-    const owner = ownedBy(streams, (live, prompt) => desk.take(live, prompt));
-    this.#registry = new SessionRegistry(world, owner, isWatched);
+    const builtIns = new BuiltInCommands(world, this.#hands());
+    this.#registry = new SessionRegistry(world, {
+      join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
+      isWatched,
+    });
     const find = (key: SessionKey) => this.find(key);
     this.#arrivals = new Arrivals({ world, registry: this.#registry, find });
     this.#departures = new Departures({ world, registry: this.#registry, streams });
@@ -81,7 +111,7 @@ export class SessionRuntime {
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
-  create(order: NewSessionOrder): Promise<Result<Resumed>> {
+  create(order: NewSessionRequest): Promise<Result<Resumed>> {
     return this.#arrivals.create(order);
   }
 
@@ -92,7 +122,7 @@ export class SessionRuntime {
   async find(key: SessionKey): Promise<Result<LiveSession>> {
     const found = await this.#registry.get(key);
     if (!found.ok || !found.value.session.closed) return found;
-    if (this.#departures.isLeft(found.value)) await this.#registry.letGo(found.value);
+    if (this.#departures.isLeft(found.value)) await this.#registry.release(found.value);
     return fail("session_not_found", { sessionId: key.sessionId });
   }
 
@@ -105,34 +135,90 @@ export class SessionRuntime {
     return this.#arrivals.attach(key, actor);
   }
 
-  /** Gives a command to a session; whoever does so has shown a sign of life. */
+  /** Gives a command to a session, for a client that is present by that. */
   submit(key: SessionKey, command: Command): Promise<Result<Outcome>> {
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const found = await this.find(key);
-      return found.ok ? this.#given(found.value, command) : found;
+      return found.ok ? accepted(await this.#submit(found.value, command)) : found;
     });
   }
 
-  async #given(live: LiveSession, command: Command): Promise<Result<Outcome>> {
-    if (this.#isStopping && command.type === "prompt") return fail("server_stopping");
-    noteSignOfLife(this.#world, live, command.actor);
-    const outcome = await live.submit(command);
-    return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
+  /** Admits a prompt of a client. Where it reads on is noted before, so that it misses nothing. */
+  prompt(key: SessionKey, actor: Actor, request: PromptRequest): Promise<Result<AdmittedPrompt>> {
+    return retryIfEvicted(async () => {
+      const found = await this.find(key);
+      if (!found.ok) return found;
+      const { content, params, idempotency, deadlineMs, isRetry } = request;
+      // Others have seen the words of a prompt that failed; any other prompt is shown to them.
+      const isSeen = isRetry && found.value.session.lastTurnError !== null;
+      const prompt = { ...this.#newPrompt(found.value, content, deadlineMs), params, idempotency };
+      const by = this.#by(actor);
+      return this.#admit(found.value, { ...by, type: "prompt", ...prompt, echo: !isSeen });
+    });
+  }
+
+  /** Admits a prompt as it is. */
+  admit(key: SessionKey, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
+    return retryIfEvicted(async () => {
+      const found = await this.find(key);
+      return found.ok ? this.#admit(found.value, command) : found;
+    });
+  }
+
+  /** Its verdict reaches no stream before `answered` was called. */
+  async #admit(live: LiveSession, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
+    const answered = this.#streams.holdVerdict(live, command.promptId);
+    const outcome = await live.credit.admit(command, (paid) => this.#submit(live, paid));
+    const admitted = accepted(outcome);
+    if (!admitted.ok) answered();
+    return admitted.ok ? ok({ ...outcome, eventEpoch: live.epoch, answered }) : admitted;
   }
 
   /**
-   * Admits a prompt. Its verdict reaches no stream before `answered` was called, which is for
-   * whoever tells the caller that it was admitted.
+   * Sends a message to an agent at work. One that can take it gets it at once; for any other it
+   * waits as a prompt of its own, so nothing that was accepted is lost.
    */
-  prompt(key: SessionKey, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
-    return unlessLetGo(async () => {
+  steer(key: SessionKey, actor: Actor, message: SteerRequest): Promise<Result<Outcome>> {
+    return retryIfEvicted(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
-      const answered = this.#streams.holdVerdict(found.value, command.promptId);
-      const admitted = await this.#given(found.value, command);
-      if (!admitted.ok) answered();
-      return admitted.ok ? ok({ ...admitted.value, answered }) : admitted;
+      const live = found.value;
+      const { messageId, content } = message;
+      const isFree = slashTextOf(content) !== null;
+      const paid = isFree ? DONE : await live.credit.affordable(userOf(actor));
+      const prompt = this.#newPrompt(live, content, null);
+      const steered = { messageId, prompt, agentCanSteer: live.canSteer };
+      const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
+      const command = { ...this.#by(actor), type: "steer", ...steered, ...unpaid } as const;
+      return accepted(await this.#submit(live, command));
     });
+  }
+
+  /** A client can only shorten the time that the server gives a prompt. */
+  #newPrompt(live: LiveSession, content: readonly ContentBlock[], deadlineMs: number | null) {
+    const { clock, ids, settings } = this.#world;
+    const { promptMs } = settings;
+    const ms = promptMs === null ? null : Math.min(promptMs, deadlineMs ?? promptMs);
+    return {
+      promptId: ids.prompt(),
+      content,
+      deadlineAtMs: ms === null ? null : clock.nowMs() + ms,
+      idempotency: null,
+      lastEventId: live.lastEventId,
+      params: null,
+      pendingMax: settings.pendingPromptsMax,
+      echo: true,
+    };
+  }
+
+  async #submit(live: LiveSession, command: Command): Promise<Outcome> {
+    if (this.#isStopping && command.type === "prompt") {
+      const { lastEventId } = live;
+      const stopping = refusal("server_stopping");
+      return { refusal: stopping, answer: null, isNews: false, events: [], lastEventId };
+    }
+    noteSignOfLife(this.#world, live, command.actor);
+    return live.submit(command);
   }
 
   async heartbeat(key: SessionKey, actor: Actor): Promise<Result<void>> {
@@ -149,7 +235,7 @@ export class SessionRuntime {
 
   /** Ends a session for everybody, and answers when it has ended. What is stored stays. */
   close(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
       const closing = await found.value.submit({ ...this.#by(actor), type: "close" });
@@ -175,7 +261,7 @@ export class SessionRuntime {
   }
 
   subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
       const why = await found.value.settled();
@@ -183,7 +269,7 @@ export class SessionRuntime {
       await this.#streams.caughtUp(found.value);
       // Nothing is waited for from here on: the stream of one that was let go would tell nothing.
       const live = this.#registry.peek(key);
-      if (live !== found.value) return { ok: false, refusal: LET_GO };
+      if (live !== found.value) return { ok: false, refusal: EVICTED };
       return this.#streams.subscribe(live, request);
     });
   }
@@ -286,4 +372,8 @@ export class SessionRuntime {
   #by(actor: Actor) {
     return givenBy(this.#world.clock, actor);
   }
+}
+
+function accepted(outcome: Outcome): Result<Outcome> {
+  return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
 }

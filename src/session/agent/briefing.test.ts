@@ -4,7 +4,7 @@ import { fail, ok } from "../../core/result.ts";
 import type { Instructed } from "../../core/session/state.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import { altered } from "../altered-store.fixture.ts";
-import { PERSONA, SKILLS, take } from "../choice/knowledge.ts";
+import { PERSONA, SKILLS, take } from "../knowledge.ts";
 import { type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
 import { Briefing } from "./briefing.ts";
 

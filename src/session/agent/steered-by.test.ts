@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { parseTenantId, parseUserId } from "../../core/id.ts";
 import type { Actor, Command } from "../../core/session/command.ts";
 import { client, clientId, Life, newPrompt } from "../../core/session/life.fixture.ts";
+import { writeEvents } from "../actor/written.ts";
 import { Stage } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { AgentSide } from "./agent-side.ts";
-import { writeEvents } from "./written.ts";
 
 const TENANT = given(parseTenantId("acme"));
 const ADA = given(parseUserId("ada"));
@@ -20,22 +20,21 @@ async function steered(by: Actor, leaves: boolean) {
   const written = writeEvents(life.give("steer", word, by).events, 1);
   if (leaves) life.give("detach", { clientId: clientId("desk") }, BY_ADA);
   const said: Command[] = [];
-  const side = new AgentSide(stage.world, {
+  const seat = {
     key: { tenantId: TENANT, sessionId: life.now.sessionId },
     epoch: "e",
     decided: life.now,
     lastEventId: 1,
-    say: async (command) => {
+    term: 1,
+    submit: async (command: Command) => {
       said.push(command);
       return null;
     },
-    room: () => undefined,
-    present: () => [],
-    past: () => null,
-    commandNext: () => {},
-    audit: async () => {},
-  });
-  for (const one of written) side.hear(one);
+    backpressure: () => undefined,
+    recordAct: async () => {},
+  };
+  const side = new AgentSide(stage.world, seat, { present: () => [], past: () => null });
+  side.durable(written);
   return said;
 }
 

@@ -6,15 +6,15 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import { ASKING_UNKNOWN, wantsAsks } from "../../core/policy/asking.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
-import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
+import type { AgentStatusReport } from "../../core/session/command.ts";
+import type { CommandResult } from "../../core/session/event.ts";
 import { type ModelPart, partsOf } from "../../core/session/model-config.ts";
 import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
-import type { ContextUsage } from "../../core/turn.ts";
-import { askingMode, modeOnArrival, usualMode } from "../choice/agent-modes.ts";
 import type { SessionPlace, SessionWorld } from "../world.ts";
+import { askingMode, modeOnArrival, usualMode } from "./agent-modes.ts";
+import type { AgentReports, AgentSetting } from "./agent-reports.ts";
 import {
   Briefing,
   type CalledSkill,
@@ -24,29 +24,8 @@ import {
   knownSoon,
   surroundingsOf,
 } from "./briefing.ts";
-import { type AsksOwner, OpenAsks } from "./open-asks.ts";
+import { OpenAsks } from "./open-asks.ts";
 import { ToolTurn } from "./tool-turn.ts";
-
-/** What a link tells the session that it belongs to. */
-export interface LinkOwner extends AsksOwner {
-  heardStatus(report: AgentStatusReport): void;
-  heardUpdate(update: AgentUpdate): Promise<void> | undefined;
-  heardUsage(turnId: TurnId, usage: ContextUsage): void;
-  heardExit(exit: AgentExit & { readonly message: string }): void;
-  /** Nobody could be connected. */
-  notConnected(why: Refusal): void;
-  /** The agent did not take what the session is set to. */
-  settingRefused(setting: AgentSetting, why: Refusal): void;
-  audit(act: string, details: JsonObject): Promise<void>;
-  /** The agent has been told this beside the conversation. */
-  instructed(sent: InstructionsSent): void;
-  announce(announcement: Announcement): void;
-}
-
-/** Something that a session is set to and its agent is set to in turn. */
-export type AgentSetting =
-  | ModelPart
-  | { readonly setting: "mode" | "option"; readonly value: string };
 
 /** What an agent is set to before it gets a prompt; null is whatever mode it is in. */
 interface Wanted {
@@ -64,7 +43,7 @@ interface Wanted {
 export class AgentLink {
   readonly activation: number;
   readonly #world: SessionWorld;
-  readonly #owner: LinkOwner;
+  readonly #reports: AgentReports;
   /** What the agent waits for an answer to. */
   readonly asks: OpenAsks;
   readonly #steered = new Set<string>();
@@ -85,11 +64,11 @@ export class AgentLink {
   #commands: readonly JsonObject[] = [];
   #isOver = false;
 
-  constructor(world: SessionWorld, activation: number, owner: LinkOwner) {
+  constructor(world: SessionWorld, activation: number, reports: AgentReports) {
     this.#world = world;
     this.activation = activation;
-    this.#owner = owner;
-    this.asks = new OpenAsks(world.ids, owner);
+    this.#reports = reports;
+    this.asks = new OpenAsks(world.ids, reports);
   }
 
   /** Whether a further prompt may be sent while one is at work. */
@@ -110,7 +89,12 @@ export class AgentLink {
     return this.#session;
   }
 
-  async connect(place: SessionPlace, session: Session, past: AgentPast | null): Promise<void> {
+  /** Answers why there is no agent; null if there is one, or none is wanted any more. */
+  async connect(
+    place: SessionPlace,
+    session: Session,
+    past: AgentPast | null,
+  ): Promise<Refusal | null> {
     const { activeAgent, currentCwd } = session.chosen;
     this.#modeChoices = session.agentModeChoices ?? 0;
     const { workspaceCwd } = session.fixed;
@@ -119,11 +103,8 @@ export class AgentLink {
     this.#briefing = briefing;
     this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
     const unread = await briefing.learn(session.chosen);
-    if (unread !== null) {
-      if (!this.#isOver) this.#owner.notConnected(unread);
-      return;
-    }
-    const order = {
+    if (unread !== null) return this.#isOver ? null : unread;
+    const request = {
       tenantId,
       owner: place.sessionId,
       profile: activeAgent,
@@ -135,8 +116,8 @@ export class AgentLink {
       past,
     };
     const { signal } = this.#giveUp;
-    const connected = await this.#world.agents.connect(order, this.#listener(session), signal);
-    if (!connected.ok && !this.#isOver) this.#owner.notConnected(connected.refusal);
+    const connected = await this.#world.agents.connect(request, this.#listener(session), signal);
+    return connected.ok || this.#isOver ? null : connected.refusal;
   }
 
   /** Does what the state asks for: another mode, a prompt, or a wish to stop. */
@@ -182,9 +163,9 @@ export class AgentLink {
   #noSkill({ promptId, turnId }: RunningPrompt) {
     const result = reply.skillGone();
     const content = { type: "text", text: result.message };
-    void this.#owner.heardUpdate({ sessionUpdate: "agent_message_chunk", content });
-    this.#owner.announce({ type: "command_result", data: { promptId, ...result } });
-    this.#owner.heardStatus({ status: "turn_complete", turnId, stopReason: "end_turn" });
+    void this.#reports.update({ sessionUpdate: "agent_message_chunk", content });
+    this.#reports.announce({ type: "command_result", data: { promptId, ...result } });
+    this.#reports.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
   }
 
   /** Once at a time, and then everything is looked at again; after a pause if it failed. */
@@ -208,7 +189,7 @@ export class AgentLink {
     const updates = isCommand ? [] : briefing.updates();
     const news = updates.flatMap(({ block }) => block ?? []);
     const told = running.shellContext.map((text): ContentBlock => ({ type: "text", text }));
-    for (const { sent } of updates) this.#owner.instructed(sent);
+    for (const { sent } of updates) this.#reports.instructed(sent);
     if (called !== null) this.#announceSkill(running, called);
     const asked = called === null ? content : calledContent(called, content);
     const all = isCommand ? [...asked, ...told] : [...news, ...told, ...asked];
@@ -216,7 +197,7 @@ export class AgentLink {
     if (given?.ok !== false) return;
     const { code } = given.refusal;
     const failure = { code, message: sentenceOf(given.refusal), errorKind: null };
-    this.#owner.heardStatus({ status: "turn_error", turnId, failure });
+    this.#reports.status({ status: "turn_error", turnId, failure });
   }
 
   /** The turn is run here, and the agent hears of it at most as of something that was said. */
@@ -225,17 +206,17 @@ export class AgentLink {
     const { fixed, chosen } = this.#latest ?? {};
     if (fixed === undefined || chosen === undefined) return;
     this.#announceSkill(running, called);
-    const owner = this.#owner;
+    const reports = this.#reports;
     const heard = {
       heardStatus: (report: AgentStatusReport<"turn_complete">) => {
-        if (!this.#isOver) owner.heardStatus(report);
+        if (!this.#isOver) reports.status(report);
       },
-      heardUpdate: (update: AgentUpdate) => (this.#isOver ? undefined : owner.heardUpdate(update)),
+      heardUpdate: (update: AgentUpdate) => (this.#isOver ? undefined : reports.update(update)),
       ask: (ask: AgentAsk, signal: AbortSignal) => this.asks.ask(ask, signal),
-      audit: (act: string, details: JsonObject) => owner.audit(act, details),
+      audit: (act: string, details: JsonObject) => reports.recordAct(act, details),
       commandResult: (result: CommandResult) => {
         if (this.#isOver) return;
-        owner.announce({ type: "command_result", data: { promptId, ...result } });
+        reports.announce({ type: "command_result", data: { promptId, ...result } });
       },
     };
     const place = { workspaceCwd: fixed.workspaceCwd, cwd: chosen.currentCwd };
@@ -248,7 +229,7 @@ export class AgentLink {
     const { skill_name: skill, source, invocation_mode: mode } = entry;
     const text = mode === "llm_orchestration" ? { text: skillBlock(entry) } : {};
     const data = { promptId, skill, source, mode, ...text };
-    this.#owner.announce({ type: "skill_invoked", data });
+    this.#reports.announce({ type: "skill_invoked", data });
   }
 
   steer(messageId: string, content: readonly ContentBlock[]): Result<void> {
@@ -279,7 +260,7 @@ export class AgentLink {
   }
 
   #listener(wanted: Session): AgentListener {
-    const owner = this.#owner;
+    const reports = this.#reports;
     const unlessOver = (act: () => void) => {
       if (!this.#isOver) act();
     };
@@ -299,24 +280,24 @@ export class AgentLink {
       },
       status: (report) => {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
-        if (report.status !== "created") unlessOver(() => owner.heardStatus(report));
+        if (report.status !== "created") unlessOver(() => reports.status(report));
       },
       update: (update) => {
         const isCommands = update.sessionUpdate === "available_commands_update";
         // Those of a sub-agent are not the session's.
         if (isCommands && parentToolCallId(update) === null) this.#commands = commandsIn(update);
-        return this.#isOver ? undefined : owner.heardUpdate(update);
+        return this.#isOver ? undefined : reports.update(update);
       },
-      usage: (turnId, usage) => unlessOver(() => owner.heardUsage(turnId, usage)),
+      usage: (turnId, usage) => unlessOver(() => reports.usage(turnId, usage)),
       ask: (ask, signal) => this.asks.ask(ask, signal),
       access: (access, signal) => this.asks.access(access, signal),
       exit: (exit) => {
-        unlessOver(() => owner.heardExit(exit));
+        unlessOver(() => reports.exit(exit));
         this.#isOver = true;
         this.#toolTurn?.cancel();
         this.asks.end();
       },
-      audit: (act, details) => owner.audit(act, details),
+      audit: (act, details) => reports.recordAct(act, details),
     };
   }
 
@@ -341,9 +322,9 @@ export class AgentLink {
     const { agentSessionId, context, offer } = session;
     const surroundings = surroundingsOf(session, files, this.#world.tools.servers);
     const arrival = { agentSessionId, context, surroundings, usualMode: this.#usualMode };
-    this.#owner.heardStatus({ status: "connected", ...arrival });
+    this.#reports.status({ status: "connected", ...arrival });
     const sent = this.#briefing?.arrived(context, offer.takesSystemPrompt) ?? null;
-    if (sent !== null) this.#owner.instructed(sent);
+    if (sent !== null) this.#reports.instructed(sent);
   }
 
   /** Without one there is nothing to set: the agent has no modes, or is in the right one. */
@@ -356,7 +337,7 @@ export class AgentLink {
   /** An agent that is gone or leaving is no news here. */
   #refused(setting: AgentSetting, why: Refusal) {
     if (this.#isOver || this.#giveUp.signal.aborted || why.code === "agent_gone") return;
-    this.#owner.settingRefused(setting, why);
+    this.#reports.settingRefused(setting, why);
   }
 }
 

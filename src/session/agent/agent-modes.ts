@@ -1,0 +1,77 @@
+import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
+import { stringAt } from "../../core/json.ts";
+import { type AgentAsking, wantsAsks } from "../../core/policy/asking.ts";
+import { hasWord } from "../../core/policy/risk.ts";
+import type { Session } from "../../core/session/state.ts";
+import { choicesOf, objectsIn } from "../view/context.ts";
+
+/** An agent's own modes: the one that it says it is in, and all that it offers, in its order. */
+export interface AgentModes {
+  readonly current: string | null;
+  readonly ids: readonly string[];
+}
+
+/** Agents tell them as ACP's modes, or as an option like any other. */
+export function agentModes({
+  modes,
+  configOptions,
+}: Pick<AgentOffer, "modes" | "configOptions">): AgentModes {
+  if (modes !== null) {
+    const current = stringAt(modes, "currentModeId");
+    return { current, ids: namesIn(modes.availableModes, "id") };
+  }
+  const option = configOptions.find(({ category }) => category === "mode");
+  if (option === undefined) return { current: null, ids: [] };
+  const current = stringAt(option, "currentValue");
+  return { current, ids: namesIn(choicesOf(option.options), "value") };
+}
+
+/**
+ * The mode that an agent is in when nobody has chosen one: the one that it first came in. One that
+ * remembers may come back in any, so then it is the one that was known before. If none was, it is
+ * the one that it comes in, unless that has a word of the wire, by which it may have been chosen.
+ * Where the agent asks in one of its modes and is wanted to, it is that one.
+ */
+export function usualMode(
+  { context, offer }: Pick<AgentSession, "context" | "offer">,
+  known: string | null,
+  asking: string | null = null,
+): string | null {
+  if (asking !== null) return asking;
+  const { current, ids } = agentModes(offer);
+  const isRemembered = context === "resumed" || context === "loaded";
+  if (!isRemembered || current === null) return current;
+  if (known !== null && ids.includes(known)) return known;
+  return hasWord(current) ? (ids.find((id) => !hasWord(id)) ?? current) : current;
+}
+
+/** The mode in which it asks, if its profile names one, it has that, and the session wants it. */
+export function askingMode(
+  { offer }: Pick<AgentSession, "offer">,
+  { mode }: AgentAsking,
+  { securityMode }: Session["fixed"],
+): string | null {
+  const isOffered = mode !== null && agentModes(offer).ids.includes(mode);
+  return isOffered && wantsAsks(securityMode) ? mode : null;
+}
+
+/**
+ * The mode that an agent which has just come is put into; null leaves it in the one it is in. What
+ * it went into by itself is its own affair as long as nobody has chosen anything, unless it asks
+ * in one of its modes only.
+ */
+export function modeOnArrival(
+  { offer }: Pick<AgentSession, "offer">,
+  { connection, agentModeChoices = 0, agentUsualMode = null }: Session,
+  usual: string | null,
+  asking: string | null = null,
+): string | null {
+  if (connection.agentMode !== null) return connection.agentMode;
+  if (asking !== null) return agentModes(offer).current === asking ? null : asking;
+  const isKept = agentModeChoices === 0 && agentUsualMode !== null;
+  return isKept || agentModes(offer).current === usual ? null : usual;
+}
+
+function namesIn(list: unknown, field: string): readonly string[] {
+  return objectsIn(list).flatMap((one) => stringAt(one, field) ?? []);
+}
