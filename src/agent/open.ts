@@ -3,11 +3,9 @@ import type { Agents } from "./agent.ts";
 import { type HostWatch, startHost } from "./bridge/start.ts";
 import type { AgentKeeper } from "./keeper.ts";
 import { AgentPool } from "./pool/pool.ts";
-import { CommandMarks } from "./process/command-marks.ts";
-import { AgentMarks } from "./process/marks.ts";
-import { endOrphans, type OrphanReport } from "./process/orphans.ts";
+import { CommandMarks, AgentMarks, endOrphans, type OrphanReport } from "./process/marks.ts";
 import type { AgentProfile } from "./profile/profile.ts";
-import { OwnFolders } from "./workspace/own-folders.ts";
+import { OwnFolders } from "./workspace/location.ts";
 
 export interface AgentSetting {
   /** Where notes of running agents are kept; servers may share it. */

@@ -1,4 +1,4 @@
-import type { TraceReader, WireLine } from "../agent/trace.ts";
+import type { TraceReader, WireLine } from "../agent/keeper.ts";
 import { AGENT_TRACE_LINE_CHARS_MAX, AGENT_TRACE_WAITING_CHARS_MAX } from "../core/limits.ts";
 import { cutText } from "../core/text.ts";
 

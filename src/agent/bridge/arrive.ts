@@ -3,14 +3,14 @@ import { type JsonObject, stringAt } from "../../core/json.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import type { AgentOrder, AgentPast } from "../agent.ts";
-import type { CallLimit } from "../patience.ts";
+import type { AgentOrder, AgentPast, PastMessage } from "../agent.ts";
+import type { CallLimit } from "../call-limit.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import type { AgentAbilities } from "./capability.ts";
-import { fitServers } from "./content.ts";
-import { type Callee, type Hearing, request } from "./request.ts";
-import { seedOf } from "./seed.ts";
+import { type AgentAbilities, fitServers } from "./capability.ts";
+import { type Callee, type AnswerObserver, request } from "./request.ts";
 import type { Arrival } from "./session.ts";
+import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
+import { cutText } from "../../core/text.ts";
 
 interface Way {
   readonly callee: Callee;
@@ -141,7 +141,7 @@ async function authenticated(
   method: string,
   params: JsonObject,
   limit: CallLimit,
-  hearing: Hearing,
+  hearing: AnswerObserver,
 ): Promise<Result<JsonObject>> {
   const { callee, profile, abilities } = way;
   const first = await request(callee, method, params, limit, hearing);
@@ -170,3 +170,34 @@ function whyNone({ auth }: AgentProfile): string {
   const ways = auth.map(({ method, ifSet }) => `"${method}" needs ${ifSet.join(" or ")}`);
   return `no way of its profile can be used: ${ways.join(", ")}`;
 }
+
+/**
+ * The conversation so far, for an agent that cannot remember it: one block in front of the next
+ * prompt. The newest messages are taken first, and those that do not fit are left out whole; only
+ * the newest of all is cut, so that there is always something to go on from.
+ */
+export async function seedOf(
+  newestFirst: AsyncIterable<PastMessage>,
+): Promise<ContentBlock | null> {
+  const taken: string[] = [];
+  let chars = 0;
+  let isWhole = true;
+  for await (const { role, text } of newestFirst) {
+    const room = AGENT_SEED_CHARS_MAX - chars;
+    const isFull = taken.length >= AGENT_SEED_MESSAGES_MAX || text.length > room;
+    if (isFull && taken.length > 0) {
+      isWhole = false;
+      break;
+    }
+    const fitting = text.length > room ? `${cutText(text, room)} […]` : text;
+    chars += text.length;
+    taken.unshift(`${role === "user" ? "User" : "You"}: ${fitting}`);
+  }
+  if (taken.length === 0) return null;
+  const missing = isWhole ? [] : ["[Earlier messages were left out.]"];
+  return { type: "text", text: [OPENING, ...missing, ...taken, CLOSING].join("\n\n") };
+}
+
+const OPENING =
+  "<conversation_so_far>\nThis session was restored. This was said before; do not answer it.";
+const CLOSING = "</conversation_so_far>";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_QUEUE_CHARS_MAX } from "../../core/limits.ts";
 import type { Served } from "../connection.ts";
-import { Errands } from "./errands.ts";
+import { Errands } from "./agent-requests.ts";
 import { Inbox } from "./inbox.ts";
 import { Turnstile } from "./turnstile.ts";
 

@@ -1,29 +1,21 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import {
-  AGENT_FILE_CALLS_MAX,
-  AGENT_LAST_WORDS_MS_MAX,
-  AGENT_SESSIONS_FORGOTTEN_MAX,
-  AGENT_STRAY_TURN_MS_MAX,
-} from "../../core/limits.ts";
+import { AGENT_FILE_CALLS_MAX, AGENT_LAST_WORDS_MS_MAX, AGENT_SESSIONS_FORGOTTEN_MAX, AGENT_STRAY_TURN_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import { AGENT_METHODS, CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { AgentListener, AgentOffer, AgentOrder, AgentSession } from "../agent.ts";
-import type { AgentConnection, Asked, Peer, Serving } from "../connection.ts";
+import type { AgentConnection, RequestContext, AgentMessageHandler, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
-import type { AgentProcess } from "../process/process.ts";
-import { within } from "../process/within.ts";
+import { type AgentProcess, within } from "../process/process.ts";
 import type { AgentProfile, UsageScope } from "../profile/profile.ts";
 import { arrive } from "./arrive.ts";
-import type { AgentAbilities } from "./capability.ts";
+import { type AgentAbilities, isWithheld } from "./capability.ts";
 import { Claims } from "./claims.ts";
-import { isWithheld } from "./client-capability.ts";
-import { describeGone, type Gone } from "./exit.ts";
-import { patientLimit } from "./patient-limit.ts";
-import { request } from "./request.ts";
-import { isServed, notFound, prepare, refusal } from "./serve.ts";
+import { describeGone, type Gone, request } from "./request.ts";
+import { patientLimit } from "../call-limit.ts";
+import { isServed, notFound, prepare, refusal } from "./agent-requests.ts";
 import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
 import { Turnstile } from "./turnstile.ts";
 
@@ -174,7 +166,7 @@ export class AgentHost implements SessionHost {
       isRestoring = does;
     };
     const awaited = (id: string, isReplayed: boolean) => {
-      if (session.isOver || !this.#claims.mayComeBack(id, order)) return false;
+      if (session.isOver || !this.#claims.mayRestore(id, order)) return false;
       if (!this.#claims.claim(id, session)) return false;
       session.awaited(isReplayed);
       restores(true);
@@ -190,7 +182,7 @@ export class AgentHost implements SessionHost {
         return false;
       }
       if (!this.#claims.claim(id, session)) return false;
-      if (isNew) this.#claims.gave(id, order);
+      if (isNew) this.#claims.created(id, order);
       const early = this.#claims.takeEarly(id);
       for (const { update, chars } of early) void session.heard(update, chars);
       session.begun(answer);
@@ -283,7 +275,7 @@ export class AgentHost implements SessionHost {
   }
 
   /** The agent's words: this is what its connection calls. */
-  readonly peer: Peer = {
+  readonly peer: AgentMessageHandler = {
     notified: (method, params, chars) => this.#notified(method, params, chars),
     requested: (method, params, asked) => this.#requested(method, params, asked),
   };
@@ -308,7 +300,7 @@ export class AgentHost implements SessionHost {
     return undefined;
   }
 
-  #requested(method: string, params: JsonObject, asked: Asked): Serving {
+  #requested(method: string, params: JsonObject, asked: RequestContext): Serving {
     if (!isServed(method) || isWithheld(method, this.profile.withhold)) {
       if (!isVendors(method)) this.faults.add("unknown_method", method);
       return refusal(notFound(method));

@@ -6,32 +6,20 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/model-config.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import type {
-  AccessDecision,
-  AgentAsk,
-  AgentListener,
-  AgentOffer,
-  AgentOrder,
-  AgentSession,
-  AgentTurn,
-  AskAnswer,
-  ModelRefusal,
-} from "../agent.ts";
-import type { Asked, Serving } from "../connection.ts";
+import type { AccessDecision, AgentAsk, AgentListener, AgentOffer, AgentOrder, AgentSession, AgentTurn, AskAnswer, ModelRefusal } from "../agent.ts";
+import type { RequestContext, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { UsageScope } from "../profile/profile.ts";
-import { OwnFolders } from "../workspace/own-folders.ts";
+import { OwnFolders } from "../workspace/location.ts";
 import { type TerminalSetting, Terminals } from "../workspace/terminals.ts";
-import type { AgentAbilities } from "./capability.ts";
-import { fitServers } from "./content.ts";
-import { type Errand, Errands } from "./errands.ts";
-import type { Gone } from "./exit.ts";
+import { type AgentAbilities, fitServers } from "./capability.ts";
+import { type Errand, Errands } from "./agent-requests.ts";
+import { type Gone, type Callee, request } from "./request.ts";
 import { Inbox } from "./inbox.ts";
-import { Replay } from "./replay.ts";
-import { type Callee, request } from "./request.ts";
+import { AgentReplay } from "./replay.ts";
 import { Settings } from "./settings.ts";
 import { ShownOutput } from "./shown-output.ts";
-import { KnownToolCalls } from "./tool-calls.ts";
+import { KnownToolCalls } from "./ask.ts";
 import { Turns } from "./turns.ts";
 import type { Turnstile } from "./turnstile.ts";
 
@@ -93,7 +81,7 @@ export class BridgeSession implements AgentSession {
   );
   /** The agent is busy remembering it, and nobody has heard of it yet. */
   #isAwaited = false;
-  #replay: Replay | null = null;
+  #replay: AgentReplay | null = null;
   #arrival: Arrival | null = null;
   #questions = 0;
   #closing: Promise<void> | null = null;
@@ -158,7 +146,7 @@ export class BridgeSession implements AgentSession {
     this.#isAwaited = true;
     if (!isReplayed) return;
     const { faults, connection } = this.#host;
-    this.#replay = new Replay(faults, () => !connection.isPaused);
+    this.#replay = new AgentReplay(faults, () => !connection.isPaused);
   }
 
   /** The agent has it: from here on what it says is news, or the rest of a replay. */
@@ -193,7 +181,7 @@ export class BridgeSession implements AgentSession {
   /** One update of the agent. Open while this session has more to hear than is kept for it. */
   heard(said: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#replay?.heard(said, chars)) return undefined;
+    if (this.#replay?.takes(said, chars)) return undefined;
     const update = this.#output.heard(said);
     const shown = this.#output.before(update);
     const isAboutUsage = this.#learn(update, chars);
@@ -206,7 +194,7 @@ export class BridgeSession implements AgentSession {
   /** At once and not in the listener's time: asks and calls go by what the agent has said. */
   #learn(update: AgentUpdate, chars: number): boolean {
     this.#settings.learn(update);
-    this.toolCalls.heard(update, chars);
+    this.toolCalls.learn(update, chars);
     return this.#turns.heard(update);
   }
 
@@ -214,7 +202,7 @@ export class BridgeSession implements AgentSession {
    * What the agent wants comes after all that it said before, and is given up at the end. An agent
    * that is busy remembering may need it for that, so then it comes at once.
    */
-  serve(errand: Errand, asked: Asked): Serving {
+  serve(errand: Errand, asked: RequestContext): Serving {
     return this.#isAwaited
       ? this.#errands.atOnce(errand, asked)
       : this.#errands.inTurn(errand, asked);

@@ -4,19 +4,17 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { ACP_VERSION, AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import { AgentConnection, type Peer } from "../connection.ts";
+import { AgentConnection, type AgentMessageHandler } from "../connection.ts";
 import { type FaultListener, FaultLog } from "../fault.ts";
 import { environmentOf } from "../process/environment.ts";
 import { AgentProcess, type AgentStart } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import { OwnFolders } from "../workspace/own-folders.ts";
-import { readAbilities } from "./capability.ts";
-import { clientCapabilities } from "./client-capability.ts";
-import { describeExit } from "./exit.ts";
+import { OwnFolders } from "../workspace/location.ts";
+import { readAbilities, clientCapabilities } from "./capability.ts";
+import { describeExit, request } from "./request.ts";
 import { AgentHost } from "./host.ts";
-import { patientLimit } from "./patient-limit.ts";
-import { request } from "./request.ts";
-import { refusal } from "./serve.ts";
+import { patientLimit } from "../call-limit.ts";
+import { refusal } from "./agent-requests.ts";
 
 /** A test compares its version with the package's. */
 export const CLIENT_INFO = { name: "fermata", title: "Fermata", version: "0.1.0" };
@@ -65,7 +63,7 @@ async function meet(
   const { profile } = order;
   let host: AgentHost | null = null;
   let isMirror = false;
-  const peer: Peer = {
+  const peer: AgentMessageHandler = {
     notified: (method, params, chars) => host?.peer.notified(method, params, chars),
     requested: (method, params, asked) => {
       // Only a program that writes what it reads, as `cat` does, asks us for this.
@@ -80,7 +78,7 @@ async function meet(
     if (tap?.isRead) tap.line(direction, redacted(line));
   });
   // Whoever takes nothing any more can be told nothing, not even to stop.
-  void connection.deaf.then(() => process.end());
+  void connection.inputClosed.then(() => process.end());
   const met = await introduce(connection, profile, process, faults);
   if (isMirror) return fail("agent_not_speaking", { profile: profile.name, said: MIRROR });
   if (!met.ok) return met;

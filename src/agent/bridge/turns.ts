@@ -5,13 +5,13 @@ import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentFailure } from "../../core/session/command.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type { AgentListener, AgentTurn } from "../agent.ts";
-import type { Reply } from "../connection.ts";
-import { fitContent } from "./content.ts";
-import type { Replay } from "./replay.ts";
-import { wordsOf } from "./request.ts";
+import type { CallOutcome } from "../connection.ts";
+import { fitContent } from "./capability.ts";
+import type { AgentReplay } from "./replay.ts";
+import { errorText } from "./request.ts";
 import type { SessionHost } from "./session.ts";
-import { failureOf, OpenTurn } from "./turn.ts";
 import { UsageMeter } from "./usage.ts";
+import type { RpcError } from "../../wire/rpc.ts";
 
 /** The session that turns belong to. */
 interface TurnsOwner {
@@ -31,7 +31,7 @@ export class Turns {
   readonly #usage: UsageMeter;
   #turn: OpenTurn | null = null;
   /** What the agent may still say of the past, which the first prompt waits for. */
-  replay: Replay | null = null;
+  replay: AgentReplay | null = null;
   /** Stands in front of every prompt until the agent has taken it in. */
   preface: readonly ContentBlock[] = [];
 
@@ -49,7 +49,7 @@ export class Turns {
     if (this.#turn !== null) return fail("session_busy");
     const turn = new OpenTurn(order);
     const { replay } = this;
-    if (replay === null || replay.passes()) {
+    if (replay === null || replay.mayPrompt()) {
       const given = this.#give(turn);
       if (!given.ok) return given;
     } else {
@@ -71,7 +71,7 @@ export class Turns {
     if (this.#turn === null) return;
     this.#turn.isCancelled = true;
     if (this.#turn.isSent) return this.#sendCancel();
-    this.replay?.callOff();
+    this.replay?.stopWaiting();
     this.#complete(this.#turn, "cancelled");
   }
 
@@ -141,7 +141,7 @@ export class Turns {
     this.#host.connection.notify(AGENT_METHODS.cancel, { sessionId });
   }
 
-  #answered(turn: OpenTurn, reply: Reply) {
+  #answered(turn: OpenTurn, reply: CallOutcome) {
     // Of an agent that is gone the listener hears by its exit, and that is enough.
     if (reply.kind !== "result" && reply.kind !== "error") return;
     const answer = reply.kind === "result" && isObject(reply.result) ? reply.result : {};
@@ -155,7 +155,7 @@ export class Turns {
       return;
     }
     if (reply.kind === "error") {
-      this.#fail(turn, failureOf(reply.error, wordsOf(reply.error, this.#host.redacted)));
+      this.#fail(turn, failureOf(reply.error, errorText(reply.error, this.#host.redacted)));
     } else {
       this.#complete(turn, stringAt(answer, "stopReason") ?? "end_turn");
     }
@@ -177,4 +177,60 @@ export class Turns {
     const { listener, tell } = this.#owner;
     tell(() => listener.status({ status: "turn_error", turnId, failure }));
   }
+}
+
+/**
+ * A turn at work. It is one prompt, and those that were steered into it: some agents take them
+ * into what they do and answer all alike, others do them one after the other. Either way the turn
+ * has ended when the last of them has been answered, and that answer is its verdict (P2).
+ */
+export class OpenTurn {
+  readonly order: AgentTurn;
+  /** Prompts without an answer. */
+  #open = 0;
+  #lastUsage: string | null = null;
+  isCancelled = false;
+  /** Whether the agent has been given any of it. */
+  isSent = false;
+
+  constructor(order: AgentTurn) {
+    this.order = order;
+  }
+
+  get isSettled(): boolean {
+    return this.#open === 0;
+  }
+
+  /** One more prompt went out. */
+  prompted() {
+    this.#open += 1;
+    this.isSent = true;
+  }
+
+  /** The agent said something, so that its next answer is to something else. */
+  heard() {
+    this.#lastUsage = null;
+  }
+
+  /**
+   * One prompt was answered. Whether its usage was counted before: an agent that has made one of
+   * two prompts answers both in one breath, with the same figures.
+   */
+  answered(usage: unknown): boolean {
+    this.#open -= 1;
+    const figures = isObject(usage) ? JSON.stringify(usage) : null;
+    const isRepeated = figures !== null && figures === this.#lastUsage;
+    this.#lastUsage = figures;
+    return isRepeated;
+  }
+}
+
+/** The wire's word for a model's answer that broke off, which agents report as `terminated`. */
+const INTERRUPTED = "model_stream_interrupted";
+
+/** An agent's refusal of a prompt; `message` is what people are shown of it. */
+export function failureOf({ code, message, data }: RpcError, words: string): AgentFailure {
+  const named = isObject(data) ? stringAt(data, "errorKind") : null;
+  const errorKind = named ?? (message === "terminated" ? INTERRUPTED : null);
+  return { code: String(code), message: words, errorKind };
 }

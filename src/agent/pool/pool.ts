@@ -1,22 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
-import {
-  AGENT_MEMORY_LOOK_MS,
-  AGENT_PROCESS_ASSUMED_BYTES,
-  AGENT_PROCESSES_MAX,
-  AGENT_STEADY_MS_MIN,
-} from "../../core/limits.ts";
+import { AGENT_MEMORY_LOOK_MS, AGENT_PROCESS_ASSUMED_BYTES, AGENT_PROCESSES_MAX, AGENT_STEADY_MS_MIN } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { AgentListener, AgentOrder, AgentSession, Agents } from "../agent.ts";
-import { describeGone } from "../bridge/exit.ts";
+import { describeGone } from "../bridge/request.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
-import { Traces, type WireTap } from "../trace.ts";
-import { type Advice, Breakers } from "./breaker.ts";
-import { PoolKeeper } from "./keeper.ts";
-import { Member, type Place, type Starting } from "./member.ts";
-import { Wish } from "./wish.ts";
+import { Traces, type WireTap } from "../keeper.ts";
+import { type Advice, Breakers, Wish } from "./retry.ts";
+import { PoolKeeper, Member, type Place, type Starting } from "./members.ts";
 
 /** What a pool needs of the world; a test may give it another one. */
 export interface PoolWorld {

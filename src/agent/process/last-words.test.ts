@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_SAID_CHARS_MAX, AGENT_STDERR_BYTES_MAX } from "../../core/limits.ts";
-import { LastWords } from "./last-words.ts";
+import { LastWords } from "./error-output.ts";
 
 function said(texts: readonly string[], secrets: readonly string[] = []): string {
   const words = new LastWords(secrets);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { belongingTo, type Marked, markOfPart } from "./marked.ts";
-import type { RunningProcess } from "./table.ts";
+import { belongingTo, type Marked, markOfPart } from "./process-tree";
+import type { RunningProcess } from "./process-table.ts";
 
 const MARKED: Marked = {
   marker: "m",

@@ -3,29 +3,19 @@ import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  AGENT_END_MS_MAX,
-  AGENT_LAST_WORDS_MS_MAX,
-  AGENT_SWEEP_MS_MAX,
-  AGENT_TERMINATE_MS_MAX,
-  AGENT_WORK_LOOK_MS,
-  AGENT_WORK_PERCENT_MIN,
-} from "../../core/limits.ts";
+import { AGENT_END_MS_MAX, AGENT_LAST_WORDS_MS_MAX, AGENT_SWEEP_MS_MAX, AGENT_TERMINATE_MS_MAX, AGENT_WORK_LOOK_MS, AGENT_WORK_PERCENT_MIN } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
-import type { WireTap } from "../trace.ts";
-import type { OwnFolders } from "../workspace/own-folders.ts";
-import { processorMs } from "./effort.ts";
+import type { WireTap } from "../keeper.ts";
+import type { OwnFolders } from "../workspace/location.ts";
+import { processorMs, residentBytes } from "./process-table.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
-import { LastWords } from "./last-words.ts";
-import { endMarked, familyOf, type KnownProcess, type Marked } from "./marked.ts";
+import { LastWords, Redactor } from "./error-output.ts";
+import { endMarked, familyOf, type KnownProcess, type Marked } from "./process-tree";
 import { type AgentMark, type AgentMarks, markedBy } from "./marks.ts";
-import { residentBytes } from "./memory.ts";
-import { Redactor } from "./redactor.ts";
 import { checkDirectory, commandOf, type Spawned, spawnAgent } from "./spawn.ts";
-import { within } from "./within.ts";
 
 export interface AgentStart {
   readonly profile: AgentProfile;
@@ -250,3 +240,14 @@ async function hearOut(pipe: Readable) {
 }
 
 function ignored() {}
+
+/** Whether a promise was kept in time. It is expected not to be broken. */
+export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, ms, false);
+  try {
+    return await Promise.race([promise.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,10 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
+import { stat, access } from "node:fs/promises";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
-import { findCommand } from "./command.ts";
+import { constants } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
 
 /** The file that a profile's command means in this environment. */
 export async function commandOf(
@@ -75,4 +76,66 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function forbidden({ name, command }: AgentProfile, reason: string): Result<never> {
   return fail("agent_command_forbidden", { profile: name, command, reason });
+}
+
+export type FoundCommand =
+  | { readonly kind: "found"; readonly path: string }
+  | { readonly kind: "forbidden"; readonly path: string; readonly reason: string }
+  | { readonly kind: "missing" };
+
+/**
+ * The file that a command means. We look it up ourselves, because the system would do it from the
+ * agent's directory, where a PATH with a relative entry finds whatever a workspace has put there.
+ */
+export async function findCommand(
+  command: string,
+  path: string | undefined,
+): Promise<FoundCommand> {
+  const candidates = command.includes("/")
+    ? [command]
+    : (path ?? "").split(delimiter).map((folder) => join(folder, command));
+  let forbidden: FoundCommand = { kind: "missing" };
+  for (const candidate of candidates.filter(isAbsolute)) {
+    const found = await look(candidate);
+    if (found.kind === "found") return found;
+    if (found.kind === "forbidden" && forbidden.kind === "missing") forbidden = found;
+  }
+  return forbidden;
+}
+
+async function look(path: string): Promise<FoundCommand> {
+  try {
+    if (!(await stat(path)).isFile()) return { kind: "forbidden", path, reason: "it is no file" };
+  } catch (thrown) {
+    const isHidden = thrown instanceof Error && "code" in thrown && thrown.code === "EACCES";
+    if (!isHidden) return { kind: "missing" };
+    return { kind: "forbidden", path, reason: "its folder may not be entered" };
+  }
+  try {
+    await access(path, constants.X_OK);
+    return { kind: "found", path };
+  } catch {
+    return { kind: "forbidden", path, reason: "it is not executable" };
+  }
+}
+
+export interface Detected {
+  readonly profile: AgentProfile;
+  /** The file that would be run; null if there is none, or it is not for us to run. */
+  readonly path: string | null;
+}
+
+/** Which agents are installed, without running any of them. */
+export function detect(
+  profiles: Iterable<AgentProfile>,
+  env: NodeJS.ProcessEnv,
+): Promise<readonly Detected[]> {
+  const found = [...profiles].map(async (profile) => {
+    // The profile may set a PATH of its own, and then that is where it will be looked for.
+    const path = profile.env.PATH;
+    const searched = typeof path === "string" ? path : env[path?.from ?? "PATH"];
+    const command = await findCommand(profile.command, searched);
+    return { profile, path: command.kind === "found" ? command.path : null };
+  });
+  return Promise.all(found);
 }

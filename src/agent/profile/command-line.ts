@@ -3,8 +3,7 @@ import { AGENT_ARGS_MAX, AGENT_COMMAND_LINE_CHARS_MAX } from "../../core/limits.
 import { ok, type Result } from "../../core/result.ts";
 import { KNOWN_PROFILES } from "./known.ts";
 import { type AgentProfile, profileOf } from "./profile.ts";
-import { invalid } from "./read.ts";
-import { textFault } from "./section.ts";
+import { invalid, textFault } from "./read.ts";
 
 /**
  * The profile of a command that somebody typed, such as `my-agent --acp`. It is quoted as in a

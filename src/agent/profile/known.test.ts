@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { detect } from "./detect.ts";
+import { detect } from "../process/spawn.ts";
 import { KNOWN_PROFILES, withOwnProfiles } from "./known.ts";
 import { type AskWay, profileOf } from "./profile.ts";
 import { readProfiles } from "./read.ts";

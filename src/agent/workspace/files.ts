@@ -1,20 +1,13 @@
-import { constants } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, access, lstat, mkdir, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import {
-  FILE_ANSWER_BYTES_MAX,
-  FILE_CHUNK_BYTES,
-  FILE_READ_BYTES_MAX,
-  FILE_WRITE_BYTES_MAX,
-} from "../../core/limits.ts";
+import { FILE_ANSWER_BYTES_MAX, FILE_CHUNK_BYTES, FILE_READ_BYTES_MAX, FILE_WRITE_BYTES_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { AgentListener } from "../agent.ts";
-import { Directory, openInside } from "./handle.ts";
-import { OwnFolders } from "./own-folders.ts";
-import { locate, mustBePermitted, type Place } from "./place.ts";
-import { enter, mustBeFile, replaceFile } from "./replace.ts";
-import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
-import { LineWindow } from "./window.ts";
+import { Directory, openInside, OwnFolders, locate, mustBePermitted, type Place } from "./location.ts";
+import { answer, NOT_RECORDED, recorded, Trouble } from "./errors";
+import { randomUUID } from "node:crypto";
+import { systemCodeOf } from "../system-error.ts";
 
 interface FileOrder {
   readonly workspace: string;
@@ -161,4 +154,149 @@ function tooLarge(bytes: number, limit: number): Trouble {
 function tooMuchAtOnce(bytes: number): Trouble {
   const reason = "ask for fewer lines at once, by line and limit";
   return new Trouble("file_too_large", { bytes, limit: FILE_ANSWER_BYTES_MAX, reason });
+}
+
+/**
+ * The lines of a file that somebody wants, each with its end, so that one window after the other
+ * gives the file. It keeps nothing else, and stops wanting when it has them or holds too much.
+ */
+export class LineWindow {
+  readonly #bytesMax: number;
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+  #toSkip: number;
+  #toTake: number;
+
+  /** Lines are counted from 1, and 0 is taken for that; no limit takes all that follow. */
+  constructor(line: number | null, limit: number | null, bytesMax: number) {
+    this.#toSkip = Math.max((line ?? 1) - 1, 0);
+    this.#toTake = limit ?? Number.POSITIVE_INFINITY;
+    this.#bytesMax = bytesMax;
+  }
+
+  get isOverfull(): boolean {
+    return this.#bytes > this.#bytesMax;
+  }
+
+  get wantsMore(): boolean {
+    return this.#toTake > 0 && !this.isOverfull;
+  }
+
+  /** The chunk may be used again afterwards: what is wanted of it is copied. */
+  feed(chunk: Buffer) {
+    const start = this.#skip(chunk);
+    const end = this.#take(chunk, start);
+    if (end === start) return;
+    this.#parts.push(Buffer.from(chunk.subarray(start, end)));
+    this.#bytes += end - start;
+  }
+
+  /** Bytes that are no UTF-8 become replacement characters: an agent is better off with those. */
+  text(): string {
+    return Buffer.concat(this.#parts).toString("utf8");
+  }
+
+  #skip(chunk: Buffer): number {
+    let start = 0;
+    while (this.#toSkip > 0) {
+      const end = chunk.indexOf(LF, start);
+      if (end < 0) return chunk.length;
+      start = end + 1;
+      this.#toSkip -= 1;
+    }
+    return start;
+  }
+
+  #take(chunk: Buffer, start: number): number {
+    if (this.#toTake === Number.POSITIVE_INFINITY) return chunk.length;
+    let end = start;
+    while (this.#toTake > 0 && end < chunk.length) {
+      const found = chunk.indexOf(LF, end);
+      if (found < 0) return chunk.length;
+      end = found + 1;
+      this.#toTake -= 1;
+    }
+    return end;
+  }
+}
+
+const LF = 0x0a;
+
+/**
+ * A new file's mode, less what the umask takes. The daemon we are compatible with makes 0600; but
+ * these are files of a project, which web servers, containers and colleagues read like those that
+ * an editor has made, and who may enter the workspace is decided by its directory.
+ */
+const NEW_FILE_MODE = 0o644;
+
+/** Until it has its name, nobody else has to read what will be somebody's private file. */
+const PRIVATE_MODE = 0o600;
+
+const FRESH = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/**
+ * Puts a file in a directory, whole or not at all: it is written beside its place under a name of
+ * its own and then renamed, so that a reader sees the old or the new, and of two writers one wins.
+ * Hard links to the old file keep the old content. Only a kill between the two steps leaves the
+ * file beside it, named `.fermata-….tmp`.
+ */
+export async function replaceFile(
+  directory: Directory,
+  name: string,
+  content: Buffer,
+): Promise<void> {
+  const target = directory.at(name);
+  const old = await existing(target);
+  const temporary = directory.at(`.fermata-${randomUUID()}.tmp`);
+  const handle = await open(temporary, FRESH, old === null ? NEW_FILE_MODE : PRIVATE_MODE);
+  try {
+    await handle.writeFile(content);
+    if (old !== null) await keepOwnerAndMode(handle, old);
+    await handle.sync();
+    await rename(temporary, target);
+  } catch (thrown) {
+    // The first failure is the one to tell of.
+    await unlink(temporary).catch(() => undefined);
+    throw thrown;
+  } finally {
+    await handle.close();
+  }
+  await directory.sync();
+}
+
+/** The directory below, made if it is not there. Another may have made it in the meantime. */
+export async function enter(directory: Directory, name: string): Promise<Directory> {
+  await mkdir(directory.at(name)).catch((thrown) => {
+    if (systemCodeOf(thrown) !== "EEXIST") throw thrown;
+  });
+  return directory.below(name);
+}
+
+/** Only ordinary files are written. */
+export function mustBeFile(stats: Stats) {
+  if (stats.isDirectory()) throw Trouble.unavailable("it is a directory");
+  if (!stats.isFile()) throw Trouble.unavailable("it is not an ordinary file");
+}
+
+/** What is to be replaced. A rename asks only the directory, so the file is asked here. */
+async function existing(target: string): Promise<Stats | null> {
+  const stats = await lstat(target).catch((thrown) => {
+    if (systemCodeOf(thrown) === "ENOENT") return null;
+    throw thrown;
+  });
+  if (stats === null) return null;
+  mustBeFile(stats);
+  if ((stats.mode & 0o222) === 0) throw Trouble.unavailable("it is read-only");
+  await access(target, constants.W_OK);
+  return stats;
+}
+
+/** Programs do not stay programs of their owner (setuid) when an agent has written them anew. */
+async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
+  const now = await handle.stat();
+  if (now.uid !== old.uid || now.gid !== old.gid) {
+    // Only root may give files away; for others the writer becomes the owner, as with an editor.
+    await handle.chown(old.uid, old.gid).catch(() => undefined);
+  }
+  await handle.chmod(old.mode & 0o777);
 }

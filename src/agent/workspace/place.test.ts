@@ -1,8 +1,8 @@
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { ok, type Result } from "../../core/result.ts";
-import { locate, type Place } from "./place.ts";
-import { answer } from "./trouble.ts";
+import { locate, type Place } from "./location.ts";
+import { answer } from "./errors";
 import { codeOf, given, type World, whyNot, withWorld } from "./world.fixture.ts";
 
 const find = (world: World, path: string): Promise<Result<Place>> =>

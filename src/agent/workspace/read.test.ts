@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { FILE_ANSWER_BYTES_MAX, FILE_READ_BYTES_MAX } from "../../core/limits.ts";
 import { readTextFile } from "./files.ts";
-import { openInside, pathFoundAgain } from "./handle.ts";
+import { openInside, pathFoundAgain } from "./location.ts";
 import { codeOf, given, makePipe, type World, whyNot, withWorld } from "./world.fixture.ts";
 
 const read = (

@@ -1,30 +1,17 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import {
-  AUDIT_AGENT_NAME_CHARS_MAX,
-  AUDIT_LISTED_MAX,
-  COMMAND_SHOWN_CHARS_MAX,
-  TERMINALS_OPEN_MAX,
-} from "../../core/limits.ts";
+import { AUDIT_AGENT_NAME_CHARS_MAX, AUDIT_LISTED_MAX, COMMAND_SHOWN_CHARS_MAX, TERMINALS_OPEN_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
 import { thisProcess } from "../../platform/process-identity.ts";
 import type { AgentListener } from "../agent.ts";
 import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
-import { endMarked, markOfPart } from "../process/marked.ts";
+import { endMarked, markOfPart } from "../process/process-tree";
 import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
-import { Directory } from "./handle.ts";
-import { OwnFolders } from "./own-folders.ts";
-import { locate, mustBePermitted, type Place } from "./place.ts";
-import {
-  startFault,
-  Terminal,
-  type TerminalReading,
-  type TerminalStart,
-  type TerminalWatch,
-} from "./terminal.ts";
-import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
+import { Directory, OwnFolders, locate, mustBePermitted, type Place } from "./location.ts";
+import { startFault, Terminal, type TerminalReading, type TerminalStart, type TerminalWatch } from "./terminal.ts";
+import { answer, NOT_RECORDED, recorded, Trouble } from "./errors";
 
 /** What the terminals of one session have in common. */
 export interface TerminalSetting {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FILE_CHUNK_BYTES, FILE_READ_BYTES_MAX } from "../../core/limits.ts";
-import { fill } from "./files.ts";
-import { Trouble } from "./trouble.ts";
-import { LineWindow } from "./window.ts";
+import { fill, LineWindow } from "./files.ts";
+import { Trouble } from "./errors";
 
 const TEXT = "one\ntwo\r\n\nfour\nfünf";
 

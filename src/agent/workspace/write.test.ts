@@ -1,21 +1,9 @@
-import {
-  chmod,
-  chown,
-  link,
-  mkdir,
-  readFile,
-  readlink,
-  rename,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, chown, link, mkdir, readFile, readlink, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FILE_WRITE_BYTES_MAX } from "../../core/limits.ts";
-import { readTextFile, writeTextFile } from "./files.ts";
-import { Directory } from "./handle.ts";
-import { replaceFile } from "./replace.ts";
+import { readTextFile, writeTextFile, replaceFile } from "./files.ts";
+import { Directory } from "./location.ts";
 import { codeOf, given, makePipe, type World, whyNot, withWorld } from "./world.fixture.ts";
 
 const write = (world: World, path: string, content: string) =>

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { startHost } from "../../agent/bridge/start.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
-import { detect } from "../../agent/profile/detect.ts";
+import { detect } from "../../agent/process/spawn.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { askingView } from "../../core/policy/asking.ts";

@@ -1,4 +1,4 @@
-import { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../../agent/workspace/location.ts";
 import { fail, type Result } from "../../core/result.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";

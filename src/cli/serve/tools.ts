@@ -1,7 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { AgentMarks } from "../../agent/process/marks.ts";
-import { endOrphans } from "../../agent/process/orphans.ts";
+import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { SecretGuard } from "../../store/index.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readTextFile, writeTextFile } from "../../agent/workspace/files.ts";
-import type { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { answered, CALLED_OFF, failed, failedBy } from "../answer.ts";
 import { type Builtin, builtin, pathIn, recordedAlready, SYSTEM_TEXT } from "./builtin.ts";
 

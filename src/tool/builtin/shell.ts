@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { endMarked } from "../../agent/process/marked.ts";
+import { endMarked } from "../../agent/process/process-tree";
 import { type AgentMark, type AgentMarks, markedBy } from "../../agent/process/marks.ts";
-import { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../../agent/workspace/location.ts";
 import type { TerminalReading } from "../../agent/workspace/terminal.ts";
 import { Terminals } from "../../agent/workspace/terminals.ts";
 import { TOOL_ANSWER_CHARS_MAX, TOOL_SHELL_MS_MAX } from "../../core/limits.ts";

@@ -1,13 +1,9 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import {
-  ErrorCode,
-  McpError,
-  ToolListChangedNotificationSchema,
-} from "@modelcontextprotocol/sdk/types.js";
+import { ErrorCode, McpError, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { CLIENT_INFO } from "../../agent/bridge/start.ts";
-import { within } from "../../agent/process/within.ts";
+import { within } from "../../agent/process/process.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MCP_FAREWELL_MS_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX } from "../../core/limits.ts";
 import { type McpConnection, type McpEars, McpFault, type McpTimes } from "./connection.ts";

@@ -1,13 +1,8 @@
 import { z } from "zod";
 import { AGENT_MARK_VARIABLE } from "../../agent/process/environment.ts";
-import { shown, textFault } from "../../agent/profile/section.ts";
+import { shown, textFault } from "../../agent/profile/read.ts";
 import { isObject } from "../../core/json.ts";
-import {
-  AGENT_ARGS_MAX,
-  AGENT_VARIABLES_MAX,
-  MCP_SERVER_NAME_CHARS_MAX,
-  MCP_SERVERS_MAX,
-} from "../../core/limits.ts";
+import { AGENT_ARGS_MAX, AGENT_VARIABLES_MAX, MCP_SERVER_NAME_CHARS_MAX, MCP_SERVERS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 
 /** An MCP server, by a command that speaks on its pipes or by an address. */

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
-import { describeGone } from "../../agent/bridge/exit.ts";
+import { describeGone } from "../../agent/bridge/request.ts";
 import { AgentProcess, type AgentStart } from "../../agent/process/process.ts";
 import type { Refusal } from "../../core/error.ts";
 import { MCP_MESSAGE_BYTES_MAX, MCP_OUTBOX_BYTES_MAX, RPC_NESTING_MAX } from "../../core/limits.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { Patience } from "./patience.ts";
+import { CallTimer } from "./call-limit.ts";
 
 /** An agent of which each look takes a second, and finds what is written here; then no work. */
 function patient(looks: boolean[], msMax: number) {
@@ -8,9 +8,9 @@ function patient(looks: boolean[], msMax: number) {
   const late: number[] = [];
   const isAtWork = () =>
     new Promise<boolean>((resolve) => setTimeout(() => resolve(looks.shift() ?? false), 1_000));
-  const patience = new Patience({ ms: 10_000, msMax, isAtWork }, (ms) => late.push(ms));
-  patience.run();
-  return { late, patience };
+  const timer = new CallTimer({ ms: 10_000, msMax, isAtWork }, (ms) => late.push(ms));
+  timer.run();
+  return { late, timer };
 }
 
 describe("P10: a limit that an agent at work may pass", () => {
@@ -39,12 +39,12 @@ describe("P10: a limit that an agent at work may pass", () => {
   });
 
   it("says nothing of a call that was answered while it looked", async () => {
-    const { late, patience } = patient([false], 30_000);
+    const { late, timer } = patient([false], 30_000);
     await vi.advanceTimersByTimeAsync(10_500);
-    patience.stop();
+    timer.stop();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(late).toEqual([]);
-    patience.run();
+    timer.run();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(late).toEqual([10_000]);
   });

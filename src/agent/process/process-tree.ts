@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { AGENT_SPAWN_MS_MAX, AGENT_SWEEP_MS_MAX, AGENT_SWEEP_PAUSE_MS } from "../../core/limits.ts";
 import { startOf } from "../../platform/process-identity.ts";
-import { processTable, type RunningProcess } from "./table.ts";
+import { processTable, type RunningProcess } from "./process-table.ts";
 
 /** Enough to know a process again, and never to take another for it. */
 export interface KnownProcess {

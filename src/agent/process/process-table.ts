@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { AGENT_SWEEP_BATCH_MAX, AGENT_SWEEP_MS_MAX } from "../../core/limits.ts";
 import { readStat, startOf } from "../../platform/process-identity.ts";
 import { AGENT_MARK_VARIABLE } from "./environment.ts";
+import { readFile } from "node:fs/promises";
 
 /** A process as the system shows it at one moment. */
 export interface RunningProcess {
@@ -116,4 +117,51 @@ function markerIn(environment: string, separator: string): string | null {
   const begin = `${separator}${AGENT_MARK_VARIABLE}=`;
   const [, after] = `${separator}${environment}`.split(begin, 2);
   return after?.split(separator, 1)[0] ?? null;
+}
+
+/**
+ * What these processes have in memory, in all. Pages that they share count for each of them, so
+ * it is more than the truth, never less. Null where the system does not say.
+ */
+export async function residentBytes(pids: readonly number[]): Promise<number | null> {
+  if (process.platform !== "linux") return null;
+  const each = await Promise.all(pids.map(residentOf));
+  return each.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+async function residentOf(pid: number): Promise<number> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, "utf8");
+    return Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
+  } catch {
+    return 0; // It has ended since.
+  }
+}
+
+/**
+ * The processor time that these processes have used so far, with that of their children which
+ * have ended, in milliseconds. Null where the system does not say.
+ */
+export async function processorMs(pids: readonly number[]): Promise<number | null> {
+  if (process.platform !== "linux") return null;
+  const each = await Promise.all(pids.map(ticksOf));
+  return each.reduce((sum, ticks) => sum + ticks, 0) * MS_PER_TICK;
+}
+
+/** Linux tells it in hundredths of a second, whatever its own clock is. */
+const MS_PER_TICK = 10;
+
+/** Where `utime`, `stime`, `cutime` and `cstime` stand behind the name, counted from its state. */
+const FIRST_TIME = 11;
+const TIMES = 4;
+
+async function ticksOf(pid: number): Promise<number> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const times = fields.slice(FIRST_TIME, FIRST_TIME + TIMES).map(Number);
+    return times.reduce((sum, ticks) => sum + ticks, 0);
+  } catch {
+    return 0; // It has ended since.
+  }
 }
