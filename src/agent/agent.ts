@@ -26,7 +26,7 @@ export interface Agents {
    * one. After `connected` the signal has no effect; use `close`.
    */
   connect(
-    request: AgentOrder,
+    request: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>>;
@@ -45,7 +45,7 @@ export interface Agents {
 }
 
 /** What a session needs of its agent. */
-export interface AgentOrder {
+export interface ConnectRequest {
   readonly tenantId: TenantId;
   /** The session, where it may be restored later by the agent's id for it. */
   readonly owner?: SessionId;
@@ -137,11 +137,11 @@ export interface ModelRefusal {
   readonly part: ModelPart;
   readonly refusal: Refusal;
   /** What could not be restored. */
-  readonly adrift: readonly Adrift[];
+  readonly unrestored: readonly UnrestoredSetting[];
 }
 
 /** A setting that could not be restored to its earlier value. */
-export interface Adrift {
+export interface UnrestoredSetting {
   readonly setting: ModelSetting;
   /** The earlier value; null if the agent never reported it. */
   readonly value: string | boolean | null;
@@ -208,13 +208,16 @@ export interface AgentListener {
    * The agent's process has ended, or the session was given up because this listener failed. The
    * pool knows already: the session may connect again from here.
    */
-  exit(exit: AgentExit & { readonly message: string }): void;
+  exit(gone: AgentGone): void;
   /**
    * The server is about to use a file or terminal for the agent; it waits until this is durable,
    * and so do later updates. This too may come before `connected`.
    */
   audit(act: string, details: JsonObject): Promise<void>;
 }
+
+/** How an agent's process ended, with the end of its error output. */
+export type AgentGone = AgentExit & { readonly message: string };
 
 export interface AgentAsk {
   readonly kind: AskKind;

@@ -6,9 +6,9 @@ function patient(looks: boolean[], msMax: number) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const late: number[] = [];
-  const isAtWork = () =>
+  const isWorking = () =>
     new Promise<boolean>((resolve) => setTimeout(() => resolve(looks.shift() ?? false), 1_000));
-  const timer = new CallTimer({ ms: 10_000, msMax, isAtWork }, (ms) => late.push(ms));
+  const timer = new CallTimer({ ms: 10_000, msMax, isWorking }, (ms) => late.push(ms));
   timer.run();
   return { late, timer };
 }

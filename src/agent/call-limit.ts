@@ -9,7 +9,7 @@ export interface PatientLimit {
   /** The most in all, even if the agent is working. */
   readonly msMax: number;
   /** Watches for a while whether the agent does anything. */
-  isAtWork(): Promise<boolean>;
+  isWorking(): Promise<boolean>;
 }
 
 /** A timeout that can be paused: an answer that the server does not read yet is not late. */
@@ -54,9 +54,9 @@ export class CallTimer {
     if (typeof limit === "number") return this.#late(limit);
     while (limit.ms + this.#addedMs < this.#msMax) {
       const sinceMs = performance.now();
-      const isAtWork = await limit.isAtWork();
+      const isWorking = await limit.isWorking();
       if (run !== this.#runs) return;
-      if (!isAtWork) break;
+      if (!isWorking) break;
       this.#addedMs += Math.ceil(performance.now() - sinceMs);
     }
     this.#late(Math.min(limit.ms + this.#addedMs, this.#msMax));
@@ -70,8 +70,8 @@ export class CallTimer {
 export function patientLimit(
   ms: number,
   startMs: number,
-  process: Pick<AgentProcess, "isAtWork">,
+  process: Pick<AgentProcess, "isWorking">,
 ): PatientLimit {
   const msMax = Math.max(ms, startMs * AGENT_START_TIMES_MAX);
-  return { ms, msMax, isAtWork: () => process.isAtWork() };
+  return { ms, msMax, isWorking: () => process.isWorking() };
 }

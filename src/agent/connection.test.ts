@@ -1,7 +1,12 @@
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { AGENT_OUTBOX_BYTES_MAX, AGENT_REQUESTS_OPEN_CHARS_MAX } from "../core/limits.ts";
-import { AgentConnection, type AgentMessageHandler, type CallOutcome, type Served } from "./connection.ts";
+import {
+  AgentConnection,
+  type AgentMessageHandler,
+  type CallOutcome,
+  type Served,
+} from "./connection.ts";
 import { type FaultKind, FaultLog } from "./fault.ts";
 
 /** A connection, with the agent's end of its pipes in our hands. */
@@ -109,12 +114,12 @@ describe("a connection", () => {
 });
 
 describe("an agent that asks much", () => {
-  it("P10: is not read any further while there is no room for what it wants", async () => {
+  it("P10: is not read any further while there is no capacity for what it wants", async () => {
     const free = Promise.withResolvers<void>();
     const heard: string[] = [];
     const { say } = world({
       notified: (method) => void heard.push(method),
-      requested: () => ({ answer: new Promise(() => {}), room: free.promise }),
+      requested: () => ({ answer: new Promise(() => {}), capacity: free.promise }),
     });
     say({ id: 1, method: "read" }, { method: "news" });
     await settled();

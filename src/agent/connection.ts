@@ -1,13 +1,19 @@
-import * as rpc from "../wire/rpc.ts";
 import type { Readable, Writable } from "node:stream";
 import type { JsonObject } from "../core/json.ts";
-import { AGENT_CALLS_OPEN_MAX, AGENT_LINE_BYTES_MAX, AGENT_OUTBOX_BYTES_MAX, AGENT_REQUESTS_OPEN_CHARS_MAX, AGENT_REQUESTS_OPEN_MAX } from "../core/limits.ts";
+import {
+  AGENT_CALLS_OPEN_MAX,
+  AGENT_LINE_BYTES_MAX,
+  AGENT_OUTBOX_BYTES_MAX,
+  AGENT_REQUESTS_OPEN_CHARS_MAX,
+  AGENT_REQUESTS_OPEN_MAX,
+} from "../core/limits.ts";
 import { DONE, fail, type Result } from "../core/result.ts";
 import { WITHDRAWN } from "../core/session/reason.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import { LineSplitter, OVERLONG } from "../wire/line.ts";
-import type { FaultLog } from "./fault.ts";
+import * as rpc from "../wire/rpc.ts";
 import { type CallLimit, CallTimer } from "./call-limit.ts";
+import type { FaultLog } from "./fault.ts";
 import type { WireTap } from "./keeper.ts";
 
 /** How a call to the agent ended. */

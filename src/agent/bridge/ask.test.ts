@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED, selected } from "../../core/policy/ask.ts";
-import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk, KnownToolCalls } from "./ask.ts";
+import {
+  elicitationAnswer,
+  elicitationAsk,
+  KnownToolCalls,
+  permissionAnswer,
+  permissionAsk,
+} from "./ask.ts";
 
 const ALLOW = { optionId: "yes", name: "Allow", kind: "allow_once" };
 

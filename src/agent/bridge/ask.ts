@@ -1,8 +1,8 @@
+import type { AgentUpdate } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
+import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX, AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
 import type { AskOption } from "../../core/policy/ask.ts";
 import type { AgentAsk, AskAnswer } from "../agent.ts";
-import type { AgentUpdate } from "../../core/agent-update.ts";
-import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX, AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
 
 /** Permissions and forms: the two ways in which ACP asks people, as one kind of ask. */
 

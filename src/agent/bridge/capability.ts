@@ -1,7 +1,7 @@
+import type { ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import type { ClientAbility } from "../profile/profile.ts";
-import type { ContentBlock } from "../../core/agent-update.ts";
 
 /** What the agent said of itself in its answer to `initialize`. What it does not name, it cannot do. */
 export interface AgentAbilities {

@@ -5,7 +5,7 @@ import {
   AGENT_QUEUE_CHARS_MAX,
   AGENT_SESSIONS_HELD_MAX,
 } from "../../core/limits.ts";
-import type { AgentOrder } from "../agent.ts";
+import type { ConnectRequest } from "../agent.ts";
 import type { BridgeSession } from "./session.ts";
 
 interface EarlyUpdate {
@@ -54,7 +54,7 @@ export class Claims {
   }
 
   /** The agent has made this id, for this session. */
-  created(id: string, { owner }: AgentOrder) {
+  created(id: string, { owner }: ConnectRequest) {
     this.#owners.delete(id);
     this.#owners.set(id, owner);
     const [oldest] = this.#owners.keys();
@@ -67,7 +67,7 @@ export class Claims {
    * Whether a session may be restored by this id. Some agents number sessions per process, so an
    * id that this process has made for another session stands for another conversation.
    */
-  mayRestore(id: string, { owner }: AgentOrder): boolean {
+  mayRestore(id: string, { owner }: ConnectRequest): boolean {
     return !this.#owners.has(id) || (owner !== undefined && this.#owners.get(id) === owner);
   }
 

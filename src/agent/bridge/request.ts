@@ -1,11 +1,12 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { AgentExit } from "../../core/session/event.ts";
 import { cutText } from "../../core/text.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
-import type { AgentConnection, CallOutcome } from "../connection.ts";
+import type { AgentGone } from "../agent.ts";
 import type { CallLimit } from "../call-limit.ts";
-import type { AgentExit } from "../../core/session/event.ts";
+import type { AgentConnection, CallOutcome } from "../connection.ts";
 
 /** An agent that can be called, with what is needed to say why a call failed. */
 export interface Callee {
@@ -36,8 +37,8 @@ export async function request(
   { settled, late }: AnswerObserver = {},
 ): Promise<Result<JsonObject>> {
   const answered = await new Promise<Result<JsonObject>>((resolve) => {
-    const settle = (reply: CallOutcome) => {
-      const answer = answerOf(callee, method, reply);
+    const settle = (outcome: CallOutcome) => {
+      const answer = answerOf(callee, method, outcome);
       if (answer.ok) settled?.(answer.value);
       resolve(answer);
     };
@@ -49,18 +50,18 @@ export async function request(
   return fail("agent_gone", { exit: await callee.exit(), method });
 }
 
-function answerOf(callee: Callee, method: string, reply: CallOutcome): Result<JsonObject> {
-  switch (reply.kind) {
+function answerOf(callee: Callee, method: string, outcome: CallOutcome): Result<JsonObject> {
+  switch (outcome.kind) {
     case "result":
-      return ok(isObject(reply.result) ? reply.result : {});
+      return ok(isObject(outcome.result) ? outcome.result : {});
     case "timeout":
-      return fail("agent_call_timeout", { method, limitMs: reply.limitMs });
+      return fail("agent_call_timeout", { method, limitMs: outcome.limitMs });
     case "closed":
       return fail("agent_gone", { method });
     case "error": {
-      const { code } = reply.error;
+      const { code } = outcome.error;
       if (code === RPC_ERRORS.methodNotFound) return fail("agent_unsupported", { method });
-      const reason = errorText(reply.error, callee.redacted);
+      const reason = errorText(outcome.error, callee.redacted);
       return fail("agent_call_failed", { method, reason, rpcCode: code });
     }
   }
@@ -73,15 +74,12 @@ export function errorText({ message, data }: RpcError, redacted: Callee["redacte
   return cutText(redacted(text), ERROR_MESSAGE_CHARS_MAX);
 }
 
-/** How a process ended, with the end of its error output. */
-export type Gone = AgentExit & { readonly message: string };
-
 export function describeExit({ exitCode, signalCode }: AgentExit): string {
   return signalCode === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signalCode}`;
 }
 
 /** The same with the end of its error output, which usually is the reason. */
-export function describeGone(gone: Gone): string {
+export function describeGone(gone: AgentGone): string {
   const exit = describeExit(gone);
   return gone.message === "" ? exit : `${exit}; it said: ${gone.message}`;
 }

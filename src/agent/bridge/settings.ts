@@ -1,12 +1,16 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { type JsonObject, objectAt, stringAt, isObject } from "../../core/json.ts";
-import { DONE, fail, type Result, ok } from "../../core/result.ts";
-import { MODEL_SETTINGS, type ModelPart, type ModelSetting } from "../../core/session/model-config.ts";
-import { AGENT_METHODS } from "../../wire/acp.ts";
-import type { Adrift, ModelRefusal } from "../agent.ts";
-import { optionOf, readSettings, type OfferedSettings } from "./capability.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import {
+  MODEL_SETTINGS,
+  type ModelPart,
+  type ModelSetting,
+} from "../../core/session/model-config.ts";
 import { cutText } from "../../core/text.ts";
+import { AGENT_METHODS } from "../../wire/acp.ts";
+import type { ModelRefusal, UnrestoredSetting } from "../agent.ts";
+import { type OfferedSettings, optionOf, readSettings } from "./capability.ts";
 
 /** Makes a control call about the session; `settled` gets a good answer before later messages. */
 type Control = (
@@ -77,7 +81,7 @@ export class Settings {
       // After a timeout the agent may still do it.
       if (set.ok || set.refusal.code === "agent_call_timeout") touched.add(part.setting);
       if (set.ok) continue;
-      return { part, refusal: set.refusal, adrift: await this.#restore(before, touched) };
+      return { part, refusal: set.refusal, unrestored: await this.#restore(before, touched) };
     }
     return null;
   }
@@ -105,8 +109,11 @@ export class Settings {
    * Restores what was set, and what else has changed: with another model an agent may offer other
    * choices. The model goes first here too, so that its choices are there again.
    */
-  async #restore(before: ModelValues, touched: ReadonlySet<ModelSetting>): Promise<readonly Adrift[]> {
-    const adrift: Adrift[] = [];
+  async #restore(
+    before: ModelValues,
+    touched: ReadonlySet<ModelSetting>,
+  ): Promise<readonly UnrestoredSetting[]> {
+    const unrestored: UnrestoredSetting[] = [];
     for (const setting of MODEL_SETTINGS) {
       const value = before.get(setting) ?? null;
       const hasChanged = value !== null && this.#modelValues().get(setting) !== value;
@@ -114,9 +121,9 @@ export class Settings {
       const set = await this.#restoreOne(setting, value);
       if (set.ok) continue;
       if (set.refusal.code === "agent_gone") return [];
-      adrift.push({ setting, value, refusal: set.refusal });
+      unrestored.push({ setting, value, refusal: set.refusal });
     }
-    return adrift;
+    return unrestored;
   }
 
   async #restoreOne(setting: ModelSetting, value: string | boolean | null): Promise<Result<void>> {

@@ -13,7 +13,7 @@ import {
   TERMINALS_SHOWN_TURN_BYTES_MAX,
 } from "../../core/limits.ts";
 import { StillTime } from "../still-time.fixture.ts";
-import type { TerminalWatch } from "../workspace/terminal.ts";
+import type { TerminalObserver } from "../workspace/terminal.ts";
 import { ShownTerminals } from "./shown-terminals.ts";
 
 function withStillTime(act: () => void) {
@@ -26,7 +26,7 @@ class Scene {
   readonly told: AgentUpdate[] = [];
   readonly shown = new ShownTerminals((update) => this.told.push(update));
 
-  open(id = "t", line = "npm test"): TerminalWatch {
+  open(id = "t", line = "npm test"): TerminalObserver {
     return this.shown.opened(id, line);
   }
 
@@ -34,7 +34,7 @@ class Scene {
     const said = { sessionUpdate: "tool_call_update", toolCallId, ...more };
     const update = this.shown.withoutClaims(said);
     this.told.push(this.shown.filled(update));
-    this.shown.heard(update);
+    this.shown.learn(update);
   }
 
   names(toolCallId: string, ...ids: readonly string[]) {

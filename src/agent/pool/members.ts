@@ -1,105 +1,117 @@
 import type { TenantId } from "../../core/id.ts";
+import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { AgentHost } from "../bridge/host.ts";
+import type {
+  AgentKeeper,
+  AgentLog,
+  AgentProcessView,
+  AgentRestart,
+  TraceReader,
+  Traces,
+  WireTap,
+} from "../keeper.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import type { WireTap, TraceReader, Traces, AgentKeeper, AgentLog, AgentProcessView, AgentRestart } from "../keeper.ts";
-import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
 
-/** Who may share a process. Tenants never do. */
-export interface Place {
-  /** All of it in one text, but for what the profile says, which may be changed. */
+/** Sessions with an equal key may share a process. Tenants never do. */
+export interface PoolKey {
+  /** The key as text, without the content of the profile, which may change. */
   readonly name: string;
   readonly tenantId: TenantId;
   readonly profile: AgentProfile;
   readonly workspace: string;
 }
 
-/** A process on its way, and the sessions that have a seat in it already. */
-export interface Starting {
-  readonly place: Place;
+/** A process that is starting, and the sessions that wait for it. */
+export interface StartingProcess {
+  readonly key: PoolKey;
   readonly abort: AbortController;
-  /** Where its lines go, with the number that it has. */
+  /** Takes its lines, and has the process's number. */
   readonly tap: WireTap;
   /** Never rejects. */
-  readonly done: Promise<Result<Member>>;
-  /** What has become of it. */
-  member: Member | null;
+  readonly done: Promise<Result<PoolMember>>;
+  /** The process, once it has started. */
+  member: PoolMember | null;
+  /** How many sessions wait for it. */
   seats: number;
-  /** It has its share of what there is, which nobody else is given any more. */
-  hasRoom: boolean;
-  /** It was started before a session wanted it. */
+  /** It counts against the limits of the pool. */
+  hasCapacity: boolean;
+  /** It was started before a session needed it. */
   isPreheated: boolean;
 }
 
 /** One process of the pool. */
-export class Member {
-  readonly place: Place;
+export class PoolMember {
+  readonly key: PoolKey;
   readonly process: number;
   readonly host: AgentHost;
   readonly startedMs: number;
-  /** Sessions that have a seat and are not with the host yet, which counts them from then on. */
+  /** Sessions that have a seat and are not counted by the host yet. */
   arriving: number;
   /** It did not answer when it was to make a session. */
   isHung = false;
-  /** What it and its children had in memory when it was last looked at. */
+  /** The memory of the process and its children, when it was last measured. */
   bytes = 0;
   #idle: NodeJS.Timeout | null = null;
 
-  constructor({ place, tap, seats }: Starting, host: AgentHost, startedMs: number) {
-    this.place = place;
+  constructor({ key, tap, seats }: StartingProcess, host: AgentHost, startedMs: number) {
+    this.key = key;
     this.process = tap.process;
     this.host = host;
     this.startedMs = startedMs;
     this.arriving = seats;
   }
 
-  get isUnused(): boolean {
-    return this.host.sessionCount + this.arriving === 0;
+  get sessionCount(): number {
+    return this.host.sessionCount + this.arriving;
   }
 
-  /** One that has grown large or cannot be trusted keeps its sessions, and gets no further ones. */
+  get isUnused(): boolean {
+    return this.sessionCount === 0;
+  }
+
+  /** A process that has grown too large, or is retired, keeps its sessions and gets no others. */
   get isUsable(): boolean {
     return this.host.isOpen && this.bytes < this.host.profile.limits.memoryBytes;
   }
 
-  /** Whoever has changed the profile does not mean the processes of before. */
-  hasRoomFor({ name, profile }: Place): boolean {
-    const seats = this.host.sessionCount + this.arriving;
-    const isHere = this.place.name === name && this.host.profile === profile;
-    return isHere && this.isUsable && seats < profile.limits.sessionsPerProcess;
+  /** False after a change of the profile: then the operator wants new processes. */
+  hasCapacityFor({ name, profile }: PoolKey): boolean {
+    const isSame = this.key.name === name && this.host.profile === profile;
+    return isSame && this.isUsable && this.sessionCount < profile.limits.sessionsPerProcess;
   }
 
-  async weigh(): Promise<void> {
+  async measure(): Promise<void> {
     this.bytes = (await this.host.process.memoryBytes()) ?? 0;
   }
 
-  /** Nobody uses it: after a while it ends. */
-  rest(end: () => void) {
+  /** Calls `end` after the idle time of its profile. */
+  startIdleTimer(end: () => void) {
     if (this.#idle !== null) return;
     this.#idle = setTimeout(end, this.host.profile.limits.idleMs);
     this.#idle.unref();
   }
 
-  stir() {
+  stopIdleTimer() {
     if (this.#idle !== null) clearTimeout(this.#idle);
     this.#idle = null;
   }
 }
 
-/** What a pool has just now. */
+/** What the keeper needs of the pool. */
 interface PoolContents {
-  readonly members: ReadonlySet<Member>;
-  readonly starting: ReadonlySet<Starting>;
+  readonly members: ReadonlySet<PoolMember>;
+  readonly starting: ReadonlySet<StartingProcess>;
   readonly traces: Traces;
   nowMs(): number;
-  /** Its failures count no more. */
+  /** Forgets the failures of this profile. */
   forgive(tenantId: TenantId, profile: string): void;
 }
 
-/** What can be seen of a pool's processes and done about them by those whose they are (P8). */
+/** Shows the pool's processes to operators of their tenant, and restarts them (P8). */
 export class PoolKeeper implements AgentKeeper {
   readonly #pool: PoolContents;
-  /** Of processes that have ended, the last ones. */
+  /** The logs of the processes that ended last. */
   #past: readonly (AgentLog & { readonly tenantId: TenantId })[] = [];
 
   constructor(pool: PoolContents) {
@@ -107,9 +119,9 @@ export class PoolKeeper implements AgentKeeper {
   }
 
   processes(tenantId: TenantId): readonly AgentProcessView[] {
-    const { starting } = this.#pool;
-    const coming = [...starting].filter(({ place }) => place.tenantId === tenantId);
-    return [...this.#members(tenantId).map((member) => this.#view(member)), ...coming.map(viewOf)];
+    const starting = [...this.#pool.starting].filter(({ key }) => key.tenantId === tenantId);
+    const running = this.#members(tenantId);
+    return [...running.map((member) => this.#view(member)), ...starting.map(viewOfStarting)];
   }
 
   restart(tenantId: TenantId, profile: string): AgentRestart {
@@ -130,53 +142,52 @@ export class PoolKeeper implements AgentKeeper {
     return this.#pool.traces.read(tenantId, reader);
   }
 
-  /** A process has ended, and what it said is worth keeping for a while. */
-  keep(member: Member) {
-    const { tenantId } = member.place;
+  /** Keeps the log of a process that has ended. */
+  keep(member: PoolMember) {
+    const { tenantId } = member.key;
     const kept = [...this.#past, { ...logOf(member, false), tenantId }];
     this.#past = kept.slice(-AGENT_LOGS_KEPT_MAX);
   }
 
-  /** Of a tenant that is no more nothing is kept. */
+  /** Drops the logs of a tenant that is deleted. */
   forget(tenantId: TenantId) {
     this.#past = this.#past.filter((log) => log.tenantId !== tenantId);
   }
 
-  #members(tenantId: TenantId, profile: string | null = null): readonly Member[] {
-    return [...this.#pool.members].filter(({ place }) => {
-      return place.tenantId === tenantId && (profile ?? place.profile.name) === place.profile.name;
+  #members(tenantId: TenantId, profile?: string): readonly PoolMember[] {
+    return [...this.#pool.members].filter(({ key }) => {
+      return key.tenantId === tenantId && (profile ?? key.profile.name) === key.profile.name;
     });
   }
 
-  #view({ place, process, host, bytes, arriving, startedMs }: Member): AgentProcessView {
+  #view({ key, process, host, bytes, sessionCount, startedMs }: PoolMember): AgentProcessView {
     return {
-      profile: place.profile.name,
+      profile: key.profile.name,
       process,
       pid: host.process.pid,
-      workspace: place.workspace,
+      workspace: key.workspace,
       state: host.isOpen ? "ready" : "closing",
-      sessions: host.sessionCount + arriving,
+      sessions: sessionCount,
       memoryBytes: bytes,
       runsForMs: Math.round(this.#pool.nowMs() - startedMs),
     };
   }
 }
 
-function viewOf({ place, tap, seats }: Starting): AgentProcessView {
-  const { profile, workspace } = place;
-  const unknown = { pid: null, memoryBytes: 0, runsForMs: 0 };
-  const { process } = tap;
+function viewOfStarting({ key, tap, seats }: StartingProcess): AgentProcessView {
   return {
-    profile: profile.name,
-    process,
-    workspace,
+    profile: key.profile.name,
+    process: tap.process,
+    pid: null,
+    workspace: key.workspace,
     state: "starting",
     sessions: seats,
-    ...unknown,
+    memoryBytes: 0,
+    runsForMs: 0,
   };
 }
 
-function logOf({ place, process, host }: Member, isRunning: boolean): AgentLog {
+function logOf({ key, process, host }: PoolMember, isRunning: boolean): AgentLog {
   const { pid, log: text } = host.process;
-  return { profile: place.profile.name, process, pid, isRunning, text };
+  return { profile: key.profile.name, process, pid, isRunning, text };
 }

@@ -1,12 +1,18 @@
-import { AGENT_BACKOFF_MS_MAX, AGENT_BACKOFF_MS_MIN, AGENT_BREAKERS_MAX, AGENT_FAILURES_MAX } from "../../core/limits.ts";
 import type { Refusal } from "../../core/error.ts";
-import type { AgentOffer, AgentOrder } from "../agent.ts";
-import { diedOfRestoring } from "../bridge/arrive.ts";
+import {
+  AGENT_BACKOFF_MS_MAX,
+  AGENT_BACKOFF_MS_MIN,
+  AGENT_BREAKERS_MAX,
+  AGENT_FAILURES_MAX,
+} from "../../core/limits.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
+import type { AgentOffer, ConnectRequest } from "../agent.ts";
+import { isRestoreMethod } from "../bridge/arrive.ts";
 
 /**
- * Keeps an agent that cannot be started from being started over and over. The first failures only
- * make the next try wait; after some in a row nobody waits any more, but is told why there is no
- * agent and when the next try may be made.
+ * Keeps an agent that cannot start from being started over and over. The first failures only make
+ * the next start wait. After several in a row a start is refused, with the reason and the time of
+ * the next try.
  */
 export class Breaker {
   #failures = 0;
@@ -14,7 +20,7 @@ export class Breaker {
   #notBeforeMs = 0;
   #reason = "";
 
-  /** Several that were begun together and failed alike are one failure, not several in a row. */
+  /** Starts that began together and failed alike count as one failure. */
   failed(reason: string, begunMs: number, nowMs: number) {
     this.#reason = reason;
     if (begunMs < this.#lastMs) return;
@@ -24,8 +30,8 @@ export class Breaker {
     this.#notBeforeMs = nowMs + Math.min(doubled, AGENT_BACKOFF_MS_MAX);
   }
 
-  /** What a start has to do now: go on at once, wait a moment, or not be made at all. */
-  advice(nowMs: number): Advice {
+  /** Whether a start may begin now, has to wait, or is refused. */
+  advice(nowMs: number): StartAdvice {
     const waitMs = Math.max(0, this.#notBeforeMs - nowMs);
     if (waitMs === 0) return { kind: "start" };
     if (this.#failures < AGENT_FAILURES_MAX) return { kind: "wait", waitMs };
@@ -33,7 +39,7 @@ export class Breaker {
   }
 }
 
-export type Advice =
+export type StartAdvice =
   | { readonly kind: "start" }
   | { readonly kind: "wait"; readonly waitMs: number }
   | {
@@ -43,47 +49,44 @@ export type Advice =
       readonly reason: string;
     };
 
-/** Far enough to reach any limit, and no further than numbers go. */
+/** Enough to reach any limit, and few enough for the range of numbers. */
 const DOUBLINGS_MAX = 20;
 
-/** One for each place; what has not been used for longest is forgiven first. */
+/** One breaker for each key of the pool. The least recently used is evicted. */
 export class Breakers {
-  readonly #breakers = new Map<string, Breaker>();
+  readonly #breakers = new BoundedMap<string, Breaker>(AGENT_BREAKERS_MAX);
 
-  of(place: string): Breaker {
-    const breaker = this.#breakers.get(place) ?? new Breaker();
-    this.#breakers.delete(place);
-    this.#breakers.set(place, breaker);
-    const [oldest] = this.#breakers.keys();
-    if (this.#breakers.size > AGENT_BREAKERS_MAX && oldest !== undefined) this.forgive(oldest);
+  of(key: string): Breaker {
+    const breaker = this.#breakers.get(key) ?? new Breaker();
+    this.#breakers.set(key, breaker);
     return breaker;
   }
 
-  /** An agent that has been running for a while has made good for what was before. */
-  forgive(place: string) {
-    this.#breakers.delete(place);
+  /** An agent that has been running for a while has no failures any more. */
+  forgive(key: string) {
+    this.#breakers.delete(key);
   }
 
-  /** The same for all whose names begin like this. */
-  forgiveAll(beginning: string) {
-    for (const place of [...this.#breakers.keys()]) {
-      if (place.startsWith(beginning)) this.forgive(place);
+  /** The same for all keys with this prefix. */
+  forgiveAll(prefix: string) {
+    for (const key of [...this.#breakers.keys()]) {
+      if (key.startsWith(prefix)) this.forgive(key);
     }
   }
 }
 
-/** What one session wants, and what has come of it so far. */
-export class Wish {
-  #order: AgentOrder;
+/** A session's attempt to connect, over all of its retries. */
+export class ConnectAttempt {
+  #request: ConnectRequest;
   #skipped: AgentOffer["skipped"] = [];
-  #wasUnlucky = false;
+  #hasRetried = false;
 
-  constructor(order: AgentOrder) {
-    this.#order = order;
+  constructor(request: ConnectRequest) {
+    this.#request = request;
   }
 
-  get order(): AgentOrder {
-    return this.#order;
+  get request(): ConnectRequest {
+    return this.#request;
   }
 
   get skipped(): AgentOffer["skipped"] {
@@ -91,22 +94,22 @@ export class Wish {
   }
 
   /**
-   * An agent that died of remembering is not asked to again: the next one is told (P6). And whoever
-   * came to a process that others use, or used before, may have come to its end, or found it hung;
-   * once is bad luck.
+   * An agent that died of restoring the session does not restore it again: the next one gets the
+   * conversation as text (P6). A process that was shared, or is older, may have been about to end
+   * or have hung, so that is worth one retry.
    */
-  mayTryAgain({ code, details }: Refusal, isOwn: boolean): boolean {
+  mayRetry({ code, details }: Refusal, isOwn: boolean): boolean {
     if (code !== "agent_gone" && code !== "agent_call_timeout") return false;
-    const { past } = this.#order;
-    if (past !== null && past.agentSessionId !== null && diedOfRestoring(details.method)) {
+    const { past } = this.#request;
+    if (past !== null && past.agentSessionId !== null && isRestoreMethod(details.method)) {
       const what = "the agent's own memory of this session";
       const reason = `it ended at ${details.method} (${details.exit})`;
       this.#skipped = [...this.#skipped, { what, reason }];
-      this.#order = { ...this.#order, past: { ...past, agentSessionId: null } };
+      this.#request = { ...this.#request, past: { ...past, agentSessionId: null } };
       return true;
     }
-    if (isOwn || this.#wasUnlucky) return false;
-    this.#wasUnlucky = true;
+    if (isOwn || this.#hasRetried) return false;
+    this.#hasRetried = true;
     return true;
   }
 }

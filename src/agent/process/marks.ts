@@ -1,30 +1,36 @@
-import { chmod, mkdir, open, rename, rm, lstat, readdir, readFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isObject, objectAt, stringAt } from "../../core/json.ts";
-import { type ProcessIdentity, thisProcess, isGone, isOfEarlierBoot, startOf } from "../../platform/process-identity.ts";
-import { type KnownProcess, type Marked, endMarked } from "./process-tree";
-import { processTable } from "./process-table.ts";
-import { randomUUID } from "node:crypto";
-import { AGENT_MARK_VARIABLE } from "./environment.ts";
 import { AGENT_MARK_BYTES_MAX } from "../../core/limits.ts";
+import {
+  isGone,
+  isOfEarlierBoot,
+  type ProcessIdentity,
+  startOf,
+  thisProcess,
+} from "../../platform/process-identity.ts";
 import { causeOf } from "../system-error.ts";
+import { AGENT_MARK_VARIABLE } from "./environment.ts";
+import { processTable } from "./process-table.ts";
+import { type KnownProcess, killTrees, type ProcessTree } from "./process-tree.ts";
 
 /**
  * A note that there is, or is about to be, an agent's process: one small file, written before the
- * process is started. Whoever finds it after its server's death knows what to look for (P5). It
- * names nothing of the agent's arguments or environment (P11).
+ * process starts. After a crash the next server finds the process by it (P5). It has nothing of
+ * the agent's arguments or environment (P11).
  */
 export interface AgentMark {
-  /** Random; the process carries it, and so does all that it starts. */
+  /** Random; in the environment of the process and of all that it starts. */
   readonly marker: string;
-  /** For people. */
+  /** For messages. */
   readonly profile: string;
   readonly server: ProcessIdentity;
-  /** The process, from the moment that it was there. */
+  /** The process, once it has started. */
   readonly leader: KnownProcess | null;
 }
 
-/** The marks of this server, in a folder that it may share with others. */
+/** The marks of this server, in a folder that servers may share. */
 export class AgentMarks {
   readonly #folder: string;
 
@@ -32,7 +38,7 @@ export class AgentMarks {
     this.#folder = folder;
   }
 
-  /** Rejects if it cannot be written; then nothing must be started. */
+  /** Rejects if the mark cannot be written; then nothing may start. */
   async record(marker: string, profile: string): Promise<AgentMark> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await chmod(this.#folder, 0o700);
@@ -41,7 +47,7 @@ export class AgentMarks {
     return mark;
   }
 
-  /** Adds which process it came to be, for systems that show no environments. */
+  /** Adds the process, for systems that show no environments. */
   async confirm(mark: AgentMark, pid: number): Promise<AgentMark> {
     const startedAt = await processTable().startOf(pid);
     if (startedAt === null) return mark; // It has ended already.
@@ -54,7 +60,7 @@ export class AgentMarks {
     await rm(join(this.#folder, markFile(marker)), { force: true });
   }
 
-  /** Whole or not at all, and on the disk, so that not even a power cut leaves half a mark. */
+  /** Atomic and synced, so that not even a power cut leaves half a mark. */
   async #write(mark: AgentMark) {
     const draft = join(this.#folder, `${mark.marker}.${process.pid}.draft`);
     const file = await open(draft, "w", 0o600);
@@ -70,18 +76,18 @@ export class AgentMarks {
   }
 }
 
-/** All that is known of what belongs to a mark. */
-export function markedBy({ marker, server, leader }: AgentMark): Marked {
+/** The process tree of a mark. */
+export function treeOf({ marker, server, leader }: AgentMark): ProcessTree {
   const since = leader?.startedAt ?? server.startedAt;
   return { marker, leader, seen: [], since, mayStillStart: leader === null };
 }
 
-export function markFile(marker: string): string {
+function markFile(marker: string): string {
   return `${marker}.json`;
 }
 
-/** A mark as it was written down; null if it is none. */
-export function readMark(text: string): AgentMark | null {
+/** A mark from its file; null if the text is none. */
+function readMark(text: string): AgentMark | null {
   const value = parsed(text);
   const marker = isObject(value) ? stringAt(value, "marker") : null;
   if (!isObject(value) || marker === null || !UUID.test(marker)) return null;
@@ -113,10 +119,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/**
- * The marks of agents, for command lines that people run: what ends the orphans of the one ends
- * those of the other (P5).
- */
+/** Marks for shell commands, so that their orphans are killed like those of agents (P5). */
 export class CommandMarks {
   readonly #marks: AgentMarks;
 
@@ -124,7 +127,7 @@ export class CommandMarks {
     this.#marks = marks;
   }
 
-  /** Rejects if nothing can be noted down; then nothing must be run. */
+  /** Rejects if the mark cannot be written; then nothing may run. */
   async place() {
     const marks = this.#marks;
     const marker = randomUUID();
@@ -135,8 +138,8 @@ export class CommandMarks {
         mark = await marks.confirm(mark, pid);
       },
       end: async () => {
-        const { cleared } = await endMarked([{ ...markedBy(mark), mayStillStart: false }]);
-        // Of what could not be ended it stays, for the next server.
+        const { cleared } = await killTrees([{ ...treeOf(mark), mayStillStart: false }]);
+        // The mark of what could not be killed stays, for the next server.
         if (cleared.length > 0) await marks.remove(mark);
       },
     };
@@ -146,17 +149,17 @@ export class CommandMarks {
 export interface OrphanReport {
   /** How many processes were killed. */
   readonly ended: number;
-  /** How many marks are done with. */
+  /** How many marks were removed. */
   readonly cleared: number;
   /** Sentences for the log: what is odd, or could not be done. */
   readonly notes: readonly string[];
 }
 
 /**
- * Ends what dead servers have left behind (P5). Only marks whose server is provably gone count,
+ * Kills what dead servers have left behind (P5). Only marks whose server has provably ended count,
  * and only processes that provably belong to them are killed. A mark stays until nothing of it is
- * left, so what does not succeed now is tried again at the next start. `spawnMs` is how long what
- * was just being started may still be on its way.
+ * left, so the next start tries again what fails now. `spawnMs` is how long a process that was
+ * just being started may take to appear.
  */
 export async function endOrphans(folder: string, spawnMs?: number): Promise<OrphanReport> {
   const notes: string[] = [];
@@ -167,10 +170,10 @@ export async function endOrphans(folder: string, spawnMs?: number): Promise<Orph
     const mark = await markAt(folder, name, notes);
     if (mark !== null && isGone(mark.server)) dead.push(mark);
   }
-  // What an earlier boot counted proves nothing in this one, and nothing is left of it.
+  // No process of an earlier boot is left, and its pids prove nothing in this one.
   const earlier = dead.filter(({ server }) => isOfEarlierBoot(server));
-  const { count, cleared } = await endMarked(
-    dead.filter((mark) => !earlier.includes(mark)).map(markedBy),
+  const { count, cleared } = await killTrees(
+    dead.filter((mark) => !earlier.includes(mark)).map(treeOf),
     spawnMs,
   );
   const done = new Set([...earlier, ...cleared].map(({ marker }) => marker));
@@ -190,7 +193,7 @@ async function namesIn(folder: string, notes: string[]): Promise<readonly string
   }
 }
 
-/** What was being written when its writer died. Whatever it says, the mark itself says as much. */
+/** Removes drafts whose writer died: the mark itself says enough. */
 async function removeDrafts(folder: string, names: readonly string[]) {
   for (const name of names) {
     const [, writer] = /^[0-9a-f-]{36}\.(\d+)\.draft$/.exec(name) ?? [];
@@ -200,7 +203,7 @@ async function removeDrafts(folder: string, names: readonly string[]) {
   }
 }
 
-/** Null if it is none, or somebody else was faster. What is damaged is put aside, not lost. */
+/** Null if it is none, or another server has removed it. A damaged file is renamed, not lost. */
 async function markAt(folder: string, name: string, notes: string[]): Promise<AgentMark | null> {
   const path = join(folder, name);
   try {

@@ -1,29 +1,29 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { AGENT_SWEEP_BATCH_MAX, AGENT_SWEEP_MS_MAX } from "../../core/limits.ts";
 import { readStat, startOf } from "../../platform/process-identity.ts";
 import { AGENT_MARK_VARIABLE } from "./environment.ts";
-import { readFile } from "node:fs/promises";
 
-/** A process as the system shows it at one moment. */
+/** A process as the system shows it. */
 export interface RunningProcess {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
-  /** By the system's own count or calendar; only ever compared. */
+  /** In the system's own format; only for comparison. */
   readonly startedAt: string;
-  /** The mark that it carries. */
+  /** The mark in its environment. */
   readonly marker: string | null;
-  /** It showed no environment, as one does for a moment that is becoming another program. */
+  /** It showed an empty environment, as a process does for a moment during `exec`. */
   readonly isBlank: boolean;
 }
 
 export interface ProcessTable {
   /**
-   * All living processes that we may see. Of those that started before `since` the mark is not
-   * looked for: what an agent starts is younger than it is.
+   * All living processes that the server may see. It reads no mark of those that started before
+   * `since`: what an agent starts is younger than the agent.
    */
   list(since: string): Promise<readonly RunningProcess[]>;
   /** When a process started; null if there is none, or the system does not say. */
@@ -53,15 +53,15 @@ function ofLinux(pid: number, since: number): RunningProcess | null {
   if (stat === null) return null;
   const { isDead, parent, group, startedAt } = readStat(stat);
   if (isDead) return null;
-  // Null is one that is not for us to read, which looking again does not change.
+  // Null if the server may not read it, which does not change later.
   const environment = Number(startedAt) < since ? null : readOrNull(`/proc/${pid}/environ`);
   const marker = markerIn(environment ?? "", "\0");
   return { pid, parent, group, startedAt, marker, isBlank: environment === "" };
 }
 
 /**
- * Null if it is gone, or not for us to read. Any other failure is thrown: whoever takes a process
- * that could not be looked at for one that is gone leaves it behind.
+ * Null if the process has ended, or the server may not read it. Any other failure is thrown, so
+ * that no process counts as ended because it could not be read.
  */
 function readOrNull(path: string): string | null {
   try {
@@ -75,7 +75,7 @@ function readOrNull(path: string): string | null {
 
 /**
  * Elsewhere there is only `ps`, which prints the environment behind the command, and only of
- * processes that may be looked into.
+ * processes that the server may inspect.
  */
 export const PS: ProcessTable = {
   async list() {
@@ -87,7 +87,7 @@ export const PS: ProcessTable = {
       const { stdout } = await run("ps", ["-o", PS_COLUMNS, "-p", String(pid)], PS_OPTIONS);
       return ofPs(stdout.split("\n")[0] ?? "")?.startedAt ?? null;
     } catch {
-      return null; // This is how it says that there is none.
+      return null; // `ps` fails if there is none.
     }
   },
 };
@@ -120,8 +120,8 @@ function markerIn(environment: string, separator: string): string | null {
 }
 
 /**
- * What these processes have in memory, in all. Pages that they share count for each of them, so
- * it is more than the truth, never less. Null where the system does not say.
+ * The resident memory of these processes together. Shared pages count for each of them, so the
+ * sum is an upper bound. Null where the system does not say.
  */
 export async function residentBytes(pids: readonly number[]): Promise<number | null> {
   if (process.platform !== "linux") return null;
@@ -134,13 +134,13 @@ async function residentOf(pid: number): Promise<number> {
     const status = await readFile(`/proc/${pid}/status`, "utf8");
     return Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
   } catch {
-    return 0; // It has ended since.
+    return 0; // It has ended meanwhile.
   }
 }
 
 /**
- * The processor time that these processes have used so far, with that of their children which
- * have ended, in milliseconds. Null where the system does not say.
+ * The processor time of these processes and of their ended children, in milliseconds. Null where
+ * the system does not say.
  */
 export async function processorMs(pids: readonly number[]): Promise<number | null> {
   if (process.platform !== "linux") return null;
@@ -148,10 +148,10 @@ export async function processorMs(pids: readonly number[]): Promise<number | nul
   return each.reduce((sum, ticks) => sum + ticks, 0) * MS_PER_TICK;
 }
 
-/** Linux tells it in hundredths of a second, whatever its own clock is. */
+/** Linux reports it in hundredths of a second. */
 const MS_PER_TICK = 10;
 
-/** Where `utime`, `stime`, `cutime` and `cstime` stand behind the name, counted from its state. */
+/** The positions of `utime`, `stime`, `cutime` and `cstime`, counted from the state. */
 const FIRST_TIME = 11;
 const TIMES = 4;
 
@@ -162,6 +162,6 @@ async function ticksOf(pid: number): Promise<number> {
     const times = fields.slice(FIRST_TIME, FIRST_TIME + TIMES).map(Number);
     return times.reduce((sum, ticks) => sum + ticks, 0);
   } catch {
-    return 0; // It has ended since.
+    return 0; // It has ended meanwhile.
   }
 }

@@ -3,7 +3,7 @@ import { AGENT_SPAWN_MS_MAX, AGENT_SWEEP_MS_MAX, AGENT_SWEEP_PAUSE_MS } from "..
 import { startOf } from "../../platform/process-identity.ts";
 import { processTable, type RunningProcess } from "./process-table.ts";
 
-/** Enough to know a process again, and never to take another for it. */
+/** Identifies a process, also if its pid is used again. */
 export interface KnownProcess {
   readonly pid: number;
   readonly startedAt: string;
@@ -11,31 +11,30 @@ export interface KnownProcess {
 
 /**
  * What is known of an agent's process and of all that it may have started; or of a part of that,
- * which carries the agent's mark with a name of its own behind it.
+ * whose mark is the agent's with a suffix.
  */
-export interface Marked {
+export interface ProcessTree {
   readonly marker: string;
-  /** The process itself, where it is known. It leads a group of its own. */
+  /** The process itself, where it is known. It leads its own process group. */
   readonly leader: KnownProcess | null;
-  /** Others that were seen to belong to it. */
+  /** Further processes that were seen to belong to it. */
   readonly seen: readonly KnownProcess[];
-  /** Whether somebody died while starting it, so that it may still come to be. */
+  /** The server died while starting it, so that it may still appear. */
   readonly mayStillStart: boolean;
   /** Everything that belongs to it started at this time or later. */
   readonly since: string;
 }
 
 /**
- * The living processes that belong to an agent: who carries its mark, the one that was written
- * down if its start proves it, that one's group, and whatever these have started. A process that
- * threw its environment away, left the group and lost its parent cannot be found, nor should it:
- * nothing about it proves anything.
+ * The living processes of a tree: those with its mark, the leader if its start time proves it, the
+ * leader's group, and all that these have started. A process that cleared its environment, left
+ * the group and lost its parent is not found: nothing proves that it belongs to the agent.
  */
-export function belongingTo(
-  { marker, leader, seen }: Marked,
+export function membersOf(
+  { marker, leader, seen }: ProcessTree,
   all: readonly RunningProcess[],
 ): readonly RunningProcess[] {
-  const spared = aboveUs(all);
+  const spared = ownAncestors(all);
   const own = new Map<number, RunningProcess>();
   const take = (running: RunningProcess) => {
     if (!spared.has(running.pid)) own.set(running.pid, running);
@@ -44,34 +43,36 @@ export function belongingTo(
   for (const running of all) {
     if (isWithin(marker, running.marker) || known.has(nameOf(running))) take(running);
   }
-  // While one of them is in it, the group's number cannot have been given to another.
+  // While one of them is in the group, its number cannot belong to another group.
   if ([...own.values()].some(({ group }) => group === leader?.pid)) {
     for (const running of all) if (running.group === leader?.pid) take(running);
   }
   for (const parent of own.values()) {
-    // A map shows what is added while it is walked, so this reaches all generations.
+    // Iteration over a map includes entries added meanwhile, so this reaches all descendants.
     for (const running of all) if (running.parent === parent.pid) take(running);
   }
   return [...own.values()];
 }
 
-/** The mark of a part of what this one marks. */
-export function markOfPart(marker: string, part: string): string {
+/** The mark of a part of a tree. */
+export function subMarker(marker: string, part: string): string {
   return `${marker}/${part}`;
 }
 
 function isWithin(marker: string, carried: string | null): boolean {
-  return carried === marker || carried?.startsWith(markOfPart(marker, "")) === true;
+  return carried === marker || carried?.startsWith(subMarker(marker, "")) === true;
 }
 
-/** The same as they are now; null if the system would not show its processes. */
-export async function familyOf(marked: Marked): Promise<readonly RunningProcess[] | null> {
+/** The members now; null if the system does not show its processes. */
+export async function livingMembers(
+  marked: ProcessTree,
+): Promise<readonly RunningProcess[] | null> {
   const all = await look(marked.since);
-  return all && belongingTo(marked, all);
+  return all && membersOf(marked, all);
 }
 
-/** We and those above us: a server that an agent started does not end itself. */
-function aboveUs(all: readonly RunningProcess[]): ReadonlySet<number> {
+/** The server and its ancestors: a server that an agent started must not kill itself. */
+function ownAncestors(all: readonly RunningProcess[]): ReadonlySet<number> {
   const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
   const above = new Set<number>();
   let pid: number | undefined = process.pid;
@@ -82,23 +83,23 @@ function aboveUs(all: readonly RunningProcess[]): ReadonlySet<number> {
   return above;
 }
 
-export interface Ended {
+export interface KilledTrees {
   /** How many processes were killed. */
   readonly count: number;
-  /** Those of which nothing is left. Others are too stubborn, or not for us to kill. */
-  readonly cleared: readonly Marked[];
+  /** The trees of which nothing is left. The others could not be killed. */
+  readonly cleared: readonly ProcessTree[];
 }
 
-/** Kills all that belongs to these, again and again until nothing is left or time is up. */
-export async function endMarked(
-  marked: readonly Marked[],
+/** Kills all members of these trees, repeatedly until none is left or time is up. */
+export async function killTrees(
+  marked: readonly ProcessTree[],
   spawnMs = AGENT_SPAWN_MS_MAX,
-): Promise<Ended> {
+): Promise<KilledTrees> {
   const since = String(Math.min(...marked.map((one) => Number(one.since) || 0)));
   const begun = performance.now();
   const sweepMs = Math.max(AGENT_SWEEP_MS_MAX, spawnMs);
   const killed = new Set<string>();
-  const started = new Set<Marked>();
+  const started = new Set<ProcessTree>();
   let left = marked;
   let blank: ReadonlySet<number> = new Set();
   for (let age = 0; left.length > 0 && age < sweepMs; ) {
@@ -108,7 +109,7 @@ export async function endMarked(
     blank = new Set(all?.flatMap(({ isBlank, pid }) => (isBlank ? [pid] : [])));
     const isSure = all !== null && [...blank].every((pid) => wasBlank.has(pid));
     left = left.filter((one) => {
-      const found = belongingTo(one, all ?? []);
+      const found = membersOf(one, all ?? []);
       for (const running of found) if (kill(running)) killed.add(nameOf(running));
       if (found.length > 0) started.add(one);
       const mayStart = one.mayStillStart && !started.has(one) && age < spawnMs;
@@ -119,7 +120,7 @@ export async function endMarked(
   return { count: killed.size, cleared: marked.filter((one) => !left.includes(one)) };
 }
 
-/** Null if the system would not show its processes, as when we have too many files open. */
+/** Null if the system does not show its processes, as with too many open files. */
 async function look(since: string): Promise<readonly RunningProcess[] | null> {
   try {
     return await processTable().list(since);
@@ -128,7 +129,7 @@ async function look(since: string): Promise<readonly RunningProcess[] | null> {
   }
 }
 
-/** Asked once more right before: between a look and a blow a pid may change hands. */
+/** Checks the start time again: since the listing the pid may have got another process. */
 function kill({ pid, startedAt }: RunningProcess): boolean {
   const started = startOf(pid);
   if (started === null || (started !== "" && started !== startedAt)) return false;
@@ -136,7 +137,7 @@ function kill({ pid, startedAt }: RunningProcess): boolean {
     process.kill(pid, "SIGKILL");
     return true;
   } catch {
-    return false; // It is gone, or not ours to kill; the next look tells.
+    return false; // It has ended, or the server may not kill it; the next listing tells.
   }
 }
 

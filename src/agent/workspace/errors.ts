@@ -3,8 +3,8 @@ import { fail, type Result } from "../../core/result.ts";
 import type { AgentListener } from "../agent.ts";
 import { systemCodeOf } from "../system-error.ts";
 
-/** Why an act of an agent cannot be: thrown inside this folder, a refusal at its doors. */
-export class Trouble extends Error {
+/** Why an act of an agent fails: thrown inside this folder, and a refusal outside of it. */
+export class WorkspaceError extends Error {
   readonly code: ErrorCode;
   readonly details: Refusal["details"];
 
@@ -13,27 +13,28 @@ export class Trouble extends Error {
     this.code = code;
     this.details = details;
   }
-
-  static unavailable(reason: string): Trouble {
-    return new Trouble("file_unavailable", { reason });
-  }
 }
 
-/** Runs what concerns one path. What goes wrong is answered with the path as it was given. */
-export async function answer<Value>(
+export function unavailable(reason: string): WorkspaceError {
+  return new WorkspaceError("file_unavailable", { reason });
+}
+
+/** Runs an act on one path. A failure becomes a refusal with the path of the request. */
+export async function answerFor<Value>(
   path: string,
   run: () => Promise<Result<Value>>,
 ): Promise<Result<Value>> {
   try {
     return await run();
   } catch (thrown) {
-    const { code, details } = thrown instanceof Trouble ? thrown : systemTrouble(thrown);
+    const { code, details } =
+      thrown instanceof WorkspaceError ? thrown : unavailable(reasonOf(thrown));
     return fail(code, { path: shown(path), ...details });
   }
 }
 
-/** The act that is recorded here happens only if this answers. */
-export async function recorded(
+/** The act may happen only if this is true. */
+export async function isRecorded(
   audit: AgentListener["audit"],
   ...[act, details]: Parameters<AgentListener["audit"]>
 ): Promise<boolean> {
@@ -45,7 +46,7 @@ export async function recorded(
   }
 }
 
-/** Why an act that could not be recorded did not happen; the cause is no business of the agent. */
+/** Why an act did not happen. The cause is not for the agent. */
 export const NOT_RECORDED = "it could not be recorded beforehand, so it was not done";
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -62,18 +63,14 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
 };
 
-/** What the system's error means. Anything else is a mistake of ours and thrown on. */
+/** What a system error means. Any other error is a bug, and is thrown again. */
 export function reasonOf(thrown: unknown): string {
   const code = systemCodeOf(thrown);
   if (code === null) throw thrown;
   return REASONS[code] ?? `the system says ${code}`;
 }
 
-function systemTrouble(thrown: unknown): Trouble {
-  return Trouble.unavailable(reasonOf(thrown));
-}
-
-/** A path may be as long as a line of the agent; nobody has to read all of that. */
+/** A path may be as long as a line of the agent. */
 function shown(path: string): string {
   return path.length > PATH_SHOWN_CHARS_MAX ? `${path.slice(0, PATH_SHOWN_CHARS_MAX)}…` : path;
 }

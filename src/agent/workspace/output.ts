@@ -1,13 +1,13 @@
 import { StringDecoder } from "node:string_decoder";
 
 /**
- * The end of what a command has written. However it floods, and in however small pieces, nothing
- * is held but one buffer, which grows with the output up to the limit and then is written over.
+ * The end of a command's output, in one buffer that grows up to the limit and is then overwritten,
+ * however much the command writes.
  */
 export class OutputRing {
   readonly #bytesMax: number;
   #buffer = Buffer.alloc(0);
-  /** All bytes that ever came; the place of the next one follows from it. */
+  /** The size of all output; the position of the next byte follows from it. */
   #total = 0;
 
   constructor(bytesMax: number) {
@@ -26,22 +26,22 @@ export class OutputRing {
   }
 
   /**
-   * As text within the limit, cut at the beginning between two characters. While more may come,
-   * a character at the end that is not complete yet is left for later.
+   * The output as text within the limit, cut at the beginning between two characters. While more
+   * may come, an incomplete character at the end is left out.
    */
   read(isComplete: boolean): { readonly output: string; readonly truncated: boolean } {
     const isCut = this.#total > this.#bytesMax;
     const bytes = isCut ? afterCut(this.#inOrder()) : this.#buffer.subarray(0, this.#total);
     const decoder = new StringDecoder("utf8");
     const output = decoder.write(bytes) + (isComplete ? decoder.end() : "");
-    // Each byte that is no UTF-8 became a replacement character of three.
+    // Each invalid byte became a replacement character of three bytes.
     if (Buffer.byteLength(output) <= this.#bytesMax) return { output, truncated: isCut };
     const encoded = Buffer.from(output);
     const end = encoded.subarray(encoded.length - this.#bytesMax);
     return { output: afterCut(end).toString("utf8"), truncated: true };
   }
 
-  /** Before the limit is reached nothing was written over, so the old bytes are in order. */
+  /** Before the limit is reached nothing was overwritten, so the old bytes are in order. */
   #grow(total: number) {
     const size = this.#buffer.length;
     if (total <= size || size === this.#bytesMax) return;
@@ -57,17 +57,17 @@ export class OutputRing {
   }
 }
 
-/** Without the rest of a character whose beginning was cut off: at most three bytes. */
+/** Without the rest of a character whose start was cut off: at most three bytes. */
 function afterCut(bytes: Buffer): Buffer {
   let start = 0;
   while (start < CONTINUATION_BYTES_MAX && isContinuation(bytes[start])) start += 1;
   return bytes.subarray(start);
 }
 
-/** So many bytes of a character may follow its first in UTF-8. */
-export const CONTINUATION_BYTES_MAX = 3;
+/** How many bytes may follow the first byte of a character in UTF-8. */
+const CONTINUATION_BYTES_MAX = 3;
 
-export function isContinuation(byte: number | undefined): boolean {
+function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000;
 }
 
@@ -78,9 +78,9 @@ export interface ExcerptBounds {
 }
 
 /**
- * The beginning and the end of an output, as text that can be told while it comes: first the
- * beginning piece by piece, then all the rest at once. What is left out in the middle is counted,
- * and the text says so in its place.
+ * The beginning and the end of an output, as text that can be sent while it comes: first the
+ * beginning piece by piece, then the rest at once. A line in the text says how many bytes in the
+ * middle are left out.
  */
 export class OutputExcerpt {
   readonly #tail: OutputRing;
@@ -88,8 +88,8 @@ export class OutputExcerpt {
   readonly #decoder = new StringDecoder("utf8");
   #headBytesLeft: number;
   #tailBytes = 0;
-  /** What came and has not been taken yet. */
-  #news = "";
+  /** What has not been taken yet. */
+  #untaken = "";
 
   constructor({ headBytesMax, tailBytesMax }: ExcerptBounds) {
     this.#headBytesLeft = headBytesMax;
@@ -99,25 +99,25 @@ export class OutputExcerpt {
 
   push(chunk: Buffer) {
     const head = this.#tailBytes > 0 ? 0 : this.#headOf(chunk);
-    if (head > 0) this.#news += this.#decoder.write(chunk.subarray(0, head));
+    if (head > 0) this.#untaken += this.#decoder.write(chunk.subarray(0, head));
     this.#headBytesLeft -= head;
     if (head === chunk.length) return;
     this.#tailBytes += chunk.length - head;
     this.#tail.push(chunk.subarray(head));
   }
 
-  get hasNews(): boolean {
-    return this.#news !== "";
+  get hasUntaken(): boolean {
+    return this.#untaken !== "";
   }
 
   /** The next piece of the beginning. */
   take(): string {
-    const news = this.#news;
-    this.#news = "";
-    return news;
+    const text = this.#untaken;
+    this.#untaken = "";
+    return text;
   }
 
-  /** The last piece: nothing comes any more. */
+  /** The last piece, after which no output comes. */
   end(): string {
     const leftOut = this.#tailBytes - this.#tailBytesMax;
     const gap = leftOut > 0 ? `\n… ${leftOut} bytes left out …\n` : "";
@@ -125,8 +125,8 @@ export class OutputExcerpt {
   }
 
   /**
-   * How much of a chunk belongs to the beginning. That never ends within a character, so it may
-   * have a few bytes more than it has room for.
+   * How much of a chunk belongs to the beginning. It never ends within a character, so it may have
+   * a few bytes more than its limit.
    */
   #headOf(chunk: Buffer): number {
     const most = Math.min(chunk.length, this.#headBytesLeft + CONTINUATION_BYTES_MAX);
