@@ -16,7 +16,8 @@ import {
 } from "./slot.ts";
 import { CLOSING_TEXT_V1, WAITING_TEXT_V1 } from "./slot-v1.fixture.ts";
 import { CLOSING_TEXT_V2, WAITING_TEXT_V2 } from "./slot-v2.fixture.ts";
-import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v3.fixture.ts";
+import { CLOSING_TEXT_V3, WAITING_TEXT_V3 } from "./slot-v3.fixture.ts";
+import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v4.fixture.ts";
 import type { Session } from "./state.ts";
 
 const GOLDEN = [
@@ -24,7 +25,7 @@ const GOLDEN = [
   { what: "one that is being closed", session: CLOSING, golden: CLOSING_TEXT },
 ];
 
-const read = (text: string) => readSlot("3", text);
+const read = (text: string) => readSlot("4", text);
 const compact = (text: string) => JSON.stringify(JSON.parse(text));
 
 /** The golden text with the value at a path replaced; `undefined` takes it away. */
@@ -42,10 +43,9 @@ function withValue(text: string, path: string, value: unknown): string {
 /** The session as the versions before 3 knew it: what was granted then is void. */
 function beforeVersion3(session: Session, grants: readonly string[]): Session {
   const { connection, running } = session;
-  const { deferredInteractiveMessage: asks } = connection.turn;
-  const asked =
-    asks && new Map([...asks].map(([id, { access: _, covers: __, ...ask }]) => [id, ask]));
-  const turn = { ...connection.turn, deferredInteractiveMessage: asked };
+  const asks = [...connection.turn.openAsks];
+  const openAsks = new Map(asks.map(([id, { access: _, covers: __, ...ask }]) => [id, ask]));
+  const turn = running === null ? EMPTY_TURN : { ...connection.turn, openAsks };
   return {
     ...session,
     connection: { ...connection, turn, sessionGrants: new Map() },
@@ -76,9 +76,41 @@ describe("version 2 of the core's slot", () => {
 });
 
 describe("version 3 of the core's slot", () => {
+  it.each([
+    { what: "one that waits", session: WAITING, text: WAITING_TEXT_V3 },
+    { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V3 },
+  ])("P6: is still read, $what, without what decides nothing", ({ session, text }) => {
+    expect(readSlot("3", text)).toStrictEqual(session);
+  });
+
+  it.each([
+    ["connection.turn.fullContent", ""],
+    ["connection.turn.acked", undefined],
+  ])("P6: is read with `%s` as %j", (path, value) => {
+    const turn = { ...WAITING.connection.turn, hasOutput: !path.endsWith("fullContent") };
+    const session = { ...WAITING, connection: { ...WAITING.connection, turn } };
+    expect(readSlot("3", withValue(WAITING_TEXT_V3, path, value))).toStrictEqual(session);
+  });
+
+  it.each([
+    ["connection", null],
+    ["connection.turn", "t1"],
+    ["connection.turn.turnId", undefined],
+    ["connection.turn.fullContent", undefined],
+    ["connection.turn.fullContent", 7],
+    ["connection.turn.deferredInteractiveMessage", undefined],
+    ["connection.turn.deferredInteractiveMessage", null],
+    ["connection.turn.deferredInteractiveMessage", []],
+    ["connection.turn.deferredInteractiveMessage.0.votes", {}],
+  ])("P4: is no session with `%s` as %j", (path, value) => {
+    expect(readSlot("3", withValue(WAITING_TEXT_V3, path, value))).toBeNull();
+  });
+});
+
+describe("version 4 of the core's slot", () => {
   it("is the present one", () => {
-    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "3" });
-    expect(MIGRATIONS).toHaveLength(2);
+    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "4" });
+    expect(MIGRATIONS).toHaveLength(3);
   });
 
   it.each(GOLDEN)("writes $what as it always has", ({ session, golden }) => {
@@ -184,15 +216,15 @@ const DAMAGE: readonly (readonly [path: string, value: unknown])[] = [
   ["connection.turn.currentReservation", null],
   ["connection.turn.currentReservation.price.input", 1.5],
   ["connection.turn.currentReservation.turnId", "t9"],
-  ["connection.turn.deferredInteractiveMessage", null],
-  ["connection.turn.deferredInteractiveMessage", []],
-  ["connection.turn.deferredInteractiveMessage.0.votes", {}],
-  ["connection.turn.deferredInteractiveMessage.0.options", [{ kind: "allow_once" }]],
-  ["connection.turn.deferredInteractiveMessage.0.mediation.quorum", 0],
+  ["connection.turn.openAsks", null],
+  ["connection.turn.openAsks", []],
+  ["connection.turn.openAsks.0.votes", {}],
+  ["connection.turn.openAsks.0.options", [{ kind: "allow_once" }]],
+  ["connection.turn.openAsks.0.mediation.quorum", 0],
 ];
 
 const { turn } = JSON.parse(WAITING_TEXT).connection;
-const answered = { ...turn, deferredInteractiveMessage: null };
+const answered = { ...turn, openAsks: [] };
 
 describe("a text that is not exactly a session", () => {
   it.each(DAMAGE)("P4: is none with `%s` as %j", (path, value) => {
@@ -226,7 +258,7 @@ describe("a text that is not exactly a session", () => {
     expect(read(text)).toBeNull(),
   );
 
-  it.each(["0", "4", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
+  it.each(["0", "5", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
     "P6: is none of version %j, which nobody has written",
     (version) => expect(readSlot(version, WAITING_TEXT)).toBeNull(),
   );
