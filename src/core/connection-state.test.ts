@@ -187,7 +187,7 @@ describe("the state of a connection", () => {
     expect(connectionStateOf(life.now, [])).toMatchObject(known);
   });
 
-  it("never shows anything of a turn that is over, and always some text where there is some", () => {
+  it("shows nothing of a turn that is over, and has text exactly where there is output", () => {
     const live = fc.property(anything, (intents) => {
       const life = new Life().created();
       for (const [step, intent] of intents.entries()) {
