@@ -272,7 +272,7 @@ export class AgentConnection {
     }
   }
 
-  /** Always answers: an error if the answer does not fit. An agent that reads neither is of no use. */
+  /** Answers with an error if the answer does not fit. */
   #answer(id: rpc.RpcId, served: Served) {
     if (this.#isClosed) return;
     const isError = "error" in served;

@@ -11,7 +11,7 @@ export interface AgentKeeper {
   restart(tenantId: TenantId, profile: string): AgentRestart;
   /** The error output of a profile's processes, ended ones before running ones. */
   logs(tenantId: TenantId, profile: string): readonly AgentLog[];
-  /** Passes on every line to and from agents until the returned function is called. Null if there are too many readers. */
+  /** Passes on every line until the returned function is called. Null if too many read. */
   trace(tenantId: TenantId, reader: TraceReader): (() => void) | null;
 }
 

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.t
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import type { ClientAbility } from "../profile/profile.ts";
 
-/** What the agent said of itself in its answer to `initialize`. What it does not name, it cannot do. */
+/** The agent's answer to `initialize`. What it does not name, it cannot do. */
 export interface AgentAbilities {
   readonly name: string | null;
   readonly version: string | null;

@@ -67,7 +67,7 @@ export interface Arrival {
   readonly preface: readonly ContentBlock[];
 }
 
-/** One session at its agent: sends calls in ACP, and passes the agent's messages to the listener. */
+/** One session at its agent: makes the calls, and passes the agent's messages to the listener. */
 export class BridgeSession implements AgentSession {
   readonly listener: AgentListener;
   readonly request: ConnectRequest;
