@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { freeOfOthers } from "../../server/held-sessions.ts";
+import { checkNoForeignHolders } from "../../server/route/tenant.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
 import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
@@ -110,7 +110,7 @@ async function deleted({ store, server }: Place, tenantId: TenantId): Promise<Re
   if (!there.ok) return there;
   if (server !== null) return inUse(tenantId, server);
   const holder = thisHolder("fermata tenants");
-  const free = await freeOfOthers(store, tenantId, holder);
+  const free = await checkNoForeignHolders(store, tenantId, holder);
   if (!free.ok) return free;
   const removed = await store.removeTenant(tenantId, holder);
   return removed.ok ? ok({ shown: `Tenant ${tenantId} is deleted.` }) : removed;

@@ -1,8 +1,7 @@
 import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { Members } from "../../server/identity/members.ts";
-import { isInUse } from "../../server/identity/token-record.ts";
-import { type IssuedToken, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
+import { type IssuedToken, isInUse, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../table.ts";

@@ -5,10 +5,13 @@ import {
   sharedToken,
   type WayIn,
   withoutToken,
-} from "../../server/gate/authenticator.ts";
+} from "../../server/http/authenticator.ts";
 import { Members } from "../../server/identity/members.ts";
-import { hasStoredTokens, StoredWay } from "../../server/identity/stored-way.ts";
-import type { Voters } from "../../server/identity/voters.ts";
+import {
+  hasStoredTokens,
+  StoredWay,
+  type Voters,
+} from "../../server/identity/token-authenticator.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";

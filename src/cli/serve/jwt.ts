@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { WayIn } from "../../server/gate/authenticator.ts";
+import type { WayIn } from "../../server/http/authenticator.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { Chosen } from "./options.ts";
 
@@ -16,7 +16,7 @@ export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
   }
   const tenantClaim = chosen["jwt-tenant-claim"] ?? "tenant_id";
   const roleClaim = chosen["jwt-role-claim"] ?? "role";
-  const { openJwtWay } = await import("../../server/identity/jwt-way.ts");
+  const { openJwtWay } = await import("../../server/identity/jwt.ts");
   return openJwtWay({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }
 

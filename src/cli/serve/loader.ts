@@ -3,7 +3,7 @@ import { ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
 import { FilesLoader } from "../../loader/files-loader.ts";
 import type { Loader, LoadPlace } from "../../loader/loader.ts";
-import type { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import type { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { Tools } from "../../tool/tool.ts";
 import { homeOf } from "../home.ts";
 
