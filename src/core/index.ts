@@ -1,5 +1,6 @@
 /** The pure core, as `fermata/core`. Names that a specification gives are kept. */
 export * from "./agent-update.ts";
+export * from "./connection-state.ts";
 export * from "./error.ts";
 export * from "./id.ts";
 export * from "./ledger.ts";

@@ -4,7 +4,7 @@ import type { Permission, Role } from "../../core/permission.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json } from "./answer.ts";
 
-/** Those that a web page of an allowed origin may use; see `gate/cors.ts`. */
+/** Those that a web page of an allowed origin may use; see `origins.ts`. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** Who asks, as far as a token says so. */

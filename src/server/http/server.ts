@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TenantId } from "../../core/id.ts";
@@ -16,7 +15,7 @@ import { Delivery } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
-import { Reception } from "./pipeline.ts";
+import { Reception, requestIdOf, requestScope } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import type { RouteTable } from "./route.ts";
 
@@ -169,22 +168,4 @@ export class HttpServer {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#parts.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
   }
-}
-
-/** What belongs to one request, for whatever is done on its behalf. */
-interface RequestScope {
-  readonly requestId: string;
-  /** The row of the table that it is for, once that is known: a path may have secrets in it. */
-  route: string;
-}
-
-/**
- * Knows on whose behalf something is done, however deep: so that a log can be followed from a
- * request to the events that it led to by one id.
- */
-export const requestScope = new AsyncLocalStorage<RequestScope>();
-
-/** A name that a caller gave to its request is kept, if it is one; else it gets one. */
-function requestIdOf(header: string | undefined, fresh: () => string): string {
-  return header !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(header) ? header : fresh();
 }
