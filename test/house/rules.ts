@@ -47,7 +47,7 @@ type RuleName = keyof typeof RULES;
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "modules of session that server imports": 33,
   "owner interfaces (…Owner, …Ears)": 13,
-  "files under 60 lines with one importer": 83,
+  "files under 60 lines with one importer": 70,
   "folders with over 25 files": 4,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
@@ -56,7 +56,7 @@ export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "exported names with a word to avoid": 80,
   "comments that hide who acts": 940,
   "citations of absent documents": 170,
-  "lines of docs over 160 columns": 80,
+  "lines of docs over 160 columns": 0,
 };
 
 export interface Finding {
