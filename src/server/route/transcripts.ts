@@ -11,7 +11,7 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { notice } from "../../session/bus/notice.ts";
-import { EXPORT_FORMATS, isExportFormat } from "../../session/export/index.ts";
+import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { type TranscriptStart, transcriptPage } from "../../session/view/transcript.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
