@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { ROOT } from "./files.ts";
+import { filesOfOnePrompt } from "./prompt-path.ts";
+
+it("the way of a prompt is measured by a real one, from the network to the disk", async () => {
+  const files = await filesOfOnePrompt(ROOT);
+  // In the main thread, in the thread that writes, and what only a prompt runs.
+  expect(files).toEqual(expect.arrayContaining(["core/session/decide.ts", "wire/sse.ts"]));
+  expect(files).toContain("store/sqlite/writer.ts");
+  // The agent is another process; no session is made or ended meanwhile.
+  expect(files.filter((path) => path.startsWith("agent/builtin/"))).toEqual([]);
+  expect(files).not.toContain("cli/main.ts");
+});
