@@ -48,7 +48,7 @@ export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "exported names with a word to avoid": 80,
   "comments that hide who acts": 940,
   "citations of absent documents": 170,
-  "lines of docs over 160 columns": 80,
+  "lines of docs over 160 columns": 0,
 };
 
 export interface Finding {

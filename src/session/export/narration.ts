@@ -1,12 +1,17 @@
 import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
-import { isObject, objectAt, stringAt } from "../../core/json.ts";
+import type { PromptId } from "../../core/id.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
 import { partsOf } from "../../core/session/model-config.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
-import { code, exitText, type Passage, plain, type Speaker, type Word } from "./passage.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
+import type { StoredRecord } from "../../store/store.ts";
+import type { Exported } from "./source.ts";
+import { type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
 
 type NarratedType = EventTypeThat<"narrated">;
 
@@ -88,7 +93,7 @@ const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
 };
 
 /** The passage that an event is told by; null if it has none. */
-export function narrated(event: LogEvent): Passage | null {
+function narrated(event: LogEvent): Passage | null {
   return eventIs(event, "narrated") ? tell(event) : null;
 }
 
@@ -97,7 +102,7 @@ function tell<Type extends NarratedType>(event: SessionEvent<Type>): Passage | n
   return teller(event.data);
 }
 
-export function note(text: string): Passage {
+function note(text: string): Passage {
   return { kind: "note", text };
 }
 
@@ -151,4 +156,144 @@ function toolCall(update: Update): Passage {
   const name = stringAt(update, "title") || stringAt(update, "toolCallId") || "tool";
   const sort = stringAt(update, "kind");
   return { kind: "tool", name, sort, status: stringAt(update, "status"), update };
+}
+
+/**
+ * A piece of what a person who reads a session later is told, before it is put into any format.
+ * Texts in it are as people, agents and tools wrote them: a format makes them harmless.
+ */
+export type Passage =
+  | Part
+  | { readonly kind: "said"; readonly by: Speaker; readonly markdown: string }
+  | { readonly kind: "attached"; readonly by: Speaker; readonly name: string }
+  | { readonly kind: "meanwhile"; readonly markdowns: readonly string[] }
+  | { readonly kind: "thought"; readonly markdown: string }
+  | ToolCall
+  | ShellCommand
+  | { readonly kind: "fact"; readonly about: string; readonly words: Words }
+  | { readonly kind: "sentence"; readonly words: Words }
+  | { readonly kind: "note"; readonly text: string }
+  | Failure;
+
+/** A prompt and what came of it. It is continued if something of another prompt came between. */
+export interface Part {
+  readonly kind: "part";
+  readonly number: number;
+  readonly atMs: number;
+  readonly isContinued: boolean;
+}
+
+export type Speaker = "user" | "agent";
+
+export interface ToolCall {
+  readonly kind: "tool";
+  readonly name: string;
+  /** Of the tool: `read`, `edit`, and so on. */
+  readonly sort: string | null;
+  readonly status: string | null;
+  /** All that its agent said of the call. */
+  readonly update: JsonObject;
+}
+
+export interface ShellCommand {
+  readonly kind: "shell";
+  readonly command: string;
+  readonly output: string;
+  readonly end: string;
+}
+
+/** How a command ended, for people. */
+export function exitText({ exitCode, signal }: TerminalExit): string {
+  return exitCode === null ? (signal ?? "aborted") : `exit code ${exitCode}`;
+}
+
+export interface Failure {
+  readonly kind: "failure";
+  readonly code: string;
+  readonly message: string;
+  readonly isPartial: boolean;
+}
+
+/** A sentence of ours with texts of others in it: those are shown as code, or as they are. */
+export type Words = readonly Word[];
+
+export type Word = string | { readonly code: string } | { readonly plain: string };
+
+const code = (text: string): Word => ({ code: text });
+
+const plain = (text: string): Word => ({ plain: text });
+
+/** What a person wants to read: who was asked what, when, and what came of it. */
+export async function* passages({ source, record }: Exported): AsyncGenerator<Passage> {
+  const narrator = new Narrator();
+  for await (const part of pastParts(source, record)) yield* passagesOf(part, narrator);
+}
+
+/** What stands above all passages. */
+export function opening(record: StoredRecord): { readonly title: string; readonly words: Words } {
+  const { displayName, sessionId, workspaceCwd, createdAtMs, updatedAtMs } = record;
+  const times = `begun ${instant(createdAtMs)}, last changed ${instant(updatedAtMs)}.`;
+  return {
+    title: displayName?.trim() || `Session ${sessionId}`,
+    words: ["Session ", code(sessionId), " in ", code(workspaceCwd), `,\n${times}`],
+  };
+}
+
+export function instant(ms: number): string {
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime())) return "at an unknown time";
+  return `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+function* passagesOf(part: PastPart, narrator: Narrator): Generator<Passage> {
+  if (part.kind === "missing") {
+    yield note(`${part.notice.data.truncatedEvents} events here are not kept any more.`);
+    return;
+  }
+  const isTurn = part.kind === "turn";
+  // Raw events are folded page by page, so that a turn at work reads like one that has ended.
+  const events = isTurn ? turnEvents(part.turn) : compactSegment(part.events.map(storedEvent));
+  for (const event of events) yield* narrator.tell(event);
+}
+
+/** Remembers which prompt is being told, and the words of those that wait. */
+class Narrator {
+  #prompt: PromptId | null = null;
+  #prompts = 0;
+  /** The numbers of the prompts that were told of and have no verdict yet. */
+  readonly #numbers = new Map<PromptId, number>();
+  /** By prompt; a prompt leaves with its verdict, so these are as few as may wait. */
+  readonly #waiting = new Map<PromptId, string>();
+
+  *tell(event: LogEvent): Generator<Passage> {
+    if (event.type === "pending_prompt_added") {
+      this.#waiting.set(event.data.promptId, event.data.text);
+    }
+    const passage = narrated(event);
+    if (passage !== null || isVerdict(event)) yield* this.#newPart(event);
+    if (passage !== null) yield passage;
+    if (!isVerdict(event)) return;
+    this.#waiting.delete(event.data.promptId);
+    this.#numbers.delete(event.data.promptId);
+  }
+
+  /** What belongs to another prompt than what was told last begins a new part. */
+  *#newPart(event: LogEvent): Generator<Passage> {
+    const { promptId } = event;
+    if (promptId === undefined || promptId === this.#prompt) return;
+    this.#prompt = promptId;
+    const known = this.#numbers.get(promptId);
+    const number = known ?? this.#prompts + 1;
+    this.#prompts = Math.max(this.#prompts, number);
+    this.#numbers.set(promptId, number);
+    const isContinued = known !== undefined;
+    yield { kind: "part", number, atMs: event._meta.serverTimestamp, isContinued };
+    // A prompt that never ran was never shown; what is known of it are the words it waited with.
+    const words = isVerdict(event) ? this.#waiting.get(promptId) : undefined;
+    if (words !== undefined) yield { kind: "said", by: "user", markdown: words };
+  }
+}
+
+function isVerdict(event: LogEvent) {
+  return event.type === "turn_complete" || event.type === "turn_error";
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { escaped, safeAddress } from "./text.ts";
+import { escaped, safeAddress } from "./html-text.ts";
 
 describe("foreign text in HTML", () => {
   it("is never markup, nor the end of an attribute", () => {

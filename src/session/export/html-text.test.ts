@@ -1,20 +1,26 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { EXPORT_NESTING_MAX } from "../../../core/limits.ts";
-import { proseHtml } from "./prose.ts";
+import { Lexer } from "marked";
+import { describe, expect, it, vi } from "vitest";
+import {
+  EXPORT_MARKDOWN_PIECE_CHARS,
+  EXPORT_NESTING_MAX,
+  EXPORT_TABLE_CELLS_MAX,
+} from "../../core/limits.ts";
+import { proseHtml } from "./html-text.ts";
 import { faultsIn, textIn } from "./tags.fixture.ts";
 
 describe("the words of Markdown as HTML", () => {
   it.each([
     [
       "a *b* **c** ***d*** ~~e~~",
-      "a <em>b</em> <strong>c</strong> <strong><em>d</em></strong> <del>e</del>",
+      "a <em>b</em> <strong>c</strong> <em><strong>d</strong></em> <del>e</del>",
     ],
     [
       "__a__ _b_ snake_case_name 2 * 3 * 4",
       "<strong>a</strong> <em>b</em> snake_case_name 2 * 3 * 4",
     ],
-    ["**a *b** c*", "<strong>a *b</strong> c*"],
+    ["**a *b* c**", "<strong>a <em>b</em> c</strong>"],
+    ["**a ~~b** c~~", "<strong>a ~~b</strong> c~~"],
     ["`a*b*` ``c ` d`` `e", "<code>a*b*</code> <code>c ` d</code> `e"],
     ["\\*a\\* \\<b>", "*a* &lt;b&gt;"],
     ["one\ntwo", "one<br>\ntwo"],
@@ -78,7 +84,7 @@ describe("the blocks of Markdown as HTML", () => {
     [
       "lists in lists",
       "1. a\n   - b\n2. c",
-      "<ol>\n<li>a\n<ul>\n<li>b</li>\n</ul></li>\n<li>c</li>\n</ol>",
+      "<ol>\n<li>a<ul>\n<li>b</li>\n</ul></li>\n<li>c</li>\n</ol>",
     ],
     ["tasks", "- [x] a\n- [ ] b", "<ul>\n<li>☑ a</li>\n<li>☐ b</li>\n</ul>"],
     ["a year at the start of a line", "in\n1984. So", "<p>in<br>\n1984. So</p>"],
@@ -128,11 +134,27 @@ describe("whatever somebody writes", () => {
     fc.assert(complete, { numRuns: 1_000 });
   });
 
+  it("is shown as it was written if it cannot be read", () => {
+    const lex = vi.spyOn(Lexer.prototype, "lex").mockImplementation(() => {
+      throw new Error("a fault of the library");
+    });
+    expect(proseHtml("*a* <b>\n\n  c")).toBe("<pre>\n*a* &lt;b&gt;\n\n  c</pre>");
+    lex.mockRestore();
+  });
+
+  it("keeps definitions of links, which a reader would not see otherwise", () => {
+    expect(proseHtml("[a]: https://x.y\n\n[a]")).toContain("<p>[a]: <a ");
+  });
+
   it.each([
     ...["*", "**a ", "_a", "`", "~~", "[", "[a](", "[a](x ", "![a](b ", "<https://", "https://%"],
     ...["\\", "> ", "\n> ", "- ", "\n- ", "\n  - ", "|", "\n|-|", "a|b\n", "# ", "```\n", " ", "x"],
+    ...["> a\nb\n", "> # a\nb\n", "> - a\nb\n", "[]()", "*a ~~b **c ", "a|b\n-|-\n", "a*", "1. "],
   ])("P10: takes a time that grows with the text and not faster: %j", (unit) => {
-    proseHtml(unit.repeat(Math.ceil(300_000 / unit.length)));
+    const hostile = (length: number) => unit.repeat(Math.ceil(length / unit.length));
+    proseHtml(hostile(300_000));
+    expect(faultsIn(proseHtml(hostile(EXPORT_MARKDOWN_PIECE_CHARS)))).toEqual([]);
+    proseHtml(`${hostile(2_000)}\n\nz\n\n`.repeat(20));
   });
 
   it("P10: takes no longer for a link or for code that never ends", () => {
@@ -140,5 +162,25 @@ describe("whatever somebody writes", () => {
     proseHtml(`[a](${"x(y)".repeat(3_000_000)}`);
     proseHtml(Array.from({ length: 800 }, (_, n) => "`".repeat(n + 1)).join("a"));
     proseHtml("-".repeat(16_000_000));
+    proseHtml(`a${" ".repeat(2 * EXPORT_MARKDOWN_PIECE_CHARS - 2)}b`);
+  });
+
+  it("P10: makes no table of many more cells than there are characters", () => {
+    const columns = 1_000;
+    const row = `|${"-|".repeat(columns)}\n`;
+    const html = proseHtml(`${row}${row}${"a|\n".repeat(1_000)}`);
+    expect(html.match(/<td>/g)?.length ?? 0).toBeLessThan(EXPORT_TABLE_CELLS_MAX);
+  });
+
+  it("is formatted in pieces if it is long, and never cut in code or in a list", () => {
+    const code = `\`\`\`\n${"a\n\nb\n".repeat(EXPORT_MARKDOWN_PIECE_CHARS / 5)}\`\`\`\n`;
+    const list = `- a\n\n${"  b\n\n".repeat(EXPORT_MARKDOWN_PIECE_CHARS / 6)}`;
+    const words = "Some *words*.\n\n".repeat(EXPORT_MARKDOWN_PIECE_CHARS / 4);
+    for (const part of [code, list]) {
+      const html = proseHtml(`x\n\n${part}\ny\n\n${words}`);
+      expect(html.match(/<pre>|<ul>/g)).toHaveLength(1);
+      expect(html.match(/<em>words<\/em>/g)).toHaveLength(EXPORT_MARKDOWN_PIECE_CHARS / 4);
+      expect(html).not.toContain("`");
+    }
   });
 });

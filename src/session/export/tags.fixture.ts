@@ -6,6 +6,7 @@ export function faultsIn(html: string): readonly string[] {
     const [tag = "", slash = "", name = "", attributes = ""] = found.map(String);
     if (!KNOWN.has(name)) faults.push(`${tag} is no tag of ours`);
     if (attributes !== "" && !ATTRIBUTES.test(attributes)) faults.push(`${tag} says too much`);
+    if (slash === "" && name === "a" && open.includes("a")) faults.push("a link in a link");
     if (slash === "" && !VOID.has(name)) open.push(name);
     if (slash !== "" && open.pop() !== name) faults.push(`${tag} closes something else`);
     return "";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { EXPORT_CHUNK_CHARS, EXPORT_TOOL_TEXT_CHARS_MAX } from "../../../core/limits.ts";
-import { under } from "../../../core/replay/log.fixture.ts";
+import { EXPORT_CHUNK_CHARS, EXPORT_TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
+import { under } from "../../core/replay/log.fixture.ts";
 import {
   AGENT,
   client,
@@ -8,10 +8,10 @@ import {
   newPrompt,
   promptId,
   shellId,
-} from "../../../core/session/life.fixture.ts";
-import type { StoredRecord } from "../../../store/store.ts";
-import { exportSession } from "../export.ts";
-import { sourceOf, storedLife, textOf } from "../source.fixture.ts";
+} from "../../core/session/life.fixture.ts";
+import type { StoredRecord } from "../../store/store.ts";
+import { exportSession } from "./export.ts";
+import { sourceOf, storedLife, textOf } from "./source.fixture.ts";
 import { faultsIn, textIn } from "./tags.fixture.ts";
 
 const read = async (life: Life, change: Partial<StoredRecord> = {}) =>
