@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { EVENT_TYPES, FOLD, type Fold, isEventType, updateFold } from "./fold.ts";
+import {
+  EVENT_TABLE,
+  EVENT_TYPES,
+  eventIs,
+  type Fold,
+  foldOf,
+  isEventType,
+} from "./event-table.ts";
+import { Life } from "./life.fixture.ts";
 
-const folding = (fold: Fold) => EVENT_TYPES.filter((type) => FOLD[type] === fold).toSorted();
+const folding = (fold: Fold) => EVENT_TYPES.filter((type) => foldOf(type) === fold).toSorted();
 
 describe("the fold table of events", () => {
   it("closes a turn with either verdict, and with nothing else", () => {
@@ -32,7 +40,6 @@ describe("the fold table of events", () => {
       "agent_mode_changed",
       "approval_mode_changed",
       "autonomy_profile_changed",
-      "followup_suggestion",
       "instructions_sent",
       "model_config_changed",
       "model_switched",
@@ -41,7 +48,6 @@ describe("the fold table of events", () => {
       "session_budget_changed",
       "session_cwd_changed",
       "session_metadata_updated",
-      "session_recording_degraded",
       "session_status",
       "usage_reported",
     ]);
@@ -52,10 +58,6 @@ describe("the fold table of events", () => {
       "active_agent_changed",
       "agent_access",
       "agent_setting_refused",
-      "artifact_changed",
-      "background_notification_turn_complete",
-      "child_session_ended",
-      "child_session_started",
       "command_result",
       "credits_settled",
       "credits_warning",
@@ -88,28 +90,52 @@ describe("the fold table of events", () => {
   });
 });
 
-describe("the fold table of session updates", () => {
-  it.each([
-    ["agent_message_chunk", "join"],
-    ["agent_thought_chunk", "join"],
-    ["shell_output", "join"],
-    ["tool_call", "collapse"],
-    ["tool_call_update", "collapse"],
-    ["available_commands_update", "latest"],
-    ["current_mode_update", "latest"],
-    ["config_option_update", "latest"],
-    ["usage_update", "latest"],
-    ["plan", "latest"],
-    ["session_info_update", "patch"],
-    ["user_message_chunk", "keep"],
-  ])("folds %s by %s", (kind, fold) => {
-    expect(updateFold(kind)).toBe(fold);
+const that = (flag: "copied" | "listed" | "terminal") =>
+  EVENT_TYPES.filter((type) => EVENT_TABLE[type][flag]).toSorted();
+
+describe("the table of events", () => {
+  it("copies into a fork what was said and done in turns", () => {
+    expect(that("copied")).toEqual([
+      "agent_access",
+      "command_result",
+      "mid_turn_message_injected",
+      "permission_decided",
+      "permission_request",
+      "permission_resolved",
+      "prompt_cancelled",
+      "session_update",
+      "skill_invoked",
+      "turn_complete",
+      "turn_error",
+      "user_shell_command",
+      "user_shell_result",
+    ]);
   });
 
-  it.each(["a2ui", "of_a_later_version", "toString", "__proto__", ""])(
-    'keeps the unknown kind "%s"',
-    (kind) => {
-      expect(updateFold(kind)).toBe("keep");
-    },
-  );
+  it("lists a session anew where its row in a list changes", () => {
+    expect(that("listed")).toEqual([
+      "prompt_admitted",
+      "session_closed",
+      "session_created",
+      "session_lifecycle",
+      "session_metadata_updated",
+      "session_status",
+      "turn_complete",
+      "turn_error",
+    ]);
+  });
+
+  it("ends streams with the session", () => {
+    expect(that("terminal")).toEqual(["session_closed", "session_died"]);
+  });
+
+  it("says nothing of an event type of a newer version, and keeps it in a replay", () => {
+    const [event] = new Life().created().log;
+    if (event === undefined) return expect.fail("a session begins with an event");
+    expect(eventIs(event, "listed")).toBe(true);
+    for (const type of ["of_a_newer_version", "toString", "__proto__"]) {
+      expect(eventIs({ ...event, type } as typeof event, "listed")).toBe(false);
+      expect(foldOf(type)).toBe("keep");
+    }
+  });
 });
