@@ -1,4 +1,5 @@
-// What users read names who acts, and its links lead somewhere. `house/rules.ts` has the width.
+// What users read names who acts, and links lead somewhere; so do references in comments to docs.
+// `house/rules.ts` has the width of lines.
 
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -27,16 +28,35 @@ describe.each(PAGES)("$path", ({ path, page }) => {
   });
 });
 
+describe("references to docs in the sources", () => {
+  it("name pages and headings that exist", () => {
+    const broken = projectFiles().flatMap((path) => {
+      if (!/^(?:src|test|bench|scripts)\/.*\.ts$/.test(path)) return [];
+      const text = readText(path).replaceAll(/\s*\n\s*(?:\*|\/\/) /g, " ");
+      const references = [...text.matchAll(/docs\/(\w+\.md)(?:#([\w-]+)|,? "([A-Z][^"]*)")/g)];
+      return references.flatMap(([reference, page = "", anchor, heading = ""]) => {
+        const anchors = existsSync(join(ROOT, "docs", page))
+          ? anchorsOf(readText(`docs/${page}`))
+          : [];
+        return anchors.includes(anchor ?? anchorOf(heading)) ? [] : [`${path}: ${reference}`];
+      });
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
 function linesOf(page: string, isFault: (line: string) => boolean): readonly string[] {
   return page.split("\n").flatMap((line, at) => (isFault(line) ? [`${at + 1}: ${line}`] : []));
 }
 
 /** The anchor of each heading, as Markdown readers make it. */
 function anchorsOf(page: string): readonly string[] {
-  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => {
-    return heading
-      .toLowerCase()
-      .replaceAll(/[^\w -]/g, "")
-      .replaceAll(" ", "-");
-  });
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
+}
+
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, "")
+    .replaceAll(" ", "-");
 }
