@@ -1,20 +1,16 @@
-import { findCommand } from "../agent/process/command.ts";
 import { inheritedEnvironment } from "../agent/process/environment.ts";
+import { Redactor } from "../agent/process/error-output.ts";
 import type { AgentMarks } from "../agent/process/marks.ts";
-import { Redactor } from "../agent/process/redactor.ts";
-import { OwnFolders } from "../agent/workspace/own-folders.ts";
+import { findCommand } from "../agent/process/spawn.ts";
+import { OwnFolders } from "../agent/workspace/location.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Log } from "../core/remark.ts";
 import { fail, type Result } from "../core/result.ts";
-import { failed } from "./answer.ts";
-import { fileTools } from "./builtin/files.ts";
-import { shellTool } from "./builtin/shell.ts";
-import type { McpServer } from "./mcp/config.ts";
-import { type McpTimes, USUAL_TIMES } from "./mcp/connection.ts";
+import { fileTools, shellTool } from "./builtin.ts";
+import { type McpServer, type Resolved, resolveServer } from "./mcp/config.ts";
 import { McpHub, type McpProblem } from "./mcp/hub.ts";
-import { McpLink } from "./mcp/link.ts";
-import { type Resolved, resolveServer } from "./mcp/resolve.ts";
-import type { Tools } from "./tool.ts";
+import { McpLink, type McpTimes, USUAL_TIMES } from "./mcp/link.ts";
+import { failed, type Tools } from "./tool.ts";
 
 export interface ToolSetting {
   readonly servers: readonly McpServer[];

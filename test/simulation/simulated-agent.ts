@@ -19,7 +19,7 @@ import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import { ASIDE, isAside } from "./words.ts";
 
-/** Whoever looks on at what agents are told. */
+/** Observes what agents are sent. */
 export interface AgentWatch {
   prompted(agent: SimulatedAgent, turn: AgentTurn): void;
   /** An ask was answered with this option. */
@@ -106,7 +106,7 @@ export class SimulatedAgent implements AgentSession {
   async setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
     for (const part of parts) {
       const set = await this.#setModel(String(part.value));
-      if (!set.ok) return { part, refusal: set.refusal, adrift: [] };
+      if (!set.ok) return { part, refusal: set.refusal, unrestored: [] };
     }
     return null;
   }

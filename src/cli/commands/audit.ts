@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { auditFilterFields, auditFilterOf } from "../../server/audit-filter.ts";
-import { firstProblem } from "../../server/request-schema.ts";
+import { firstProblem } from "../../server/http/request-schema.ts";
+import { auditFilterFields, auditFilterOf } from "../../server/route/audit.ts";
 import type { AuditFilter } from "../../session/view/audit-entry.ts";
 import {
   type AuditFileFormat,
@@ -11,9 +11,15 @@ import {
   isAuditFileFormat,
 } from "../../session/view/audit-file.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
-import { inStore } from "./data-store.ts";
-import { namedTenant, readableTenant } from "./known-tenant.ts";
+import {
+  type DataAct,
+  inStore,
+  type Outcome,
+  runCommand,
+  TENANT_OPTIONS,
+  wrong,
+} from "./data-command.ts";
+import { namedTenant, readableTenant } from "./tenant-lookup.ts";
 
 const AUDIT_USAGE = `Usage: fermata audit [options]
 

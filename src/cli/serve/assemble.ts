@@ -1,29 +1,27 @@
 import { randomUUID } from "node:crypto";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
-import type { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { activityOf } from "../../server/activity.ts";
 import type { Daemon } from "../../server/daemon.ts";
-import { LOCAL_TENANT, type WayIn } from "../../server/gate/authenticator.ts";
-import { Voters } from "../../server/identity/voters.ts";
-import { allRoutes } from "../../server/routes.ts";
-import { HttpServer } from "../../server/server.ts";
-import { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import { LOCAL_TENANT, type WayIn } from "../../server/http/authenticator.ts";
+import { HttpServer } from "../../server/http/server.ts";
+import { Voters } from "../../server/identity/token-authenticator.ts";
+import { allRoutes } from "../../server/route/all-routes.ts";
+import { activityOf } from "../../server/route/server-info.ts";
+import { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
-import { agentMemoryBytes, memoryOfMachine } from "./agent-memory.ts";
-import { openHands } from "./hands.ts";
-import { identify } from "./identify.ts";
-import { openLoader } from "./loader.ts";
+import { agentMemoryBytes, memoryOfMachine, openHands } from "./agents.ts";
+import { identify } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, sweepRegularly } from "./meter.ts";
 import type { Chosen } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
-import { type ChosenMcp, openServerTools } from "./tools.ts";
+import { type ChosenMcp, openLoader, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
   /** Where it can be reached. */

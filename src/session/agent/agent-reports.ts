@@ -66,8 +66,8 @@ export class AgentReports {
     const { workflow: _, ...mediation } = this.#mediation();
     const command = { type: "access", requestId, access, ...mediation } as const;
     const why = await this.#seat.submit({ ...this.#by(), ...command });
-    const open = this.#seat.decided.connection.turn.deferredInteractiveMessage;
-    return why ?? (open?.has(requestId) ? "people" : "decided");
+    const { openAsks } = this.#seat.decided.connection.turn;
+    return why ?? (openAsks.has(requestId) ? "people" : "decided");
   }
 
   askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]) {

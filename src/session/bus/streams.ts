@@ -1,6 +1,7 @@
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId, SessionId, TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { eventIs } from "../../core/session/event-table.ts";
 import type { SessionState } from "../../core/status.ts";
 import type { SessionKey, SessionRecord } from "../../store/store.ts";
 import { recordOf, type Written } from "../actor/written.ts";
@@ -17,18 +18,6 @@ import {
   TenantStream,
   type TenantSubscription,
 } from "./tenant-stream.ts";
-
-/** Events after which a session looks different in a list. */
-const LISTED: ReadonlySet<string> = new Set([
-  "session_created",
-  "session_status",
-  "session_lifecycle",
-  "session_metadata_updated",
-  "session_closed",
-  "prompt_admitted",
-  "turn_complete",
-  "turn_error",
-]);
 
 const TENANT_PAGE = 200;
 
@@ -55,9 +44,6 @@ function atRest(status: SessionState): SessionState {
 const SHUTTING_DOWN = streamError("The server is shutting down.", "daemon_shutdown");
 const TENANT_DELETING = streamError("The tenant is being deleted.", "tenant_deleting");
 const TENANT_DELETED = streamError("The tenant was deleted.", "tenant_deleted");
-
-/** What ends the streams that are open when it is told. */
-const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
 
 /**
  * The streams of one live session, from when it is opened until it ends or its store fails: what
@@ -105,7 +91,7 @@ class SessionStream implements Participant {
   }
 
   durable(written: readonly Written[]) {
-    if (written.some(({ event }) => LISTED.has(event.type))) this.#list();
+    if (written.some(({ event }) => eventIs(event, "listed"))) this.#list();
     if (this.#outlet === null) this.#publish(written);
     else this.#outlet.publish(written);
   }
@@ -127,7 +113,7 @@ class SessionStream implements Participant {
 
   #publish(written: readonly Written[]) {
     if (this.#bus === null || written.length === 0) return;
-    const terminal = written.findLast(({ event }) => TERMINAL.has(event.type));
+    const terminal = written.findLast(({ event }) => eventIs(event, "terminal"));
     this.#bus.publish(written.map(frameOf), terminal?.id ?? null);
   }
 
