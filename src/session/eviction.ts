@@ -9,7 +9,7 @@ export const EVICTED: Refusal = refusal("store_unavailable", {
   reason: "the session is being let go",
 });
 
-/** Does something once more if its session was evicted between two steps: then it is opened anew. */
+/** Does something once more if its session was evicted meanwhile: then it is opened anew. */
 export async function retryIfEvicted<Value>(
   act: () => Promise<Result<Value>>,
 ): Promise<Result<Value>> {

@@ -18,7 +18,7 @@ import type { Outcome, Written } from "./actor/written.ts";
 import { AgentSide } from "./agent/agent-side.ts";
 import { Attendance } from "./attendance.ts";
 import { SessionAudit } from "./audit/index.ts";
-import { storedMessages } from "./conversation/index.ts";
+import { agentPast } from "./conversation/index.ts";
 import { EVICTED } from "./eviction.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
@@ -31,6 +31,13 @@ const STORE_AWAY: Refusal = refusal("store_unavailable", {
 });
 
 const HAS_AGENT: ReadonlySet<SessionState> = new Set(["ready", "running", "waiting"]);
+
+interface LiveParts {
+  readonly actor: SessionActor;
+  readonly agent: AgentSide;
+  readonly credit: SessionCredit;
+  readonly queue: TurnQueue;
+}
 
 /** What a live session is opened with. */
 export interface LiveOptions {
@@ -53,10 +60,8 @@ export class LiveSession {
   readonly hasSnapshot: boolean;
   /** What could not be brought back when it was opened, and why (P6). */
   readonly skipped: readonly Skipped[];
-  #actor: SessionActor;
-  #agent: AgentSide;
-  #credit: SessionCredit;
-  #queue: TurnQueue;
+  /** The actor of the log as it was last opened, and what others ask of its participants. */
+  #parts: LiveParts;
   /** Said by the store when it was opened: the state may have lost count (P6). */
   #hadMessages: boolean;
   #term: number;
@@ -82,15 +87,11 @@ export class LiveSession {
     this.#hadMessages = opened.hasMessages;
     this.hasSnapshot = opened.hasSnapshot;
     this.skipped = opened.skipped;
-    const { actor, agent, credit, queue } = this.#join(opened);
-    this.#actor = actor;
-    this.#agent = agent;
-    this.#credit = credit;
-    this.#queue = queue;
+    this.#parts = this.#join(opened);
   }
 
   /** An actor for the log as it was opened, with everything that follows it. */
-  #join(opened: OpenSession) {
+  #join(opened: OpenSession): LiveParts {
     const world = this.#world;
     const actor = new SessionActor(world, opened, (why) => this.#failed(why));
     const present = () => this.present();
@@ -131,7 +132,7 @@ export class LiveSession {
     live.#isOver = true;
     const recovered = await live.#recover("recovery");
     if (recovered !== null) {
-      await live.#actor.end();
+      await live.#parts.actor.end();
       await world.store.close(key, opened.value.term);
       return { ok: false, refusal: recovered };
     }
@@ -141,48 +142,46 @@ export class LiveSession {
 
   /** The session as it is on the disk. */
   get session(): Session {
-    return this.#actor.session;
+    return this.#parts.actor.session;
   }
 
   get lastEventId(): number {
-    return this.#actor.lastEventId;
+    return this.#parts.actor.lastEventId;
   }
 
   get epoch(): string {
-    return this.#actor.epoch;
+    return this.#parts.actor.epoch;
   }
 
   get canSteer(): boolean {
-    return this.#agent.link?.canSteer ?? false;
+    return this.#parts.agent.link?.canSteer ?? false;
   }
 
   /** What was counted of it beside its state, up to now. */
   tally(): Promise<Result<Tally>> {
-    return this.#actor.tally();
+    return this.#parts.actor.tally();
   }
 
-  /** Who sees to what it costs. */
   get credit(): SessionCredit {
-    return this.#credit;
+    return this.#parts.credit;
   }
 
   get queue(): TurnQueue {
-    return this.#queue;
+    return this.#parts.queue;
   }
 
   /** The session at its agent, while there is one. */
   get agent(): AgentSession | null {
-    return this.#agent.link?.agent ?? null;
+    return this.#parts.agent.link?.agent ?? null;
   }
 
   /** The commands that its agent has said are its own; none if it has said nothing. */
   get agentCommands(): readonly JsonObject[] {
-    return this.#agent.link?.commands ?? [];
+    return this.#parts.agent.link?.commands ?? [];
   }
 
-  /** When that agent came. */
   get agentSinceMs(): number | null {
-    return this.#agent.link?.sinceMs ?? null;
+    return this.#parts.agent.link?.sinceMs ?? null;
   }
 
   /** Prompts that wait or run, and shell commands: what must not be let go of. */
@@ -192,11 +191,11 @@ export class LiveSession {
 
   /** Why its agent could not be had the last time, if it could not. */
   get agentFailure(): Refusal | null {
-    return this.#agent.failure;
+    return this.#parts.agent.failure;
   }
 
   start() {
-    this.#actor.start();
+    this.#parts.actor.start();
   }
 
   /** Answers at once, unless it is just being opened again; then for as long as that may help. */
@@ -209,10 +208,10 @@ export class LiveSession {
     const why = await this.settled();
     if (why !== null) return this.#refuse(why);
     if (this.#isOver) return this.#refuse(EVICTED);
-    return this.#actor.decide(command);
+    return this.#parts.actor.decide(command);
   }
 
-  /** The same for what cannot be said later: being let go may yet come to nothing. */
+  /** The same for what cannot be given later: a release may yet come to nothing. */
   async insist(command: Command): Promise<Outcome> {
     while (this.#leaving !== null) await this.#leaving;
     return this.submit(command);
@@ -224,7 +223,7 @@ export class LiveSession {
 
   /** Why a command would be refused as things stand; null if it would not be. */
   refusalOf(command: Command): Refusal | null {
-    const decision = decide(this.#actor.decided, command);
+    const decision = decide(this.#parts.actor.decided, command);
     return decision.kind === "refused" ? decision.refusal : null;
   }
 
@@ -268,15 +267,15 @@ export class LiveSession {
   async #release(): Promise<boolean> {
     this.#isOver = true;
     await this.#reopening;
-    await this.#actor.drained();
+    await this.#parts.actor.drained();
     // It was abandoned meanwhile, and must not come back from that.
     if (this.#isAbandoned) return true;
-    if (this.#actor.isOver || !this.#isAtRest(this.#actor.decided)) {
+    if (this.#parts.actor.isOver || !this.#isAtRest(this.#parts.actor.decided)) {
       this.#isOver = false;
-      if (this.#actor.isOver) this.#failed(refusal("store_unavailable"));
+      if (this.#parts.actor.isOver) this.#failed(refusal("store_unavailable"));
       return false;
     }
-    await this.#actor.end();
+    await this.#parts.actor.end();
     await this.#world.store.close(this.key, this.#term);
     this.#wake();
     return true;
@@ -285,7 +284,7 @@ export class LiveSession {
   /** What waits is left to another server, so no agent is woken for it any more. */
   rest() {
     this.#isResting = true;
-    this.#actor.rest();
+    this.#parts.actor.rest();
   }
 
   /** Drops it as it is; the next server closes what it leaves open. */
@@ -293,7 +292,7 @@ export class LiveSession {
     this.#isOver = true;
     this.#isAbandoned = true;
     this.#endPause();
-    await Promise.all([this.#actor.end(), this.#reopening]);
+    await Promise.all([this.#parts.actor.end(), this.#reopening]);
     this.#wake();
   }
 
@@ -333,21 +332,14 @@ export class LiveSession {
   /** Writes down all that it is, outside of a turn; answers why that cannot be. */
   async snapshot(): Promise<Refusal | null> {
     const why = await this.settled();
-    return why ?? (this.#isOver ? EVICTED : this.#actor.snapshot());
+    return why ?? (this.#isOver ? EVICTED : this.#parts.actor.snapshot());
   }
 
-  /** Nothing, for a session that has not had an agent yet. */
-  past({ totals, ...session }: Session): AgentPast | null {
-    const isNew = totals.turnsCompleted + totals.turnsFailed === 0 && !this.#hadMessages;
-    // One that was never given a prompt was never told of what had been before it either; and
-    // one of another epoch, as before a restored backup, may know of what never was.
-    const isKnown = !session.agentUntold && session.agentEpoch === this.epoch;
-    const agentSessionId = isKnown ? session.agentSessionId : null;
-    if (agentSessionId === null && isNew) return null;
-    return { agentSessionId, messages: () => storedMessages(this.#world, this.key) };
+  past(session: Session): AgentPast | null {
+    return agentPast(this.#world, this, session, this.#hadMessages);
   }
 
-  /** Until it succeeds or nobody wants it any more, with growing pauses. */
+  /** Opens it again, with growing pauses, until that succeeds or the session is over. */
   async #reopen(why: Refusal, hasTried: () => void): Promise<void> {
     const { sessionId } = this.key;
     while (!this.#isOver) {
@@ -357,15 +349,10 @@ export class LiveSession {
       if (opened.ok) {
         this.#term = opened.value.term;
         this.#hadMessages = opened.value.hasMessages;
-        ({
-          actor: this.#actor,
-          agent: this.#agent,
-          credit: this.#credit,
-          queue: this.#queue,
-        } = this.#join(opened.value));
-        if (this.#isResting) this.#actor.rest();
+        this.#parts = this.#join(opened.value);
+        if (this.#isResting) this.#parts.actor.rest();
         const failure = await this.#recover("store_failure");
-        if (failure === null) return this.#actor.start();
+        if (failure === null) return this.#parts.actor.start();
         if (failure.code !== "store_unavailable") return this.#giveUp();
       } else if (opened.refusal.code !== "store_unavailable") {
         return this.#giveUp();
@@ -379,7 +366,7 @@ export class LiveSession {
   /** It is gone, taken or damaged, or what it says is refused, and waiting mends none of these. */
   #giveUp() {
     this.#isOver = true;
-    void this.#actor.end();
+    void this.#parts.actor.end();
     this.#options.released(this);
   }
 
@@ -397,7 +384,7 @@ export class LiveSession {
 
   async #recover(type: "recovery" | "store_failure"): Promise<Refusal | null> {
     const by = givenBy(this.#world.clock, SERVER);
-    const { refusal: why } = await this.#actor.decide({ ...by, type });
+    const { refusal: why } = await this.#parts.actor.decide({ ...by, type });
     return why;
   }
 

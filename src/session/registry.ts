@@ -20,7 +20,6 @@ export interface Joined {
   readonly attached: boolean;
 }
 
-/** What the name of a session stands for. */
 type Entry = Opening | Live | Leaving;
 
 /** Being opened or made: a request for it waits. */
@@ -309,7 +308,8 @@ export class SessionRegistry {
       return this.#activated(opening, new LiveSession(this.#world, made.value, this.#liveOptions));
     }
     // It is unknown whether the store made it. No client knows of it, so it may go.
-    if (made.refusal.code === "store_unavailable") await this.#delete(key);
+    if (made.refusal.code === "store_unavailable")
+      await this.#world.store.delete(key, this.#world.holder, []);
     return made;
   }
 
@@ -321,17 +321,13 @@ export class SessionRegistry {
     opening.unready = null;
     if (why === null) return ok(this.#keep(live));
     await live.abandon();
-    await this.#delete(live.key);
+    await this.#world.store.delete(live.key, this.#world.holder, []);
     return { ok: false, refusal: this.#refusalFor(tenantId) ?? why };
-  }
-
-  async #delete(key: SessionKey): Promise<void> {
-    await this.#world.store.delete(key, this.#world.holder, []);
   }
 
   /**
    * Takes a place in a workspace; answers why there is none. At the cap the session that has been
-   * idle and unwatched for longest is evicted; those on their way in count like those that are there.
+   * idle and unwatched for longest is evicted. Sessions on their way in count, too.
    */
   async #takePlace(opening: Opening, workspaceCwd: string): Promise<Refusal | null> {
     const limit = this.#world.settings.sessionsLiveMax ?? Number.POSITIVE_INFINITY;

@@ -84,7 +84,8 @@ export class AgentSide implements Participant {
       this.#link?.asks.answer(requestId, answer);
       // A vote on an access is an event of its own.
       if (event.type === "permission_resolved" && event.data.reason !== "vote") {
-        const reason = `the permission request for it ended without an answer (${event.data.reason})`;
+        const end = event.data.reason;
+        const reason = `the permission request for it ended without an answer (${end})`;
         this.#link?.asks.permitted(requestId, { allowed: false, reason });
       }
     } else if (event.type === "agent_access") {

@@ -6,7 +6,7 @@ import { details } from "./details.ts";
 import { actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries.ts";
 import { RefusalCount } from "./refusal-count.ts";
 
-/** What one live session adds to its tenant's audit. The term tells its entries from earlier ones. */
+/** What one live session adds to its tenant's audit; the term tells it from earlier ones. */
 export class SessionAudit implements Participant {
   readonly #seat: Pick<SessionSeat, "key" | "epoch" | "term">;
   readonly #refusals = new RefusalCount();
