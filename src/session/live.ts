@@ -8,7 +8,6 @@ import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
-import type { SessionState } from "../core/status.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type OpenSession, SessionActor } from "./actor/actor.ts";
 import { DeadlineTimers } from "./actor/deadlines.ts";
@@ -29,8 +28,6 @@ import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
 const STORE_AWAY: Refusal = refusal("store_unavailable", {
   reason: "the session is being opened again",
 });
-
-const HAS_AGENT: ReadonlySet<SessionState> = new Set(["ready", "running", "waiting"]);
 
 interface LiveParts {
   readonly actor: SessionActor;
@@ -62,7 +59,7 @@ export class LiveSession {
   readonly skipped: readonly Skipped[];
   /** The actor of the log as it was last opened, and what others ask of its participants. */
   #parts: LiveParts;
-  /** Said by the store when it was opened: the state may have lost count (P6). */
+  /** As the store said when it was opened: the state may have lost count (P6). */
   #hadMessages: boolean;
   #term: number;
   #reopening: Promise<void> | null = null;
@@ -175,7 +172,7 @@ export class LiveSession {
     return this.#parts.agent.link?.agent ?? null;
   }
 
-  /** The commands that its agent has said are its own; none if it has said nothing. */
+  /** The commands that its agent has announced. */
   get agentCommands(): readonly JsonObject[] {
     return this.#parts.agent.link?.commands ?? [];
   }
@@ -189,7 +186,6 @@ export class LiveSession {
     return pendingCount(this.session) > 0 || this.session.shells.size > 0;
   }
 
-  /** Why its agent could not be had the last time, if it could not. */
   get agentFailure(): Refusal | null {
     return this.#parts.agent.failure;
   }
@@ -234,7 +230,7 @@ export class LiveSession {
     if (outcome.refusal !== null) return outcome.refusal;
     const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
     if (!settled.ok) return settled.refusal;
-    if (HAS_AGENT.has(settled.value.connection.sessionState)) return null;
+    if (hasAgent(settled.value)) return null;
     return this.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
   }
 
@@ -313,7 +309,7 @@ export class LiveSession {
   }
 
   #failed(why: Refusal) {
-    // While it is being opened again, that loop hears of it and tries once more.
+    // While it is being opened again, that loop learns of it and tries once more.
     if (this.#isOver || this.#reopening !== null) return;
     const tried = Promise.withResolvers<void>();
     this.#firstTry = tried.promise;
@@ -398,4 +394,8 @@ export class LiveSession {
     this.#watchers = [];
     for (const wake of watchers) wake();
   }
+}
+
+function hasAgent({ connection: { sessionState: state } }: Session): boolean {
+  return state === "ready" || state === "running" || state === "waiting";
 }
