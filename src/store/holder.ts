@@ -4,7 +4,7 @@ import {
   startOf,
   thisProcess,
 } from "../platform/process-identity.ts";
-import { holderFault } from "./record.ts";
+import { holderFault } from "./fields.ts";
 
 export { isGone, isThisProcess } from "../platform/process-identity.ts";
 

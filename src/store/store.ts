@@ -1,9 +1,9 @@
 import type { SessionId, TenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { SecurityMode } from "../core/policy/risk.ts";
 import type { Result } from "../core/result.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
-import type { Manifest } from "./manifest.ts";
 
 /**
  * What every store promises (seed 002). Each sentence of this file is a check of the conformance
@@ -155,6 +155,23 @@ export interface NewSession {
   /** The identity of the log; with an event id it makes a cursor. */
   readonly epoch: string;
   readonly commit: Omit<Commit, "record">;
+}
+
+/**
+ * The slim record that alone is enough to continue a conversation, safe to show to a reviewer: no
+ * list of extensions, no slot, no secret. Its messages are stored beside it and read in pages,
+ * because a snapshot costs its turn and not the history.
+ */
+export interface Manifest {
+  readonly sessionId: SessionId;
+  /** Stamped by the store that wrote it, and compared before anything else is read. */
+  readonly storeId: string;
+  readonly mode: SecurityMode;
+  readonly projectRoot: string;
+  /** Which state machine is attached, and where its slot is; its shape is its author's. */
+  readonly smState?: { readonly smExtId: string; readonly stateSlotRef: string };
+  readonly createdAt: number;
+  readonly updatedAt: number;
 }
 
 /** What lists are made of. Small, and written with any commit that changes it. */

@@ -4,9 +4,8 @@ import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { freeOfOthers } from "../../server/held-sessions.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
-import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
-import { openersOf, unreadableIn } from "../../store/sqlite/presence.ts";
+import { openersOf, unreadableIn } from "../../store/sqlite/openers.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { tableText } from "../table.ts";
 import { DATA_OPTIONS, type DataAct, type Outcome, runCommand, wrong } from "./command-frame.ts";
@@ -70,10 +69,9 @@ function inLocated(
 ): Promise<Result<Outcome>> {
   const folder = storeFolder(data);
   const server = serverAt(folder); // Before we have it open ourselves.
-  return inStore(data, (plain) => {
-    const locator = new SessionLocator(join(data, "located"));
-    const store = withLocator(plain, locator, { isLasting: true });
-    return act({ store, folder, server });
+  const locator = new SessionLocator(join(data, "located"));
+  return inStore(data, (store) => act({ store, folder, server }), {
+    location: { locator, isLasting: true },
   });
 }
 

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { WayIn } from "../../server/gate/authenticator.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { Chosen } from "./options.ts";
+import { STORES, sessionsFolder } from "./store.ts";
 
 /** In by JWT, where keys were chosen. Whose word they are must be said with them. */
 export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
@@ -22,5 +22,5 @@ export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
 
 /** Whether there is a store that could have tokens in it: only a look inside can tell. */
 export function mayHaveTokens({ store }: Chosen, folder: string): boolean {
-  return store === "sqlite" && existsSync(join(folder, "sessions"));
+  return STORES[store].isLasting && existsSync(sessionsFolder(folder));
 }

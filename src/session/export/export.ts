@@ -1,7 +1,6 @@
 import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Manifest } from "../../store/manifest.ts";
-import type { StoredRecord } from "../../store/store.ts";
+import type { Manifest, StoredRecord } from "../../store/store.ts";
 import { htmlDocument } from "./html/document.ts";
 import { jsonDocument } from "./json.ts";
 import { jsonLines } from "./jsonl.ts";

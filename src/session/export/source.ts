@@ -1,10 +1,10 @@
 import { type Refusal, refusal } from "../../core/error.ts";
 import type { Result } from "../../core/result.ts";
-import type { Manifest } from "../../store/manifest.ts";
 import type {
   BackwardRange,
   EventPage,
   FoldedTurn,
+  Manifest,
   Page,
   Range,
   SessionKey,

@@ -5,8 +5,7 @@ import { DONE, fail, type Result } from "../../core/result.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
-import type { Manifest } from "../../store/manifest.ts";
-import type { Commit, FoldedTurn, SessionKey, Snapshot } from "../../store/store.ts";
+import type { Commit, FoldedTurn, Manifest, SessionKey, Snapshot } from "../../store/store.ts";
 import {
   EMPTY_WINDOW,
   type LogWindow,

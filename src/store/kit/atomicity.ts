@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import { SLOT_BYTES_MAX, SLOTS_MAX } from "../../core/limits.ts";
 import type { NewSession, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import {
   entryKeys,
   leavesNoTrace,
@@ -13,10 +12,10 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
+import { type Check, cannot, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, keyOf, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
-
-const { keyOf, slot, message, events } = sample;
 
 /** E. All or nothing, and once it is said to be there, there. What needs a crash is elsewhere. */
 export const ATOMICITY: readonly Check[] = [

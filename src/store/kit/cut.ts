@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import type { StoredText } from "../store.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, entryKeys, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { type Check, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, entry, event, events, message, slot, turn } from "./sample.ts";
 import type { Writer } from "./stage.ts";
-
-const { ACME, entry, event, events, message, slot, turn } = sample;
 
 /** R. A log that cannot go on gets a new identity, and perhaps an earlier end. */
 export const CUT: readonly Check[] = [

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore, SlotSet } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import { digests, value } from "./expect.ts";
+import { type Check, cannot, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, events, message, slot } from "./sample.ts";
 import type { Stage } from "./stage.ts";
 
-const { ACME, events, message, slot } = sample;
 const KEY = sample.keyOf("s-1");
 const TURNS = 6;
 

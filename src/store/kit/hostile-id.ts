@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { type Check, cannot, check } from "./check.ts";
 import { listedIds, sessionState, unchanged, value } from "./expect.ts";
+import { type Check, cannot, check } from "./harness.ts";
 import { keyed, tenantReads, tenantRemoval, tenantWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
-
-const { keyOf, tenantId } = sample;
+import { keyOf, tenantId } from "./sample.ts";
 
 /** What is not an id: most of them are paths to somewhere, or to nowhere. */
 const HOSTILE: readonly string[] = [

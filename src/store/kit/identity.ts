@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
 import type { Result } from "../../core/result.ts";
-import type { Manifest } from "../manifest.ts";
-import type { Commit, NewSession, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
+import type { Commit, Manifest, NewSession, SessionStore } from "../store.ts";
 import { leavesNoTrace, listedIds, refused, sessionState, unchanged, value } from "./expect.ts";
+import { type Check, cannot, check, forgetful } from "./harness.ts";
 import { operations, sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
+import { keyOf } from "./sample.ts";
 import type { Writer } from "./stage.ts";
-
-const { keyOf } = sample;
 
 /** D. Who a session is, and what is said when something is wrong. */
 export const IDENTITY: readonly Check[] = [

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type { SessionStore } from "../store.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { type Check, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { slot, message, events } = sample;
 const WRITERS = 32;
 
 /** F. Many hands. Other processes are tried by the crash runner. */

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ListFilter, SessionRecord, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import { allListed, listedIds, refused, sessionState, value } from "./expect.ts";
+import { type Check, cannot, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME } from "./sample.ts";
 import type { Stage, Writer } from "./stage.ts";
-
-const { ACME } = sample;
 
 /** H. Lists. */
 export const LISTING: readonly Check[] = [

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import type { Holder } from "../holder.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, unchanged, value } from "./expect.ts";
+import { type Check, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
-
-const { ACME, events, keyOf } = sample;
+import { ACME, events, keyOf } from "./sample.ts";
 
 /** J. Ownership: who may write, and that nobody else ever can. */
 export const OWNERSHIP: readonly Check[] = [

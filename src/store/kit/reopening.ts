@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, entryKeys, leavesNoTrace, refused, unchanged, value } from "./expect.ts";
+import { type Check, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, entry, events } from "./sample.ts";
 import type { Writer } from "./stage.ts";
-
-const { ACME, entry, events } = sample;
 
 /** P. Whoever holds a session may open it again; a person may take it from somebody else. */
 export const REOPENING: readonly Check[] = [

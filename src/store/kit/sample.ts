@@ -1,7 +1,7 @@
 import type { SessionId, TenantId } from "../../core/id.ts";
 import { type Holder, thisHolder } from "../holder.ts";
-import type { Manifest } from "../manifest.ts";
 import type * as S from "../store.ts";
+import type { Manifest } from "../store.ts";
 
 /** Small valid values, each with the fields that a check is about put in by hand. */
 

@@ -14,13 +14,13 @@ import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
 import { LOG_KEPT_BYTES_MAX, STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
+import { fail, type Result } from "../../core/result.ts";
+import { pageOf } from "../backend.ts";
 import { caseSafe } from "../case-safe.ts";
-import { pageOf } from "../page.ts";
 import type { Page } from "../store.ts";
-import { SessionCache } from "./cache.ts";
-import { beginTerms } from "./counter.ts";
+import { beginTerms, SessionCache } from "./batch.ts";
+import { step } from "./failpoint.ts";
 import { MIGRATIONS } from "./schema.ts";
-import { step } from "./step.ts";
 
 /** How soon a write is safe: at once, or with a moment that a power cut can take back. */
 export type Durability = "full" | "relaxed";
@@ -239,4 +239,37 @@ const DRAFT_MS_MAX = 60_000;
 
 export function tenantFolder(root: string, tenantId: TenantId): string {
   return join(tenantsFolder(root), caseSafe(tenantId));
+}
+
+/** What a thrown error of the disk or the database means, with something a person can act on. */
+export function explain(thrown: unknown): Result<never> {
+  const code = codeOf(thrown);
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return fail("session_corrupt", { reason });
+  const advice = ADVICE.find(([pattern]) => pattern.test(code))?.[1];
+  return fail("store_unavailable", { reason: advice ? `${reason} (${advice})` : reason });
+}
+
+/** The same as a sentence's end, for whoever has a code of their own. */
+export function reasonOf(thrown: unknown): string {
+  const explained = explain(thrown);
+  return explained.ok ? "" : String(explained.refusal.details.reason);
+}
+
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/SQLITE_FULL|ENOSPC|EDQUOT/, "free some space on its disk"],
+  [/SQLITE_READONLY|SQLITE_PERM|EACCES|EROFS|EPERM/, "make its directory writable"],
+  [/SQLITE_CANTOPEN|ENOENT|ENOTDIR/, "its directory is missing or cannot be opened"],
+  [/SQLITE_BUSY|SQLITE_LOCKED/, "another process is using its database"],
+  [/SQLITE_IOERR|EIO/, "its disk reports errors"],
+];
+
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return "";
+  return typeof thrown.code === "string" ? thrown.code : "";
+}
+
+/** Not one commit's fault: the disk, the directory or another process is in the way of all. */
+export function isOfTheWorld(thrown: unknown): boolean {
+  return ADVICE.some(([pattern]) => pattern.test(codeOf(thrown)));
 }

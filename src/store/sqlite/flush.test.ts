@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { thisHolder } from "../holder.ts";
-import { HELD } from "../kit/crash/child.ts";
-import { readLine } from "../kit/crash/step.ts";
+import { HELD } from "../kit/crash/process.ts";
+import { readLine } from "../kit/crash/workload.ts";
 import {
   type Durability,
   makeDatabaseFile,
@@ -15,7 +15,7 @@ import {
   TenantDatabase,
   tenantsFolder,
 } from "./database.ts";
-import { markOpen } from "./epoch.ts";
+import { markOpen } from "./openers.ts";
 
 /** A tool of the system, not of a package: where it is missing, its tests say so. */
 const TRACER = "strace";

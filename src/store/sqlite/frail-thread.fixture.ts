@@ -1,6 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { serve } from "./serve.ts";
-import type { Answer, Call } from "./thread.ts";
+import { type Answer, type Call, serve } from "./thread.ts";
 
 /** What all threads of a test share: how many of them have been started. */
 export interface FrailData {

@@ -13,7 +13,7 @@ import {
   openersOf,
   othersIn,
   unreadableIn,
-} from "./presence.ts";
+} from "./openers.ts";
 
 async function emptyRoot(): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "fermata-presence-"));

@@ -1,10 +1,14 @@
-import { Worker } from "node:worker_threads";
+import { type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
+import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { isObject } from "../../core/json.ts";
 import {
   STORE_CALLS_WAITING_MAX,
   STORE_HEAVY_CALLS_MAX,
   STORE_THREAD_RESTART_MS_MAX,
   STORE_THREAD_RESTART_MS_MIN,
 } from "../../core/limits.ts";
+import { fail, type Result } from "../../core/result.ts";
+import type { SessionKey } from "../store.ts";
 
 /** One call to a thread, and what came of it. */
 export interface Call {
@@ -20,6 +24,84 @@ export interface Answer {
 
 /** The functions that a thread offers, by name. */
 type Offer = Readonly<Record<string, (...args: never[]) => unknown>>;
+
+/** One operation of a thread, and its answer if the tenant is not there. */
+export interface TenantOperation<Context, Args extends readonly unknown[], Value> {
+  run(context: Context, ...args: Args): Value;
+  /** Null if the operation makes the tenant, and so is run all the same. */
+  absent(...args: Args): Value | null;
+}
+
+/** Each operation takes what the backend's operation of its name takes, after its context. */
+export function operation<Context, Args extends readonly unknown[], Value>(
+  run: (context: Context, ...args: Args) => Value,
+  absent: (...args: Args) => Value | null,
+): TenantOperation<Context, Args, Value> {
+  return { run, absent };
+}
+
+export function noSession({ sessionId }: SessionKey): Result<never> {
+  return fail("session_not_found", { sessionId });
+}
+
+type OperationTable<Context> = Readonly<Record<string, TenantOperation<Context, never[], unknown>>>;
+
+/** In the thread: does what a call asks for. */
+export function runCall<Context>(table: OperationTable<Context>, context: Context, call: Call) {
+  return operationOf(table, call).run(context, ...argsOf(call));
+}
+
+/** In the thread: the answer to a call whose tenant is not there; null if the call makes it. */
+export function absentCall<Context>(table: OperationTable<Context>, call: Call): unknown {
+  return operationOf(table, call).absent(...argsOf(call));
+}
+
+function operationOf<Context>(table: OperationTable<Context>, { op }: Call) {
+  const found = table[op];
+  if (found === undefined) throw new Error(`there is no operation ${op}`);
+  return found;
+}
+
+/** Calls come from our own backend, whose types are made from these very tables. */
+function argsOf({ args }: Call): never[] {
+  return args as never[];
+}
+
+/** The tenant of a call, which its first argument names; null if it is about the whole store. */
+export function tenantOf({ args: [first] }: Call): TenantId | null {
+  const name = isObject(first) ? first.tenantId : first;
+  return typeof name === "string" ? parseTenantId(name) : null;
+}
+
+/** The functions of a table of operations, as a thread offers them. */
+export type Offered<Table> = {
+  readonly [Op in keyof Table]: Table[Op] extends TenantOperation<never, infer Args, infer Value>
+    ? (...args: Args) => Value
+    : never;
+};
+
+/** The same functions, as they are called from outside the thread. */
+type Remote<Ops> = {
+  readonly [Op in keyof Ops]: Ops[Op] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Promise<Value>
+    : never;
+};
+
+/**
+ * A function for each operation of a table, which calls it in its thread. The caller may change
+ * its values as soon as it has made the call, so they are copied at once.
+ */
+export function remote<Table extends object>(
+  table: Table,
+  call: (op: string, args: readonly unknown[]) => Promise<unknown>,
+): Remote<Offered<Table>> {
+  const calls = Object.keys(table).map((op) => [
+    op,
+    (...args: readonly unknown[]) => call(op, structuredClone(args)),
+  ]);
+  // The other end of the port is our own code, which answers by the same table.
+  return Object.fromEntries(calls) as Remote<Offered<Table>>;
+}
 
 /** What the calls of a thread are like. */
 export interface CallManners {
@@ -75,6 +157,12 @@ export class Thread<Ops extends Offer> {
     op: Op,
     ...args: Parameters<Ops[Op]>
   ): Promise<ReturnType<Ops[Op]>> {
+    // The other end of the port is our own code, which answers by the same table of types.
+    return this.send(op, args) as Promise<ReturnType<Ops[Op]>>;
+  }
+
+  /** The same for a caller that has taken the operation from a table. */
+  send(op: string, args: readonly unknown[]): Promise<unknown> {
     if (this.#phase !== "open") return Promise.reject(new Error("its thread is ending"));
     if (this.#sent.size + this.#queue.size >= STORE_CALLS_WAITING_MAX) {
       return Promise.reject(new Error("too many calls are waiting for its thread"));
@@ -83,9 +171,7 @@ export class Thread<Ops extends Offer> {
     const call = { n: this.#calls, op, args };
     const isHeavy = this.#manners.isHeavy(op);
     const repeatsLeft = this.#manners.isRepeatable(op) ? 1 : 0;
-    const { promise, resolve, reject: fail } = Promise.withResolvers<ReturnType<Ops[Op]>>();
-    // The other end of the port is our own code, which answers by the same table of types.
-    const settle = (value: unknown) => resolve(value as ReturnType<Ops[Op]>);
+    const { promise, resolve: settle, reject: fail } = Promise.withResolvers<unknown>();
     this.#queue.set(call.n, { call, isHeavy, repeatsLeft, settle, fail });
     this.#sendSoon();
     return promise;
@@ -220,4 +306,29 @@ function asError(thrown: unknown): Error {
 /** Development runs the sources as they are, the package its compiled copy. */
 export function threadScript(name: string, beside: string): URL {
   return new URL(`./${name}${beside.endsWith(".ts") ? ".ts" : ".js"}`, beside);
+}
+
+/**
+ * The thread's side of its port. Whatever has arrived while the last batch was at work is taken
+ * together, so the busier the store, the larger its batches. Which answers travel together is for
+ * the work to say. An empty message means: the end.
+ */
+export function serve(
+  port: MessagePort,
+  work: (calls: readonly Call[]) => Iterable<readonly Answer[]>,
+  end: () => void,
+) {
+  port.on("message", (first: readonly Call[]) => {
+    const calls = [...first];
+    let ending = first.length === 0;
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
+      const more: readonly Call[] = next.message;
+      calls.push(...more);
+      ending ||= more.length === 0;
+    }
+    if (calls.length > 0) for (const answers of work(calls)) port.postMessage(answers);
+    if (!ending) return;
+    end();
+    port.close();
+  });
 }

@@ -3,13 +3,13 @@ import type { Claim } from "../backend.ts";
 import { checkCut, checkPosition, trimmedThrough } from "../check.ts";
 import { describeHolder, type Holder, isThisProcess, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
-import type { Batch } from "./batch.ts";
-import { LAST_NUMBER, LAST_TERM } from "./counter.ts";
-import { appendEntries, freshEntries } from "./journal.ts";
+import { type Batch, LAST_NUMBER, LAST_TERM } from "./batch.ts";
+import { step } from "./failpoint.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
-import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./run.ts";
-import { step } from "./step.ts";
+import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./row.ts";
+import { appendEntries, freshEntries, TENANT_WRITES } from "./tenant.ts";
+import { noSession, operation } from "./thread.ts";
 
 /**
  * What the writing thread does, inside the transaction of its batch. Everything that can refuse
@@ -17,7 +17,7 @@ import { step } from "./step.ts";
  * other commit of the batch. Only the disk can fail after that, and then all of it is taken back.
  */
 
-export function create(batch: Batch, key: S.SessionKey, created: S.NewSession): Result<S.Owned> {
+function create(batch: Batch, key: S.SessionKey, created: S.NewSession): Result<S.Owned> {
   const { sessionId } = key;
   const { holder, manifest, record, epoch, commit } = created;
   const fresh: rows.SessionRow = {
@@ -49,13 +49,8 @@ export function create(batch: Batch, key: S.SessionKey, created: S.NewSession): 
   return ok({ term: fresh.term, revision });
 }
 
-export function acquire(
-  batch: Batch,
-  key: S.SessionKey,
-  storeId: string,
-  claim: Claim,
-): Result<S.Opened> {
-  const found = batch.session(key.sessionId, storeId);
+function acquire(batch: Batch, key: S.SessionKey, claim: Claim): Result<S.Opened> {
+  const found = batch.session(key.sessionId);
   if (!found.ok) return found;
   const { holder } = claim;
   const replaced = found.value.holder;
@@ -80,14 +75,13 @@ function mayClaim(batch: Batch, held: Holder | null, { holder, audit, seizes }: 
   return freshEntries(batch.db, audit);
 }
 
-export function commit(
+function commit(
   batch: Batch,
   key: S.SessionKey,
-  storeId: string,
   term: number,
   change: S.Commit,
 ): Result<S.Committed> {
-  const owned = ownedSession(batch, key, storeId, term);
+  const owned = ownedSession(batch, key, term);
   if (!owned.ok) return owned;
   const entries = mayApply(batch, owned.value, change);
   if (!entries.ok) return entries;
@@ -96,21 +90,15 @@ export function commit(
   return ok({ revision, lastEventId });
 }
 
-function ownedSession(batch: Batch, { sessionId }: S.SessionKey, storeId: string, term: number) {
-  const found = batch.session(sessionId, storeId);
+function ownedSession(batch: Batch, { sessionId }: S.SessionKey, term: number) {
+  const found = batch.session(sessionId);
   if (!found.ok) return found;
   const isOwner = found.value.holder !== null && found.value.term === term;
   return isOwner ? found : fail("writer_lost");
 }
 
-export function cutLog(
-  batch: Batch,
-  key: S.SessionKey,
-  storeId: string,
-  term: number,
-  cut: S.LogCut,
-): Result<void> {
-  const owned = ownedSession(batch, key, storeId, term);
+function cutLog(batch: Batch, key: S.SessionKey, term: number, cut: S.LogCut): Result<void> {
+  const owned = ownedSession(batch, key, term);
   if (!owned.ok) return owned;
   const within = checkCut(cut, owned.value);
   const entries = within.ok ? freshEntries(batch.db, cut.audit) : within;
@@ -202,8 +190,8 @@ function snapshot(batch: Batch, session: rows.SessionRow, change: S.Snapshot) {
   return { ...session, ...at, revision, manifest, messageCount, turnCount, slotCount };
 }
 
-export function release(batch: Batch, key: S.SessionKey, storeId: string, term: number) {
-  const found = batch.session(key.sessionId, storeId);
+function release(batch: Batch, key: S.SessionKey, term: number): Result<void> {
+  const found = batch.session(key.sessionId);
   if (found.ok && found.value.term === term) {
     batch.change({ ...found.value, holder: null });
     batch.claims.set(key.sessionId, null);
@@ -212,13 +200,8 @@ export function release(batch: Batch, key: S.SessionKey, storeId: string, term: 
 }
 
 /** What cannot be read can still be removed: whoever asks for it has been told that it is lost. */
-export function remove(
-  batch: Batch,
-  { sessionId }: S.SessionKey,
-  storeId: string,
-  claim: Claim,
-): Result<void> {
-  const found = batch.session(sessionId, storeId);
+function remove(batch: Batch, { sessionId }: S.SessionKey, claim: Claim): Result<void> {
+  const found = batch.session(sessionId);
   if (!found.ok && found.refusal.code !== "session_corrupt") return found;
   const { number, holder } = found.ok ? found.value : batch.remains(sessionId);
   if (number === null) return rows.damaged("its number");
@@ -247,3 +230,14 @@ const WRITE_SLOT = `
   INSERT OR REPLACE INTO slots (number, owner, version, payload, checksum)
   VALUES (?, ?, ?, ?, ?)`;
 const DELETE_SLOT = "DELETE FROM slots WHERE number = ? AND owner = ?";
+
+/** All that the writing thread does in a transaction of a tenant. */
+export const WRITES = {
+  create: operation(create, () => null),
+  acquire: operation(acquire, noSession),
+  commit: operation(commit, noSession),
+  release: operation(release, () => DONE),
+  cutLog: operation(cutLog, noSession),
+  remove: operation(remove, noSession),
+  ...TENANT_WRITES,
+};

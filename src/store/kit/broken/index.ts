@@ -1,8 +1,8 @@
 import type { SessionStore } from "../../store.ts";
 import * as identity from "./identity.ts";
+import * as ownership from "./identity.ts";
+import * as tenant from "./identity.ts";
 import * as loss from "./loss.ts";
-import * as ownership from "./ownership.ts";
-import * as tenant from "./tenant.ts";
 
 /** A store that is wrong in one way, and how the kit must find that out. */
 export interface BrokenStore {

@@ -2,8 +2,7 @@ import type { Result } from "../../../core/result.ts";
 import type { Holder } from "../../holder.ts";
 import type * as S from "../../store.ts";
 import * as sample from "../sample.ts";
-import type { Chance } from "./chance.ts";
-import type { Refused, Step } from "./step.ts";
+import type { Chance, Refused, Step } from "./workload.ts";
 
 /** Makes a call and tells it, both before and after. */
 export type Submit = (step: Step, refused?: Refused) => Promise<Result<unknown>>;

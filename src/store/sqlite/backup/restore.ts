@@ -1,26 +1,40 @@
 import { randomUUID } from "node:crypto";
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { chmod, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { TenantId } from "../../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../../core/result.ts";
 import { describeHolder, type Holder, thisHolder } from "../../holder.ts";
 import type { JournalEntry } from "../../store.ts";
-import { makeFolder, NewerDatabase, syncFolder, tenantsFolder } from "../database.ts";
-import { reasonOf } from "../explain.ts";
-import { noteClosed, noteFile, noteOpen, othersIn, unreadableIn } from "../presence.ts";
-import { clearAway } from "../tenant-removal.ts";
+import { Batch, leapTerms } from "../batch.ts";
+import {
+  makeFolder,
+  NewerDatabase,
+  reasonOf,
+  syncFolder,
+  TenantDatabase,
+  tenantsFolder,
+} from "../database.ts";
+import { clearAway } from "../handles.ts";
+import {
+  forgetOpeners,
+  noteClosed,
+  noteFile,
+  noteOpen,
+  othersIn,
+  renewEpochs,
+  unreadableIn,
+} from "../openers.ts";
+import { appendEntries, freshEntries } from "../tenant.ts";
 import {
   type BackedUpTenant,
   type BackupContents,
   backupFile,
   CONTENTS_FILE,
+  digestOf,
   ofNewer,
   readContents,
 } from "./contents.ts";
-import { digestOf } from "./file.ts";
-import { renew } from "./renew.ts";
-import { clearStages, makeStage } from "./stage.ts";
 
 export interface RestoreOrder {
   /** The store's own directory, in which there is nothing yet. */
@@ -140,3 +154,55 @@ async function copyTenant(copy: TenantCopy): Promise<Result<void>> {
     return damaged(reasonOf(thrown));
   }
 }
+
+/**
+ * Makes a copied database one that a server can begin with: its logs have new epochs, because what
+ * came after the copy is lost and its ids will be used again; nobody holds any of its sessions;
+ * terms go on where the lost ones cannot have been; and the audit says so. Throws if SQLite finds
+ * the file damaged.
+ */
+function renew(file: string, entry: JournalEntry): Result<void> {
+  const db = new TenantDatabase(file, "write");
+  try {
+    const found = db.get("PRAGMA integrity_check(1)");
+    const verdict = String(Object.values(found ?? {})[0]);
+    if (verdict !== "ok") throw new Error(`SQLite finds it damaged: ${verdict}`);
+    return db.transaction("immediate", () => {
+      renewEpochs(db, randomUUID, { isFreed: true });
+      forgetOpeners(db);
+      leapTerms(db);
+      const batch = new Batch(db);
+      const fresh = freshEntries(db, [entry]);
+      if (!fresh.ok) return fresh;
+      appendEntries(batch, fresh.value);
+      batch.flush();
+      return DONE;
+    });
+  } finally {
+    db.close();
+  }
+}
+
+/** Where a restore prepares everything, beside the place that it will have. */
+function makeStage(root: string): string {
+  const stage = join(root, `${STAGE}${randomUUID()}`);
+  mkdirSync(join(stage, "tenants"), { recursive: true, mode: 0o700 });
+  return stage;
+}
+
+/**
+ * Clears what a restore left behind that was killed: all conversations of its backup are in it.
+ * For whoever knows that nobody else is at work here.
+ */
+export function clearStages(root: string) {
+  for (const name of readdirSync(root)) {
+    if (!name.startsWith(STAGE)) continue;
+    try {
+      rmSync(join(root, name), { recursive: true, force: true });
+    } catch {
+      // What another user has left is in nobody's way.
+    }
+  }
+}
+
+const STAGE = "restoring-";
