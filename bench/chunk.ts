@@ -36,8 +36,7 @@ function decideChunks(): number {
     }
     sliceMs.push(performance.now() - startedMs);
   }
-  const said = session?.connection.turn.fullContent.length ?? 0;
-  return said === CHUNKS * WORD.length ? CHUNKS : Number.NaN;
+  return session?.connection.turn.hasOutput ? CHUNKS : Number.NaN;
 }
 
 const WORD = "fermata ";
@@ -55,8 +54,8 @@ function copyChunks(): number {
     const { connection, sessionId } = session;
     const data = { sessionId, update: update() };
     events[0] = { v: 1, type: "session_update", data, _meta: { serverTimestamp: chunk } };
-    const fullContent = connection.turn.fullContent + data.update.content.text;
-    const turn = { ...connection.turn, fullContent };
+    const hasOutput = data.update.content.text !== "";
+    const turn = { ...connection.turn, hasOutput };
     session = { ...session, connection: { ...connection, turn } };
   }
   return events.length * CHUNKS;

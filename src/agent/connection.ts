@@ -10,8 +10,8 @@ import {
 import { DONE, fail, type Result } from "../core/result.ts";
 import { WITHDRAWN } from "../core/session/reason.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
-import { LineSplitter, OVERLONG } from "../wire/line.ts";
 import * as rpc from "../wire/rpc.ts";
+import { LineSplitter, OVERLONG } from "../wire/rpc.ts";
 import type { FaultLog } from "./fault.ts";
 import { type CallLimit, Patience } from "./patience.ts";
 import type { WireTap } from "./trace.ts";

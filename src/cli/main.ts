@@ -1,4 +1,4 @@
-import { version } from "./version.ts";
+import { version } from "./output.ts";
 
 const USAGE = `Usage: fermata [command] [options]
 
@@ -35,9 +35,10 @@ const credits: Command = async (args) => (await import("./commands/credits.ts"))
 const audit: Command = async (args) => (await import("./commands/audit.ts")).audit(args);
 const tenants: Command = async (args) => (await import("./commands/tenants.ts")).tenants(args);
 const backup: Command = async (args) => (await import("./commands/backup.ts")).backup(args);
-const restore: Command = async (args) => (await import("./commands/restore.ts")).restore(args);
-const seize: Command = async (args) => (await import("./commands/seize.ts")).seize(args);
-const repair: Command = async (args) => (await import("./commands/repair.ts")).repair(args);
+const restore: Command = async (args) => (await import("./commands/backup.ts")).restore(args);
+const seize: Command = async (args) => (await import("./commands/stored-sessions.ts")).seize(args);
+const repair: Command = async (args) =>
+  (await import("./commands/stored-sessions.ts")).repair(args);
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   agents,

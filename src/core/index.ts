@@ -1,5 +1,6 @@
 /** The pure core, as `fermata/core`. Names that a specification gives are kept. */
 export * from "./agent-update.ts";
+export * from "./connection-state.ts";
 export * from "./error.ts";
 export * from "./id.ts";
 export * from "./ledger.ts";
@@ -12,7 +13,6 @@ export * from "./policy/mediation.ts";
 export * from "./policy/risk.ts";
 export * from "./price.ts";
 export * from "./replay/compact.ts";
-export * from "./replay/fold.ts";
 export * from "./replay/join.ts";
 export * from "./replay/window.ts";
 export * from "./result.ts";
@@ -21,6 +21,7 @@ export * from "./session/command.ts";
 export { decide } from "./session/decide.ts";
 export type { Decision } from "./session/draft.ts";
 export * from "./session/event.ts";
+export * from "./session/event-table.ts";
 export { evolve } from "./session/evolve.ts";
 export * from "./session/reason.ts";
 export * from "./session/slot.ts";

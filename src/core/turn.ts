@@ -4,18 +4,9 @@ import type { AutonomyProfile, RiskTier } from "./policy/risk.ts";
 import type { Price, TokenUsage } from "./price.ts";
 import type { SessionState } from "./status.ts";
 
-/**
- * The live state of one session (seed 003's ConnectionState): 23 fields in seven domains, here as
- * one immutable value. Fifteen of them belong to a turn and live in `TurnState`, which is replaced
- * whole at the turn's end, so that nothing of one turn can be seen in the next.
- */
-export interface ConnectionState {
+/** The session's agent: its status, what people allow it, and the turn that it works on. */
+export interface Connection {
   readonly turn: TurnState;
-
-  // Sequencing: ids of the agent's messages, innermost last. Nesting may outlive a turn.
-  readonly messageIdStack: readonly string[];
-
-  // Session lifecycle
   readonly sessionState: SessionState;
   readonly sessionGrants: ReadonlyMap<string, RiskTier>;
   readonly autonomyProfile: AutonomyProfile;
@@ -25,38 +16,25 @@ export interface ConnectionState {
   readonly lastSandboxActivity: number | null;
 }
 
+/** Replaced whole at the turn's end, so that no turn can see anything of the one before it. */
 export interface TurnState {
-  // Turn tracking
   readonly turnId: TurnId | null;
-  readonly fullContent: string;
-  /** Somebody asked for the turn to stop. */
-  readonly stopRequested: boolean;
-  /** The agent has said that it stopped. */
-  readonly turnStopped: boolean;
+  /** The agent has said some text, so a failed turn has partial output. */
+  readonly hasOutput: boolean;
 
-  // Tool lifecycle: announced and open; ended by the agent; announced at all, so in the log.
+  // Tool calls: announced and open; ended by the agent; announced at all.
   readonly pendingToolCalls: ReadonlyMap<string, PendingToolCall>;
   readonly completedToolIds: ReadonlySet<string>;
   readonly persistedToolCallIds: ReadonlySet<string>;
 
-  // Thinking
-  readonly isThinking: boolean;
-  readonly thinkingContent: string;
+  /** The asks that people have yet to answer. */
+  readonly openAsks: ReadonlyMap<AskId, Ask>;
 
-  // Interactive flow: the asks that people have yet to answer, and whether one is a permission.
-  readonly deferredInteractiveMessage: DeferredInteractiveMessage | null;
-  readonly pendingApproval: boolean;
-  readonly pendingGitHubAction: PendingGitHubAction | null;
-
-  // Billing
   readonly currentReservation: CreditReservation | null;
   readonly lastContextUsage: ContextUsage | null;
-
-  /** Sequencing: the agent has answered anything at all to this prompt. */
-  readonly acked: boolean;
 }
 
-/** The agent's own ACP mode, as somebody explicitly chose it; null is the agent's default. */
+/** The agent's own ACP mode, as a client explicitly chose it; null is the agent's default. */
 export type AgentMode = string | null;
 
 export type SandboxState = "none" | "provisioning" | "ready" | "timed_out";
@@ -64,15 +42,6 @@ export type SandboxState = "none" | "provisioning" | "ready" | "timed_out";
 export interface PendingToolCall {
   readonly toolName: string;
   readonly startedAt: number;
-}
-
-/** Never empty: without open asks the field is null. */
-export type DeferredInteractiveMessage = ReadonlyMap<AskId, Ask>;
-
-/** An open ask whose tool reaches out to GitHub, which undoing here cannot take back. */
-export interface PendingGitHubAction {
-  readonly requestId: AskId;
-  readonly title: string;
 }
 
 export interface CreditReservation {
@@ -99,23 +68,11 @@ export interface ContextUsage {
 
 export const EMPTY_TURN: TurnState = {
   turnId: null,
-  fullContent: "",
-  stopRequested: false,
-  turnStopped: false,
+  hasOutput: false,
   pendingToolCalls: new Map(),
   completedToolIds: new Set(),
   persistedToolCallIds: new Set(),
-  isThinking: false,
-  thinkingContent: "",
-  deferredInteractiveMessage: null,
-  pendingApproval: false,
-  pendingGitHubAction: null,
+  openAsks: new Map(),
   currentReservation: null,
   lastContextUsage: null,
-  acked: false,
 };
-
-/** The boundary between turns. Settle first: this also forgets the reservation. */
-export function resetTurnState(connection: ConnectionState): ConnectionState {
-  return { ...connection, turn: EMPTY_TURN };
-}

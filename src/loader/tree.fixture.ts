@@ -7,9 +7,8 @@ import { parseTenantId } from "../core/id.ts";
 import type { Persona } from "../core/persona.ts";
 import type { Result } from "../core/result.ts";
 import type { SkillSnapshot, SkillSource } from "../core/skill/skill.ts";
-import { FilesLoader, type FilesLoaderSettings } from "./files-loader.ts";
-import type { LoadPlace } from "./loader.ts";
-import { type Listing, listFolder } from "./skill-roots.ts";
+import { FilesLoader, type FilesLoaderSettings, type LoadPlace } from "./loader.ts";
+import { type Listing, listFolder } from "./skills.ts";
 
 /** A machine of its own: bundled skills, a person's folder, a workspace, and what lies outside. */
 export class Tree {

@@ -16,9 +16,7 @@ export function activityOf(
 ): ServerActivity {
   const all = runtime.live.filter(({ key }) => tenantId === null || key.tenantId === tenantId);
   const states = all.map(({ session }) => session.connection.sessionState);
-  const asks = all.map(
-    ({ session }) => session.connection.turn.deferredInteractiveMessage?.size ?? 0,
-  );
+  const asks = all.map(({ session }) => session.connection.turn.openAsks.size);
   const activePrompts = all.filter(({ session }) => pendingCount(session) > 0).length;
   const activeMs = all.reduce((last, { attendance }) => Math.max(last, attendance.activeMs), 0);
   const hits = server.rateLimitHits;

@@ -46,10 +46,11 @@ describe("P10: the size of a turn", () => {
     const agents = new PlayedAgents();
     agents.play = async (agent) => {
       for (let n = 0; n < 3; n += 1) await agent.say("x".repeat(6 * MIB));
+      await agent.update({ sessionUpdate: "tool_call", toolCallId: "t1" });
     };
     const { runtime, key, live } = await playedSession(stage, agents);
     await live.submit(promptOf(live, "say much"));
-    await live.until(({ connection }) => connection.turn.fullContent.length === 18 * MIB);
+    await live.until(({ connection }) => connection.turn.pendingToolCalls.size === 1);
     await runtime.shutDown(AbortSignal.abort());
 
     const next = new SessionRuntime({ ...stage.world, agents });

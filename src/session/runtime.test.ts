@@ -47,8 +47,8 @@ describe("a replay", () => {
     const stage = await Stage.open();
     const { runtime, key, live } = await withSession(stage);
     await turn(live, "chunks 30 20", "tool t1 kind=read", "say end");
-    await live.submit(promptOf(live, "chunks 10 20", "hang"));
-    await live.until(({ connection }) => connection.turn.fullContent.length === 200);
+    await live.submit(promptOf(live, "chunks 10 20", "tool t2 kind=read", "hang"));
+    await live.until(({ connection }) => connection.turn.completedToolIds.size === 1);
     const replay = value(await runtime.replay(key, "full"));
     const kinds = replay.compactedReplay.map(({ type }) => type);
     expect(kinds.filter((type) => type === "turn_complete")).toHaveLength(1);

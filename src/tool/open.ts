@@ -6,15 +6,11 @@ import { OwnFolders } from "../agent/workspace/own-folders.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Log } from "../core/remark.ts";
 import { fail, type Result } from "../core/result.ts";
-import { failed } from "./answer.ts";
-import { fileTools } from "./builtin/files.ts";
-import { shellTool } from "./builtin/shell.ts";
-import type { McpServer } from "./mcp/config.ts";
-import { type McpTimes, USUAL_TIMES } from "./mcp/connection.ts";
+import { fileTools, shellTool } from "./builtin.ts";
+import { type McpServer, type Resolved, resolveServer } from "./mcp/config.ts";
 import { McpHub, type McpProblem } from "./mcp/hub.ts";
-import { McpLink } from "./mcp/link.ts";
-import { type Resolved, resolveServer } from "./mcp/resolve.ts";
-import type { Tools } from "./tool.ts";
+import { McpLink, type McpTimes, USUAL_TIMES } from "./mcp/link.ts";
+import { failed, type Tools } from "./tool.ts";
 
 export interface ToolSetting {
   readonly servers: readonly McpServer[];

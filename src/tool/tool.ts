@@ -1,5 +1,9 @@
-import type { JsonObject } from "../core/json.ts";
+import { errorBody, type Refusal } from "../core/error.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
+import { RPC_NESTING_MAX, TOOL_ANSWER_CHARS_MAX } from "../core/limits.ts";
 import type { Result } from "../core/result.ts";
+import { cutText } from "../core/text.ts";
+import { isNestedDeeper } from "../wire/json.ts";
 
 /**
  * Tools that run without a model, when a person calls a skill that dispatches to one: those built
@@ -52,4 +56,40 @@ export interface ToolPlace {
 export interface ToolAnswer {
   readonly isError: boolean;
   readonly text: string;
+}
+
+export function answered(text: string): ToolAnswer {
+  return { isError: false, text: bounded(text) };
+}
+
+export function failed(text: string): ToolAnswer {
+  return { isError: true, text: bounded(text) };
+}
+
+/** The same sentence that a caller of the server would read. */
+export function failedBy(refusal: Refusal): ToolAnswer {
+  return failed(String(errorBody(refusal).error));
+}
+
+/** The beginning of a text that is too long, with a note of how much is missing. */
+function bounded(text: string): string {
+  const kept = cutText(text, TOOL_ANSWER_CHARS_MAX);
+  const leftOut = text.length - kept.length;
+  return leftOut === 0 ? text : `${kept}\n[${leftOut} more characters were left out]`;
+}
+
+export const CALLED_OFF = "It was called off.";
+
+/**
+ * The JSON object that these words are; null if they are none. Braces alone do not make one: a
+ * command line may begin with them, too.
+ */
+export function objectIn(words: string): JsonObject | null {
+  if (!words.trimStart().startsWith("{") || isNestedDeeper(words, RPC_NESTING_MAX)) return null;
+  try {
+    const value: unknown = JSON.parse(words);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
 }

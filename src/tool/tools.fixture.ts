@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { DONE, type Result } from "../core/result.ts";
 import type { McpServer } from "./mcp/config.ts";
-import { type McpTimes, USUAL_TIMES } from "./mcp/connection.ts";
+import { type McpTimes, USUAL_TIMES } from "./mcp/link.ts";
 import { type OpenTools, openTools, type ToolSetting } from "./open.ts";
 import { FOREVER, newWorld, type World } from "./place.fixture.ts";
 

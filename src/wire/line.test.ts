@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LineSplitter, OVERLONG } from "./line.ts";
+import { LineSplitter, OVERLONG } from "./rpc.ts";
 
 type Line = string | typeof OVERLONG;
 

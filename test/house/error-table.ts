@@ -7,24 +7,37 @@ interface DocumentedError {
 
 type DocumentedErrors = Readonly<Record<string, DocumentedError>>;
 
-/** One sentence for each difference between the error codes and the rows of docs/errors.md. */
+/**
+ * One sentence for each difference between the error codes and docs/errors.md: the rows of codes,
+ * and the rows that give the specifications' name for each code.
+ */
 export function errorTableFaults(errors: DocumentedErrors, page: string): readonly string[] {
-  const rows = [...page.matchAll(/^\| `([^`{]+)` \|(.*)$/gm)].map(([, code = "", cells = ""]) => {
+  const rows = [...page.matchAll(/^\| `(\w+)` \|(.*)$/gm)].map(([, code = "", cells = ""]) => {
     return { code, cells: cells.split("|").map((cell) => cell.replaceAll("`", "").trim()) };
   });
   const codes = rows.map(({ code }) => code);
   const cellFaults = rows.flatMap(({ code, cells }) => {
     const error = Object.hasOwn(errors, code) ? errors[code] : undefined;
     if (!error) return [];
-    const has = (cell: string) => cells.some((text) => text === cell);
-    const { status, name, retry } = error;
-    const missing = [`${status}`, name].filter((cell) => !has(cell));
-    const advised = cells.some((text) => text.startsWith(`${retry}: `));
-    return [...missing, ...(advised ? [] : [`${retry}:`])].map(
-      (text) => `${code} has a row without ${text}`,
-    );
+    const { status, retry } = error;
+    const isAdvised = cells.some((text) => text.startsWith(`${retry}: `));
+    return [
+      ...(cells.includes(`${status}`) ? [] : [`${code} has a row without ${status}`]),
+      ...(isAdvised ? [] : [`${code} has a row without ${retry}:`]),
+    ];
   });
-  return [...differences(Object.keys(errors), codes, "error code"), ...cellFaults];
+  return [
+    ...differences(Object.keys(errors), codes, "error code"),
+    ...cellFaults,
+    ...nameFaults(errors, page),
+  ];
+}
+
+function nameFaults(errors: DocumentedErrors, page: string): readonly string[] {
+  const rows = [...page.matchAll(/^\| `(\w+\/\w+)` \| `(\w+)` \|$/gm)];
+  const documented = rows.map(([, name, code]) => `the name ${name} of ${code}`);
+  const known = Object.entries(errors).map(([code, { name }]) => `the name ${name} of ${code}`);
+  return differences(known, documented, "name");
 }
 
 /** The same for the codes of `turn_error`, whose rows begin with `turn_error{code}`. */

@@ -11,27 +11,30 @@ type Layer = {
 /** Every folder of `src`, lowest first. A new folder is refused until it has its row here. */
 const LAYERS: Readonly<Record<string, Layer>> = {
   core: { mayImport: [], packages: "none" },
-  platform: { mayImport: [], packages: "any" }, // What only the system knows.
+  platform: { mayImport: [], packages: "any" }, // The operating system, and small general classes.
   wire: { mayImport: ["core"], packages: "browser" }, // The client loads it.
   store: { mayImport: ["wire", "core", "platform"], packages: "any" },
   agent: { mayImport: ["wire", "core", "platform"], packages: "any" },
-  loader: { mayImport: ["wire", "core"], packages: "any" },
-  tool: { mayImport: ["agent", "wire", "core"], packages: "any" },
+  loader: { mayImport: ["wire", "core", "platform"], packages: "any" },
+  tool: { mayImport: ["agent", "wire", "core", "platform"], packages: "any" },
   extension: { mayImport: ["wire", "core"], packages: "any" },
   client: { mayImport: ["wire", "core"], packages: "browser" },
   session: {
-    mayImport: ["extension", "wire", "core"],
+    mayImport: ["extension", "wire", "core", "platform"],
     mayImportTypesOf: ["store", "agent", "loader", "tool"],
     packages: "any",
   },
   server: {
-    mayImport: ["session", "agent", "store", "loader", "tool", "extension", "wire", "core"],
+    mayImport: [
+      ...["session", "agent", "store", "loader", "tool"],
+      ...["extension", "wire", "core", "platform"],
+    ],
     packages: "any",
   },
   cli: {
     mayImport: [
       ...["server", "client", "session", "agent", "store", "loader", "tool"],
-      ...["extension", "wire", "core"],
+      ...["extension", "wire", "core", "platform"],
     ],
     packages: "any",
   },

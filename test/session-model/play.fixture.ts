@@ -6,7 +6,7 @@ import { AgentMarks } from "../../src/agent/process/marks.ts";
 import type { LogEvent } from "../../src/core/replay/join.ts";
 import { DONE } from "../../src/core/result.ts";
 import { BUILT_IN_NAMES } from "../../src/core/slash/built-in.ts";
-import { FilesLoader } from "../../src/loader/files-loader.ts";
+import { FilesLoader } from "../../src/loader/loader.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { ada, NEVER } from "../../src/session/runtime.fixture.ts";
 import { SessionRuntime } from "../../src/session/runtime.ts";

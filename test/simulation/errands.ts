@@ -1,7 +1,7 @@
 import { parseShellId } from "../../src/core/id.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Actor } from "../../src/core/session/command.ts";
-import type { ExportFormat } from "../../src/session/export/index.ts";
+import type { ExportFormat } from "../../src/session/export/export.ts";
 import { ExportBroken } from "../../src/session/export/source.ts";
 import type { ShellAnswer } from "../../src/session/side/shell-command.ts";
 import type { SessionKey } from "../../src/store/index.ts";

@@ -11,9 +11,15 @@ import {
   isAuditFileFormat,
 } from "../../session/view/audit-file.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
-import { inStore } from "./data-store.ts";
-import { namedTenant, readableTenant } from "./known-tenant.ts";
+import {
+  type DataAct,
+  inStore,
+  type Outcome,
+  runCommand,
+  TENANT_OPTIONS,
+  wrong,
+} from "./data-command.ts";
+import { namedTenant, readableTenant } from "./tenant-lookup.ts";
 
 const AUDIT_USAGE = `Usage: fermata audit [options]
 

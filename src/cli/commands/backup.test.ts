@@ -2,9 +2,8 @@ import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { value } from "../../store/kit/expect.ts";
 import { keyOf, manifest, newSession } from "../../store/sample.fixture.ts";
-import { backup } from "./backup.ts";
+import { backup, restore } from "./backup.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
-import { restore } from "./restore.ts";
 
 /** A data directory with one session in it, in which nobody is at work any more. */
 async function leftFolder() {

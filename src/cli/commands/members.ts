@@ -6,12 +6,17 @@ import { type Member, Members } from "../../server/identity/members.ts";
 import { Tokens } from "../../server/identity/tokens.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { minuteOf, tableText } from "../table.ts";
-import { type DataAct, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./command-frame.ts";
-import { inStore } from "./data-store.ts";
-import { namedTenant, readableTenant } from "./known-tenant.ts";
-import { takingIn } from "./new-tenant.ts";
-import { OPERATOR } from "./stored-session.ts";
+import { minuteOf, tableText } from "../output.ts";
+import {
+  type DataAct,
+  inStore,
+  OPERATOR,
+  type Outcome,
+  runCommand,
+  TENANT_OPTIONS,
+  wrong,
+} from "./data-command.ts";
+import { namedTenant, readableTenant, takingIn } from "./tenant-lookup.ts";
 
 const MEMBERS_USAGE = `Usage: fermata members list
        fermata members set USER ROLE

@@ -1,10 +1,9 @@
 import { detect } from "../../agent/profile/detect.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { agentProfiles, homeOf } from "../home.ts";
-import { chooseOptions } from "../serve/choose.ts";
-import { OPTION_NAMES, OPTIONS, variableOf } from "../serve/options.ts";
+import { version } from "../output.ts";
+import { chooseOptions, OPTION_NAMES, OPTIONS, variableOf } from "../serve/options.ts";
 import { startServer } from "../serve/server.ts";
-import { version } from "../version.ts";
 
 const USAGE = `Usage: fermata serve [options]
 

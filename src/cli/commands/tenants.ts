@@ -1,17 +1,28 @@
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { freeOfOthers } from "../../server/held-sessions.ts";
+import { Members } from "../../server/identity/members.ts";
+import { countSessions } from "../../session/session-pages.ts";
+import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
 import { SessionLocator } from "../../store/locator.ts";
+import { tenantFolder } from "../../store/sqlite/database.ts";
 import { openersOf, unreadableIn } from "../../store/sqlite/openers.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { tableText } from "../table.ts";
-import { DATA_OPTIONS, type DataAct, type Outcome, runCommand, wrong } from "./command-frame.ts";
-import { inStore, storeFolder } from "./data-store.ts";
-import { knownTenant, namedTenant } from "./known-tenant.ts";
-import { figuresOf } from "./tenant-figures.ts";
+import { tableText } from "../output.ts";
+import {
+  DATA_OPTIONS,
+  type DataAct,
+  inStore,
+  type Outcome,
+  runCommand,
+  storeFolder,
+  wrong,
+} from "./data-command.ts";
+import { knownTenant, namedTenant } from "./tenant-lookup.ts";
 
 const TENANTS_USAGE = `Usage: fermata tenants list
        fermata tenants delete NAME --yes
@@ -118,4 +129,24 @@ function inUse(tenantId: TenantId, holder: string): Result<never> {
   const how = "let an owner send it DELETE /tenant, or stop it first";
   const reason = `Tenant "${tenantId}" is in the hands of a server, ${holder}: ${how}.`;
   return fail("invalid_request", { reason });
+}
+
+/** What there is of a tenant, in words; what cannot be read is not known. */
+export async function figuresOf(store: SessionStore, folder: string, tenantId: TenantId) {
+  const members = await new Members(store, SYSTEM_CLOCK).list(tenantId);
+  const sessions = await countSessions(store, tenantId);
+  const bytes = await bytesOf(tenantFolder(folder, tenantId));
+  return {
+    sessions: sessions.ok ? `${sessions.value}` : "?",
+    members: members.ok ? `${members.value.length}` : "?",
+    bytes: `${bytes}`,
+  };
+}
+
+/** A file that goes while it is looked at weighs nothing. */
+async function bytesOf(folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => []);
+  const files = names.map((name) => stat(join(folder, name)).catch(() => null));
+  const sizes = (await Promise.all(files)).map((file) => file?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -15,15 +15,13 @@ import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
-import { agentMemoryBytes, memoryOfMachine } from "./agent-memory.ts";
-import { openHands } from "./hands.ts";
-import { identify } from "./identify.ts";
-import { openLoader } from "./loader.ts";
+import { agentMemoryBytes, memoryOfMachine, openHands } from "./agents.ts";
+import { identify } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, sweepRegularly } from "./meter.ts";
 import type { Chosen } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
-import { type ChosenMcp, openServerTools } from "./tools.ts";
+import { type ChosenMcp, openLoader, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
   /** Where it can be reached. */

@@ -1,6 +1,11 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { isObject } from "../../core/json.ts";
 import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
-import { choice, type Option, text, texts, toggle, whole } from "./option.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { homeOf } from "../home.ts";
 import { STORE_NAMES } from "./store.ts";
 
 const count = (help: string, most = 1_000_000) => whole(0, most, { help });
@@ -141,11 +146,187 @@ export type Chosen = {
 
 export const OPTION_NAMES: readonly OptionName[] = Object.keys(OPTIONS).filter(isOptionName);
 
-export function isOptionName(name: string): name is OptionName {
+function isOptionName(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
 /** The variable of this name: `max-sessions` is FERMATA_MAX_SESSIONS. */
 export function variableOf(name: OptionName): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** One thing that can be chosen about a server: by flag, environment or file, under one name. */
+export interface Option<Value> {
+  readonly help: string;
+  /** What stands behind the flag in the help; none for a switch. */
+  readonly placeholder: string | null;
+  /** Whether it may be given several times. */
+  readonly isList: boolean;
+  /** Variables that other servers of this kind read, beside our own. */
+  readonly variables: readonly string[];
+  readonly usual: Value;
+  /** Reads what was given; throws a sentence that follows a colon if it makes no sense. */
+  read(given: unknown): Value;
+}
+
+interface About {
+  readonly help: string;
+  readonly placeholder?: string;
+  readonly variables?: readonly string[];
+}
+
+/** A text, or null where none was given. */
+function text(about: About): Option<string | null> {
+  return { ...named(about, "TEXT"), usual: null, read: readText };
+}
+
+function texts(about: About): Option<readonly string[]> {
+  const read = (given: unknown) => (Array.isArray(given) ? given : [given]).map(readText);
+  return { ...named(about, "TEXT"), isList: true, usual: [], read };
+}
+
+function choice<const Word extends string, Usual extends Word | null>(
+  words: readonly Word[],
+  usual: Usual,
+  about: About,
+): Option<Word | Usual> {
+  const read = (given: unknown) => {
+    const found = words.find((word) => word === given);
+    if (found === undefined) throw new Error(`it is one of ${words.join(", ")}`);
+    return found;
+  };
+  return { ...named(about, words.join("|")), usual, read };
+}
+
+/** On or off; as a flag, being there is on. */
+function toggle(about: About): Option<boolean> {
+  const read = (given: unknown) => {
+    const value = SWITCHED.get(String(given));
+    if (value === undefined) throw new Error("it is true or false");
+    return value;
+  };
+  return { ...named(about, ""), placeholder: null, usual: false, read };
+}
+
+/** A whole number within bounds; null where none was given. */
+function whole(least: number, most: number, about: About): Option<number | null> {
+  const read = (given: unknown) => {
+    const value = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : given;
+    const isFit = typeof value === "number" && Number.isSafeInteger(value);
+    if (!isFit || value < least || value > most) {
+      throw new Error(`it is a whole number from ${least} to ${most}`);
+    }
+    return value;
+  };
+  return { ...named(about, "N"), usual: null, read };
+}
+
+const SWITCHED: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+
+function named({ help, placeholder, variables = [] }: About, usual: string) {
+  return { help, placeholder: placeholder ?? usual, isList: false, variables };
+}
+
+function readText(given: unknown): string {
+  if (typeof given !== "string" || given.trim() === "") throw new Error("it is empty");
+  return given;
+}
+
+/** What one source says, by option, with where it says so. */
+type Source = ReadonlyMap<string, { readonly given: unknown; readonly where: string }>;
+
+/**
+ * What a person chose about the server. A flag counts before the environment, and that before the
+ * file. What makes no sense is refused with the place where it stands.
+ */
+export async function chooseOptions(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Result<Chosen>> {
+  const flags = fromFlags(args);
+  if (!flags.ok) return flags;
+  const variables = fromEnvironment(env);
+  const said = flags.value.get("config") ?? variables.get("config");
+  const file = await fromFile(said === undefined ? null : String(said.given), env);
+  if (!file.ok) return file;
+  return chosenFrom([flags.value, variables, file.value]);
+}
+
+function fromFlags(args: readonly string[]): Result<Source> {
+  const source = new Map<string, { given: unknown; where: string }>();
+  const options = Object.fromEntries(
+    OPTION_NAMES.map((name) => {
+      const { placeholder, isList } = OPTIONS[name];
+      return [
+        name,
+        { type: placeholder === null ? "boolean" : "string", multiple: isList } as const,
+      ];
+    }),
+  );
+  try {
+    const { values } = parseArgs({ args: [...args], options, strict: true, allowNegative: true });
+    for (const [name, given] of Object.entries(values))
+      source.set(name, { given, where: `--${name}` });
+    return ok(source);
+  } catch (thrown) {
+    const [reason] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
+    return fail("invalid_server_config", { path: "command line", reason: reason ?? "" });
+  }
+}
+
+function fromEnvironment(env: NodeJS.ProcessEnv): Source {
+  const source = new Map<string, { given: unknown; where: string }>();
+  for (const name of OPTION_NAMES) {
+    const { variables, isList } = OPTIONS[name];
+    const variable = [variableOf(name), ...variables].find((one) => env[one]?.trim());
+    const value = variable === undefined ? undefined : env[variable]?.trim();
+    if (variable === undefined || value === undefined) continue;
+    source.set(name, {
+      given: isList ? value.split(",").map((one) => one.trim()) : value,
+      where: variable,
+    });
+  }
+  return source;
+}
+
+/** The usual file need not be there; one that was named has to be. */
+async function fromFile(named: string | null, env: NodeJS.ProcessEnv): Promise<Result<Source>> {
+  const path = named ?? join(homeOf(env), "config.json");
+  const wrong = (reason: string) => fail("invalid_server_config", { path, reason });
+  let config: unknown;
+  try {
+    config = JSON.parse(await readFile(path, "utf8"));
+  } catch (thrown) {
+    const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
+    if (isMissing && named === null) return ok(new Map());
+    return wrong(thrown instanceof Error ? thrown.message : String(thrown));
+  }
+  if (!isObject(config)) return wrong("it holds no object");
+  const unknown = Object.keys(config).find((name) => !isOptionName(name) || name === "config");
+  if (unknown !== undefined) return wrong(`"${unknown}" is no option; see fermata serve --help`);
+  const entries = Object.entries(config);
+  return ok(
+    new Map(entries.map(([name, given]) => [name, { given, where: `${name} in ${path}` }])),
+  );
+}
+
+function chosenFrom(sources: readonly Source[]): Result<Chosen> {
+  const chosen: Record<string, unknown> = {};
+  for (const name of OPTION_NAMES) {
+    const option: Option<unknown> = OPTIONS[name];
+    const said = sources.map((source) => source.get(name)).find((one) => one !== undefined);
+    try {
+      chosen[name] = said === undefined ? option.usual : option.read(said.given);
+    } catch (thrown) {
+      const reason = thrown instanceof Error ? thrown.message : String(thrown);
+      return fail("invalid_server_config", { path: said?.where ?? name, reason });
+    }
+  }
+  // Every option has been read by its own rule just now.
+  return ok(chosen as Chosen);
 }

@@ -1,13 +1,12 @@
 import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { chooseAgents } from "./agent-choice.ts";
+import { chooseAgents } from "./agents.ts";
 import type { RunningServer } from "./assemble.ts";
-import { jwtWayOf, mayHaveTokens } from "./jwt.ts";
+import { jwtWayOf, mayHaveTokens } from "./identity.ts";
 import { openLog } from "./log.ts";
 import { choosePrices } from "./meter.ts";
 import type { Chosen } from "./options.ts";
-import { ownFolders, workspaceFault } from "./own-folders.ts";
-import { serverSettings } from "./settings.ts";
+import { ownFolders, serverSettings, workspaceFault } from "./settings.ts";
 import { dataFolder, openStore } from "./store.ts";
 import { chooseMcp } from "./tools.ts";
 

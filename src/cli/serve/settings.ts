@@ -1,9 +1,12 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { OwnFolders } from "../../agent/workspace/own-folders.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
+import { canonical } from "../../server/workspaces.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
+import { homeOf } from "../home.ts";
 import type { Chosen } from "./options.ts";
 
 /** What was chosen, as the server wants to know it, and whether callers can say who they are. */
@@ -151,4 +154,26 @@ function orNull(value: number | null): number | null {
 /** Without what was not chosen, so that it is as usual. */
 function given(values: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
+}
+
+/** Where a server keeps its files, and what of that is closed to all that it serves. */
+export interface DataFolder {
+  readonly folder: string;
+  readonly own: OwnFolders;
+}
+
+/** What is everybody's: the data, and the home with configuration and, to be read, skills. */
+export function ownFolders(dataFolder: string, env: NodeJS.ProcessEnv): Promise<OwnFolders> {
+  return OwnFolders.at([homeOf(env), dataFolder], ["skills"]);
+}
+
+/** Agents could do nothing in a workspace that is all the server's own, so none is started with. */
+export async function workspaceFault(
+  { workspaces }: ServerSettings,
+  own: OwnFolders,
+): Promise<Result<never> | null> {
+  const paths = await Promise.all(workspaces.map(canonical));
+  if (!paths.some(own.isClosed)) return null;
+  const reason = "agents cannot work where the server keeps its data or has its home";
+  return fail("invalid_server_config", { path: "--workspace", reason });
 }

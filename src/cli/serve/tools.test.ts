@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { OwnFolders } from "../../agent/workspace/own-folders.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { chooseOptions } from "./choose.ts";
+import { chooseOptions } from "./options.ts";
 import { chooseMcp, openServerTools } from "./tools.ts";
 
 /** A home of its own, with this in its `mcp.json`. */

@@ -1,16 +1,21 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { endOrphans } from "../../agent/process/orphans.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
+import { FilesLoader, type Loader, type LoadPlace } from "../../loader/loader.ts";
+import type { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";
+import type { Tools } from "../../tool/tool.ts";
 import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { Chosen } from "./options.ts";
-import type { DataFolder } from "./own-folders.ts";
+import type { DataFolder } from "./settings.ts";
 
 /** Which MCP servers there are, and where the file is that names them. */
 export interface ChosenMcp {
@@ -60,4 +65,38 @@ export async function openServerTools(
     secret: (value) => guard.know(value),
     log,
   });
+}
+
+/** The skills that come with Fermata: at the same place from here, built or not. */
+const BUNDLED = fileURLToPath(new URL("../../../skills", import.meta.url));
+
+/** Skills and personas from files: ours, this user's, and those of workspaces that are trusted. */
+export function openLoader(
+  env: NodeJS.ProcessEnv,
+  workspaces: StoredWorkspaces,
+  tools: Tools,
+): Loader {
+  const surroundings = {
+    platform: process.platform,
+    env,
+    tools: async (wanted: readonly string[]) => (await tools.list(wanted)).map(({ name }) => name),
+  };
+  const settings = { bundled: BUNDLED, userFolder: homeOf(env), surroundings };
+  // Where nobody knows whether a place is trusted, nothing is loaded in place of everything.
+  const filesOf = async ({ tenantId, workspaceCwd }: LoadPlace): Promise<Result<Loader>> => {
+    const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);
+    if (!trusted.ok) return trusted;
+    const isTrusted = async () => trusted.value;
+    return ok(new FilesLoader({ ...settings, reserved: BUILT_IN_NAMES, isTrusted }));
+  };
+  return {
+    skills: async (place) => {
+      const files = await filesOf(place);
+      return files.ok ? files.value.skills(place) : files;
+    },
+    persona: async (place) => {
+      const files = await filesOf(place);
+      return files.ok ? files.value.persona(place) : files;
+    },
+  };
 }

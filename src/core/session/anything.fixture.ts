@@ -267,8 +267,8 @@ function somePending({ life, pick }: Situation) {
 }
 
 function someAsk({ life, pick }: Situation) {
-  const open = life.session?.connection.turn.deferredInteractiveMessage ?? new Map();
-  const known = [...open.keys(), ...(life.session?.resolvedAsks.keys() ?? [])];
+  const open = life.session?.connection.turn.openAsks.keys() ?? [];
+  const known = [...open, ...(life.session?.resolvedAsks.keys() ?? [])];
   return known[pick % (known.length + 1)] ?? askId("a-unknown");
 }
 

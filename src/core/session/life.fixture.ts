@@ -1,3 +1,4 @@
+import { type ConnectionState, connectionStateOf } from "../connection-state.ts";
 import {
   type ClientId,
   parseAskId,
@@ -193,6 +194,11 @@ export class Life {
 
   get turn() {
     return this.now.connection.turn;
+  }
+
+  /** The published view of the session. */
+  get view(): ConnectionState {
+    return connectionStateOf(this.now, this.log);
   }
 }
 

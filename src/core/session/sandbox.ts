@@ -1,5 +1,5 @@
 import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "../limits.ts";
-import type { ConnectionState, SandboxState } from "../turn.ts";
+import type { Connection, SandboxState } from "../turn.ts";
 
 /** All that a sandbox can be, as whoever runs it says. */
 export const SANDBOX_STATES = [
@@ -13,7 +13,7 @@ export const SANDBOX_STATES = [
  * When a sandbox counts as timed out if nothing is heard of it until then; null if never. A tool
  * call that is open is work, however long it says nothing.
  */
-export function sandboxDueAtMs(connection: ConnectionState): number | null {
+export function sandboxDueAtMs(connection: Connection): number | null {
   const { sandboxState, lastSandboxActivity, turn } = connection;
   if (lastSandboxActivity === null) return null;
   if (sandboxState === "provisioning") return lastSandboxActivity + SANDBOX_PROVISIONING_MS_MAX;

@@ -34,8 +34,7 @@ function hasItsTurn({ running, phase, connection }: Session): boolean {
 }
 
 function waitsForPeople({ connection: { turn, sessionState } }: Session): boolean {
-  const open = turn.deferredInteractiveMessage;
-  return open === null ? sessionState !== "waiting" : sessionState === "waiting" && open.size > 0;
+  return (sessionState === "waiting") === turn.openAsks.size > 0;
 }
 
 /** Or one of them would have two verdicts, and another none (P2). */

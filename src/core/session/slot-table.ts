@@ -17,11 +17,10 @@ import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
 import type { Price, TokenUsage } from "../price.ts";
 import { SESSION_STATES } from "../status.ts";
 import {
-  type ConnectionState,
+  type Connection,
   type ContextUsage,
   type CreditReservation,
   EMPTY_TURN,
-  type PendingGitHubAction,
   type PendingToolCall,
   type TurnState,
 } from "../turn.ts";
@@ -178,8 +177,6 @@ const askOutcome: Codec<AskOutcome> = either(
 
 const TOOL_CALL: Fields<PendingToolCall> = { toolName: text, startedAt: timeMs };
 
-const GITHUB_ACTION: Fields<PendingGitHubAction> = { requestId: askId, title: text };
-
 const RESERVATION: Fields<CreditReservation> = {
   turnId,
   reservedMicro: count,
@@ -198,25 +195,17 @@ const CONTEXT_USAGE: Fields<ContextUsage> = {
 
 const TURN: Fields<TurnState> = {
   turnId: orNull(turnId),
-  fullContent: text,
-  stopRequested: flag,
-  turnStopped: flag,
+  hasOutput: flag,
   pendingToolCalls: map(text, object(TOOL_CALL)),
   completedToolIds: set(text),
   persistedToolCallIds: set(text),
-  isThinking: flag,
-  thinkingContent: text,
-  deferredInteractiveMessage: orNull(mapBy(object(ASK), ({ requestId }) => requestId)),
-  pendingApproval: flag,
-  pendingGitHubAction: orNull(object(GITHUB_ACTION)),
+  openAsks: mapBy(object(ASK), ({ requestId }) => requestId),
   currentReservation: orNull(object(RESERVATION)),
   lastContextUsage: orNull(object(CONTEXT_USAGE)),
-  acked: flag,
 };
 
-const CONNECTION: Fields<ConnectionState> = {
+const CONNECTION: Fields<Connection> = {
   turn: nullAtRest(object(TURN), EMPTY_TURN),
-  messageIdStack: list(text),
   sessionState: oneOf(...SESSION_STATES),
   sessionGrants: map(text, riskTier),
   autonomyProfile: oneOf("manual", "supervised", "balanced", "autonomous"),

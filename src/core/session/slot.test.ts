@@ -2,21 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { isObject, type JsonObject } from "../json.ts";
 import { RPC_NESTING_MAX } from "../limits.ts";
-import { NO_TOKENS } from "../price.ts";
 import { EMPTY_TURN } from "../turn.ts";
-import { AGENT, askId, client, Life, newAsk, newPrompt, noCredit, turnId } from "./life.fixture.ts";
-import {
-  CORE_SLOT,
-  evolveLost,
-  MIGRATIONS,
-  type Migration,
-  readSlot,
-  sessionFromManifest,
-  writeSlot,
-} from "./slot.ts";
+import { AGENT, askId, Life, newAsk } from "./life.fixture.ts";
+import { CORE_SLOT, MIGRATIONS, type Migration, readSlot, writeSlot } from "./slot.ts";
 import { CLOSING_TEXT_V1, WAITING_TEXT_V1 } from "./slot-v1.fixture.ts";
 import { CLOSING_TEXT_V2, WAITING_TEXT_V2 } from "./slot-v2.fixture.ts";
-import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v3.fixture.ts";
+import { CLOSING_TEXT_V3, WAITING_TEXT_V3 } from "./slot-v3.fixture.ts";
+import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v4.fixture.ts";
 import type { Session } from "./state.ts";
 
 const GOLDEN = [
@@ -24,7 +16,7 @@ const GOLDEN = [
   { what: "one that is being closed", session: CLOSING, golden: CLOSING_TEXT },
 ];
 
-const read = (text: string) => readSlot("3", text);
+const read = (text: string) => readSlot("4", text);
 const compact = (text: string) => JSON.stringify(JSON.parse(text));
 
 /** The golden text with the value at a path replaced; `undefined` takes it away. */
@@ -42,10 +34,9 @@ function withValue(text: string, path: string, value: unknown): string {
 /** The session as the versions before 3 knew it: what was granted then is void. */
 function beforeVersion3(session: Session, grants: readonly string[]): Session {
   const { connection, running } = session;
-  const { deferredInteractiveMessage: asks } = connection.turn;
-  const asked =
-    asks && new Map([...asks].map(([id, { access: _, covers: __, ...ask }]) => [id, ask]));
-  const turn = { ...connection.turn, deferredInteractiveMessage: asked };
+  const asks = [...connection.turn.openAsks];
+  const openAsks = new Map(asks.map(([id, { access: _, covers: __, ...ask }]) => [id, ask]));
+  const turn = running === null ? EMPTY_TURN : { ...connection.turn, openAsks };
   return {
     ...session,
     connection: { ...connection, turn, sessionGrants: new Map() },
@@ -76,9 +67,41 @@ describe("version 2 of the core's slot", () => {
 });
 
 describe("version 3 of the core's slot", () => {
+  it.each([
+    { what: "one that waits", session: WAITING, text: WAITING_TEXT_V3 },
+    { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V3 },
+  ])("P6: is still read, $what, without what decides nothing", ({ session, text }) => {
+    expect(readSlot("3", text)).toStrictEqual(session);
+  });
+
+  it.each([
+    ["connection.turn.fullContent", ""],
+    ["connection.turn.acked", undefined],
+  ])("P6: is read with `%s` as %j", (path, value) => {
+    const turn = { ...WAITING.connection.turn, hasOutput: !path.endsWith("fullContent") };
+    const session = { ...WAITING, connection: { ...WAITING.connection, turn } };
+    expect(readSlot("3", withValue(WAITING_TEXT_V3, path, value))).toStrictEqual(session);
+  });
+
+  it.each([
+    ["connection", null],
+    ["connection.turn", "t1"],
+    ["connection.turn.turnId", undefined],
+    ["connection.turn.fullContent", undefined],
+    ["connection.turn.fullContent", 7],
+    ["connection.turn.deferredInteractiveMessage", undefined],
+    ["connection.turn.deferredInteractiveMessage", null],
+    ["connection.turn.deferredInteractiveMessage", []],
+    ["connection.turn.deferredInteractiveMessage.0.votes", {}],
+  ])("P4: is no session with `%s` as %j", (path, value) => {
+    expect(readSlot("3", withValue(WAITING_TEXT_V3, path, value))).toBeNull();
+  });
+});
+
+describe("version 4 of the core's slot", () => {
   it("is the present one", () => {
-    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "3" });
-    expect(MIGRATIONS).toHaveLength(2);
+    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "4" });
+    expect(MIGRATIONS).toHaveLength(3);
   });
 
   it.each(GOLDEN)("writes $what as it always has", ({ session, golden }) => {
@@ -184,15 +207,15 @@ const DAMAGE: readonly (readonly [path: string, value: unknown])[] = [
   ["connection.turn.currentReservation", null],
   ["connection.turn.currentReservation.price.input", 1.5],
   ["connection.turn.currentReservation.turnId", "t9"],
-  ["connection.turn.deferredInteractiveMessage", null],
-  ["connection.turn.deferredInteractiveMessage", []],
-  ["connection.turn.deferredInteractiveMessage.0.votes", {}],
-  ["connection.turn.deferredInteractiveMessage.0.options", [{ kind: "allow_once" }]],
-  ["connection.turn.deferredInteractiveMessage.0.mediation.quorum", 0],
+  ["connection.turn.openAsks", null],
+  ["connection.turn.openAsks", []],
+  ["connection.turn.openAsks.0.votes", {}],
+  ["connection.turn.openAsks.0.options", [{ kind: "allow_once" }]],
+  ["connection.turn.openAsks.0.mediation.quorum", 0],
 ];
 
 const { turn } = JSON.parse(WAITING_TEXT).connection;
-const answered = { ...turn, deferredInteractiveMessage: null };
+const answered = { ...turn, openAsks: [] };
 
 describe("a text that is not exactly a session", () => {
   it.each(DAMAGE)("P4: is none with `%s` as %j", (path, value) => {
@@ -226,7 +249,7 @@ describe("a text that is not exactly a session", () => {
     expect(read(text)).toBeNull(),
   );
 
-  it.each(["0", "4", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
+  it.each(["0", "5", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
     "P6: is none of version %j, which nobody has written",
     (version) => expect(readSlot(version, WAITING_TEXT)).toBeNull(),
   );
@@ -261,109 +284,5 @@ describe("a text of an older version", () => {
       return isObject(missing) ? json : JSON.parse(String(missing));
     };
     expect(readSlot("1", CLOSING_TEXT, [stumble])).toBeNull();
-  });
-});
-
-const MANIFEST = { sessionId: WAITING.sessionId, storeId: "sqlite", createdAt: 1_000 } as const;
-const RECORD = {
-  workspaceCwd: "/workspace",
-  displayName: "A name",
-  parentSessionId: WAITING.sessionId,
-  sourceType: "branch",
-  sourceId: "s0",
-  shared: true,
-  closed: false,
-};
-
-describe("a session without its slot", () => {
-  it("P6: is at rest, with what the manifest and the record say", () => {
-    const session = sessionFromManifest({ ...MANIFEST, mode: "yolo" }, RECORD, "chat");
-    expect(session).toMatchObject({
-      sessionId: "s1",
-      fixed: {
-        workspaceCwd: "/workspace",
-        scope: "single",
-        securityMode: "yolo",
-        storeId: "sqlite",
-        source: { type: "branch", id: "s0" },
-        parentSessionId: "s1",
-        createdAtMs: 1_000,
-      },
-      chosen: { activeAgent: "chat", displayName: "A name", currentCwd: "/workspace" },
-      phase: "Closed",
-      connection: { sessionState: "inactive", turn: EMPTY_TURN },
-      running: null,
-      queue: [],
-      closed: false,
-    });
-    expect(read(writeSlot(session))).toStrictEqual(session);
-  });
-
-  it("is of a thread if it is not shared, and has no source if none is known", () => {
-    const record = { ...RECORD, shared: false, sourceType: null, sourceId: null };
-    const { fixed } = sessionFromManifest({ ...MANIFEST, mode: "ask" }, record, "echo");
-    expect(fixed).toMatchObject({ scope: "thread", source: null });
-  });
-
-  it("P7: allows nothing that its lost settings may have forbidden", () => {
-    const session = sessionFromManifest({ ...MANIFEST, mode: "allowlist" }, RECORD, "echo");
-    expect(session.fixed.allowlist).toEqual([]);
-    expect(session.chosen.approvalMode).toBe("default");
-    expect(session.connection).toMatchObject({ autonomyProfile: "manual", agentMode: null });
-  });
-
-  it("stays closed to its clients, until one loads it", () => {
-    const life = new Life();
-    const record = { ...RECORD, closed: true };
-    life.session = sessionFromManifest({ ...MANIFEST, mode: "ask" }, record, "echo");
-    expect(life.prompt("p1").kind).toBe("refused");
-    life.give("resume", { skipped: [{ name: CORE_SLOT.owner, reason: "unreadable" }] });
-    expect(life.prompt("p1").kind).toBe("accepted");
-  });
-
-  it("P6: takes an agent and a prompt", () => {
-    const life = new Life();
-    life.session = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "echo");
-    life.give("activate", {});
-    life.give(
-      "agent_status",
-      { status: "connected", agentSessionId: "a", context: "seeded" },
-      AGENT,
-    );
-    life.give("prompt", { ...newPrompt("p1"), start: noCredit("t1") }, client(null));
-    life.says("hello");
-    life.complete("t1");
-    expect(life.state).toBe("ready");
-    expect(life.now.phase).toBe("Persisted");
-  });
-
-  it("forgets a turn that ended before the snapshot, however much of it is told again", () => {
-    const life = new Life().running();
-    const told = life.log.length;
-    const tokens = { ...NO_TOKENS, input: 5 };
-    life.give("reserve_slice", { turnId: turnId("t1"), n: 1, amountMicro: 10 });
-    const usage = { model: "large", used: 1, size: 2, tokens };
-    life.give("usage", { turnId: turnId("t1"), usage }, AGENT);
-    life.complete("t1");
-    const lost = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "echo");
-    const session = life.log.slice(told).reduce<Session>(evolveLost, lost);
-    expect(session.connection).toMatchObject({ sessionState: "ready", turn: EMPTY_TURN });
-    expect(session.phase).toBe("Persisted");
-  });
-
-  it("P2: knows a turn by its prompt's id alone, and gives it its verdict", () => {
-    const life = new Life().running();
-    life.prompt("p2");
-    life.complete("t1");
-    const snapshot = life.log.length;
-    life.begin("p2", "t2");
-    const lost = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "echo");
-    const after = new Life();
-    after.session = life.log.slice(snapshot).reduce<Session>(evolveLost, lost);
-    const verdict = { code: "SERVER_RESTART", promptId: "p2", turnId: "t2" };
-    const { events } = after.give("recovery", {});
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: "turn_error", data: expect.objectContaining(verdict) }),
-    );
   });
 });

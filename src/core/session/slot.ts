@@ -32,7 +32,34 @@ export const MIGRATIONS: readonly Migration[] = [
       : older.connection,
     voidGrants: grantedKeys(older.connection),
   }),
+  // Version 3 held the texts of a turn and other fields that decide nothing.
+  (older) => ({
+    ...older,
+    connection: isObject(older.connection) ? decisive(older.connection) : older.connection,
+  }),
 ];
+
+function decisive(connection: JsonObject): JsonObject {
+  const { messageIdStack: _, turn, ...kept } = connection;
+  if (!isObject(turn)) return { ...kept, turn };
+  const { fullContent, deferredInteractiveMessage: asks } = turn;
+  const decided = Object.entries(turn).filter(([name]) => !UNREAD_IN_VERSION_3.has(name));
+  const hasOutput = typeof fullContent === "string" ? fullContent !== "" : undefined;
+  const openAsks = asks === null ? [] : asks;
+  return { ...kept, turn: { ...Object.fromEntries(decided), hasOutput, openAsks } };
+}
+
+const UNREAD_IN_VERSION_3: ReadonlySet<string> = new Set([
+  "fullContent",
+  "stopRequested",
+  "turnStopped",
+  "isThinking",
+  "thinkingContent",
+  "deferredInteractiveMessage",
+  "pendingApproval",
+  "pendingGitHubAction",
+  "acked",
+]);
 
 function grantedKeys(connection: unknown): readonly unknown[] {
   const grants = isObject(connection) ? connection.sessionGrants : null;

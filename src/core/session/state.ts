@@ -6,7 +6,7 @@ import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
-import type { AgentMode, ConnectionState, TurnState } from "../turn.ts";
+import type { AgentMode, Connection, TurnState } from "../turn.ts";
 import type { Stamp } from "./event.ts";
 import type { EndReason, StopCause } from "./reason.ts";
 
@@ -20,7 +20,7 @@ export interface Session {
   readonly chosen: Chosen;
 
   readonly phase: PhaseBefore;
-  readonly connection: ConnectionState;
+  readonly connection: Connection;
 
   /** The prompt at work, if there is one. */
   readonly running: RunningPrompt | null;

@@ -10,7 +10,7 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { CallOff, Clock } from "../../session/world.ts";
-import { readJsonBody } from "../../wire/json-body.ts";
+import { readJsonBody } from "../../wire/json.ts";
 
 export interface Body {
   readonly object: JsonObject;

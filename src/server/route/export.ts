@@ -1,5 +1,5 @@
 import { refusal } from "../../core/error.ts";
-import { EXPORT_FORMATS, isExportFormat } from "../../session/export/index.ts";
+import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
 import { answerTo, file, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";

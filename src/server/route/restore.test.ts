@@ -31,7 +31,7 @@ describe("loading a session", () => {
     await turnOf(world, sessionId, "chunks 30 20", "say end");
     const live = await liveOf(world, sessionId);
     await live.submit(promptOf(live, "say begun", "hang"));
-    await live.until(({ connection }) => connection.turn.fullContent.includes("begun"));
+    await live.until(({ connection }) => connection.turn.hasOutput);
     const { status, body } = await world.call("POST", `${path}/load`, { body: {} });
     expect(status).toBe(200);
     expect(body).toMatchObject({

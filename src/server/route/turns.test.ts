@@ -114,7 +114,7 @@ describe("GET /session/:id/turns/:promptId", () => {
     const work = await Work.made(world);
     const done = await work.turn("say hello");
     const cut = await work.admitted("say half\nhang");
-    await work.live.until((session) => session.connection.turn.fullContent !== "");
+    await work.live.until((session) => session.connection.turn.hasOutput);
     await world.end();
     const next = await openWork({ stage: { folder: world.stage.folder } });
     const path = `${work.path}/turns/`;

@@ -118,8 +118,8 @@ function sessionAsking(
   requestId: AskId,
 ): LiveSession | undefined {
   return runtime.liveOf(caller.tenantId).find(({ session }) => {
-    const open = session.connection.turn.deferredInteractiveMessage;
-    return open?.has(requestId) || session.resolvedAsks.has(requestId);
+    const open = session.connection.turn.openAsks;
+    return open.has(requestId) || session.resolvedAsks.has(requestId);
   });
 }
 

@@ -264,8 +264,8 @@ export class AgentSide {
       heardAccess: async (requestId: AskId, access: Access) => {
         const { workflow: _, ...mediation } = this.#mediation();
         const why = await say({ ...by(), type: "access", requestId, access, ...mediation });
-        const open = this.#owner.decided.connection.turn.deferredInteractiveMessage;
-        return why ?? (open?.has(requestId) ? "people" : "decided");
+        const open = this.#owner.decided.connection.turn.openAsks;
+        return why ?? (open.has(requestId) ? "people" : "decided");
       },
       askWithdrawn: (requestId, reason) => {
         void say({ ...by(), type: "ask_withdrawn", requestId, reason });

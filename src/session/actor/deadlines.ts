@@ -11,8 +11,7 @@ export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<str
     if (deadlineAtMs === null) continue;
     due.set(`prompt ${promptId}`, { atMs: deadlineAtMs, deadline: { of: "prompt", promptId } });
   }
-  const asks = session.connection.turn.deferredInteractiveMessage ?? new Map();
-  for (const [requestId, { deadlineAtMs }] of asks) {
+  for (const [requestId, { deadlineAtMs }] of session.connection.turn.openAsks) {
     if (deadlineAtMs === null) continue;
     due.set(`ask ${requestId}`, { atMs: deadlineAtMs, deadline: { of: "ask", requestId } });
   }

@@ -94,7 +94,7 @@ describe("P7: the agent's own mode", () => {
     await live.until(({ connection }) => connection.sessionState === "waiting");
     value(await choose(session, "auto"));
     expect(live.session.connection.agentMode).toBe("auto");
-    const [requestId] = live.session.connection.turn.deferredInteractiveMessage?.keys() ?? [];
+    const [requestId] = live.session.connection.turn.openAsks.keys();
     const outcome = { outcome: "selected", optionId: "allow_once" } as const;
     const by = { atMs: Date.now(), actor: ada };
     const vote = { ...by, type: "vote", requestId: requestId ?? expect.fail(), outcome } as const;

@@ -84,7 +84,7 @@ export async function approvalsView(
     grants: [...connection.sessionGrants].map(([key, tier]) => {
       return { key, tier, ...giving(given.value.get(key)) };
     }),
-    asks: [...(turn.deferredInteractiveMessage?.values() ?? [])].map(askView),
+    asks: [...turn.openAsks.values()].map(askView),
     sandbox: {
       state: connection.sandboxState,
       provisionedAt: timeOrNull(connection.sandboxProvisionedAt),

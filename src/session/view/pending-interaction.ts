@@ -25,7 +25,7 @@ export type PendingInteraction =
     });
 
 export function pendingInteractions({ connection }: Session): readonly PendingInteraction[] {
-  return [...(connection.turn.deferredInteractiveMessage?.values() ?? [])].map(interactionOf);
+  return [...connection.turn.openAsks.values()].map(interactionOf);
 }
 
 function interactionOf(ask: Ask): PendingInteraction {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { meter } from "./bounded-fetch.ts";
+import { messageLimit } from "./transport.ts";
 
 async function through(chunks: readonly string[], isStream: boolean): Promise<string> {
   const source = ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk)));
-  return new Response(source.pipeThrough(meter(10, isStream))).text();
+  return new Response(source.pipeThrough(messageLimit(10, isStream))).text();
 }
 
 describe("P10: the answer of an MCP server", () => {

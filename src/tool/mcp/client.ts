@@ -10,12 +10,10 @@ import { CLIENT_INFO } from "../../agent/bridge/start.ts";
 import { within } from "../../agent/process/within.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MCP_FAREWELL_MS_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX } from "../../core/limits.ts";
-import { type McpConnection, type McpEars, McpFault, type McpTimes } from "./connection.ts";
-import { CALL_RESULT, type CallResult } from "./content.ts";
-import { type McpTool, readTool, TOOL_PAGE } from "./offer.ts";
-import type { Resolved } from "./resolve.ts";
-import { StdioTransport } from "./stdio.ts";
-import { type McpSetting, transportTo } from "./transport.ts";
+import type { Resolved } from "./config.ts";
+import { type McpConnection, type McpEars, McpFault, type McpTimes } from "./link.ts";
+import { CALL_RESULT, type CallResult, type McpTool, readTool, TOOL_PAGE } from "./tools.ts";
+import { type McpSetting, StdioTransport, transportTo } from "./transport.ts";
 
 /**
  * Connects to a server, or throws why not. This is the only file, with the transports, that loads

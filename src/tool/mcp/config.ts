@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { AGENT_MARK_VARIABLE } from "../../agent/process/environment.ts";
+import { AGENT_MARK_VARIABLE, inheritedEnvironment } from "../../agent/process/environment.ts";
+import { namesSecret } from "../../agent/profile/profile.ts";
 import { shown, textFault } from "../../agent/profile/section.ts";
 import { isObject } from "../../core/json.ts";
 import {
@@ -7,6 +8,7 @@ import {
   AGENT_VARIABLES_MAX,
   MCP_SERVER_NAME_CHARS_MAX,
   MCP_SERVERS_MAX,
+  SECRET_CHARS_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 
@@ -124,4 +126,78 @@ function faultIn(error: z.ZodError, place: string): string {
   const [issue] = error.issues;
   const path = [place, ...(issue?.path ?? []).map((part) => shown(String(part)))].filter(Boolean);
   return [path.join("."), issue?.message].filter(Boolean).join(": ");
+}
+
+/** A server with all values in it, as it is used. It must not be stored or shown. */
+export interface Resolved {
+  readonly server: McpServer;
+  /** What in it must not be written anywhere. */
+  readonly secrets: readonly string[];
+  /** Variables that it refers to and the server's environment does not have. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * Puts the environment's values in the place of `${NAME}` and `${NAME:-otherwise}`, in variables
+ * and headers. Each is a secret, but for those that every agent and command gets anyway; so is what
+ * stands literally under the name of one.
+ */
+export function resolveServer(server: McpServer, env: NodeJS.ProcessEnv): Resolved {
+  const found = new Findings(env);
+  if (server.type === "stdio") {
+    return found.in({ ...server, env: found.texts(server.env) });
+  }
+  return found.in({ ...server, headers: found.texts(server.headers) });
+}
+
+class Findings {
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #everybodys: Readonly<Record<string, string>>;
+  readonly #secrets = new Set<string>();
+  readonly #missing = new Set<string>();
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+    this.#everybodys = inheritedEnvironment(env);
+  }
+
+  texts(texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    const resolved = Object.entries(texts).map(([name, text]) => {
+      if (hidesValue(name) && !text.includes("${")) this.#hide(text);
+      const value = text.replace(REFERENCE, (_, variable: string, otherwise?: string) =>
+        this.#valueOf(variable, otherwise),
+      );
+      return [name, value] as const;
+    });
+    return Object.fromEntries(resolved);
+  }
+
+  in(server: McpServer): Resolved {
+    const secrets = [...this.#secrets].filter((secret) => secret.length >= SECRET_CHARS_MIN);
+    return { server, secrets, missing: [...this.#missing] };
+  }
+
+  #valueOf(variable: string, otherwise: string | undefined): string {
+    const value = Object.hasOwn(this.#env, variable) ? this.#env[variable] : undefined;
+    if (value === undefined || (value === "" && otherwise !== undefined)) {
+      if (otherwise === undefined) this.#missing.add(variable);
+      return otherwise ?? "";
+    }
+    if (!Object.hasOwn(this.#everybodys, variable)) this.#secrets.add(value);
+    return value;
+  }
+
+  /** A scheme such as `Bearer` may stand before it, and be left out where it is repeated. */
+  #hide(text: string) {
+    this.#secrets.add(text);
+    this.#secrets.add(text.slice(text.indexOf(" ") + 1));
+  }
+}
+
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+function hidesValue(name: string): boolean {
+  return (
+    namesSecret(name.replaceAll("-", "_")) || /^(?:proxy-)?authorization$|^cookie$/i.test(name)
+  );
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { namesOf, openBench } from "../tools.fixture.ts";
 import type { McpServer } from "./config.ts";
-import type { McpTimes } from "./connection.ts";
 import { endlessServer, httpServer, silentServer } from "./http-server.fixture.ts";
+import type { McpTimes } from "./link.ts";
 
 function bench(url: string, type: "http" | "sse" = "http", times: Partial<McpTimes> = {}) {
   const headers = { Authorization: "Bearer web-secret-1" };

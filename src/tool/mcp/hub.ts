@@ -1,9 +1,7 @@
 import { fail, ok, type Result } from "../../core/result.ts";
-import { answered, failed } from "../answer.ts";
-import type { ToolAnswer, ToolCall, ToolInfo } from "../tool.ts";
-import { textOfResult } from "./content.ts";
+import { answered, failed, type ToolAnswer, type ToolCall, type ToolInfo } from "../tool.ts";
 import type { McpLink } from "./link.ts";
-import { inputFrom, type McpTool } from "./offer.ts";
+import { inputFrom, type McpTool, textOfResult } from "./tools.ts";
 
 /** Why the tools of a configured server are absent. */
 export interface McpProblem {

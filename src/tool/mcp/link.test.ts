@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX, MCP_CALLS_OPEN_MAX } from "../../core/limits.ts";
 import { FOREVER } from "../place.fixture.ts";
-import { type McpConnection, type McpEars, McpFault, USUAL_TIMES } from "./connection.ts";
-import type { CallResult } from "./content.ts";
-import { McpLink } from "./link.ts";
-import { readTool } from "./offer.ts";
+import { type McpConnection, type McpEars, McpFault, McpLink, USUAL_TIMES } from "./link.ts";
+import { type CallResult, readTool } from "./tools.ts";
 
 const TOOL = readTool({ name: "t" }) ?? expect.fail();
 const DONE: CallResult = { content: [] };

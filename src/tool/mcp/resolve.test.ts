@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { resolveServer } from "./resolve.ts";
+import { resolveServer } from "./config.ts";
 
 const ENV = { HOME: "/home/ada", API_TOKEN: "tok-12345678", EMPTY: "", SHORT: "abc" };
 

@@ -8,7 +8,7 @@ import { StillTime } from "../../agent/still-time.fixture.ts";
 import { MCP_PAGES_MAX, TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, isAlive, newWorld } from "../place.fixture.ts";
 import { type Bench, namesOf, openBench, script } from "../tools.fixture.ts";
-import type { McpTimes } from "./connection.ts";
+import type { McpTimes } from "./link.ts";
 
 const OWNER = fileURLToPath(new URL("stdio-owner.fixture.ts", import.meta.url));
 const SECRET = "sk-very-secret-value";

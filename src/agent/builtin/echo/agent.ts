@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt, stringAt } from "../../../core/json.ts";
 import { ACP_VERSION, AGENT_METHODS, CANCEL_REQUEST } from "../../../wire/acp.ts";
-import { OVERLONG } from "../../../wire/line.ts";
 import * as rpc from "../../../wire/rpc.ts";
+import { OVERLONG } from "../../../wire/rpc.ts";
 import { type Answer, refusal, type Serve } from "./answer.ts";
 import { ClientLink, readClientAbilities } from "./client-link.ts";
 import type { Flags } from "./flags.ts";

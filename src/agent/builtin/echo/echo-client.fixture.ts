@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { AGENT_LINE_BYTES_MAX } from "../../../core/limits.ts";
-import { LineSplitter } from "../../../wire/line.ts";
+import { LineSplitter } from "../../../wire/rpc.ts";
 import { EchoAgent } from "./agent.ts";
 import { readFlags } from "./flags.ts";
 import { LineClient } from "./line-client.fixture.ts";

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../../core/json.ts";
-import { LineSplitter, OVERLONG } from "../../../wire/line.ts";
 import * as rpc from "../../../wire/rpc.ts";
+import { LineSplitter, OVERLONG } from "../../../wire/rpc.ts";
 import { paramsFaults, resultFaults } from "./acp-schema.fixture.ts";
 
 const LINE_BYTES_MAX = 64 * 1_024 * 1_024;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { AGENT_LINE_BYTES_MAX } from "../../../core/limits.ts";
-import { LineSplitter } from "../../../wire/line.ts";
+import { LineSplitter } from "../../../wire/rpc.ts";
 import { EchoAgent } from "./agent.ts";
 import { type Flags, readFlags } from "./flags.ts";
 import { folderShelf } from "./folder-shelf.ts";

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { OVERLONG } from "../../../wire/line.ts";
-import { notificationLine } from "../../../wire/rpc.ts";
+import { notificationLine, OVERLONG } from "../../../wire/rpc.ts";
 import { EchoClient, endEchoes } from "./echo-client.fixture.ts";
 
 afterEach(async () => expect(await endEchoes()).toEqual([]));

@@ -56,7 +56,7 @@ describe("an ask", () => {
         },
       },
     ]);
-    expect(life.turn.pendingApproval).toBe(true);
+    expect(life.view.pendingApproval).toBe(true);
   });
 
   it("that a gate can answer is decided without waiting, and says which gate", () => {
@@ -89,7 +89,7 @@ describe("an ask", () => {
     const life = new Life().running({ securityMode: "yolo" });
     life.give("ask", newAsk("a1", { kind: "user_question" }), AGENT);
     expect(life.state).toBe("waiting");
-    expect(life.turn.pendingApproval).toBe(false);
+    expect(life.view.pendingApproval).toBe(false);
     const answers = { city: "Bern" };
     const { events } = life.give("vote", { requestId: askId("a1"), outcome: cancelled, answers });
     expect(dataOf(events, "permission_resolved")).toMatchObject([{ answers }]);
@@ -98,9 +98,9 @@ describe("an ask", () => {
   it("that reaches out to GitHub is marked as such while it is open", () => {
     const life = new Life().running();
     life.give("ask", newAsk("a1", { toolCall: { title: "gh pr create", kind: "execute" } }), AGENT);
-    expect(life.turn.pendingGitHubAction).toEqual({ requestId: "a1", title: "gh pr create" });
+    expect(life.view.pendingGitHubAction).toEqual({ requestId: "a1", title: "gh pr create" });
     vote(life, client(null), cancelled);
-    expect(life.turn.pendingGitHubAction).toBeNull();
+    expect(life.view.pendingGitHubAction).toBeNull();
   });
 
   const bad: readonly (readonly [string, Partial<NewAsk>, string])[] = [

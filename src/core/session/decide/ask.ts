@@ -88,15 +88,15 @@ export function askRefusal(
   if (ids.has(CANCEL_SENTINEL)) {
     return refusal("cancel_sentinel_collision", { requestId, sentinel: CANCEL_SENTINEL });
   }
-  const open = session.connection.turn.deferredInteractiveMessage;
-  const known = open?.has(requestId) || session.resolvedAsks.has(requestId);
+  const { openAsks } = session.connection.turn;
+  const known = openAsks.has(requestId) || session.resolvedAsks.has(requestId);
   const named = [...ids].every((id) => id !== "" && id.length <= AGENT_NAME_CHARS_MAX);
   const distinct = ids.size === options.length && options.length > 0;
   const timed = deadlineAtMs === null || Number.isSafeInteger(deadlineAtMs);
   if (known || !named || !distinct || !timed || options.length > ASK_OPTIONS_MAX) {
     return refusal("invalid_ask", { limit: ASK_OPTIONS_MAX });
   }
-  const full = (open?.size ?? 0) >= ASKS_OPEN_MAX;
+  const full = openAsks.size >= ASKS_OPEN_MAX;
   return full ? refusal("ask_limit_exceeded", { limit: ASKS_OPEN_MAX }) : null;
 }
 
@@ -114,7 +114,7 @@ function mediationFor(session: Session, { policy, quorum, present }: PeopleAsk) 
 export function vote(session: Session, command: Command<"vote">): Decision {
   const { requestId, outcome, actor } = command;
   const { sessionId } = session;
-  const open = session.connection.turn.deferredInteractiveMessage?.get(requestId);
+  const open = session.connection.turn.openAsks.get(requestId);
   const past = session.resolvedAsks.get(requestId);
   if (open === undefined && past === undefined) {
     return refused(session, refusal("ask_not_found", { sessionId, requestId }));

@@ -127,7 +127,7 @@ describe("a change of the profile", () => {
     expect(life.state).toBe("waiting");
     set(life, "manual");
     life.give("ask", newAsk("a3"), AGENT);
-    expect([...(life.turn.deferredInteractiveMessage?.keys() ?? [])]).toEqual(["a1", "a3"]);
+    expect([...life.turn.openAsks.keys()]).toEqual(["a1", "a3"]);
   });
 
   it.each(AUTONOMY_PROFILES)("to %s still asks for what destroys", (profile) => {

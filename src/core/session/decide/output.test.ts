@@ -19,10 +19,12 @@ describe("what an agent says", () => {
     const life = new Life().running();
     const thought = { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "hm" } };
     life.give("agent_update", { update: thought }, AGENT);
-    expect(life.turn).toMatchObject({ isThinking: true, thinkingContent: "hm", acked: true });
+    expect(life.turn.hasOutput).toBe(false);
+    expect(life.view).toMatchObject({ isThinking: true, thinkingContent: "hm", acked: true });
     life.says("Hello");
     life.says(", world");
-    expect(life.turn).toMatchObject({ isThinking: false, fullContent: "Hello, world" });
+    expect(life.turn.hasOutput).toBe(true);
+    expect(life.view).toMatchObject({ isThinking: false, fullContent: "Hello, world" });
   });
 
   it("between turns is recorded, and belongs to none", () => {
@@ -31,7 +33,8 @@ describe("what an agent says", () => {
     const { events } = life.give("agent_update", { update }, AGENT);
     expect(events[0]).not.toHaveProperty("promptId");
     expect(types(life.says("a word out of turn"))).toEqual(["session_update"]);
-    expect(life.turn.fullContent).toBe("");
+    expect(life.turn.hasOutput).toBe(false);
+    expect(life.view.fullContent).toBe("");
   });
 
   it("without an agent is nobody's word", () => {
@@ -42,10 +45,10 @@ describe("what an agent says", () => {
   it("keeps the nesting of its messages", () => {
     const life = new Life().running();
     for (const id of ["m1", "m2", "m3", "m1"]) life.says("x", { messageId: id });
-    expect(life.now.connection.messageIdStack).toEqual(["m1"]);
+    expect(life.view.messageIdStack).toEqual(["m1"]);
     life.says("x", { messageId: "m2" });
     life.says("x", { messageId: "m".repeat(AGENT_NAME_CHARS_MAX + 1) });
-    expect(life.now.connection.messageIdStack).toEqual(["m1", "m2"]);
+    expect(life.view.messageIdStack).toEqual(["m1", "m2"]);
   });
 });
 

@@ -22,7 +22,7 @@ describe("a cancel", () => {
     expect(decision.events[0]).toMatchObject({ promptId: "p1", originatorClientId: "c1" });
     expect(steps(decision.events)).toEqual(["waiting > running"]);
     expect(life.give("cancel", {}, client("c2")).events).toEqual([]);
-    expect(life.turn).toMatchObject({ stopRequested: true, turnStopped: false });
+    expect(life.view).toMatchObject({ stopRequested: true, turnStopped: false });
     const settled = life.complete("t1", "cancelled");
     expect(dataOf(settled.events, "turn_complete")).toMatchObject([{ stopReason: "cancelled" }]);
     expect(dataOf(settled.events, "session_lifecycle")).toMatchObject([

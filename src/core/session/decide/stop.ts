@@ -80,7 +80,7 @@ export function askWithdrawn(session: Session, command: Command<"ask_withdrawn">
 }
 
 function openAsk({ connection }: Session, requestId: AskId) {
-  return connection.turn.deferredInteractiveMessage?.get(requestId);
+  return connection.turn.openAsks.get(requestId);
 }
 
 function endAsk(draft: Draft, resolved: EventData["permission_resolved"]) {
@@ -90,8 +90,8 @@ function endAsk(draft: Draft, resolved: EventData["permission_resolved"]) {
 
 /** The last answer sets the turn going again. */
 export function resumeIfAnswered(draft: Draft) {
-  const { deferredInteractiveMessage } = draft.session.connection.turn;
-  if (deferredInteractiveMessage === null && draft.state === "waiting") {
+  const { openAsks } = draft.session.connection.turn;
+  if (openAsks.size === 0 && draft.state === "waiting") {
     draft.moveTo("running", "approval_resolved");
   }
 }

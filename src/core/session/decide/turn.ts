@@ -110,7 +110,7 @@ export function pronounce(
   } else {
     const { code, errorKind } = verdict;
     const message = verdict.message || "The agent gave no reason.";
-    const partialOutput = ran && draft.session.connection.turn.fullContent !== "";
+    const partialOutput = ran && draft.session.connection.turn.hasOutput;
     const more = { ...(errorKind && { errorKind }), ...(partialOutput && { partialOutput }) };
     draft.emit("turn_error", { code, message, ...about, ...more }, stamp);
   }
@@ -148,9 +148,9 @@ export function forwardFailed(draft: Draft) {
 
 /** Every open ask ends with the turn, or with the wish to stop it. */
 export function cancelAsks(draft: Draft, reason: AskEnd) {
-  const open = draft.session.connection.turn.deferredInteractiveMessage ?? new Map();
+  const { openAsks } = draft.session.connection.turn;
   const stamp = draft.session.running?.stamp ?? {};
-  for (const requestId of open.keys()) {
+  for (const requestId of openAsks.keys()) {
     draft.emit("permission_resolved", { requestId, outcome: CANCELLED, reason }, stamp);
   }
 }

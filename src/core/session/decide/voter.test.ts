@@ -222,7 +222,7 @@ describe("a voter who is gone (wire, 8.2: as if they had not been there)", () =>
     const all = ["ada", "bob", "cleo", "dan", "eve"].slice(0, count);
     const life = asked("consensus", people(...all));
     for (const name of left) goes(life, name, quorum);
-    const [open] = [...(life.now.connection.turn.deferredInteractiveMessage?.values() ?? [])];
+    const [open] = [...life.now.connection.turn.openAsks.values()];
     expect(open?.mediation.quorum).toBe(agree);
     expect(open?.mediation.voters).toHaveLength(count - left.length);
   });

@@ -14,7 +14,7 @@ import { conclude, namesOf } from "./ask.ts";
 export function gone(session: Session, command: Command<"voter_gone">): Decision {
   const { userId, quorum } = command;
   const names = namesOf(session, { clientId: null, userId });
-  const asks = session.connection.turn.deferredInteractiveMessage?.values() ?? [];
+  const asks = session.connection.turn.openAsks.values();
   const draft = new Draft(session, command);
   for (const ask of asks) {
     const left = ask.mediation.voters.filter((voter) => names.includes(voter));

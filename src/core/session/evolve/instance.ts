@@ -1,7 +1,7 @@
 import type { LifecycleEvent } from "../../lifecycle.ts";
 import { approvalMeaning } from "../../policy/risk.ts";
 import { hasTurn } from "../../status.ts";
-import { EMPTY_TURN, resetTurnState } from "../../turn.ts";
+import { EMPTY_TURN } from "../../turn.ts";
 import { type SessionEvent, stampOf } from "../event.ts";
 import { isEndReason } from "../reason.ts";
 import type { Session } from "../state.ts";
@@ -28,7 +28,6 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
     phase: "none",
     connection: {
       turn: EMPTY_TURN,
-      messageIdStack: [],
       sessionState: "inactive",
       sessionGrants: new Map(),
       autonomyProfile: autonomyProfile ?? meaning.autonomyProfile,
@@ -70,12 +69,12 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
 export function statusChanged(session: Session, event: SessionEvent<"session_status">): Session {
   const { to, cause } = event.data;
   const left = hasTurn(session.connection.sessionState) && !hasTurn(to);
-  const connection = left ? resetTurnState(session.connection) : session.connection;
+  const turn = left ? EMPTY_TURN : session.connection.turn;
   const ends = to === "deactivating" && isEndReason(cause);
   const { originatorClientId: closedBy = null, originatorUserId: user } = event;
   return {
     ...session,
-    connection: { ...connection, sessionState: to },
+    connection: { ...session.connection, turn, sessionState: to },
     ending: ends
       ? { reason: cause, closedBy, ...(user && { closedByUser: user }) }
       : session.ending,
@@ -105,8 +104,8 @@ const BESIDES: Readonly<Record<LifecycleEvent, Beside>> = {
 };
 
 /**
- * What was live is gone with the instance: grants, the sandbox, the nesting of messages. After a
- * failed store the agent knows things that the log does not, so its side is not resumed either.
+ * What was live is gone with the instance: grants and the sandbox. After a failed
+ * store the agent knows things that the log does not, so its side is not resumed either.
  */
 function instanceEnded(session: Session, { data }: SessionEvent<"session_lifecycle">): Session {
   return {
@@ -115,7 +114,6 @@ function instanceEnded(session: Session, { data }: SessionEvent<"session_lifecyc
     agentSessionId: data.reason === "store_failure" ? null : session.agentSessionId,
     connection: {
       ...session.connection,
-      messageIdStack: [],
       sessionGrants: new Map(),
       sandboxState: "none",
       sandboxProvisionedAt: null,

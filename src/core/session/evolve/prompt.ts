@@ -8,8 +8,7 @@ import { voterOf } from "../../policy/mediation.ts";
 import { cutText } from "../../text.ts";
 import { admissionKey } from "../admission-key.ts";
 import type { SessionEvent } from "../event.ts";
-import type { RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
-import { type FirstAnswer, inTurn } from "../state.ts";
+import type { FirstAnswer, RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
 import { boundTo } from "./binding.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
@@ -77,16 +76,16 @@ export function stopAsked(session: Session, event: SessionEvent<"prompt_cancelle
   if (reason === "forward_failed") return session;
   const stopAskedAtMs = event._meta.serverTimestamp;
   const stopping: RunningPrompt = { ...running, stopCause: reason, stopAskedAtMs };
-  return inTurn({ ...session, running: stopping }, { stopRequested: true });
+  return { ...session, running: stopping };
 }
 
 export function completed(session: Session, event: SessionEvent<"turn_complete">): Session {
-  const { promptId, stopReason } = event.data;
+  const { promptId } = event.data;
   const wasRunning = session.running?.promptId === promptId;
   const settled = withoutPrompt(session, promptId, event._meta.serverTimestamp);
   if (!wasRunning) return settled;
   const totals = counted(settled.totals, "turnsCompleted");
-  return inTurn({ ...settled, totals }, { turnStopped: stopReason === "cancelled" });
+  return { ...settled, totals };
 }
 
 export function failed(session: Session, event: SessionEvent<"turn_error">): Session {

@@ -1,0 +1,85 @@
+import { parseArgs } from "node:util";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { fail, ok } from "../../core/result.ts";
+import { DATA_OPTIONS, type DataCommand, type Outcome, runCommand, wrong } from "./data-command.ts";
+import { runIn } from "./data-folder.fixture.ts";
+
+const parse = (args: readonly string[]) =>
+  parseArgs({ args, options: DATA_OPTIONS, allowPositionals: true });
+
+type Given = ReturnType<typeof parse>["values"];
+
+/** A command that takes no words, and says where it was at work. */
+const LOOK: DataCommand<Given> = {
+  name: "look",
+  usage: "Usage: fermata look\n",
+  parse,
+  read: (_, [word]) =>
+    word === undefined ? ok(async (data) => ok({ shown: data })) : wrong(`"${word}" is too much`),
+};
+
+const look = (args: readonly string[]) => runCommand(LOOK, args);
+
+/** A command that comes to this. */
+const comingTo = (outcome: Outcome) => (args: readonly string[]) =>
+  runCommand({ ...LOOK, read: () => ok(async () => ok(outcome)) }, args);
+
+describe("a command about a data directory", () => {
+  it("is at work where --data says", async () => {
+    const done = { exitCode: 0, shown: "/there\n", said: "" };
+    expect(await runIn("/there", look)).toEqual(done);
+  });
+
+  it("is at work where FERMATA_DATA says without it, and in the home without that", async () => {
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv("FERMATA_HOME", "/home/of/ada");
+    vi.stubEnv("FERMATA_DATA", "/set");
+    const withoutData = () => runIn("/dropped", (args) => look(args.slice(0, -2)));
+    expect((await withoutData()).shown).toBe("/set\n");
+    vi.stubEnv("FERMATA_DATA", undefined);
+    expect((await withoutData()).shown).toBe("/home/of/ada\n");
+    vi.stubEnv("FERMATA_DATA", "/set");
+    expect((await runIn("/there", look)).shown).toBe("/there\n");
+  });
+
+  it.each(["--help", "-h"])("prints its usage for %s, whatever else it is given", async (flag) => {
+    const help = { exitCode: 0, shown: "Usage: fermata look\n", said: "" };
+    expect(await runIn("/there", look, flag, "twice")).toEqual(help);
+  });
+
+  it.each([
+    [["twice"], '"twice" is too much'],
+    [["--nonsense"], "Unknown option '--nonsense'"],
+    [["--help", "--nonsense"], "Unknown option '--nonsense'"],
+  ])("ends with 2 for %j, and says why and where to read more", async (args, why) => {
+    const said = `fermata: look: ${why}; see "fermata look --help".`;
+    expect(await runIn("/there", look, ...args)).toEqual({ exitCode: 2, shown: "", said });
+  });
+
+  it.each([[["twice"]], [["--nonsense"]]])("may say one thing of all such, as %j", async (args) => {
+    const brief = { ...LOOK, mistake: "look takes nothing" };
+    const { exitCode, said } = await runIn("/there", (all) => runCommand(brief, all), ...args);
+    expect([exitCode, said]).toEqual([
+      2,
+      'fermata: look takes nothing; see "fermata look --help".',
+    ]);
+  });
+
+  it("ends with 1 where it fails, and says why", async () => {
+    const reason = "There is nothing here.";
+    const failing = { ...LOOK, read: () => ok(async () => fail("invalid_request", { reason })) };
+    const said = "fermata: There is nothing here.";
+    const done = await runIn("/there", (args) => runCommand(failing, args));
+    expect(done).toEqual({ exitCode: 1, shown: "", said });
+  });
+
+  it("shows nothing more where all was shown already", async () => {
+    expect(await runIn("/there", comingTo({}))).toEqual({ exitCode: 0, shown: "", said: "" });
+  });
+
+  it("tells people what programs are not to read, and ends as it says", async () => {
+    const outcome = { shown: "half", notices: ["the other half is lost."], exitCode: 1 };
+    const told = { exitCode: 1, shown: "half\n", said: "fermata: the other half is lost." };
+    expect(await runIn("/there", comingTo(outcome))).toEqual(told);
+  });
+});

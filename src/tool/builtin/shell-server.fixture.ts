@@ -1,9 +1,0 @@
-// A server that runs one command of the `shell` tool and is killed meanwhile.
-
-import { AgentMarks } from "../../agent/process/marks.ts";
-import { shellTool } from "./shell.ts";
-
-const [marks = "", cwd = "", command = ""] = process.argv.slice(2);
-const environment = { PATH: process.env.PATH ?? "" };
-const shell = shellTool({ environment, marks: new AgentMarks(marks) });
-await shell.run({ command }, { workspaceCwd: cwd, cwd }, new AbortController().signal);

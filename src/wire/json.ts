@@ -1,0 +1,77 @@
+import { isObject, type JsonObject } from "../core/json.ts";
+
+/**
+ * Whether the values of a JSON text are nested deeper than this. What can be parsed at any depth
+ * cannot be written again at any depth, so it is asked before. A text that is too short for it is
+ * not looked at, and most are.
+ */
+export function isNestedDeeper(text: string, depthMax: number): boolean {
+  if (text.length <= 2 * depthMax) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) at = endOfString(text, at);
+    else if (char === BRACKET || char === BRACE) depth += 1;
+    else if (char === END_BRACKET || char === END_BRACE) depth -= 1;
+    if (depth > depthMax) return true;
+  }
+  return false;
+}
+
+/** Where the string that begins here ends: at the next quote that no backslash takes away. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end < 0 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const BRACKET = 0x5b;
+const END_BRACKET = 0x5d;
+const BRACE = 0x7b;
+const END_BRACE = 0x7d;
+
+export type JsonBody =
+  | { readonly kind: "object"; readonly object: JsonObject }
+  | { readonly kind: "malformed" }
+  | { readonly kind: "too_deep" };
+
+/** Keys that mean something else to whoever copies an object carelessly. */
+const UNTRUSTED_KEYS = ["__proto__", "constructor", "prototype"];
+
+/** The one parse of a request's body. What is no object counts as an empty one (wire, 1.6). */
+export function readJsonBody(bytes: Uint8Array, depthMax: number): JsonBody {
+  if (bytes.length === 0) return { kind: "object", object: {} };
+  const text = decoded(bytes);
+  if (text === null) return { kind: "malformed" };
+  if (isNestedDeeper(text, depthMax)) return { kind: "too_deep" };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: "malformed" };
+  }
+  return { kind: "object", object: isObject(value) ? withoutUntrusted(value) : {} };
+}
+
+/** The text, without a byte order mark; null if the bytes are none. */
+function decoded(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function withoutUntrusted(object: JsonObject): JsonObject {
+  if (!UNTRUSTED_KEYS.some((key) => Object.hasOwn(object, key))) return object;
+  const kept = Object.entries(object).filter(([key]) => !UNTRUSTED_KEYS.includes(key));
+  return Object.fromEntries(kept);
+}
