@@ -40,7 +40,7 @@ export interface Write<Value> {
 }
 
 /** Whose write it is: a session's, or a tenant's. */
-type Owner = Pick<SessionKey, "tenantId"> & { readonly sessionId?: SessionId };
+type WriteTarget = Pick<SessionKey, "tenantId"> & { readonly sessionId?: SessionId };
 
 /**
  * The path that each operation of a store takes: the store's phase, secrets, checks, the backend,
@@ -81,18 +81,18 @@ export class OperationPath {
 
   async write<Value>(
     operation: Operation,
-    owner: Owner,
+    target: WriteTarget,
     write: Write<Value>,
   ): Promise<Result<Value>> {
     try {
-      return this.#shown(operation, await this.#written(owner, write));
+      return this.#shown(operation, await this.#written(target, write));
     } catch (thrown) {
       return this.#shown(operation, this.explained(thrown));
     }
   }
 
   /** What waits is bounded by its bytes, so that a slow disk is noticed before memory is gone. */
-  async #written<Value>(owner: Owner, write: Write<Value>): Promise<Result<Value>> {
+  async #written<Value>(target: WriteTarget, write: Write<Value>): Promise<Result<Value>> {
     const may = this.#life.forWriting();
     const scanned = may.ok ? this.#scanned(write) : may;
     if (!scanned.ok) return scanned;
@@ -105,7 +105,7 @@ export class OperationPath {
     this.#bytesWaiting += weight.value;
     try {
       const written = await write.act(clean);
-      if (written.ok && where.length > 0) this.#tellRedacted(owner, where);
+      if (written.ok && where.length > 0) this.#tellRedacted(target, where);
       return written;
     } finally {
       this.#bytesWaiting -= weight.value;
@@ -120,7 +120,7 @@ export class OperationPath {
     });
   }
 
-  #tellRedacted({ tenantId, sessionId }: Owner, where: readonly string[]) {
+  #tellRedacted({ tenantId, sessionId }: WriteTarget, where: readonly string[]) {
     try {
       this.#steps.onRedacted?.({ tenantId, sessionId: sessionId ?? null, where });
     } catch {
