@@ -11,7 +11,7 @@ export interface Candidate {
 /**
  * Brings up the stores that are loaded and makes exactly one of them the session store. The active
  * one must start, and nothing takes its place if it does not; another one that fails is only
- * mentioned. Whatever was started is ended again if the whole does not come about.
+ * reported. Stores that were started are ended again if the active one does not come up.
  */
 export async function activateStore(
   candidates: readonly Candidate[],
@@ -57,7 +57,7 @@ async function end(store: SessionStore): Promise<void> {
   await answerOf(() => store.dispose());
 }
 
-/** A store of somebody else's may break its promise: throw, or answer with nothing. */
+/** A third party's store may break the contract: throw, or answer with nothing. */
 async function answerOf(ask: () => Promise<Result<void>>): Promise<Result<void>> {
   try {
     const answer = await ask();

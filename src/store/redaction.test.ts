@@ -34,7 +34,7 @@ function entry(change: Partial<JournalEntry> = {}): JournalEntry {
   return { journal: "audit", key: "k", sessionId: null, atMs: 1, text: "{}", ...change };
 }
 
-/** What only somebody without types can hand in. */
+/** What only a caller without types can hand in. */
 const untyped = (json: string) => JSON.parse(json);
 
 describe("P11: a commit", () => {

@@ -18,8 +18,8 @@ const DEPTH_MAX = 128;
 const REDACTED = "[redacted]";
 
 /**
- * Knows the secret values that Fermata has resolved, and finds them again (P11). Whoever resolves
- * one tells the guard before anybody else, and tells it again when no agent has it any more.
+ * Knows the secret values that Fermata has resolved, and finds them again (P11). Code that
+ * resolves a secret calls `know` before it uses the value, and `forget` when no agent has it.
  */
 export class SecretGuard {
   readonly #known = new Map<string, { readonly spelling: SecretSpelling; times: number }>();
@@ -204,7 +204,7 @@ export interface Span {
  * Nothing here runs away. Every piece of a pattern ends with a character that is no backslash, so
  * there is one way to match it, and backslashes are counted up to a maximum: a text costs its
  * length. A long secret is matched piece by piece, because an engine refuses a pattern that is
- * too large, and tells everybody the pattern when it does.
+ * too large, with the pattern in the message of its error.
  */
 export class SecretSpelling {
   /** Enough of it to notice that it may be there, as the source of a pattern. */

@@ -6,7 +6,7 @@ import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 
 /**
- * What every store promises (seed 002). Each sentence of this file is a check of the conformance
+ * What every store promises. Each sentence of this file is a check of the conformance
  * kit. No operation throws: what goes wrong is a `Result` with a code.
  */
 export interface SessionStore {
@@ -16,9 +16,9 @@ export interface SessionStore {
   init(host: StoreHost, config: unknown): Promise<Result<void>>;
   /** Announces itself as the session store, if its configuration says that it is the active one. */
   activate(): Promise<Result<void>>;
-  /** Finishes outstanding writes, then lets go of its handles. */
+  /** Finishes outstanding writes, then releases its handles. */
   deactivate(): Promise<Result<void>>;
-  /** Frees whatever is left. Safe to repeat, and safe without `init`. */
+  /** Frees what is left. Safe to repeat, and safe without `init`. */
   dispose(): Promise<Result<void>>;
 
   /**
@@ -36,8 +36,8 @@ export interface SessionStore {
   open(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
   /**
-   * Takes a session from a holder that nobody can prove to be gone, as after a move to another
-   * machine. Only a person can know that, so it needs an entry for the audit.
+   * Takes a session from a holder that cannot be proved to be gone, as after a move to another
+   * machine. Only the operator can know that, so it needs an entry for the audit.
    */
   seize(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
@@ -99,7 +99,7 @@ export interface SessionStore {
   ): Promise<Result<Page<Document>>>;
   /**
    * Writes a document and the entries that tell of it in one commit: both are there, or neither.
-   * Whatever refuses the one refuses the other: another version, or a key with another text.
+   * Another version, or a key with another text, refuses both.
    */
   writeDocument(tenantId: TenantId, document: DocumentWrite): Promise<Result<Document>>;
 
@@ -184,9 +184,9 @@ export interface SessionRecord {
   readonly sourceId: string | null;
   /** Ended on request, and not to be found until it is loaded again. */
   readonly closed: boolean;
-  /** The one that whoever asks for this workspace without an id is given. */
+  /** The session that a client gets who asks for this workspace without an id. */
   readonly shared: boolean;
-  /** Admitted and without a verdict: after a crash somebody has to go on with them. */
+  /** Admitted and without a verdict: after a crash the server goes on with them. */
   readonly pendingPrompts: number;
   readonly updatedAtMs: number;
 }
@@ -238,7 +238,7 @@ export interface FoldedTurn {
   readonly text: string;
 }
 
-/** Opaque state of one extension. Nobody but its owner looks inside. */
+/** Opaque state of one extension. Only its owner reads it. */
 export interface Slot {
   readonly owner: string;
   /** Of the slot's shape, as its owner counts it. */
@@ -246,7 +246,7 @@ export interface Slot {
   readonly payload: Uint8Array;
 }
 
-/** The slots that can be read, and the names of those that cannot: these hinder nobody. */
+/** The slots that can be read, and the names of those that cannot. */
 export interface SlotSet {
   readonly slots: readonly Slot[];
   readonly damagedSlots: readonly string[];
@@ -282,7 +282,7 @@ export interface Opened extends SlotSet {
   readonly term: number;
   readonly record: StoredRecord;
   readonly manifest: Manifest;
-  /** Whoever held it before, if it was not given up in good order. */
+  /** The holder before, if it did not release the session in good order. */
   readonly replaced: Holder | null;
 }
 
@@ -322,7 +322,7 @@ export interface ListFilter {
   readonly hasPendingPrompts?: boolean;
   readonly updatedFromMs?: number;
   readonly updatedBeforeMs?: number;
-  /** Found in the display name, whatever its case. */
+  /** Found in the display name, in upper or lower case. */
   readonly text?: string;
 }
 

@@ -210,7 +210,7 @@ interface Faulty {
   readonly term?: number;
 }
 
-/** One good commit with one fault each, so that whatever is checked last is checked in time. */
+/** One good commit with one fault each, so that even the last check comes in time. */
 function faultyCommits({ snapshot }: ReturnType<typeof wholeCommit>): readonly Faulty[] {
   const withSlots = (slots: typeof snapshot.slots) => ({ snapshot: { ...snapshot, slots } });
   const many = Array.from({ length: SLOTS_MAX + 1 }, (_, index) => slot(`o${index}`, "x"));

@@ -130,7 +130,7 @@ async function written(stage: Stage): Promise<readonly View[]> {
 const BLOB = "a blob that is long enough to be found again";
 
 /**
- * Whatever is answered is typed as damage, or belongs to one state that was once committed. Where
+ * Each answer is typed as damage, or belongs to one state that was once committed. Where
  * the damage was noticed, the file still has it: it may be all that is left to repair.
  */
 async function isNeverWrong(
@@ -207,7 +207,7 @@ function partsOf(read: Result<SlotSet>): Readonly<Record<string, Result<unknown>
   return { ...Object.fromEntries(each), ...(isWhole && { slots: ok(slots) }) };
 }
 
-/** The parts that every state has, whatever its slots. */
+/** The parts that every state has, besides its slots. */
 function wholeParts(view: View): readonly string[] {
   return Object.keys(view).filter((part) => !part.startsWith(ONE_SLOT));
 }

@@ -13,7 +13,7 @@ export interface Runner {
 export interface StoreHarness {
   /** A store that has not been initialised; making one must touch nothing. */
   store(): SessionStore;
-  /** An empty place: a directory, a schema, whatever a configuration can name. */
+  /** An empty place: a directory, a schema, or what else a configuration can name. */
   makePlace(): Promise<string>;
   /** Removes the place with all that is in it. Every store over it has been disposed of. */
   clearPlace(place: string): Promise<void>;
@@ -53,8 +53,8 @@ export interface World {
   /** Replaces the stored manifest, checksums included, as if this had been written. */
   forgeManifest(place: string, key: SessionKey, forge: Forge): Promise<void>;
   /**
-   * What a crash in the middle of a write would leave lying about, long enough ago that it can be
-   * nobody's at work: the files that the next store must clear away.
+   * What a crash in the middle of a write would leave behind, long enough ago that no live process
+   * can have written it: the files that the next store must clear away.
    */
   leaveTemporary(place: string): Promise<readonly string[]>;
   /** Cuts the last record short, as a crash in the middle of an append would. */

@@ -227,8 +227,7 @@ const INVALID: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
   ["sessionId", { sessionId: "" }],
 ];
 
-/** Calls that no compiler would let pass. Each must be refused. */
-/** The same as somebody could write, except that a field comes from what stands behind it. */
+/** The same value, except that one field comes from its prototype. */
 function inheriting<Value extends object>(value: Value, field: keyof Value): Value {
   const { [field]: behind, ...own } = value;
   const heir: Value = Object.assign(Object.create({ [field]: behind }), own);

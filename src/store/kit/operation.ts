@@ -71,7 +71,7 @@ export function tenantRemoval(store: S.SessionStore, { tenantId }: S.SessionKey)
   return { name: "removeTenant", act: () => store.removeTenant(tenantId, sample.holder()) };
 }
 
-/** Whatever changes anything. */
+/** All operations that change something. */
 export function writes(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
   return [...createAndClose(store, key), ...sessionWrites(store, key), ...tenantWrites(store, key)];
 }

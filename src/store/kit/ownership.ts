@@ -5,7 +5,7 @@ import { type Check, check, forgetful } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, events, keyOf } from "./sample.ts";
 
-/** J. Ownership: who may write, and that nobody else ever can. */
+/** J. Ownership: who may write, and that no other process can. */
 export const OWNERSHIP: readonly Check[] = [
   check(
     "J1: each opening has a higher term, and every write with another is refused",

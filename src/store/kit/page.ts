@@ -238,7 +238,7 @@ const FILTERED_ROWS: Readonly<Record<string, Partial<SessionRecord>>> = {
   f: {},
 };
 
-/** H, continued. What a server looks for when it starts, or when somebody comes back. */
+/** H, continued. What a server looks for when it starts, or when a client comes back. */
 export const FILTER: readonly Check[] = [
   check("H8: closed, shared, pending and times are found, each and together", async (stage) => {
     const store = await stage.start();

@@ -16,7 +16,7 @@ import * as sample from "./sample.ts";
 import { ACME, entry, events, GLOBEX, keyOf } from "./sample.ts";
 import type { Stage } from "./stage.ts";
 
-/** Q. Whoever could open a session may delete it, and nobody else. */
+/** Q. A holder that could open a session may delete it, and no other. */
 export const REMOVAL: readonly Check[] = [
   check("Q1: what somebody else holds is not deleted, and who that is is said", async (stage) => {
     const store = await stage.start();

@@ -5,7 +5,7 @@ import * as sample from "./sample.ts";
 import { ACME, entry, events } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-/** P. Whoever holds a session may open it again; a person may take it from somebody else. */
+/** P. The holder of a session may open it again; the operator may take it from another. */
 export const REOPENING: readonly Check[] = [
   check(
     "P1: its holder may open a session again, and its older term is good for nothing",

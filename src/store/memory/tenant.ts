@@ -79,7 +79,7 @@ export class MemoryTenant {
   }
 }
 
-/** One stored session, in memory. Whatever could be changed is copied on its way in and out. */
+/** One stored session, in memory. Changeable values are copied on their way in and out. */
 export class MemorySession {
   readonly #sessionId: SessionId;
   #epoch: string;

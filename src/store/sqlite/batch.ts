@@ -190,8 +190,8 @@ export function readCounter(db: TenantDatabase, name: string): number {
 }
 
 /**
- * A new database begins its terms where no earlier one of the same tenant can have had them:
- * nobody's late write to one that was removed is taken for that of a present owner.
+ * A new database begins its terms where no earlier one of the same tenant can have had them: a
+ * late write to a removed database is never taken for that of a present owner.
  */
 export function beginTerms(db: TenantDatabase) {
   writeCounter(db, LAST_TERM, randomInt(FIRST_TERM_MAX));
@@ -220,7 +220,7 @@ export const documentsOf = (kind: string) => `documents of ${kind}`;
 
 /**
  * The session rows of one database that the writing thread has checked and need not read again.
- * They hold as long as nobody else writes to the database, which SQLite tells by a number.
+ * They hold as long as no other connection writes to the database, which SQLite tells by a number.
  */
 export class SessionCache {
   readonly #rows = new Map<string, SessionRow>();

@@ -55,7 +55,7 @@ export class TenantDatabase {
     return this.#prepared(sql).run(...values);
   }
 
-  /** The first row, as it came: whoever reads it checks it. */
+  /** The first row, as it came: the caller checks it. */
   get(sql: string, ...values: readonly unknown[]): Row | undefined {
     const row: unknown = this.#prepared(sql).get(...values);
     return isRow(row) ? row : undefined;
@@ -114,7 +114,7 @@ function isRow(value: unknown): value is Row {
   return typeof value === "object" && value !== null;
 }
 
-/** Every commit reaches the disk before it is answered, unless somebody relaxes that. */
+/** Every commit reaches the disk before it is answered, until `relax` is called. */
 function prepareForWriting(db: Database.Database) {
   db.pragma("journal_mode = WAL");
   db.pragma("synchronous = FULL");
@@ -135,7 +135,7 @@ function migrate(db: Database.Database) {
   }
 }
 
-/** A database that has its name but not its tables was emptied by somebody else. */
+/** A database that has its name but not its tables was emptied by another program. */
 class EmptyDatabase extends Error {
   readonly code = "SQLITE_CORRUPT_EMPTY";
 
@@ -173,7 +173,7 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   beginTerms(made);
   made.close();
   step("sqlite-before-naming");
-  // A link never replaces: whoever else has made this tenant meanwhile was first.
+  // A link never replaces: a process that has made this tenant meanwhile was first.
   unlessThere(() => linkSync(draft, file));
   rmSync(draft);
   syncFolder(folder);
@@ -189,8 +189,8 @@ function unlessThere(make: () => void) {
 }
 
 /**
- * What a crash left behind, before it had its name or beside it. A fresh one may be somebody's at
- * work; and whatever is called otherwise, such as a copy that a person keeps here, is not ours.
+ * Removes what a crash left behind. A fresh draft may be of a process at work. A file under another
+ * name, such as a copy that the operator keeps here, is not ours.
  */
 export function removeDrafts(folder: string) {
   for (const name of readdirSync(folder)) {
@@ -250,7 +250,7 @@ export function explain(thrown: unknown): Result<never> {
   return fail("store_unavailable", { reason: advice ? `${reason} (${advice})` : reason });
 }
 
-/** The same as a sentence's end, for whoever has a code of their own. */
+/** The reason alone, for a caller that has a code of its own. */
 export function reasonOf(thrown: unknown): string {
   const explained = explain(thrown);
   return explained.ok ? "" : String(explained.refusal.details.reason);

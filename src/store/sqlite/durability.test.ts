@@ -99,7 +99,7 @@ describe("P3: the epoch of a log", () => {
     await living.create(key, created);
     const other = await holder("a", "relaxed");
     expect(openers("a")).toHaveLength(2);
-    // Both live: whoever comes and goes changes nothing.
+    // Both live: another opener that comes and goes changes nothing.
     expect(await epochAfterOpening("a", "full")).toBe("first");
     expect(await epochAfterOpening("a", "relaxed")).toBe("first");
     await other.kill();

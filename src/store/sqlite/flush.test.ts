@@ -76,7 +76,7 @@ async function traced(place: string, durability: Durability): Promise<readonly s
       else child.stdin.write("\n");
     }
   } finally {
-    // The process ends by itself when nobody can tell it anything any more.
+    // The process ends by itself when its input is closed.
     child.stdin.destroy();
     await ended;
   }

@@ -35,8 +35,8 @@ export class Handles {
 
   /**
    * Whether there is such a database. One that was there and is not any more has been moved away
-   * or deleted behind our back: then nobody can say what is in it, and least of all "nothing".
-   * Only a tenant that was removed in good order has left nothing behind.
+   * or deleted behind our back: its content is unknown, and "nothing" would be wrong. Only a
+   * tenant that was removed in good order has left nothing behind.
    */
   isThere(file: string): boolean {
     if (existsSync(file)) return true;
@@ -64,9 +64,9 @@ export class Handles {
   }
 
   /**
-   * Whether the file of an open handle is not the one of its name any more. Asked by whoever has
-   * the database's write lock, the answer holds until that is given back: a tenant is removed by
-   * somebody who has it.
+   * Whether the file of an open handle is not the one of its name any more. For a caller that has
+   * the database's write lock the answer holds until it releases the lock: a tenant is removed
+   * under that lock.
    */
   hasMoved(file: string): boolean {
     const known = this.#handles.get(file);
@@ -107,7 +107,7 @@ export class Handles {
   }
 }
 
-/** Nothing was read or written: whoever tries again finds what is there now. */
+/** Nothing was read or written: a second attempt finds what is there now. */
 export class MovedDatabase extends Error {
   constructor(file: string) {
     super(`its database ${file} was moved or removed just now`);
@@ -152,7 +152,7 @@ export function clearAway(root: string, { isAlone }: { readonly isAlone: boolean
       }
       if (isAlone) rmdirSync(folder);
     } catch {
-      // It has no name that anybody asks for, so it is in nobody's way.
+      // No tenant has this name, so it does no harm.
     }
   }
 }
@@ -171,10 +171,10 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** No id begins with a plus, so nobody takes it for a tenant. */
+/** No id begins with a plus, so it is never taken for a tenant. */
 const AWAY = "+removed-";
 
-/** Says which database it was, to whoever has seen that. */
+/** Says which database it was, to a process that has seen that database. */
 const awayFor = (inode: string | null) => `${AWAY}${inode}-`;
 
 const HOLDERS = "SELECT DISTINCT holder FROM sessions WHERE holder IS NOT NULL";

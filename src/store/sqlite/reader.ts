@@ -41,7 +41,7 @@ const handles = new Handles(
   () => {},
 );
 
-/** Nobody may read on under an epoch that means nothing any more, so a reader renews it too. */
+/** Clients must not read on under an epoch that means nothing, so a reader renews it too. */
 function renew(file: string) {
   const database = new TenantDatabase(file, "write");
   try {
@@ -53,7 +53,7 @@ function renew(file: string) {
 
 if (parentPort) serve(parentPort, work, () => handles.dropAll());
 
-/** Each answer travels alone: pages are large, and whoever asked for one need not wait for all. */
+/** Each answer travels alone: pages are large, and a caller need not wait for all of them. */
 function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
   for (const call of calls) yield [{ n: call.n, value: safely(call) }];
 }

@@ -226,7 +226,7 @@ export const RUNS_AFTER = `
   SELECT last_id, first_id, lengths, text, checksum FROM events
   WHERE number = ? AND last_id > ? ORDER BY last_id`;
 
-/** Up to the one that has a certain event: whatever comes after it would be read for nothing. */
+/** Up to the one that has a certain event: rows after it would be read for nothing. */
 export const RUNS_BETWEEN = `
   SELECT last_id, first_id, lengths, text, checksum FROM events
   WHERE number = $number AND last_id > $after AND last_id <= ifnull(

@@ -309,7 +309,7 @@ export function threadScript(name: string, beside: string): URL {
 }
 
 /**
- * The thread's side of its port. Whatever has arrived while the last batch was at work is taken
+ * The thread's side of its port. All calls that arrived while the last batch was at work are taken
  * together, so the busier the store, the larger its batches. Which answers travel together is for
  * the work to say. An empty message means: the end.
  */

@@ -199,7 +199,7 @@ function release(batch: Batch, key: S.SessionKey, term: number): Result<void> {
   return DONE;
 }
 
-/** What cannot be read can still be removed: whoever asks for it has been told that it is lost. */
+/** A session that cannot be read can still be removed: the caller knows that it is lost. */
 function remove(batch: Batch, { sessionId }: S.SessionKey, claim: Claim): Result<void> {
   const found = batch.session(sessionId);
   if (!found.ok && found.refusal.code !== "session_corrupt") return found;

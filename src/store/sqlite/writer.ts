@@ -173,7 +173,7 @@ function removed(tenantId: TenantId, holder: Holder): Result<void> {
     });
     if (!taken.ok) return taken;
   } catch (thrown) {
-    // Once the folder is away the tenant is removed, whatever becomes of the lock.
+    // Once the folder is away the tenant is removed, even if the lock fails afterwards.
     if (thrown instanceof MovedDatabase || !handles.hasMoved(file)) throw thrown;
   }
   syncFolder(tenantsFolder(root));
@@ -210,7 +210,7 @@ function probe(): Result<void> {
   closeSync(handle);
   rmSync(file, { force: true });
   const isNoted = noteOpen(root, opener);
-  // Whoever comes now finds our note, so what is left by the dead is nobody's.
+  // A process that comes now finds our note, so these leftovers are of processes that are gone.
   if (isNoted && isAlone(root, opener)) clearStages(root);
   return clearRemoved();
 }

@@ -3,7 +3,7 @@ import type { NewSession, SessionKey, SessionStore, StoredRecord } from "../../s
 import { entry, holder, sessionId } from "../sample.ts";
 import { altered } from "./altered.ts";
 
-/** Stores that take one for the other, or answer in a way that nobody can rely on. */
+/** Stores that take one for the other, or answer in a way that callers cannot rely on. */
 
 /** As a directory on a disk would that does not tell upper from lower case. */
 export function mapsTwoIdsToOnePlace(): SessionStore {
@@ -27,7 +27,7 @@ export function mapsTwoIdsToOnePlace(): SessionStore {
   }));
 }
 
-/** Stamps whatever it is given with its own name. */
+/** Stamps each manifest that it is given with its own name. */
 export function acceptsForeignStoreIds(): SessionStore {
   return altered((store) => {
     const { storeId } = store.contract;
@@ -44,7 +44,7 @@ export function acceptsForeignStoreIds(): SessionStore {
   });
 }
 
-/** Lists every tenant's sessions to everybody. */
+/** Lists every tenant's sessions to each tenant. */
 export function leaksAcrossTenants(): SessionStore {
   return altered((store) => ({
     async list(tenantId, filter, page) {
@@ -61,7 +61,7 @@ export function leaksAcrossTenants(): SessionStore {
   }));
 }
 
-/** Hands out what it keeps, for anybody to change. */
+/** Hands out what it keeps, so that callers can change it. */
 export function sharesWhatItKeeps(): SessionStore {
   const kept = new Map<string, Awaited<ReturnType<SessionStore["readSlots"]>>>();
   return altered((store) => ({
@@ -105,7 +105,7 @@ export function pagesByCounting(): SessionStore {
 
 /** Stores that let in whom they should not. */
 
-/** Writes for whoever comes, under the term of whoever owns it. */
+/** Writes for any caller, under the term of the present owner. */
 export function ignoresFencing(): SessionStore {
   return altered((store) => ({
     async commit(key, _, commit) {
@@ -123,7 +123,7 @@ export function ignoresFencing(): SessionStore {
   }));
 }
 
-/** Says that a revision has moved, and takes whatever is based on the one before. */
+/** Says that a revision has moved, and takes commits that are based on the one before. */
 export function takesStaleRevisions(): SessionStore {
   return altered((store) => ({
     async commit(key, term, commit) {
@@ -136,7 +136,7 @@ export function takesStaleRevisions(): SessionStore {
   }));
 }
 
-/** Gives a session to the next who asks, whoever has it. */
+/** Gives a session to the next who asks, also while another process has it. */
 export function stealsSessions(): SessionStore {
   return altered((store) => ({
     async open(key, holder, audit) {
@@ -187,14 +187,14 @@ export function deletesForAnybody(): SessionStore {
   }));
 }
 
-/** Thinks that nobody needs to know, and makes an entry up where one is asked for. */
+/** Takes no entry for the audit, and makes one up where the contract needs one. */
 export function seizesInSilence(): SessionStore {
   return altered((store) => ({
     seize: (key, holder) => store.seize(key, holder, [entry("seized")]),
   }));
 }
 
-/** Stores that remove too little of a tenant, too much, or for whoever asks. */
+/** Stores that remove too little of a tenant, too much, or for any caller. */
 
 /** Takes a tenant for its sessions, and leaves the rest of it behind. */
 export function removesOnlySessions(): SessionStore {
@@ -224,7 +224,7 @@ export function removesNeighbours(): SessionStore {
   }));
 }
 
-/** Does not ask whether anybody is still at work in it. */
+/** Does not check whether a process still holds its sessions. */
 export function removesForAnybody(): SessionStore {
   return altered((store) => ({
     async removeTenant(tenantId, by) {
@@ -265,7 +265,7 @@ export function countsTermsAnew(): SessionStore {
   }));
 }
 
-/** Writes down that somebody came, even if there was nothing to do. */
+/** Makes the tenant even if there was nothing to write. */
 export function revivesTenants(): SessionStore {
   return altered((store) => ({
     async close(key, term) {

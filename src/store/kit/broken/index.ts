@@ -14,8 +14,9 @@ export interface BrokenStore {
 }
 
 /**
- * The stores on which the kit proves that it can fail, by what is wrong with them. Whoever changes
- * a check, or runs the kit with another runner, can hold it to them as our own tests do.
+ * The stores on which the kit proves that it can fail, by what is wrong with them. An
+ * author who changes a check, or runs the kit with another runner, can hold it to them as our own
+ * tests do.
  */
 export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "drops slots": {

@@ -118,7 +118,7 @@ export function failsTogether(): SessionStore {
   }));
 }
 
-/** Takes an earlier end for the whole of a cut: whoever has read on does not come to know. */
+/** Takes an earlier end for the whole of a cut: a client that has read on does not learn of it. */
 export function keepsEpochs(): SessionStore {
   return altered((store) => ({
     async cutLog(key, term, cut) {
@@ -167,8 +167,8 @@ export function tellsAfterItHasWritten(): SessionStore {
 }
 
 /**
- * Keeps a diary for everybody to read, secrets included, and beside its directory too. It never
- * closes what it has opened; whoever runs it finds the numbers in `handles`.
+ * Keeps a diary that all users can read, secrets included, and beside its directory too. It never
+ * closes what it has opened; the caller finds the numbers in `handles`.
  */
 export function litters(root: () => string, handles: number[]): SessionStore {
   return altered((store) => ({

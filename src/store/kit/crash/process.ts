@@ -183,7 +183,7 @@ const FULL_PIPE_MS = 1;
 
 /**
  * Makes the session if need be, owns it, and writes to it each time a line comes in. It lives for
- * as long as somebody could tell it something.
+ * as long as its parent can write to it.
  */
 async function hold(make: () => S.SessionStore, { config, life }: Orders) {
   const store = await started(make(), config);

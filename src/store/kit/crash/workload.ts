@@ -15,7 +15,7 @@ export interface Orders {
   readonly task: "work" | "hold" | "open";
   readonly seed: number;
   readonly life: string;
-  /** The calls after which it stops by itself, if nobody has stopped it. */
+  /** The calls after which it stops by itself, if it is not killed before. */
   readonly steps: number;
 }
 

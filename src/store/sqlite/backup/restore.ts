@@ -94,7 +94,7 @@ async function restore(
     }
     const stillFree = isFree(root, self);
     if (!stillFree.ok) return stillFree;
-    // Whatever has come to be in the way of it makes this fail, and is not replaced.
+    // A file that has come to be in the way makes this fail, and is not replaced.
     renameSync(tenantsFolder(stage), tenantsFolder(root));
     syncFolder(root);
     return ok(contents);
@@ -103,11 +103,11 @@ async function restore(
   }
 }
 
-/** Where somebody is at work, or anything is kept, nothing is put. */
+/** Refuses a directory that a process has open, or that holds sessions already. */
 function isFree(root: string, self: Holder): Result<void> {
   const [other] = othersIn(root, self);
   if (other !== undefined) {
-    // Of one that is here we know that it lives; of another machine's nobody can ask.
+    // A process of this machine is known to live; one of another machine cannot be checked.
     const isHere = other.host === self.host;
     const unlessGone = `; if it is gone for good, delete ${noteFile(root, other)}`;
     const advice = `stop the server first${isHere ? "" : unlessGone}`;
@@ -157,7 +157,7 @@ async function copyTenant(copy: TenantCopy): Promise<Result<void>> {
 
 /**
  * Makes a copied database one that a server can begin with: its logs have new epochs, because what
- * came after the copy is lost and its ids will be used again; nobody holds any of its sessions;
+ * came after the copy is lost and its ids will be used again; no process holds its sessions;
  * terms go on where the lost ones cannot have been; and the audit says so. Throws if SQLite finds
  * the file damaged.
  */
@@ -191,8 +191,8 @@ function makeStage(root: string): string {
 }
 
 /**
- * Clears what a restore left behind that was killed: all conversations of its backup are in it.
- * For whoever knows that nobody else is at work here.
+ * Clears what a killed restore left behind: all conversations of its backup are in it. The caller
+ * knows that no other process has the directory open.
  */
 export function clearStages(root: string) {
   for (const name of readdirSync(root)) {
@@ -200,7 +200,7 @@ export function clearStages(root: string) {
     try {
       rmSync(join(root, name), { recursive: true, force: true });
     } catch {
-      // What another user has left is in nobody's way.
+      // The leftovers of another user do no harm.
     }
   }
 }

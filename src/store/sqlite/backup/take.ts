@@ -201,7 +201,7 @@ function nameDraft(draft: string, target: string) {
   syncFolder(dirname(target));
 }
 
-/** What backups to the same place left behind that were killed, and nobody else's. */
+/** Clears the drafts of killed backups to the same target, and no others. */
 function clearDrafts(target: string) {
   const folder = dirname(target);
   for (const name of readdirSync(folder)) {
