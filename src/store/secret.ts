@@ -68,7 +68,7 @@ export class SecretGuard {
     if (this.#known.size === 0) return [];
     const paths: string[] = [];
     const seen = new Set<object>();
-    const places: Place[] = [{ value, name: path, above: null }];
+    const places: NestedValue[] = [{ value, name: path, above: null }];
     for (const place of places) {
       if (this.#isLeak(place)) paths.push(this.#pathOf(place));
       if (paths.length === LEAK_PATHS_MAX) break;
@@ -136,7 +136,7 @@ export class SecretGuard {
   }
 
   /** The first name is the caller's, for us to say where; all others go to the disk. */
-  #isLeak({ value, name, above }: Place): boolean {
+  #isLeak({ value, name, above }: NestedValue): boolean {
     if (above !== null && this.#holds(name)) return true;
     if (typeof value === "string") return this.#holds(value);
     if (typeof value === "number") return this.#known.has(String(value));
@@ -149,9 +149,9 @@ export class SecretGuard {
   }
 
   /** Names may have a secret in them, alone or together; a path never shows it. */
-  #pathOf(place: Place): string {
+  #pathOf(place: NestedValue): string {
     const names: string[] = [];
-    for (let at: Place | null = place; at !== null; at = at.above) {
+    for (let at: NestedValue | null = place; at !== null; at = at.above) {
       if (at.name !== "") names.push(at.name);
     }
     return cutText(this.#hide(names.reverse().join(".")), LEAK_PATH_CHARS_MAX);
@@ -159,14 +159,14 @@ export class SecretGuard {
 }
 
 /** A value on the way to the disk, and where it stands. */
-interface Place {
+interface NestedValue {
   readonly value: unknown;
   readonly name: string;
-  readonly above: Place | null;
+  readonly above: NestedValue | null;
 }
 
 /** Once is enough for what stands in many places, itself among them. */
-function addInner(places: Place[], place: Place, seen: Set<object>) {
+function addInner(places: NestedValue[], place: NestedValue, seen: Set<object>) {
   const { value } = place;
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return;
   if (seen.has(value)) return;

@@ -12,13 +12,13 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
-import { type Check, cannot, check, forgetful } from "./harness.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { events, keyOf, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** E. All or nothing, and once it is said to be there, there. What needs a crash is elsewhere. */
-export const ATOMICITY: readonly Check[] = [
+export const ATOMICITY: readonly StoreCheck[] = [
   check(
     "43: events, messages, slots, turn, record and journal of a commit appear together",
     async (stage) => {
@@ -206,7 +206,7 @@ async function isWhole({ store, key }: Writer, revision: number) {
 
 interface Faulty {
   readonly code: ErrorCode;
-  readonly change: sample.Change;
+  readonly change: sample.CommitChange;
   readonly term?: number;
 }
 

@@ -20,14 +20,14 @@ import {
   value,
   wholeSlots,
 } from "./expect.ts";
-import { type Check, cannot, check, slotless } from "./harness.ts";
+import { cannot, check, type StoreCheck, slotless } from "./harness.ts";
 import { operations } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, event, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** I. How a store behaves. */
-export const CONDUCT: readonly Check[] = [
+export const CONDUCT: readonly StoreCheck[] = [
   check("72: every act is written down together with itself", async (stage) => {
     const store = await stage.start();
     const made = sample.commit({ journal: [entry("made")] });
@@ -185,7 +185,7 @@ async function pathsUnder(directory: string): Promise<readonly string[]> {
 }
 
 /** T. What has no bound by itself is bounded in sum, and what is no question has no answer. */
-export const BOUND: readonly Check[] = [
+export const BOUND: readonly StoreCheck[] = [
   check("T1: all slots together are bounded, those of earlier snapshots too", async (stage) => {
     const store = await stage.start();
     const writer = await stage.session(store);

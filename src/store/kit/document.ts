@@ -11,12 +11,12 @@ import {
   unchanged,
   value,
 } from "./expect.ts";
-import { type Check, check, forgetful } from "./harness.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry } from "./sample.ts";
 
 /** N. A tenant's documents: small, keyed, each with a version. */
-export const DOCUMENT: readonly Check[] = [
+export const DOCUMENT: readonly StoreCheck[] = [
   check(
     "N1: a document is written on the version it replaces, and read as it is",
     async (stage) => {
@@ -241,7 +241,7 @@ function unfaithful(): readonly (readonly [string, JsonObject])[] {
 }
 
 /** N, continued. A document and the entries that tell of it are one commit. */
-export const DOCUMENT_ENTRIES: readonly Check[] = [
+export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
   check("N12: a document and the entries that tell of it appear together", async (stage) => {
     const store = await stage.start();
     const paid = entry("paid", { journal: "ledger" });

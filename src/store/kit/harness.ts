@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { SessionKey, SessionStore, StoreCapabilities, StoreContract } from "../store.ts";
-import type { Stage } from "./stage.ts";
+import type { CheckStage } from "./stage.ts";
 
 /** Any test runner that can take a title and a body: vitest's `it`, or `test` of `node:test`. */
 export interface Runner {
@@ -64,26 +64,30 @@ export interface World {
 export type Forge = (manifest: JsonObject) => JsonObject;
 
 /** One promise, and how it is tried. */
-export interface Check {
+export interface StoreCheck {
   /** Begins with its number: those of the reference, or a letter and a number for our own. */
   readonly title: string;
-  readonly run: (stage: Stage) => Promise<void>;
+  readonly run: (stage: CheckStage) => Promise<void>;
   readonly unless: Unless;
   readonly timeoutMs: number;
 }
 
-interface Subject {
+interface CheckSubject {
   readonly harness: StoreHarness;
   readonly contract: StoreContract;
 }
 
 /** Why a check does not apply to this store; null if it does. */
-type Unless = (subject: Subject) => string | null;
+type Unless = (subject: CheckSubject) => string | null;
 
 /** Long enough for a slow disk. Nothing waits for it, except what will never end. */
 const CHECK_MS_MAX = 120_000;
 
-export function check(title: string, run: Check["run"], ...reasons: readonly Unless[]): Check {
+export function check(
+  title: string,
+  run: StoreCheck["run"],
+  ...reasons: readonly Unless[]
+): StoreCheck {
   const unless: Unless = (subject) =>
     reasons.map((reason) => reason(subject)).find((reason) => reason !== null) ?? null;
   return { title, run, unless, timeoutMs: CHECK_MS_MAX };
@@ -97,13 +101,13 @@ export function cannot(ability: keyof World): Unless {
     harness.world[ability] === undefined ? `the harness has no ${ability}` : null;
 }
 
-type Flag = Exclude<keyof StoreCapabilities, "snapshotBytesLimit">;
+type CapabilityFlag = Exclude<keyof StoreCapabilities, "snapshotBytesLimit">;
 
-export function whenFalse(flag: Flag): Unless {
+export function whenFalse(flag: CapabilityFlag): Unless {
   return ({ contract }) => (contract.capabilities[flag] ? null : `${flag} is false`);
 }
 
-export function whenTrue(flag: Flag): Unless {
+export function whenTrue(flag: CapabilityFlag): Unless {
   return ({ contract }) => (contract.capabilities[flag] ? `${flag} is true` : null);
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { listedIds, sessionState, unchanged, value } from "./expect.ts";
-import { type Check, cannot, check } from "./harness.ts";
+import { cannot, check, type StoreCheck } from "./harness.ts";
 import { keyed, tenantReads, tenantRemoval, tenantWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { keyOf, tenantId } from "./sample.ts";
@@ -56,7 +56,7 @@ const DISTINCT: readonly string[] = [
 ];
 
 /** D, continued. Ids become keys and perhaps paths. */
-export const HOSTILE_IDS: readonly Check[] = [
+export const HOSTILE_IDS: readonly StoreCheck[] = [
   check("39: what is not a session id is refused by every operation", async (stage) => {
     const store = await stage.start();
     await stage.session(store);

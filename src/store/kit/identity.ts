@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import type { Result } from "../../core/result.ts";
 import type { Commit, Manifest, NewSession, SessionStore } from "../store.ts";
 import { leavesNoTrace, listedIds, refused, sessionState, unchanged, value } from "./expect.ts";
-import { type Check, cannot, check, forgetful } from "./harness.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import { operations, sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { keyOf } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** D. Who a session is, and what is said when something is wrong. */
-export const IDENTITY: readonly Check[] = [
+export const IDENTITY: readonly StoreCheck[] = [
   check(
     "34: an unknown session is not found, by every operation, and is not made by it",
     async (stage) => {
@@ -181,10 +181,10 @@ export const IDENTITY: readonly Check[] = [
   ),
 ];
 
-type Act = () => Promise<Result<unknown>>;
+type UncheckedCall = () => Promise<Result<unknown>>;
 
 /** Both ways by which a manifest comes in, with more that must not be written either. */
-function writesOf(writer: Writer, manifest: unknown): readonly Act[] {
+function writesOf(writer: Writer, manifest: unknown): readonly UncheckedCall[] {
   const { store, key } = writer;
   const believed = manifest as Manifest;
   const messages = [sample.message("never")];
@@ -235,7 +235,7 @@ function inheriting<Value extends object>(value: Value, field: keyof Value): Val
 }
 
 /** Writes that are whole only if what is inherited counts. */
-function inheritors(writer: Writer): readonly Act[] {
+function inheritors(writer: Writer): readonly UncheckedCall[] {
   const { store, key } = writer;
   const other = sample.keyOf("s-2");
   const manifest = sample.manifest(other, store.contract.storeId);
@@ -258,7 +258,9 @@ function inheritors(writer: Writer): readonly Act[] {
   ];
 }
 
-function nonsense(store: SessionStore): readonly { readonly name: string; readonly act: Act }[] {
+function nonsense(
+  store: SessionStore,
+): readonly { readonly name: string; readonly act: UncheckedCall }[] {
   const key = keyOf("s-1");
   const none = null as never;
   const commits = [null, undefined, 1, {}, { afterEventId: 0, events: [] }];
@@ -304,7 +306,7 @@ function nonsense(store: SessionStore): readonly { readonly name: string; readon
 }
 
 /** The answer of a call that may neither throw nor reject. */
-async function answerOf(name: string, act: Act): Promise<Result<unknown>> {
+async function answerOf(name: string, act: UncheckedCall): Promise<Result<unknown>> {
   try {
     return await act();
   } catch (thrown) {

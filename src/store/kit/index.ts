@@ -4,7 +4,7 @@ import { BOUND, CONDUCT } from "./conduct.ts";
 import { CUT } from "./cut.ts";
 import { DAMAGE } from "./damage.ts";
 import { DOCUMENT, DOCUMENT_ENTRIES } from "./document.ts";
-import type { Check, Runner, StoreHarness } from "./harness.ts";
+import type { Runner, StoreCheck, StoreHarness } from "./harness.ts";
 import { HOSTILE_IDS } from "./hostile-id.ts";
 import { IDENTITY } from "./identity.ts";
 import { ISOLATION } from "./isolation.ts";
@@ -16,14 +16,14 @@ import { FILTER, PAGE } from "./page.ts";
 import { REMOVAL, TENANT_REMOVAL } from "./removal.ts";
 import { REOPENING } from "./reopening.ts";
 import { COPY, ROUND_TRIP } from "./round-trip.ts";
-import { Stage } from "./stage.ts";
+import { CheckStage } from "./stage.ts";
 import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
 
 export { BROKEN_STORES, type BrokenStore } from "./broken/index.ts";
 export type { ConfigSamples, Forge, Runner, StoreHarness, Undo, World } from "./harness.ts";
 export { CRASH_CHECKS, type Outcome, RecordingRunner } from "./harness.ts";
 
-const CHECKS: readonly Check[] = [
+const CHECKS: readonly StoreCheck[] = [
   ...SHAPE,
   ...LIFECYCLE,
   ...ROUND_TRIP,
@@ -68,8 +68,8 @@ export function storePromises(runner: Runner, harness: StoreHarness): void {
 }
 
 /** Each check has a place of its own, and leaves nothing behind. */
-async function onStage(harness: StoreHarness, run: Check["run"]): Promise<void> {
-  const stage = new Stage(harness, await harness.makePlace());
+async function onStage(harness: StoreHarness, run: StoreCheck["run"]): Promise<void> {
+  const stage = new CheckStage(harness, await harness.makePlace());
   try {
     await run(stage);
   } finally {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { SessionStore } from "../store.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
-import { type Check, check, forgetful } from "./harness.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { events, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
@@ -9,7 +9,7 @@ import type { Writer } from "./stage.ts";
 const WRITERS = 32;
 
 /** F. Many hands. Other processes are tried by the crash runner. */
-export const ISOLATION: readonly Check[] = [
+export const ISOLATION: readonly StoreCheck[] = [
   check("51: of many snapshots based on one revision one is taken, whole", async (stage) => {
     const store = await stage.start();
     const writer = await stage.session(store);

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { isObject, type JsonObject, objectAt } from "../../core/json.ts";
 import type { SessionStore, StoreContract } from "../store.ts";
 import { listedIds, refused, sessionState, value } from "./expect.ts";
-import { type Check, cannot, check, forgetful } from "./harness.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import { operations, tenantRemoval, writes } from "./operation.ts";
 import { openFilesUnder, resourceCounts } from "./removal.ts";
 import * as sample from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import type { CheckStage } from "./stage.ts";
 
 /** B. From init to dispose. */
-export const LIFECYCLE: readonly Check[] = [
+export const LIFECYCLE: readonly StoreCheck[] = [
   check("13: the four phases run in order; only activation announces the store", async (stage) => {
     const store = stage.store();
     await value(store.init(stage.host, stage.samples.valid));
@@ -190,7 +190,7 @@ async function allUnavailable(store: SessionStore) {
   }
 }
 
-async function keptThrough(stage: Stage, store: SessionStore, lastEventId: number) {
+async function keptThrough(stage: CheckStage, store: SessionStore, lastEventId: number) {
   if (!stage.harness.persists) return;
   const next = await stage.restart(store);
   const record = await value(next.readRecord(sample.keyOf("s-1")));
@@ -201,7 +201,7 @@ const SEMVER = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
 const SEMVER_RANGE = /^(?:[\^~]|[<>]=?|=)?\s*\d+(?:\.(?:\d+|x|\*)){0,2}(?:[\s|<>=^~.\dx*-])*$/;
 
 /** A. What a store says of itself, and which configurations it takes. */
-export const SHAPE: readonly Check[] = [
+export const SHAPE: readonly StoreCheck[] = [
   check("1: every field of the contract is there, with the right type", async (stage) => {
     const expected: Record<keyof StoreContract, readonly string[]> = {
       kind: ["string"],
@@ -315,7 +315,7 @@ export const SHAPE: readonly Check[] = [
   }),
 ];
 
-function hostileConfigs({ samples }: Stage): readonly unknown[] {
+function hostileConfigs({ samples }: CheckStage): readonly unknown[] {
   const huge = "x".repeat(1_000_000);
   const withKey = (name: string): JsonObject => ({ ...samples.valid, [name]: 1 });
   const proto: unknown = JSON.parse('{"__proto__":{"polluted":true,"active":true}}');

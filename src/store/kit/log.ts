@@ -8,13 +8,13 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
-import { type Check, check } from "./harness.ts";
+import { check, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, events, slot, turn } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** K. The log: numbers without gaps, trimmed only where a snapshot has it. */
-export const LOG: readonly Check[] = [
+export const LOG: readonly StoreCheck[] = [
   check(
     "K1: event ids begin at 1 and have no gap; what does not continue is refused",
     async (stage) => {
@@ -288,7 +288,7 @@ const TEXTS: readonly string[] = [
 const HALF = "half a character: \ud800";
 
 /** C, continued. Texts come back to the character, or are refused. */
-export const TEXT: readonly Check[] = [
+export const TEXT: readonly StoreCheck[] = [
   check(
     "24: texts of messages, events, turns and journals come back to the character",
     async (stage) => {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { PAGE_BYTES_MAX } from "../../core/limits.ts";
 import type { ListFilter, Page, SessionRecord, SessionStore } from "../store.ts";
 import { allDocuments, allListed, listedIds, refused, value } from "./expect.ts";
-import { type Check, check } from "./harness.ts";
+import { check, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, event, events, message } from "./sample.ts";
-import type { Stage, Writer } from "./stage.ts";
+import type { CheckStage, Writer } from "./stage.ts";
 
 /** Twenty rows of about a megabyte: each fits into a commit, and all of them fill three pages. */
 const ROW_BYTES = 1_000_000;
@@ -21,7 +21,7 @@ const small: Parameters<typeof check>[2] = ({ contract }) =>
     : "snapshotBytesLimit is below a megabyte";
 
 /** S. Pages, bounded by their rows and by their bytes. */
-export const PAGE: readonly Check[] = [
+export const PAGE: readonly StoreCheck[] = [
   check(
     "S1: pages of events are bounded by their bytes, and nothing is lost between them",
     async (stage) => {
@@ -239,7 +239,7 @@ const FILTERED_ROWS: Readonly<Record<string, Partial<SessionRecord>>> = {
 };
 
 /** H, continued. What a server looks for when it starts, or when a client comes back. */
-export const FILTER: readonly Check[] = [
+export const FILTER: readonly StoreCheck[] = [
   check("H8: closed, shared, pending and times are found, each and together", async (stage) => {
     const store = await stage.start();
     await rows(stage, store);
@@ -329,7 +329,10 @@ export const FILTER: readonly Check[] = [
 const ids = (sessions: readonly { readonly sessionId: string }[]) =>
   sessions.map(({ sessionId }) => sessionId);
 
-async function rows(stage: Stage, store: Writer["store"]): Promise<ReadonlyMap<string, Writer>> {
+async function rows(
+  stage: CheckStage,
+  store: Writer["store"],
+): Promise<ReadonlyMap<string, Writer>> {
   const writers = new Map<string, Writer>();
   for (const [index, [id, change]] of Object.entries(FILTERED_ROWS).entries()) {
     const record = sample.record({ updatedAtMs: (index + 1) * 10, ...change });

@@ -10,14 +10,14 @@ import {
   unchanged,
   value,
 } from "./expect.ts";
-import { type Check, cannot, check, forgetful } from "./harness.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import { sessionReads, sessionWrites, tenantReads } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, events, GLOBEX, keyOf } from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import type { CheckStage } from "./stage.ts";
 
 /** Q. A holder that could open a session may delete it, and no other. */
-export const REMOVAL: readonly Check[] = [
+export const REMOVAL: readonly StoreCheck[] = [
   check("Q1: what somebody else holds is not deleted, and who that is is said", async (stage) => {
     const store = await stage.start();
     for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
@@ -111,7 +111,7 @@ export const REMOVAL: readonly Check[] = [
 const NOTHING = { sessions: {}, documents: [], audit: [], ledger: [] };
 
 /** U. Removing a tenant: all of it, nothing else, and for good. */
-export const TENANT_REMOVAL: readonly Check[] = [
+export const TENANT_REMOVAL: readonly StoreCheck[] = [
   check("U1: all of a removed tenant is gone, and nothing of another", async (stage) => {
     const store = await stage.start();
     const hash = await furnish(stage, store, ACME);
@@ -273,7 +273,7 @@ async function termOf(store: SessionStore, tenantId: typeof ACME): Promise<numbe
 }
 
 /** Something of everything for one tenant; the answer is the name of its blob. */
-async function furnish(stage: Stage, store: SessionStore, tenantId: typeof ACME) {
+async function furnish(stage: CheckStage, store: SessionStore, tenantId: typeof ACME) {
   const journal = [entry("made"), entry("paid", { journal: "ledger" })];
   const commit = sample.commit({ events: events(1, 1), journal });
   const writer = await stage.session(store, "s-1", { commit }, tenantId);

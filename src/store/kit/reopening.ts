@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { allEvents, entryKeys, leavesNoTrace, refused, unchanged, value } from "./expect.ts";
-import { type Check, check, forgetful } from "./harness.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, events } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** P. The holder of a session may open it again; the operator may take it from another. */
-export const REOPENING: readonly Check[] = [
+export const REOPENING: readonly StoreCheck[] = [
   check(
     "P1: its holder may open a session again, and its older term is good for nothing",
     async (stage) => {

@@ -11,13 +11,13 @@ import {
   value,
   wholeSlots,
 } from "./expect.ts";
-import { type Check, check } from "./harness.ts";
+import { check, type StoreCheck } from "./harness.ts";
 import { operations, sessionReads, tenantReads } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { events, keyOf, message, slot } from "./sample.ts";
 
 /** C. What is stored comes back as it was. */
-export const ROUND_TRIP: readonly Check[] = [
+export const ROUND_TRIP: readonly StoreCheck[] = [
   check(
     "23: a manifest comes back as it was, in all modes, with and without smState",
     async (stage) => {
@@ -196,7 +196,7 @@ export const ROUND_TRIP: readonly Check[] = [
 ];
 
 /** C, continued. What is read is a copy, and so is what was handed over. */
-export const COPY: readonly Check[] = [
+export const COPY: readonly StoreCheck[] = [
   check("32: reading changes nothing", async (stage) => {
     const store = await stage.start();
     const writer = await stage.session(store);

@@ -13,13 +13,13 @@ import {
   unchanged,
   value,
 } from "./expect.ts";
-import { type Check, check, forgetful } from "./harness.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import { sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { ACME, bytes, entry, GLOBEX, keyOf, sessionId } from "./sample.ts";
 
 /** L. Tenants: what belongs to one does not exist for the other. */
-export const TENANT: readonly Check[] = [
+export const TENANT: readonly StoreCheck[] = [
   check("L1: one session id in two tenants is two sessions", async (stage) => {
     const store = await stage.start();
     const ours = await stage.session(store, "s-1", { epoch: "ours" }, ACME);
@@ -122,7 +122,7 @@ async function furnish(store: SessionStore): Promise<string> {
 }
 
 /** M. A tenant's journals: appended to, never changed, and there when the sessions are gone. */
-export const JOURNAL: readonly Check[] = [
+export const JOURNAL: readonly StoreCheck[] = [
   check("M1: entries come back in their order, numbered from 1, as they were", async (stage) => {
     const store = await stage.start();
     const entries = [
@@ -290,7 +290,7 @@ const ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 const EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /** O. Blobs: bytes under the name that they give themselves. */
-export const BLOB: readonly Check[] = [
+export const BLOB: readonly StoreCheck[] = [
   check(
     "O1: a blob's name is the SHA-256 of its content, and it comes back as it was",
     async (stage) => {

@@ -187,7 +187,7 @@ export class MemoryBackend implements Backend {
     return result;
   }
 
-  #session({ tenantId, sessionId }: S.SessionKey): Result<Found> {
+  #session({ tenantId, sessionId }: S.SessionKey): Result<FoundSession> {
     const tenant = this.#known(tenantId);
     const session = tenant.sessions.get(sessionId);
     return session === undefined
@@ -195,7 +195,7 @@ export class MemoryBackend implements Backend {
       : ok({ tenant, session });
   }
 
-  #owned(key: S.SessionKey, term: number): Result<Found> {
+  #owned(key: S.SessionKey, term: number): Result<FoundSession> {
     const found = this.#session(key);
     if (!found.ok) return found;
     const { holder, term: current } = found.value.session;
@@ -203,7 +203,7 @@ export class MemoryBackend implements Backend {
   }
 
   /** A session that this claim may have, with the claim in the journal. */
-  #claimed(key: S.SessionKey, { holder, audit, seizes }: Claim): Result<Found> {
+  #claimed(key: S.SessionKey, { holder, audit, seizes }: Claim): Result<FoundSession> {
     const found = this.#session(key);
     if (!found.ok) return found;
     const held = found.value.session.holder;
@@ -220,7 +220,7 @@ export class MemoryBackend implements Backend {
   }
 }
 
-interface Found {
+interface FoundSession {
   readonly tenant: MemoryTenant;
   readonly session: MemorySession;
 }

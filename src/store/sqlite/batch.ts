@@ -19,7 +19,7 @@ interface OpenRun {
  * commits of the session came together, and their events share rows: this is what makes a group
  * commit cheap.
  */
-export class Batch {
+export class WriteBatch {
   readonly db: TenantDatabase;
   /** Sessions that were opened in this batch, and the terms under which; null if given up. */
   readonly claims = new Map<string, number | null>();
@@ -185,7 +185,7 @@ export function readCounter(db: TenantDatabase, name: string): number {
   const row = db.get("SELECT value, checksum FROM counters WHERE name = ?", name);
   if (row === undefined) return 0;
   const value = Number(row.value);
-  if (row.checksum !== rows.rowChecksum(name, value)) throw new rows.Damage(`counter ${name}`);
+  if (row.checksum !== rows.rowChecksum(name, value)) throw new rows.RowDamage(`counter ${name}`);
   return value;
 }
 

@@ -25,7 +25,7 @@ import { MIGRATIONS } from "./schema.ts";
 /** How soon a write is safe: at once, or with a moment that a power cut can take back. */
 export type Durability = "full" | "relaxed";
 
-export type Access = "make" | "write" | "read";
+export type DatabaseAccess = "make" | "write" | "read";
 
 /** How long a foreign transaction may hold up the thread, and with it every tenant. */
 const BUSY_MS = 250;
@@ -36,7 +36,7 @@ export class TenantDatabase {
   readonly sessions = new SessionCache();
   readonly #statements = new Map<string, Database.Statement<unknown[]>>();
 
-  constructor(file: string, access: Access) {
+  constructor(file: string, access: DatabaseAccess) {
     // Where a file has just been removed, no empty one may come in its place.
     const options = { readonly: access === "read", fileMustExist: true, timeout: BUSY_MS };
     this.#db = new Database(file, options);
@@ -56,23 +56,23 @@ export class TenantDatabase {
   }
 
   /** The first row, as it came: the caller checks it. */
-  get(sql: string, ...values: readonly unknown[]): Row | undefined {
+  get(sql: string, ...values: readonly unknown[]): SqlRow | undefined {
     const row: unknown = this.#prepared(sql).get(...values);
     return isRow(row) ? row : undefined;
   }
 
-  all(sql: string, ...values: readonly unknown[]): readonly Row[] {
+  all(sql: string, ...values: readonly unknown[]): readonly SqlRow[] {
     return this.#prepared(sql)
       .all(...values)
       .filter(isRow);
   }
 
   /** As many rows as a page may have; the statement is not run to its end. */
-  page(limit: number, sql: string, ...values: readonly unknown[]): Page<Row> {
+  page(limit: number, sql: string, ...values: readonly unknown[]): Page<SqlRow> {
     return pageOf(this.#rows(sql, values), limit);
   }
 
-  *#rows(sql: string, values: readonly unknown[]): Generator<Row> {
+  *#rows(sql: string, values: readonly unknown[]): Generator<SqlRow> {
     for (const row of this.#prepared(sql).iterate(...values)) if (isRow(row)) yield row;
   }
 
@@ -108,9 +108,9 @@ export class TenantDatabase {
   }
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type SqlRow = Readonly<Record<string, unknown>>;
 
-function isRow(value: unknown): value is Row {
+function isRow(value: unknown): value is SqlRow {
   return typeof value === "object" && value !== null;
 }
 

@@ -2,7 +2,7 @@ import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { ListPosition, ListRange, ListRows } from "../backend.ts";
 import type * as S from "../store.ts";
-import type { Row, TenantDatabase } from "./database.ts";
+import type { SqlRow, TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
 import { RUNS_BETWEEN, readRuns } from "./row.ts";
 import { TENANT_READS } from "./tenant.ts";
@@ -17,7 +17,7 @@ function session(db: TenantDatabase, key: S.SessionKey): Result<rows.SessionRow>
 }
 
 /** Whose session it is comes first: a foreign one is not damaged, only foreign. */
-function believed(row: Row): Result<rows.SessionRow> {
+function believed(row: SqlRow): Result<rows.SessionRow> {
   if (row.store_id === rows.STORE_ID) return rows.readSession(row);
   return fail("resume_mismatch", { stored: String(row.store_id), active: rows.STORE_ID });
 }
@@ -172,7 +172,7 @@ function conditions(filter: S.ListFilter) {
 }
 
 /** One damaged session is named and passed over; it does not hide the others. */
-function listed({ rows: found, more }: S.Page<Row>): ListRows {
+function listed({ rows: found, more }: S.Page<SqlRow>): ListRows {
   const sessions: S.StoredRecord[] = [];
   const damaged: { sessionId: string; reason: string }[] = [];
   for (const row of found) {

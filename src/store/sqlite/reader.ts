@@ -8,14 +8,14 @@ import { databaseFile, explain, TenantDatabase, tenantsFolder } from "./database
 import { Handles, MovedDatabase } from "./handles.ts";
 import { markOpen, needsRenewal } from "./openers.ts";
 import { READS } from "./read.ts";
-import { Damage } from "./row.ts";
+import { RowDamage } from "./row.ts";
 import {
-  type Answer,
   absentCall,
-  type Call,
   type Offered,
   runCall,
   serve,
+  type ThreadAnswer,
+  type ThreadCall,
   tenantOf,
 } from "./thread.ts";
 
@@ -54,21 +54,21 @@ function renew(file: string) {
 if (parentPort) serve(parentPort, work, () => handles.dropAll());
 
 /** Each answer travels alone: pages are large, and a caller need not wait for all of them. */
-function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
+function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]> {
   for (const call of calls) yield [{ n: call.n, value: safely(call) }];
 }
 
-function safely(call: Call, isRepeat = false): unknown {
+function safely(call: ThreadCall, isRepeat = false): unknown {
   try {
     return perform(call);
   } catch (thrown) {
-    if (!(thrown instanceof Damage)) handles.dropAll();
+    if (!(thrown instanceof RowDamage)) handles.dropAll();
     if (thrown instanceof MovedDatabase && !isRepeat) return safely(call, true);
     return explain(thrown);
   }
 }
 
-function perform(call: Call): unknown {
+function perform(call: ThreadCall): unknown {
   const tenantId = tenantOf(call);
   const file = tenantId === null ? null : databaseFile(root, tenantId);
   if (call.op === "forget") {

@@ -5,7 +5,7 @@ import { migrateLegacyStatus } from "../../core/status.ts";
 import { checkManifest } from "../fields.ts";
 import type { Holder } from "../holder.ts";
 import type { Manifest, SessionRecord, Slot, StoredRecord, StoredText } from "../store.ts";
-import type { Row } from "./database.ts";
+import type { SqlRow } from "./database.ts";
 
 /** Stamped on every manifest and every row of a session. */
 export const STORE_ID = "sqlite";
@@ -112,7 +112,7 @@ export function positionValues({ number, lastEventId }: SessionRow): readonly [n
 }
 
 /** Believes a row only if its checksum agrees; of which store it is can be asked before. */
-export function readSession(row: Row): Result<SessionRow> {
+export function readSession(row: SqlRow): Result<SessionRow> {
   const columns = COLUMNS.map((name) => row[name]);
   if (checksum(JSON.stringify(columns)) !== row.checksum) return damaged("its record");
   const position = checksum(String(row.last_event_id), Number(row.number));
@@ -176,7 +176,7 @@ export function slotChecksum({ owner, version, payload }: Slot): number {
 
 /** Numbered texts, without a gap and each with its checksum, or word of the damage. */
 export function readTexts(
-  rows: readonly Row[],
+  rows: readonly SqlRow[],
   first: number,
   what: string,
 ): Result<readonly StoredText[]> {
@@ -196,7 +196,7 @@ export function damaged(what: string): Result<never> {
 }
 
 /** Thrown where nothing can be returned; it is answered like any other damage. */
-export class Damage extends Error {
+export class RowDamage extends Error {
   readonly code = "SQLITE_CORRUPT_ROW";
 
   constructor(what: string) {
@@ -235,7 +235,7 @@ export const RUNS_BETWEEN = `
   ORDER BY last_id`;
 
 /** The events of these runs, without a gap from the given id on, or word of the damage. */
-export function readRuns(rows: readonly Row[], from: number): Result<readonly StoredText[]> {
+export function readRuns(rows: readonly SqlRow[], from: number): Result<readonly StoredText[]> {
   const events: StoredText[] = [];
   let next = from;
   for (const row of rows) {
@@ -253,7 +253,7 @@ export function readRuns(rows: readonly Row[], from: number): Result<readonly St
 }
 
 /** Null if it is not as it was written. */
-export function readRun(row: Row): EventRun | null {
+export function readRun(row: SqlRow): EventRun | null {
   const { lengths, text } = row;
   const lastId = Number(row.last_id);
   const firstId = Number(row.first_id);

@@ -2,8 +2,8 @@ import { parseSessionId, type TenantId } from "../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { DocumentQuery, DocumentRow, DocumentText } from "../backend.ts";
 import type * as S from "../store.ts";
-import { type Batch, documentsOf, lastEntryOf, readCounter } from "./batch.ts";
-import type { Row, TenantDatabase } from "./database.ts";
+import { documentsOf, lastEntryOf, readCounter, type WriteBatch } from "./batch.ts";
+import type { SqlRow, TenantDatabase } from "./database.ts";
 import { step } from "./failpoint.ts";
 import * as rows from "./row.ts";
 import { operation } from "./thread.ts";
@@ -11,7 +11,7 @@ import { operation } from "./thread.ts";
 /** What a tenant has beside its sessions: journals, documents and blobs. */
 
 function appendJournal(
-  batch: Batch,
+  batch: WriteBatch,
   _: TenantId,
   entries: readonly S.JournalEntry[],
 ): Result<void> {
@@ -25,7 +25,7 @@ function appendJournal(
  * With the entries that tell of it: what refuses the one is asked before the other is written. A
  * deleted document leaves its version behind, so that it is not used again.
  */
-function writeDocument(batch: Batch, _: TenantId, document: DocumentText): Result<number> {
+function writeDocument(batch: WriteBatch, _: TenantId, document: DocumentText): Result<number> {
   const { kind, key, expectedVersion, text, entries } = document;
   const known = batch.db.get(FIND_DOCUMENT, kind, key);
   const last = Number(known?.version ?? 0);
@@ -72,7 +72,7 @@ function readDocuments(
   return ok({ rows: documents, more });
 }
 
-function writeBlob(batch: Batch, _: TenantId, hash: string, bytes: Uint8Array): Result<void> {
+function writeBlob(batch: WriteBatch, _: TenantId, hash: string, bytes: Uint8Array): Result<void> {
   batch.db.run(WRITE_BLOB, hash, bytes);
   return DONE;
 }
@@ -122,7 +122,7 @@ export function freshEntries(
 
 const NONE: Result<readonly S.JournalEntry[]> = ok([]);
 
-export function appendEntries(batch: Batch, entries: readonly S.JournalEntry[]) {
+export function appendEntries(batch: WriteBatch, entries: readonly S.JournalEntry[]) {
   for (const { journal, key, sessionId, atMs, text } of entries) {
     const seq = batch.counters.add(lastEntryOf(journal));
     const sum = rows.rowChecksum(journal, seq, key, sessionId, atMs, text);
@@ -160,7 +160,7 @@ function readJournal(
   return isWhole ? page : rows.damaged("the end of the journal");
 }
 
-function journalPage({ rows: found, more }: S.Page<Row>): Result<S.Page<S.JournalRow>> {
+function journalPage({ rows: found, more }: S.Page<SqlRow>): Result<S.Page<S.JournalRow>> {
   const entries: S.JournalRow[] = [];
   for (const row of found) {
     const { journal, text, checksum } = row;

@@ -11,13 +11,13 @@ import { fail, type Result } from "../../core/result.ts";
 import type { SessionKey } from "../store.ts";
 
 /** One call to a thread, and what came of it. */
-export interface Call {
+export interface ThreadCall {
   readonly n: number;
   readonly op: string;
   readonly args: readonly unknown[];
 }
 
-export interface Answer {
+export interface ThreadAnswer {
   readonly n: number;
   readonly value: unknown;
 }
@@ -47,28 +47,32 @@ export function noSession({ sessionId }: SessionKey): Result<never> {
 type OperationTable<Context> = Readonly<Record<string, TenantOperation<Context, never[], unknown>>>;
 
 /** In the thread: does what a call asks for. */
-export function runCall<Context>(table: OperationTable<Context>, context: Context, call: Call) {
+export function runCall<Context>(
+  table: OperationTable<Context>,
+  context: Context,
+  call: ThreadCall,
+) {
   return operationOf(table, call).run(context, ...argsOf(call));
 }
 
 /** In the thread: the answer to a call whose tenant is not there; null if the call makes it. */
-export function absentCall<Context>(table: OperationTable<Context>, call: Call): unknown {
+export function absentCall<Context>(table: OperationTable<Context>, call: ThreadCall): unknown {
   return operationOf(table, call).absent(...argsOf(call));
 }
 
-function operationOf<Context>(table: OperationTable<Context>, { op }: Call) {
+function operationOf<Context>(table: OperationTable<Context>, { op }: ThreadCall) {
   const found = table[op];
   if (found === undefined) throw new Error(`there is no operation ${op}`);
   return found;
 }
 
 /** Calls come from our own backend, whose types are made from these very tables. */
-function argsOf({ args }: Call): never[] {
+function argsOf({ args }: ThreadCall): never[] {
   return args as never[];
 }
 
 /** The tenant of a call, which its first argument names; null if it is about the whole store. */
-export function tenantOf({ args: [first] }: Call): TenantId | null {
+export function tenantOf({ args: [first] }: ThreadCall): TenantId | null {
   const name = isObject(first) ? first.tenantId : first;
   return typeof name === "string" ? parseTenantId(name) : null;
 }
@@ -104,7 +108,7 @@ export function remote<Table extends object>(
 }
 
 /** What the calls of a thread are like. */
-export interface CallManners {
+export interface CallRules {
   /** Its answer may be large, so only a few of these are with the thread at a time. */
   isHeavy(op: string): boolean;
   /** It changes nothing, so it is made again, once, if the thread ends before its answer. */
@@ -114,7 +118,7 @@ export interface CallManners {
 }
 
 interface Waiting {
-  readonly call: Call;
+  readonly call: ThreadCall;
   readonly isHeavy: boolean;
   /** How often it may still be sent to a new thread. */
   readonly repeatsLeft: number;
@@ -132,7 +136,7 @@ interface Waiting {
 export class Thread<Ops extends Offer> {
   readonly #script: URL;
   readonly #workerData: unknown;
-  readonly #manners: CallManners;
+  readonly #manners: CallRules;
   readonly #ended = Promise.withResolvers<void>();
   /** What the thread has not been given yet, in the order in which it is to have it. */
   readonly #queue = new Map<number, Waiting>();
@@ -146,7 +150,7 @@ export class Thread<Ops extends Offer> {
   #phase: "open" | "ending" | "told to end" = "open";
   #calls = 0;
 
-  constructor(script: URL, workerData: unknown, manners: CallManners) {
+  constructor(script: URL, workerData: unknown, manners: CallRules) {
     this.#script = script;
     this.#workerData = workerData;
     this.#manners = manners;
@@ -190,7 +194,7 @@ export class Thread<Ops extends Offer> {
     this.#why = null;
     try {
       const worker = new Worker(this.#script, { workerData: this.#workerData });
-      worker.on("message", (answers: readonly Answer[]) => this.#receive(answers));
+      worker.on("message", (answers: readonly ThreadAnswer[]) => this.#receive(answers));
       worker.on("error", (why) => {
         this.#why ??= why;
       });
@@ -221,8 +225,8 @@ export class Thread<Ops extends Offer> {
   }
 
   /** The calls that the thread may have now. None goes before one that was made earlier. */
-  #taken(): readonly Call[] {
-    const taken: Call[] = [];
+  #taken(): readonly ThreadCall[] {
+    const taken: ThreadCall[] = [];
     for (const [n, waiting] of this.#queue) {
       if (waiting.isHeavy && this.#heavySent >= STORE_HEAVY_CALLS_MAX) break;
       if (waiting.isHeavy) this.#heavySent += 1;
@@ -233,7 +237,7 @@ export class Thread<Ops extends Offer> {
     return taken;
   }
 
-  #post(worker: Worker, calls: readonly Call[]) {
+  #post(worker: Worker, calls: readonly ThreadCall[]) {
     if (calls.length === 0) return;
     try {
       worker.postMessage(calls);
@@ -243,14 +247,14 @@ export class Thread<Ops extends Offer> {
   }
 
   /** A value that cannot be copied fails the call that it came with, and no other. */
-  #postOneByOne(worker: Worker, calls: readonly Call[], thrown: unknown) {
+  #postOneByOne(worker: Worker, calls: readonly ThreadCall[], thrown: unknown) {
     const [only, ...others] = calls;
     if (only === undefined) return;
     if (others.length > 0) for (const call of calls) this.#post(worker, [call]);
     else this.#answered(only.n)?.fail(asError(thrown));
   }
 
-  #receive(answers: readonly Answer[]) {
+  #receive(answers: readonly ThreadAnswer[]) {
     this.#restartMs = STORE_THREAD_RESTART_MS_MIN;
     for (const { n, value } of answers) this.#answered(n)?.settle(value);
     this.#send();
@@ -315,14 +319,14 @@ export function threadScript(name: string, beside: string): URL {
  */
 export function serve(
   port: MessagePort,
-  work: (calls: readonly Call[]) => Iterable<readonly Answer[]>,
+  work: (calls: readonly ThreadCall[]) => Iterable<readonly ThreadAnswer[]>,
   end: () => void,
 ) {
-  port.on("message", (first: readonly Call[]) => {
+  port.on("message", (first: readonly ThreadCall[]) => {
     const calls = [...first];
     let ending = first.length === 0;
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
-      const more: readonly Call[] = next.message;
+      const more: readonly ThreadCall[] = next.message;
       calls.push(...more);
       ending ||= more.length === 0;
     }

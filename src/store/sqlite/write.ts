@@ -3,7 +3,7 @@ import type { Claim } from "../backend.ts";
 import { checkCut, checkPosition, trimmedThrough } from "../check.ts";
 import { describeHolder, type Holder, isThisProcess, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
-import { type Batch, LAST_NUMBER, LAST_TERM } from "./batch.ts";
+import { LAST_NUMBER, LAST_TERM, type WriteBatch } from "./batch.ts";
 import { step } from "./failpoint.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
@@ -17,7 +17,7 @@ import { noSession, operation } from "./thread.ts";
  * other commit of the batch. Only the disk can fail after that, and then all of it is taken back.
  */
 
-function create(batch: Batch, key: S.SessionKey, created: S.NewSession): Result<S.Owned> {
+function create(batch: WriteBatch, key: S.SessionKey, created: S.NewSession): Result<S.Owned> {
   const { sessionId } = key;
   const { holder, manifest, record, epoch, commit } = created;
   const fresh: rows.SessionRow = {
@@ -49,7 +49,7 @@ function create(batch: Batch, key: S.SessionKey, created: S.NewSession): Result<
   return ok({ term: fresh.term, revision });
 }
 
-function acquire(batch: Batch, key: S.SessionKey, claim: Claim): Result<S.Opened> {
+function acquire(batch: WriteBatch, key: S.SessionKey, claim: Claim): Result<S.Opened> {
   const found = batch.session(key.sessionId);
   if (!found.ok) return found;
   const { holder } = claim;
@@ -68,7 +68,7 @@ function acquire(batch: Batch, key: S.SessionKey, claim: Claim): Result<S.Opened
 }
 
 /** Whether a session that is held may be claimed, and which entries that adds to the audit. */
-function mayClaim(batch: Batch, held: Holder | null, { holder, audit, seizes }: Claim) {
+function mayClaim(batch: WriteBatch, held: Holder | null, { holder, audit, seizes }: Claim) {
   if (held !== null && !seizes && !mayTake(held, holder)) {
     return fail("session_locked", { holder: describeHolder(held) });
   }
@@ -76,7 +76,7 @@ function mayClaim(batch: Batch, held: Holder | null, { holder, audit, seizes }: 
 }
 
 function commit(
-  batch: Batch,
+  batch: WriteBatch,
   key: S.SessionKey,
   term: number,
   change: S.Commit,
@@ -90,14 +90,14 @@ function commit(
   return ok({ revision, lastEventId });
 }
 
-function ownedSession(batch: Batch, { sessionId }: S.SessionKey, term: number) {
+function ownedSession(batch: WriteBatch, { sessionId }: S.SessionKey, term: number) {
   const found = batch.session(sessionId);
   if (!found.ok) return found;
   const isOwner = found.value.holder !== null && found.value.term === term;
   return isOwner ? found : fail("writer_lost");
 }
 
-function cutLog(batch: Batch, key: S.SessionKey, term: number, cut: S.LogCut): Result<void> {
+function cutLog(batch: WriteBatch, key: S.SessionKey, term: number, cut: S.LogCut): Result<void> {
   const owned = ownedSession(batch, key, term);
   if (!owned.ok) return owned;
   const within = checkCut(cut, owned.value);
@@ -127,12 +127,16 @@ function cutLog(batch: Batch, key: S.SessionKey, term: number, cut: S.LogCut): R
  * A run that cannot be read may hold events that were to be kept, and where it begins is not to
  * be believed either: so a cut in front of it has to be where the run before it ends.
  */
-function endsAt({ db }: Batch, { number, earliestEventId }: rows.SessionRow, lastEventId: number) {
+function endsAt(
+  { db }: WriteBatch,
+  { number, earliestEventId }: rows.SessionRow,
+  lastEventId: number,
+) {
   return lastEventId < earliestEventId || db.get(RUN_THAT_ENDS, number, lastEventId) !== undefined;
 }
 
 /** Whether a commit may be written, and which of its journal entries are not there yet. */
-function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit) {
+function mayApply(batch: WriteBatch, session: rows.SessionRow, change: S.Commit) {
   const { lastEventId, revision, snapshotEventId, manifest, number } = session;
   const slotBytes = change.snapshot ? batch.slotBytes(number) : NO_SLOTS;
   const at = { lastEventId, revision, snapshotEventId, slotBytes, manifest };
@@ -142,7 +146,7 @@ function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit) {
 
 const NO_SLOTS: ReadonlyMap<string, number> = new Map();
 
-function apply(batch: Batch, session: rows.SessionRow, change: S.Commit): rows.SessionRow {
+function apply(batch: WriteBatch, session: rows.SessionRow, change: S.Commit): rows.SessionRow {
   batch.addEvents(session.number, session.lastEventId + 1, change.events);
   appendEntries(batch, change.journal);
   step("sqlite-after-journal");
@@ -154,7 +158,7 @@ function apply(batch: Batch, session: rows.SessionRow, change: S.Commit): rows.S
   return next;
 }
 
-function snapshot(batch: Batch, session: rows.SessionRow, change: S.Snapshot) {
+function snapshot(batch: WriteBatch, session: rows.SessionRow, change: S.Snapshot) {
   const { db } = batch;
   const { number, lastEventId } = session;
   let { messageCount, turnCount, earliestEventId } = session;
@@ -190,7 +194,7 @@ function snapshot(batch: Batch, session: rows.SessionRow, change: S.Snapshot) {
   return { ...session, ...at, revision, manifest, messageCount, turnCount, slotCount };
 }
 
-function release(batch: Batch, key: S.SessionKey, term: number): Result<void> {
+function release(batch: WriteBatch, key: S.SessionKey, term: number): Result<void> {
   const found = batch.session(key.sessionId);
   if (found.ok && found.value.term === term) {
     batch.change({ ...found.value, holder: null });
@@ -200,7 +204,7 @@ function release(batch: Batch, key: S.SessionKey, term: number): Result<void> {
 }
 
 /** A session that cannot be read can still be removed: the caller knows that it is lost. */
-function remove(batch: Batch, { sessionId }: S.SessionKey, claim: Claim): Result<void> {
+function remove(batch: WriteBatch, { sessionId }: S.SessionKey, claim: Claim): Result<void> {
   const found = batch.session(sessionId);
   if (!found.ok && found.refusal.code !== "session_corrupt") return found;
   const { number, holder } = found.ok ? found.value : batch.remains(sessionId);

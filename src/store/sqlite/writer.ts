@@ -6,7 +6,7 @@ import type { TenantId } from "../../core/id.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { Holder } from "../holder.ts";
 import { clearStages } from "./backup/restore.ts";
-import { Batch } from "./batch.ts";
+import { WriteBatch } from "./batch.ts";
 import {
   type Durability,
   databaseFile,
@@ -23,12 +23,12 @@ import { step } from "./failpoint.ts";
 import { clearAway, Handles, MovedDatabase, takeAway } from "./handles.ts";
 import { isAlone, markClosed, markOpen, noteClosed, noteOpen } from "./openers.ts";
 import {
-  type Answer,
   absentCall,
-  type Call,
   type Offered,
   runCall,
   serve,
+  type ThreadAnswer,
+  type ThreadCall,
   tenantOf,
 } from "./thread.ts";
 import { WRITES } from "./write.ts";
@@ -85,7 +85,7 @@ function end() {
   clearRemoved();
 }
 
-function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
+function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]> {
   for (const [tenantId, group] of Map.groupBy(calls, tenantOf)) {
     if (tenantId === null) yield group.map(({ n, op }) => ({ n, value: ofTheWhole(op) }));
     else for (const stretch of stretches(group)) yield together(tenantId, stretch);
@@ -93,7 +93,7 @@ function* work(calls: readonly Call[]): Generator<readonly Answer[]> {
 }
 
 /** The removal of a tenant is alone in its transaction, between what came before and after it. */
-function stretches(group: readonly Call[]): readonly (readonly Call[])[] {
+function stretches(group: readonly ThreadCall[]): readonly (readonly ThreadCall[])[] {
   const at = group.findIndex(isRemoval);
   if (at < 0 || group.length === 1) return [group];
   const [before, removal, after] = [
@@ -104,13 +104,17 @@ function stretches(group: readonly Call[]): readonly (readonly Call[])[] {
   return [before, removal, ...stretches(after)].filter(({ length }) => length > 0);
 }
 
-const isRemoval = ({ op }: Call) => op === "removeTenant";
+const isRemoval = ({ op }: ThreadCall) => op === "removeTenant";
 
 /**
  * One transaction for all. If something in it is thrown, each alone, so that one fault stays one;
  * but what the disk or another process does not allow, it allows none of them.
  */
-function together(tenantId: TenantId, group: readonly Call[], isRepeat = false): readonly Answer[] {
+function together(
+  tenantId: TenantId,
+  group: readonly ThreadCall[],
+  isRepeat = false,
+): readonly ThreadAnswer[] {
   try {
     return transact(tenantId, group);
   } catch (thrown) {
@@ -122,7 +126,7 @@ function together(tenantId: TenantId, group: readonly Call[], isRepeat = false):
   }
 }
 
-function transact(tenantId: TenantId, group: readonly Call[]): readonly Answer[] {
+function transact(tenantId: TenantId, group: readonly ThreadCall[]): readonly ThreadAnswer[] {
   if (!handles.isThere(databaseFile(root, tenantId))) {
     if (!existsSync(tenantsFolder(root))) throw new Error(`its directory ${root} is gone`);
     const answers = group.map((call) => ({ n: call.n, value: absent(call) }));
@@ -135,7 +139,7 @@ function transact(tenantId: TenantId, group: readonly Call[]): readonly Answer[]
   }
   const file = makeDatabaseFile(root, tenantId);
   const db = handles.get(file);
-  const batch = new Batch(db);
+  const batch = new WriteBatch(db);
   step("sqlite-before-transaction");
   const answers = db.transaction("immediate", () => {
     if (handles.hasMoved(file)) throw new MovedDatabase(file);
@@ -158,7 +162,7 @@ function transact(tenantId: TenantId, group: readonly Call[]): readonly Answer[]
 }
 
 /** The answer of a tenant that is not there; null if the call makes it. */
-function absent(call: Call): unknown {
+function absent(call: ThreadCall): unknown {
   return isRemoval(call) ? DONE : absentCall(WRITES, call);
 }
 

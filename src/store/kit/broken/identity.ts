@@ -6,7 +6,7 @@ import { altered } from "./altered.ts";
 /** Stores that take one for the other, or answer in a way that callers cannot rely on. */
 
 /** As a directory on a disk would that does not tell upper from lower case. */
-export function mapsTwoIdsToOnePlace(): SessionStore {
+export function mapsTwoIdsToOneKey(): SessionStore {
   const lower = (key: SessionKey): SessionKey => ({
     ...key,
     sessionId: sessionId(`${key.sessionId}`.toLowerCase()),
@@ -148,7 +148,7 @@ export function stealsSessions(): SessionStore {
 }
 
 /** Appends at the end, wherever the commit wanted to go. */
-export function ignoresPlaces(): SessionStore {
+export function ignoresLogEnd(): SessionStore {
   return altered((store) => ({
     async commit(key, term, commit) {
       const record = await store.readRecord(key);

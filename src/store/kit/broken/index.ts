@@ -35,7 +35,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     saying: /strictly deep-equal/,
   },
   "maps two ids to one place": {
-    store: identity.mapsTwoIdsToOnePlace,
+    store: identity.mapsTwoIdsToOneKey,
     by: ["39", "71"],
     saying: /session_id_conflict/,
   },
@@ -105,7 +105,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     saying: /strictly deep-equal/,
   },
   "ignores where a commit belongs": {
-    store: ownership.ignoresPlaces,
+    store: ownership.ignoresLogEnd,
     by: ["P10", "K1", "43", "R2", "R8"],
     saying: /true !== false|strictly/,
   },

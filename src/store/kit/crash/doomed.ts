@@ -6,7 +6,7 @@ import { allDocuments, allEntries, allEvents, allListed, value } from "../expect
 import * as sample from "../sample.ts";
 import type { Hand } from "./lane.ts";
 import type { Called, History } from "./model.ts";
-import type { Step } from "./workload.ts";
+import type { StoreStep } from "./workload.ts";
 
 /** What there is of the tenant, in a form that can be compared. */
 interface Remains {
@@ -56,7 +56,7 @@ function remainsOf(called: readonly Called[]): Remains {
   };
 }
 
-function entriesOf(step: Step): readonly S.JournalEntry[] {
+function entriesOf(step: StoreStep): readonly S.JournalEntry[] {
   if (step.op === "document") return step.write.entries ?? [];
   return step.op === "append" ? step.entries : [];
 }
@@ -113,7 +113,7 @@ export class DoomedLane {
     for (let step = 0; step < count; step += 1) await this.#hand.submit(this.#step());
   }
 
-  #step(): Step {
+  #step(): StoreStep {
     const { chance, fresh, life, holder } = this.#hand;
     if (chance.happens(REMOVAL_PERCENT)) return { op: "removeTenant", tenantId: DOOMED, holder };
     const name = `${life}-doomed-${fresh()}`;

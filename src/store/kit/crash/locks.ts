@@ -5,7 +5,7 @@ import * as sample from "../sample.ts";
 import type { History } from "./model.ts";
 import { type CrashSubject, HELD, StoreProcess } from "./process.ts";
 import { verifySession } from "./verify.ts";
-import { type Orders, type SessionStep, started } from "./workload.ts";
+import { type ChildRequest, type SessionStep, started } from "./workload.ts";
 
 const TRIES = 20;
 const RIVALS = 4;
@@ -120,7 +120,7 @@ export class LockWorld {
     return this.subject.config(this.#place);
   }
 
-  start(task: Orders["task"], life: string): StoreProcess {
+  start(task: ChildRequest["task"], life: string): StoreProcess {
     const orders = { config: this.config, task, seed: 0, life, steps: 0 };
     const child = new StoreProcess(this.subject, orders);
     this.#children.push(child);

@@ -5,7 +5,7 @@ import { MemorySession } from "../../memory/tenant.ts";
 import type * as S from "../../store.ts";
 import { digests } from "../expect.ts";
 import { DOOMED } from "./doomed.ts";
-import type { Line, Refused, SessionStep, Step } from "./workload.ts";
+import type { ExpectedRefusal, Line, SessionStep, StoreStep } from "./workload.ts";
 
 /** A call that has had its effect, and the term that it gave, if it gave one. */
 export interface Played {
@@ -119,9 +119,9 @@ function whole<Row>({ rows, more }: S.Page<Row>): readonly Row[] {
 const TOO_LARGE = "the work has made a session that does not fit into a page";
 
 /** A call that a child has made, and what the store said to it, if it lived to hear it. */
-export interface Called<Of extends Step = Step> {
+export interface Called<Of extends StoreStep = StoreStep> {
   readonly step: Of;
-  readonly refused: Refused;
+  readonly refused: ExpectedRefusal;
   readonly answer: Result<unknown> | null;
 }
 
@@ -132,7 +132,7 @@ export interface SessionHistory {
   readonly called: Called<SessionStep>[];
 }
 
-type TenantStep = Exclude<Step, SessionStep>;
+type TenantStep = Exclude<StoreStep, SessionStep>;
 
 /** All that has ever been done to a place, by one process after another. */
 export class History {
@@ -179,11 +179,11 @@ export class History {
   }
 }
 
-function tenantOf(step: Step): TenantId {
+function tenantOf(step: StoreStep): TenantId {
   return "key" in step ? step.key.tenantId : step.tenantId;
 }
 
-function isExpected(step: Step, refused: Refused, answer: Result<unknown>) {
+function isExpected(step: StoreStep, refused: ExpectedRefusal, answer: Result<unknown>) {
   const code = answer.ok ? null : answer.refusal.code;
   const said = JSON.stringify(answer).slice(0, 500);
   assert.equal(code, refused, `${step.op} was answered with ${said}`);

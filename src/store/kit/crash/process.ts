@@ -10,11 +10,11 @@ import type { SessionStore } from "../../store.ts";
 import { value } from "../expect.ts";
 import * as sample from "../sample.ts";
 import {
+  type ChildRequest,
   type Line,
-  type Orders,
   perform,
   readLine,
-  type Step,
+  type StoreStep,
   started,
   work,
   writeLine,
@@ -30,10 +30,10 @@ export class StoreProcess {
 
   constructor(
     subject: Pick<CrashSubject, "script" | "factory">,
-    orders: Omit<Orders, "factory">,
+    orders: Omit<ChildRequest, "factory">,
     failpoint = "",
   ) {
-    const told: Orders = { ...orders, factory: subject.factory };
+    const told: ChildRequest = { ...orders, factory: subject.factory };
     const script = subject.script.pathname;
     this.#child = spawn(process.execPath, [script, JSON.stringify(told)], {
       stdio: ["pipe", "pipe", "pipe"],
@@ -140,7 +140,7 @@ export const HELD = sample.keyOf("held");
  * these factories to use, and what to do, by its last argument.
  */
 export async function playChild(factories: Readonly<Record<string, () => S.SessionStore>>) {
-  const orders: Orders = JSON.parse(process.argv.at(-1) ?? "");
+  const orders: ChildRequest = JSON.parse(process.argv.at(-1) ?? "");
   const make = factories[orders.factory];
   try {
     if (make === undefined) throw new Error(`there is no factory ${orders.factory}`);
@@ -151,9 +151,9 @@ export async function playChild(factories: Readonly<Record<string, () => S.Sessi
   }
 }
 
-type Task = (make: () => S.SessionStore, orders: Orders) => Promise<void>;
+type Task = (make: () => S.SessionStore, orders: ChildRequest) => Promise<void>;
 
-const TASKS: Readonly<Record<Orders["task"], Task>> = {
+const TASKS: Readonly<Record<ChildRequest["task"], Task>> = {
   work: (make, orders) => work(make, orders, say),
   hold,
   open: tryToOpen,
@@ -185,7 +185,7 @@ const FULL_PIPE_MS = 1;
  * Makes the session if need be, owns it, and writes to it each time a line comes in. It lives for
  * as long as its parent can write to it.
  */
-async function hold(make: () => S.SessionStore, { config, life }: Orders) {
+async function hold(make: () => S.SessionStore, { config, life }: ChildRequest) {
   const store = await started(make(), config);
   const holder = thisHolder(life);
   const manifest = sample.manifest(HELD, store.contract.storeId);
@@ -201,14 +201,14 @@ async function hold(make: () => S.SessionStore, { config, life }: Orders) {
 }
 
 /** Tries once, and then keeps what it got until it is ended. */
-async function tryToOpen(make: () => S.SessionStore, { config, life }: Orders) {
+async function tryToOpen(make: () => S.SessionStore, { config, life }: ChildRequest) {
   const store = await started(make(), config);
   await told(store, { op: "open", key: HELD, holder: thisHolder(life), audit: [] });
   for await (const _ of process.stdin);
   await store.dispose();
 }
 
-async function told(store: S.SessionStore, step: Step) {
+async function told(store: S.SessionStore, step: StoreStep) {
   say({ says: "calls", n: 0, step, refused: null });
   say({ says: "answered", n: 0, answer: await perform(store, step) });
 }

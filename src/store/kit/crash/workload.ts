@@ -9,7 +9,7 @@ import { DoomedLane } from "./doomed.ts";
 import { type Hand, Lane, type Submit } from "./lane.ts";
 
 /** How a child process is told what to do. */
-export interface Orders {
+export interface ChildRequest {
   readonly factory: string;
   readonly config: unknown;
   readonly task: "work" | "hold" | "open";
@@ -43,7 +43,7 @@ export async function started(store: S.SessionStore, config: unknown): Promise<S
 /** Random work on several sessions at once, until it is killed or has done enough. */
 export async function work(
   make: () => S.SessionStore,
-  orders: Orders,
+  orders: ChildRequest,
   say: (line: Line) => void,
 ): Promise<void> {
   const { config, seed, life, steps } = orders;
@@ -83,8 +83,8 @@ export async function work(
 }
 
 type Tell = (
-  step: Step,
-  refused: Refused,
+  step: StoreStep,
+  refused: ExpectedRefusal,
   act: () => Promise<Result<unknown>>,
 ) => Promise<Result<unknown>>;
 
@@ -175,26 +175,26 @@ class TenantLane {
 }
 
 /** One call to a store, as a value: it can be made, told to another process, and played back. */
-export type Step =
+export type StoreStep =
   | { readonly op: "create"; readonly key: S.SessionKey; readonly session: S.NewSession }
-  | ({ readonly op: "open"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
-  | ({ readonly op: "seize"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
+  | ({ readonly op: "open"; readonly key: S.SessionKey; readonly holder: Holder } & WithAudit)
+  | ({ readonly op: "seize"; readonly key: S.SessionKey; readonly holder: Holder } & WithAudit)
   | ({ readonly op: "commit"; readonly key: S.SessionKey; readonly commit: S.Commit } & Termed)
   | ({ readonly op: "close"; readonly key: S.SessionKey } & Termed)
   | ({ readonly op: "cutLog"; readonly key: S.SessionKey; readonly cut: S.LogCut } & Termed)
-  | ({ readonly op: "delete"; readonly key: S.SessionKey; readonly holder: Holder } & Audited)
+  | ({ readonly op: "delete"; readonly key: S.SessionKey; readonly holder: Holder } & WithAudit)
   | { readonly op: "removeTenant"; readonly tenantId: TenantId; readonly holder: Holder }
   | { readonly op: "append"; readonly tenantId: TenantId; readonly entries: Entries }
   | { readonly op: "document"; readonly tenantId: TenantId; readonly write: S.DocumentWrite }
   | { readonly op: "blob"; readonly tenantId: TenantId; readonly bytes: Uint8Array };
 
 type Entries = readonly S.JournalEntry[];
-type Audited = { readonly audit: Entries };
+type WithAudit = { readonly audit: Entries };
 type Termed = { readonly term: number };
 
-export type SessionStep = Extract<Step, { readonly key: S.SessionKey }>;
+export type SessionStep = Extract<StoreStep, { readonly key: S.SessionKey }>;
 
-export function perform(store: S.SessionStore, step: Step): Promise<Result<unknown>> {
+export function perform(store: S.SessionStore, step: StoreStep): Promise<Result<unknown>> {
   switch (step.op) {
     case "create":
       return store.create(step.key, step.session);
@@ -224,13 +224,18 @@ export function perform(store: S.SessionStore, step: Step): Promise<Result<unkno
 /** What the child process says, one line each. */
 export type Line =
   /** Before it calls: `refused` is the code that it expects, if the call is a bad one. */
-  | { readonly says: "calls"; readonly n: number; readonly step: Step; readonly refused: Refused }
+  | {
+      readonly says: "calls";
+      readonly n: number;
+      readonly step: StoreStep;
+      readonly refused: ExpectedRefusal;
+    }
   /** After the store has answered, and never before. */
   | { readonly says: "answered"; readonly n: number; readonly answer: Result<unknown> }
   | { readonly says: "has"; readonly fact: string }
   | { readonly says: "failed"; readonly why: string };
 
-export type Refused = ErrorCode | null;
+export type ExpectedRefusal = ErrorCode | null;
 
 export function writeLine(line: Line): string {
   return `${JSON.stringify(line, (_, value: unknown) =>

@@ -6,7 +6,7 @@ import type { TenantId } from "../../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../../core/result.ts";
 import { describeHolder, type Holder, thisHolder } from "../../holder.ts";
 import type { JournalEntry } from "../../store.ts";
-import { Batch, leapTerms } from "../batch.ts";
+import { leapTerms, WriteBatch } from "../batch.ts";
 import {
   makeFolder,
   NewerDatabase,
@@ -36,7 +36,7 @@ import {
   readContents,
 } from "./contents.ts";
 
-export interface RestoreOrder {
+export interface RestoreOptions {
   /** The store's own directory, in which there is nothing yet. */
   readonly root: string;
   readonly source: string;
@@ -51,7 +51,7 @@ export interface RestoreOrder {
  * first; one renaming at the end puts all of it in place, so that after a crash there is a whole
  * store or none.
  */
-export async function restoreBackup(order: RestoreOrder): Promise<Result<BackupContents>> {
+export async function restoreBackup(order: RestoreOptions): Promise<Result<BackupContents>> {
   const root = resolve(order.root);
   const contents = await contentsOf(order.source);
   if (!contents.ok) return contents;
@@ -77,7 +77,7 @@ async function contentsOf(source: string): Promise<Result<BackupContents>> {
 }
 
 async function restore(
-  { root, source, entryOf, onTenant }: RestoreOrder,
+  { root, source, entryOf, onTenant }: RestoreOptions,
   contents: BackupContents,
   self: Holder,
 ): Promise<Result<BackupContents>> {
@@ -131,7 +131,7 @@ interface TenantCopy {
   readonly stage: string;
   readonly tenant: BackedUpTenant;
   readonly contents: BackupContents;
-  readonly entryOf: RestoreOrder["entryOf"];
+  readonly entryOf: RestoreOptions["entryOf"];
 }
 
 async function copyTenant(copy: TenantCopy): Promise<Result<void>> {
@@ -171,7 +171,7 @@ function renew(file: string, entry: JournalEntry): Result<void> {
       renewEpochs(db, randomUUID, { isFreed: true });
       forgetOpeners(db);
       leapTerms(db);
-      const batch = new Batch(db);
+      const batch = new WriteBatch(db);
       const fresh = freshEntries(db, [entry]);
       if (!fresh.ok) return fresh;
       appendEntries(batch, fresh.value);

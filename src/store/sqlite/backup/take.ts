@@ -39,7 +39,7 @@ import {
   writeDurably,
 } from "./contents.ts";
 
-export interface BackupOrder {
+export interface BackupOptions {
   /** The store's own directory. */
   readonly root: string;
   /** Where the backup is to be; nothing may be there yet. */
@@ -61,7 +61,7 @@ export interface BackupOrder {
  *
  * The whole gets its name when it is on the disk: what has the name is a whole backup.
  */
-export async function takeBackup(order: BackupOrder): Promise<Result<BackupContents>> {
+export async function takeBackup(order: BackupOptions): Promise<Result<BackupContents>> {
   const target = resolve(order.target);
   const may = await mayBackUp(order.root, target);
   if (!may.ok) return may;
@@ -77,7 +77,7 @@ export async function takeBackup(order: BackupOrder): Promise<Result<BackupConte
   }
 }
 
-async function fill(draft: string, order: BackupOrder): Promise<BackupContents> {
+async function fill(draft: string, order: BackupOptions): Promise<BackupContents> {
   const { root, version, nowMs, onTenant } = order;
   const names = await readdir(tenantsFolder(root));
   const ids = names.map((name) => parseTenantId(idOfCaseSafe(name) ?? "")).filter(isThere);
