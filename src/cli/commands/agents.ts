@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { startHost } from "../../agent/bridge/start.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
-import { detect } from "../../agent/profile/detect.ts";
+import { detect } from "../../agent/process/spawn.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";

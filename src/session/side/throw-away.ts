@@ -1,7 +1,7 @@
 import type {
   AccessAnswer,
   AgentListener,
-  AgentOrder,
+  ConnectRequest,
   AgentSession,
   AgentTurn,
   AskAnswer,
@@ -58,7 +58,7 @@ export class ThrowAway implements AgentListener {
   }
 
   /** Answers when the agent session is closed, which may be later than the answer. */
-  async run(order: AgentOrder, turn: AgentTurn): Promise<void> {
+  async run(order: ConnectRequest, turn: AgentTurn): Promise<void> {
     try {
       await this.#ask(order, turn);
     } finally {
@@ -67,7 +67,7 @@ export class ThrowAway implements AgentListener {
     }
   }
 
-  async #ask(order: AgentOrder, turn: AgentTurn): Promise<void> {
+  async #ask(order: ConnectRequest, turn: AgentTurn): Promise<void> {
     const signal = this.#signal;
     if (signal.aborted) return;
     const connected = await this.#world.agents.connect(order, this, signal);
