@@ -1,6 +1,3 @@
-// docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
-// are held to the code in both directions.
-
 import type { Node } from "oxc-parser";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
@@ -12,10 +9,13 @@ import { featuresOf } from "../src/server/route/features.ts";
 import { allRoutes } from "../src/server/routes.ts";
 import { granted, IDLE } from "../src/server/server.fixture.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
+import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/audited.ts";
 import { readText, textsUnder } from "./house/files.ts";
 import { placesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
+
+// docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
+// are held to the code in both directions.
 
 const PAGE = readText("docs/protocol.md");
 

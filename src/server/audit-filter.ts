@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { parseClientId, parseSessionId, parseUserId } from "../core/id.ts";
 import { AUDIT_ACTS_MAX } from "../core/limits.ts";
-import { AUDIT_ACTS } from "../session/audit/index.ts";
-import { type AuditFilter, WHOLE_AUDIT } from "../session/view/audit-entry.ts";
+import { type AuditFilter, WHOLE_AUDIT } from "../session/audit/audit-view.ts";
+import { AUDIT_ACTS } from "../session/audit/audited.ts";
 import { moment } from "./moment.ts";
 import { listOf } from "./request-schema.ts";
 

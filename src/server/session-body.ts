@@ -1,7 +1,7 @@
 import type { ClientId } from "../core/id.ts";
 import { pendingCount } from "../core/session/state.ts";
 import type { LiveSession } from "../session/live.ts";
-import { askingDoubt } from "../session/view/asking.ts";
+import { askingDoubt } from "../session/view/approvals.ts";
 import { isoTime } from "../session/view/summary.ts";
 import type { SessionWorld } from "../session/world.ts";
 

@@ -3,7 +3,7 @@ import type { TenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import { AUTONOMY_PROFILES } from "../core/policy/risk.ts";
 import { ok, type Result } from "../core/result.ts";
-import { changeEntry, type Steward } from "../session/audit/index.ts";
+import { changeEntry, type Steward } from "../session/audit/entries.ts";
 import type { Clock } from "../session/world.ts";
 import type { SessionStore } from "../store/store.ts";
 import { changeDocument } from "./identity/tenant-document.ts";

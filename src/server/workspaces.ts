@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
 import type { TenantId } from "../core/id.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { Steward } from "../session/audit/index.ts";
+import type { Steward } from "../session/audit/entries.ts";
 
 /** A directory that sessions of a tenant may be made in. */
 export interface Workspace {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseUserId, type UserId } from "../../core/id.ts";
 import { ROLES } from "../../core/permission.ts";
-import type { Steward } from "../../session/audit/index.ts";
+import type { Steward } from "../../session/audit/entries.ts";
 import type { Caller } from "../route.ts";
 
 /** A user's id and a role, as bodies have them. */

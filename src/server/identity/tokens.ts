@@ -2,7 +2,8 @@ import type { TenantId, UserId } from "../../core/id.ts";
 import { TOKENS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import { type ChangeAct, changeEntry, type Steward } from "../../session/audit/index.ts";
+import type { ChangeAct } from "../../session/audit/audited.ts";
+import { changeEntry, type Steward } from "../../session/audit/entries.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
 import {

@@ -1,4 +1,4 @@
-import { contextUsage } from "../../session/stats/live-stats.ts";
+import { contextUsage } from "../../session/stats/stats.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";

@@ -1,4 +1,4 @@
-import { agentState } from "../../session/view/context.ts";
+import { agentState } from "../../session/view/agent-state.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";

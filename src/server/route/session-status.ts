@@ -1,5 +1,5 @@
 import { refusal } from "../../core/error.ts";
-import { askingDoubt } from "../../session/view/asking.ts";
+import { askingDoubt } from "../../session/view/approvals.ts";
 import { seenClients, summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
 import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";

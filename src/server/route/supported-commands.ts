@@ -1,6 +1,6 @@
 import { offeredCommands } from "../../core/slash/offered.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
-import { availableCommands } from "../../session/view/commands.ts";
+import { availableCommands } from "../../session/view/agent-state.ts";
 import { answerTo, json } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
 import { withLive } from "../live-session.ts";

@@ -3,14 +3,14 @@ import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import { AUDIT_ROWS_DEFAULT_MAX } from "../../core/limits.ts";
-import { auditPage } from "../../session/view/audit.ts";
-import type { AuditFilter } from "../../session/view/audit-entry.ts";
 import {
   AUDIT_FILES,
   type AuditFileFormat,
+  type AuditFilter,
   auditFile,
+  auditPage,
   isAuditFileFormat,
-} from "../../session/view/audit-file.ts";
+} from "../../session/audit/audit-view.ts";
 import { type Answer, answerTo, file, json, refused } from "../answer.ts";
 import { auditFilterFields, auditFilterOf } from "../audit-filter.ts";
 import type { Daemon } from "../daemon.ts";

@@ -1,12 +1,15 @@
+import type { SessionId } from "../../core/id.ts";
 import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
 import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
-import { type Actor, SERVER } from "../../core/session/command.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
+import { decide } from "../../core/session/decide.ts";
+import type { EventType } from "../../core/session/event.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/manifest.ts";
-import type { Commit, FoldedTurn, SessionKey, Snapshot } from "../../store/store.ts";
+import type { Commit, FoldedTurn, JournalEntry, SessionKey, Snapshot } from "../../store/store.ts";
 import {
   EMPTY_WINDOW,
   type LogWindow,
@@ -15,9 +18,9 @@ import {
   windowWith,
 } from "../actor/log-window.ts";
 import { recordOf } from "../actor/record.ts";
-import type { Written } from "../actor/written.ts";
+import { type Written, writeEvents } from "../actor/written.ts";
+import { auditEntries } from "../audit/entries.ts";
 import type { SessionWorld } from "../world.ts";
-import { ForkLog } from "./fork-log.ts";
 
 /** What a half-made fork is listed as, so that one whose server died is found and deleted. */
 export const UNFINISHED_FORK = "unfinished-branch";
@@ -204,4 +207,150 @@ function batches(written: readonly Written[]): readonly (readonly Written[])[] {
     all.at(-1)?.push(one);
   }
   return all;
+}
+
+/** The log of a session that is made from another: what the core decides, and copies between. */
+export class ForkLog {
+  readonly epoch: string;
+  readonly #key: SessionKey;
+  readonly #journal: JournalEntry[] = [];
+  #session: Session | null = null;
+  #lastEventId = 0;
+  #turnsCompleted = 0;
+
+  constructor(key: SessionKey, epoch: string) {
+    this.#key = key;
+    this.epoch = epoch;
+  }
+
+  get lastEventId(): number {
+    return this.#lastEventId;
+  }
+
+  /** What the audit is to be told, once it is true. */
+  get journal(): readonly JournalEntry[] {
+    return this.#journal;
+  }
+
+  /** How many of the copied turns were completed. */
+  get turnsCompleted(): number {
+    return this.#turnsCompleted;
+  }
+
+  get session(): Result<Session> {
+    const { sessionId } = this.#key;
+    return this.#session === null ? fail("session_not_found", { sessionId }) : ok(this.#session);
+  }
+
+  decided(command: Command): Result<readonly Written[]> {
+    const decision = decide(this.#session, command);
+    if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
+    const { sessionId } = this.#key;
+    const firstEventId = this.#lastEventId + 1;
+    const about = { sessionId, epoch: this.epoch, firstEventId };
+    this.#journal.push(...auditEntries({ ...about, command, decision, revision: null }));
+    this.#session = decision.session;
+    this.#lastEventId += decision.events.length;
+    return ok(writeEvents(decision.events, firstEventId));
+  }
+
+  /** What the fork has of a folded turn; perhaps nothing. */
+  copied(turn: readonly LogEvent[]): readonly Written[] {
+    const events = copiedEvents(turn, this.#key.sessionId, this.#lastEventId + 1);
+    this.#lastEventId += events.length;
+    for (const { type, data } of events) {
+      if (type === "turn_complete" && data.turnId !== undefined) this.#turnsCompleted += 1;
+    }
+    return events.map((event) => ({ id: event.id, event, text: JSON.stringify(event) }));
+  }
+}
+
+/**
+ * Whether a fork has an event of the session it was made from: what was said and done in turns, so
+ * that a replay shows it. Not what the other session was set to, who was there, what it cost or
+ * how it lived: the fork has a life of its own. A new event type does not compile until somebody
+ * decides.
+ */
+const IS_COPIED: Readonly<Record<EventType, boolean>> = {
+  session_created: false, // It has one of its own,
+  session_status: false, // and its own agent,
+  session_lifecycle: false, // and its own life.
+  agent_connected: false,
+  instructions_sent: false,
+  session_drift: false,
+  session_died: false,
+  session_closed: false,
+
+  prompt_admitted: false, // A copy of it would be a prompt without a verdict.
+  pending_prompt_added: false, // What waited may have run only after the fork.
+  pending_prompt_started: false,
+  pending_prompt_completed: false,
+  session_update: true,
+  mid_turn_message_injected: true,
+  prompt_cancelled: true,
+  turn_complete: true,
+  turn_error: true,
+  command_result: true,
+  skill_invoked: true,
+
+  permission_request: true,
+  permission_decided: true,
+  permission_resolved: true,
+  permission_already_resolved: false,
+  permission_partial_vote: false,
+  permission_voter_left: false,
+  permission_forbidden: false,
+  agent_access: true,
+  session_grant_added: false, // Nobody has granted anything here.
+  session_grant_revoked: false,
+
+  credits_reserved: false, // Nothing is paid twice (P9).
+  credits_settled: false,
+  usage_reported: false,
+
+  session_metadata_updated: false, // It begins with what the other is set to now.
+  model_switched: false,
+  model_switch_failed: false,
+  model_config_changed: false,
+  approval_mode_changed: false,
+  autonomy_profile_changed: false,
+  agent_mode_changed: false,
+  sandbox_changed: false,
+  skills_reloaded: false,
+  persona_reloaded: false,
+  active_agent_changed: false,
+  session_cwd_changed: false,
+  session_budget_changed: false,
+
+  client_attached: false,
+  client_detached: false,
+  client_expired: false,
+  user_shell_command: true,
+  user_shell_result: true,
+
+  session_branched: false,
+  child_session_started: false,
+  child_session_ended: false,
+  secret_redacted: false,
+  followup_suggestion: false,
+  credits_warning: false,
+  credits_waiting: false,
+  artifact_changed: false,
+  session_recording_degraded: false,
+  background_notification_turn_complete: false,
+  agent_setting_refused: false,
+};
+
+/** What a fork has of a folded turn, in its own name and numbered on from where its log ends. */
+function copiedEvents(
+  turn: readonly LogEvent[],
+  sessionId: SessionId,
+  firstId: number,
+): readonly LogEvent[] {
+  const copied = turn.filter(({ type }) => Object.hasOwn(IS_COPIED, type) && IS_COPIED[type]);
+  return copied.map((event, index) => inSession(event, sessionId, firstId + index));
+}
+
+function inSession<Event extends LogEvent>(event: Event, sessionId: SessionId, id: number): Event {
+  return { ...event, id, data: { ...event.data, sessionId } };
 }
