@@ -1,11 +1,11 @@
-// What users read: lines that fit a screen, plain words, and links that lead somewhere.
+// What users read names who acts, and links lead somewhere; so do references in comments to docs.
+// `house/rules.ts` has the width of lines.
 
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
 import { projectFiles, ROOT, readText } from "./house/files.ts";
 
-const COLUMNS_MAX = 160;
 const VAGUE = /\b(?:whoever|whatever|somebody|nobody|anybody|everybody)\b/i;
 
 const PAGES = projectFiles()
@@ -13,10 +13,6 @@ const PAGES = projectFiles()
   .map((path) => ({ path, page: readText(path) }));
 
 describe.each(PAGES)("$path", ({ path, page }) => {
-  it(`has no line over ${COLUMNS_MAX} columns`, () => {
-    expect(linesOf(page, (line) => line.length > COLUMNS_MAX)).toEqual([]);
-  });
-
   it("names who acts", () => {
     expect(linesOf(page, (line) => VAGUE.test(line))).toEqual([]);
   });
@@ -32,16 +28,35 @@ describe.each(PAGES)("$path", ({ path, page }) => {
   });
 });
 
+describe("references to docs in the sources", () => {
+  it("name pages and headings that exist", () => {
+    const broken = projectFiles().flatMap((path) => {
+      if (!/^(?:src|test|bench|scripts)\/.*\.ts$/.test(path)) return [];
+      const text = readText(path).replaceAll(/\s*\n\s*(?:\*|\/\/) /g, " ");
+      const references = [...text.matchAll(/docs\/(\w+\.md)(?:#([\w-]+)|,? "([A-Z][^"]*)")/g)];
+      return references.flatMap(([reference, page = "", anchor, heading = ""]) => {
+        const anchors = existsSync(join(ROOT, "docs", page))
+          ? anchorsOf(readText(`docs/${page}`))
+          : [];
+        return anchors.includes(anchor ?? anchorOf(heading)) ? [] : [`${path}: ${reference}`];
+      });
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
 function linesOf(page: string, isFault: (line: string) => boolean): readonly string[] {
   return page.split("\n").flatMap((line, at) => (isFault(line) ? [`${at + 1}: ${line}`] : []));
 }
 
 /** The anchor of each heading, as Markdown readers make it. */
 function anchorsOf(page: string): readonly string[] {
-  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => {
-    return heading
-      .toLowerCase()
-      .replaceAll(/[^\w -]/g, "")
-      .replaceAll(" ", "-");
-  });
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
+}
+
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, "")
+    .replaceAll(" ", "-");
 }

@@ -1,8 +1,8 @@
 import { projectFiles, readText } from "./files.ts";
-import { crowdedFolders, folderCycles } from "./folders.ts";
+import { crowdedFolders, folderCycles, modulesImported, smallFilesOfOne } from "./folders.ts";
 import type { Sources } from "./imports.ts";
 import { isTest } from "./layers.ts";
-import { duplicateTypes, namesToAvoid, wordsToAvoid } from "./names.ts";
+import { duplicateTypes, namesToAvoid, ownerInterfaces, wordsToAvoid } from "./names.ts";
 import { absentCitations, longDocLines, vagueComments } from "./prose.ts";
 
 /** A copy of the repository, as far as the rules look at it. */
@@ -18,6 +18,11 @@ export interface House {
 
 /** Each rule with what breaks it. `npm run house` counts them all. */
 const RULES = {
+  "modules of session that server imports": ({ sources }) => {
+    return modulesImported(sources, "server", "session");
+  },
+  "owner interfaces (…Owner, …Ears)": ({ sources }) => ownerInterfaces(sources),
+  "files under 60 lines with one importer": ({ sources }) => smallFilesOfOne(sources),
   "folders with over 25 files": ({ sources }) => crowdedFolders(sources),
   "folder cycles in session (value)": ({ sources }) => folderCycles(sources, "session"),
   "folder cycles in server (value)": ({ sources }) => folderCycles(sources, "server"),
@@ -40,15 +45,18 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
+  "modules of session that server imports": 33,
+  "owner interfaces (…Owner, …Ears)": 13,
+  "files under 60 lines with one importer": 70,
   "folders with over 25 files": 4,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 76,
+  "duplicate type names": 74,
   "duplicate type names, exported": 27,
   "exported names with a word to avoid": 80,
-  "comments that hide who acts": 940,
-  "citations of absent documents": 170,
-  "lines of docs over 160 columns": 80,
+  "comments that hide who acts": 840,
+  "citations of absent documents": 151,
+  "lines of docs over 160 columns": 0,
 };
 
 export interface Finding {

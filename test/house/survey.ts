@@ -1,7 +1,5 @@
-import { modulesImported, smallFilesOfOne } from "./folders.ts";
 import type { Sources } from "./imports.ts";
 import { lineCount } from "./measure.ts";
-import { ownerInterfaces } from "./names.ts";
 import { findingsOf, type House } from "./rules.ts";
 
 /** One line of the table: a figure, and what it counts where that can be listed. */
@@ -30,12 +28,6 @@ export function survey(house: House): readonly Measure[] {
     ...byFolder,
     { name: "median file, lines", figure: medianOf(lines), found: [] },
     { name: "largest file, lines", figure: lines.at(-1) ?? 0, found: largest },
-    counted(
-      "modules of session that server imports",
-      modulesImported(sources, "server", "session"),
-    ),
-    counted("owner interfaces (…Owner, …Ears)", ownerInterfaces(sources)),
-    counted("files under 60 lines with one importer", smallFilesOfOne(sources)),
     ...findingsOf(house).map(({ rule, found }) => counted(rule, found)),
   ];
 }

@@ -2,9 +2,9 @@ import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts"
 import type { PromptId } from "../../core/id.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { compactSegment } from "../../core/replay/compact.ts";
-import { isEventType } from "../../core/replay/fold.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
-import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
+import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
 import { partsOf } from "../../core/session/model-config.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
@@ -13,14 +13,16 @@ import type { StoredRecord } from "../../store/store.ts";
 import type { Exported } from "./source.ts";
 import { type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
 
-type Teller<Type extends EventType> = (data: SessionEvent<Type>["data"]) => Passage | null;
+type NarratedType = EventTypeThat<"narrated">;
+
+type Teller<Type extends NarratedType> = (data: SessionEvent<Type>["data"]) => Passage | null;
 
 /**
  * What a person who reads a session later is told of each event; null is nothing. Votes,
  * money and the comings and goings of clients are for those who read the JSON formats. A new event
  * type does not compile until somebody decides.
  */
-const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
+const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   session_created: ({ creation }) => {
     const { activeAgent, modelConfig, securityMode } = creation;
     const { modelId } = modelConfig;
@@ -28,24 +30,14 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
     const mode = [", security mode ", code(securityMode), "."];
     return { kind: "sentence", words: ["Agent ", code(activeAgent), ...model, ...mode] };
   },
-  session_status: null,
-  session_lifecycle: null,
   agent_connected: ({ context }) =>
     context === "seeded" ? note("The agent began afresh and was told the conversation.") : null,
-  instructions_sent: null,
   session_drift: ({ changes }) => {
     return fact("changed meanwhile", plain(changes.map(({ what }) => what).join(", ")));
   },
-  session_died: null,
-  session_closed: null,
 
-  prompt_admitted: null,
-  pending_prompt_added: null,
-  pending_prompt_started: null,
-  pending_prompt_completed: null,
   session_update: ({ update }) => told(update.sessionUpdate, update),
   mid_turn_message_injected: ({ messages }) => ({ kind: "meanwhile", markdowns: messages }),
-  prompt_cancelled: null,
   turn_complete: ({ stopReason, turnId }) => {
     if (stopReason !== "cancelled") return null;
     return note(turnId === undefined ? "Taken back before it ran." : "Cancelled.");
@@ -56,34 +48,21 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
     message: error.message,
     isPartial: partialOutput === true,
   }),
-  command_result: null, // Its text is said as well.
   skill_invoked: ({ skill }) => fact("skill", code(skill)),
 
-  permission_request: null,
-  permission_decided: null,
   permission_resolved: ({ reason }) => {
     const said = UNANSWERED[reason];
     return said === undefined ? null : fact("permission", said);
   },
-  permission_already_resolved: null,
-  permission_partial_vote: null,
-  permission_voter_left: null,
-  permission_forbidden: null,
   agent_access: ({ access, allowed, by }) => {
     const what = access.action === "terminal" ? access.command : access.path;
     if (!allowed) return fact(`${access.action} refused`, code(what));
     // What an ask covers is told as the call that asked for it; reading is not worth a line.
     return by === "ask" || access.action === "read" ? null : fact(access.action, code(what));
   },
-  session_grant_added: null,
   session_grant_revoked: ({ key, reason }) =>
     reason === undefined ? null : fact("grant", code(key), " was dropped: its rules have changed"),
 
-  credits_reserved: null,
-  credits_settled: null,
-  usage_reported: null,
-
-  session_metadata_updated: null,
   model_switched: ({ modelId }) => fact("model", code(modelId)),
   model_switch_failed: ({ requestedModelId, error }) =>
     fact("model", code(requestedModelId), " was not taken: ", plain(error)),
@@ -91,31 +70,17 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   approval_mode_changed: ({ next }) => fact("approval mode", code(next)),
   autonomy_profile_changed: ({ to }) => fact("autonomy", code(to)),
   agent_mode_changed: ({ to }) => fact("agent mode", to === null ? "as it usually is" : code(to)),
-  sandbox_changed: null,
   skills_reloaded: ({ to }) => fact("skills", `reloaded, version ${to.version}`),
   persona_reloaded: ({ to }) => fact("persona", `reloaded, version ${to.version}`),
   active_agent_changed: ({ to }) => fact("agent", code(to)),
   session_cwd_changed: ({ to }) => fact("directory", code(to)),
-  session_budget_changed: null,
 
-  client_attached: null,
-  client_detached: null,
-  client_expired: null,
-  user_shell_command: null, // Its result repeats it.
   user_shell_result: ({ command, output, exitCode, signal }) => {
     return { kind: "shell", command, output, end: exitText({ exitCode, signal }) };
   },
 
   session_branched: ({ newSessionId }) => fact("branched", code(newSessionId)),
-  child_session_started: ({ childId }) => fact("child session", code(childId)),
-  child_session_ended: null,
   secret_redacted: () => note("A secret was taken out of the text."),
-  followup_suggestion: null,
-  credits_warning: null,
-  credits_waiting: null,
-  artifact_changed: null,
-  session_recording_degraded: null,
-  background_notification_turn_complete: null,
   agent_setting_refused: ({ setting, value, reason }) =>
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
 };
@@ -127,11 +92,14 @@ const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
   agent_gone: "the agent was gone before anybody answered",
 };
 
-/** What there is to tell of an event; null if that is nothing. */
-function narrated<Type extends EventType>(event: LogEvent & SessionEvent<Type>) {
-  if (!isEventType(event.type)) return null; // A newer version's event has no words here.
-  const tell: Teller<Type> | null = NARRATION[event.type];
-  return tell === null ? null : tell(event.data);
+/** The passage that an event is told by; null if it has none. */
+function narrated(event: LogEvent): Passage | null {
+  return eventIs(event, "narrated") ? tell(event) : null;
+}
+
+function tell<Type extends NarratedType>(event: SessionEvent<Type>): Passage | null {
+  const teller: Teller<Type> = NARRATION[event.type];
+  return teller(event.data);
 }
 
 function note(text: string): Passage {
