@@ -4,9 +4,21 @@ import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { firstProblem } from "../../server/http/request-schema.ts";
 import { auditFilterFields, auditFilterOf } from "../../server/route/audit.ts";
-import { type AuditFilter, type AuditFileFormat, auditFile, isAuditFileFormat } from "../../session/audit/audit-view.ts";
+import {
+  type AuditFileFormat,
+  type AuditFilter,
+  auditFile,
+  isAuditFileFormat,
+} from "../../session/audit/audit-view.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { type DataAct, inStore, type Outcome, runCommand, TENANT_OPTIONS, wrong } from "./data-command.ts";
+import {
+  type DataAct,
+  inStore,
+  type Outcome,
+  runCommand,
+  TENANT_OPTIONS,
+  wrong,
+} from "./data-command.ts";
 import { namedTenant, readableTenant } from "./tenant-lookup.ts";
 
 const AUDIT_USAGE = `Usage: fermata audit [options]

@@ -1,7 +1,11 @@
 import type { TraceReader, WireLine } from "../../agent/trace.ts";
 import { refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { AGENT_TRACE_LINE_CHARS_MAX, AGENT_TRACE_WAITING_CHARS_MAX, AGENT_TRACES_MAX } from "../../core/limits.ts";
+import {
+  AGENT_TRACE_LINE_CHARS_MAX,
+  AGENT_TRACE_WAITING_CHARS_MAX,
+  AGENT_TRACES_MAX,
+} from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import type { ChangeAct } from "../../session/audit/audited.ts";

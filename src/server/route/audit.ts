@@ -1,12 +1,27 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
-import { parseClientId, parseSessionId, parseUserId, type SessionId, type TenantId } from "../../core/id.ts";
+import {
+  parseClientId,
+  parseSessionId,
+  parseUserId,
+  type SessionId,
+  type TenantId,
+} from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ACTS_MAX, AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
+import {
+  AUDIT_FILES,
+  type AuditFileFormat,
+  type AuditFilter,
+  type AuditPage,
+  auditFile,
+  auditPage,
+  isAuditFileFormat,
+  WHOLE_AUDIT,
+} from "../../session/audit/audit-view.ts";
 import { AUDIT_ACTS } from "../../session/audit/audited.ts";
-import { type AuditPage, auditPage, type AuditFilter, WHOLE_AUDIT, AUDIT_FILES, type AuditFileFormat, auditFile, isAuditFileFormat } from "../../session/audit/audit-view.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";

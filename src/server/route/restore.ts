@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { errorBody, type Refusal, refusal } from "../../core/error.ts";
 import { type ClientId, parsePromptId, type TurnId } from "../../core/id.ts";
-import { HISTORY_TURNS_MAX, HISTORY_TURNS_MIN, LOADS_HELD_CHARS_MAX, LOADS_MADE_MAX, RESTORE_RETRY_MS_MAX, RESTORE_RETRY_MS_MIN } from "../../core/limits.ts";
+import {
+  HISTORY_TURNS_MAX,
+  HISTORY_TURNS_MIN,
+  LOADS_HELD_CHARS_MAX,
+  LOADS_MADE_MAX,
+  RESTORE_RETRY_MS_MAX,
+  RESTORE_RETRY_MS_MIN,
+} from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { displayNameRefusal } from "../../core/session/decide/setting.ts";
@@ -19,7 +26,15 @@ import { readBody } from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
 import { approvalMode, cwd } from "./new-session.ts";
-import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody, withLive, withSession } from "./session-request.ts";
+import {
+  actorOf,
+  freshClientId,
+  reapIfLost,
+  refusedMode,
+  sessionBody,
+  withLive,
+  withSession,
+} from "./session-request.ts";
 
 const restoreBody = z.object({
   cwd: cwd.optional(),

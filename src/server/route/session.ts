@@ -1,13 +1,17 @@
 import { z } from "zod";
 import { type ErrorCode, refusal } from "../../core/error.ts";
 import { parseSessionId } from "../../core/id.ts";
-import { DISPLAY_NAME_CHARS_MAX, FIELDS_MESSAGES_DEFAULT_MAX, FIELDS_MESSAGES_MAX } from "../../core/limits.ts";
+import {
+  DISPLAY_NAME_CHARS_MAX,
+  FIELDS_MESSAGES_DEFAULT_MAX,
+  FIELDS_MESSAGES_MAX,
+} from "../../core/limits.ts";
 import { offeredCommands } from "../../core/slash/offered.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
 import { givenBy } from "../../session/given-by.ts";
 import { contextUsage, sessionStats } from "../../session/stats/stats.ts";
+import { agentState, availableCommands } from "../../session/view/agent-state.ts";
 import { askingDoubt } from "../../session/view/approvals.ts";
-import { availableCommands, agentState } from "../../session/view/agent-state.ts";
 import { sessionFields } from "../../session/view/fields.ts";
 import { seenClients, summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
 import type { Daemon } from "../daemon.ts";

@@ -11,7 +11,12 @@ import type { AskOutcome } from "../../core/policy/ask.ts";
 import { approvalMeaning, isToolKind } from "../../core/policy/risk.ts";
 import type { Command, CommandType } from "../../core/session/command.ts";
 import type { SessionEvent, Skipped } from "../../core/session/event.ts";
-import { EVENT_TABLE, EVENT_TYPES, type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
+import {
+  EVENT_TABLE,
+  EVENT_TYPES,
+  type EventTypeThat,
+  eventIs,
+} from "../../core/session/event-table.ts";
 import type { Creation } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 
