@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
-import { isBelow } from "../agent/workspace/own-folders.ts";
+import { isBelow } from "../agent/workspace/location.ts";
 import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";

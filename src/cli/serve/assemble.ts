@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
-import type { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { LOCAL_TENANT, type WayIn } from "../../server/http/authenticator.ts";

@@ -1,4 +1,4 @@
-import type { TraceReader, WireLine } from "../../agent/trace.ts";
+import type { TraceReader, WireLine } from "../../agent/keeper.ts";
 import { refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
