@@ -185,7 +185,7 @@ export class Reception {
 
   async #readBody(visit: Visit, who: Recognized | null): Promise<Answer> {
     const { incoming, match } = visit;
-    const kind = match.kind === "found" ? match.route.body : "json";
+    const kind = (match.kind === "found" && match.route.body) || "json";
     const answer = await this.#bodies.with(incoming, kind, (body) => {
       return this.#enter(visit, who, body);
     });
@@ -244,7 +244,7 @@ export class Reception {
   ): Promise<Answer> {
     const { incoming, target, signal } = visit;
     const header = (name: string) => headerOf(incoming, name);
-    const named = readClientId(header("x-qwen-client-id"), route.clientId);
+    const named = readClientId(header("x-qwen-client-id"), route.clientId ?? "ignored");
     if (named.kind === "refused") return named.answer;
     const { clientId } = named;
     const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
