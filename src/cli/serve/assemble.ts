@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
-import type { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
@@ -12,8 +12,8 @@ import { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
-import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
+import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, memoryOfMachine, openHands } from "./agents.ts";
 import { identify } from "./identity.ts";
