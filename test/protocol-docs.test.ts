@@ -9,7 +9,7 @@ import { granted, IDLE } from "../src/server/http/server.fixture.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
 import { featuresOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
+import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/audited.ts";
 import { readText, textsUnder } from "./house/files.ts";
 import { nodesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";

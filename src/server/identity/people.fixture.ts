@@ -1,5 +1,5 @@
 import type { Role } from "../../core/permission.ts";
-import { withoutVoter } from "../../session/tenant/gone-voter.ts";
+import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { value } from "../../store/kit/expect.ts";
 import { type Call, type DaemonOptions, DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";

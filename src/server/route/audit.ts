@@ -11,15 +11,17 @@ import {
 import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ACTS_MAX, AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
-import { AUDIT_ACTS } from "../../session/audit/index.ts";
-import { type AuditPage, auditPage } from "../../session/view/audit.ts";
-import { type AuditFilter, WHOLE_AUDIT } from "../../session/view/audit-entry.ts";
 import {
   AUDIT_FILES,
   type AuditFileFormat,
+  type AuditFilter,
+  type AuditPage,
   auditFile,
+  auditPage,
   isAuditFileFormat,
-} from "../../session/view/audit-file.ts";
+  WHOLE_AUDIT,
+} from "../../session/audit/audit-view.ts";
+import { AUDIT_ACTS } from "../../session/audit/audited.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";

@@ -5,7 +5,7 @@ import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../..
 import type { Actor, Command } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { steerPaid } from "../../session/meter/index.ts";
-import { promotedMessages, settledMessageIds } from "../../session/view/mid-turn-messages.ts";
+import { promotedMessages, settledMessageIds } from "../../session/view/turn-status.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";

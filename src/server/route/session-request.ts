@@ -6,7 +6,7 @@ import { APPROVAL_MODES } from "../../core/policy/risk.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { isRegistered, pendingCount } from "../../core/session/state.ts";
 import type { LiveSession } from "../../session/live.ts";
-import { askingDoubt } from "../../session/view/asking.ts";
+import { askingDoubt } from "../../session/view/approvals.ts";
 import { isoTime } from "../../session/view/summary.ts";
 import type { SessionWorld } from "../../session/world.ts";
 import type { SessionKey } from "../../store/store.ts";

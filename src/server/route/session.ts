@@ -9,10 +9,9 @@ import {
 import { offeredCommands } from "../../core/slash/offered.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
 import { givenBy } from "../../session/given-by.ts";
-import { contextUsage, sessionStats } from "../../session/stats/live-stats.ts";
-import { askingDoubt } from "../../session/view/asking.ts";
-import { availableCommands } from "../../session/view/commands.ts";
-import { agentState } from "../../session/view/context.ts";
+import { contextUsage, sessionStats } from "../../session/stats/stats.ts";
+import { agentState, availableCommands } from "../../session/view/agent-state.ts";
+import { askingDoubt } from "../../session/view/approvals.ts";
 import { sessionFields } from "../../session/view/fields.ts";
 import { seenClients, summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
 import type { Daemon } from "../daemon.ts";
