@@ -16,12 +16,12 @@ import { TurnQueue } from "./actor/turn-queue.ts";
 import type { Outcome, Written } from "./actor/written.ts";
 import { AgentSide } from "./agent/agent-side.ts";
 import { Attendance } from "./attendance.ts";
-import { SessionAudit } from "./audit/index.ts";
-import { agentPast } from "./conversation/index.ts";
+import { SessionAudit } from "./audit/session-audit.ts";
+import { agentPast } from "./conversation/past.ts";
 import { EVICTED } from "./eviction.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
-import type { Tally } from "./stats/index.ts";
+import type { Tally } from "./stats/tally.ts";
 import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
 
 /** Its store is away, and tried again with pauses: nobody is kept waiting for that. */

@@ -8,7 +8,7 @@ import type { Skipped } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
-import type { Tally } from "../stats/index.ts";
+import type { Tally } from "../stats/tally.ts";
 import { givenBy, type SessionWorld } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
 import { CommitPipeline } from "./pipeline.ts";

@@ -10,13 +10,14 @@ import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../../core
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/index.ts";
 import type { JournalEntry, Opened, SessionKey } from "../../store/store.ts";
-import { auditEntries } from "../audit/index.ts";
+import type { OpenSession } from "../actor/actor.ts";
+import { OpenHistory } from "../actor/history.ts";
+import { auditEntries } from "../audit/entries.ts";
 import { PERSONA, SKILLS, take } from "../knowledge.ts";
 import { eventIn } from "../replay.ts";
-import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/index.ts";
+import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/tally.ts";
 import type { SessionWorld } from "../world.ts";
-import type { OpenSession } from "./actor.ts";
-import { OpenHistory, readWindow, WINDOW_SLOT } from "./history.ts";
+import { readWindow, WINDOW_SLOT } from "./history.ts";
 import { recordOf, writeEvents } from "./written.ts";
 
 /**

@@ -14,8 +14,8 @@ import type { NewSession } from "../actor/open.ts";
 import type { Choices, ReloadType } from "../choice/choices.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn } from "../replay.ts";
-import { askingNow } from "../view/asking.ts";
-import { modelIds } from "../view/context.ts";
+import { modelIds } from "../view/agent-state.ts";
+import { askingNow } from "../view/approvals.ts";
 import type { SessionWorld } from "../world.ts";
 import { type Answered, agentCommands } from "./slash-commands.ts";
 

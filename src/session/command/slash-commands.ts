@@ -13,7 +13,7 @@ import { ensureAgent } from "../eviction.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { Participant } from "../participant.ts";
-import { availableCommands } from "../view/commands.ts";
+import { availableCommands } from "../view/agent-state.ts";
 import { type Clock, givenBy, type SessionWorld } from "../world.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
 
