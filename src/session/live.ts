@@ -24,7 +24,7 @@ import type { Participant } from "./participant.ts";
 import type { Tally } from "./stats/tally.ts";
 import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
 
-/** Its store is away, and tried again with pauses: nobody is kept waiting for that. */
+/** Its store is away and tried again with pauses, which no request waits for. */
 const STORE_AWAY: Refusal = refusal("store_unavailable", {
   reason: "the session is being opened again",
 });
@@ -148,10 +148,6 @@ export class LiveSession {
 
   get epoch(): string {
     return this.#parts.actor.epoch;
-  }
-
-  get canSteer(): boolean {
-    return this.#parts.agent.link?.canSteer ?? false;
   }
 
   /** What was counted of it beside its state, up to now. */

@@ -188,7 +188,7 @@ export class SessionService {
       const isFree = slashTextOf(content) !== null;
       const paid = isFree ? DONE : await live.credit.affordable(userOf(actor));
       const prompt = this.#newPrompt(live, content, null);
-      const steered = { messageId, prompt, agentCanSteer: live.canSteer };
+      const steered = { messageId, prompt, agentCanSteer: live.agent?.offer.canSteer ?? false };
       const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
       const command = { ...this.#by(actor), type: "steer", ...steered, ...unpaid } as const;
       return accepted(await this.#submit(live, command));

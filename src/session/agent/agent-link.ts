@@ -71,11 +71,6 @@ export class AgentLink {
     this.asks = new OpenAsks(world.ids, reports);
   }
 
-  /** Whether a further prompt may be sent while one is at work. */
-  get canSteer(): boolean {
-    return this.#session?.offer.canSteer ?? false;
-  }
-
   /** The commands that the agent has said are its own. */
   get commands(): readonly JsonObject[] {
     return this.#commands;

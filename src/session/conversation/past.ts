@@ -182,7 +182,7 @@ export function agentPast(
 }
 
 /** What was said and done in a session, newest first; for an agent that comes to it. */
-export async function* storedMessages(
+async function* storedMessages(
   { store, log }: SessionWorld,
   key: SessionKey,
 ): AsyncGenerator<PastMessage> {
