@@ -10,16 +10,16 @@ import { activateStore } from "../../store/roster.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 
 /** Where this server keeps what it has to remember. */
-export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {
+export function dataFolder({ data }: ServeOptions, env: NodeJS.ProcessEnv): string {
   return data ?? homeOf(env);
 }
 
 /** The chosen store, behind the guard that keeps secrets out of it; it tells nobody its place. */
 export async function openStore(
-  chosen: Chosen,
+  options: ServeOptions,
   folder: string,
   guard: SecretGuard,
   { log }: ServerLog,
@@ -30,8 +30,8 @@ export async function openStore(
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     return fail("invalid_server_config", { path: folder, reason });
   }
-  const isSqlite = chosen.store === "sqlite";
-  const place = { path: join(folder, "sessions"), durability: chosen.durability };
+  const isSqlite = options.store === "sqlite";
+  const place = { path: join(folder, "sessions"), durability: options.durability };
   const candidate = isSqlite
     ? { store: sqliteStore(), config: { active: true, ...place } }
     : { store: memoryStore(), config: { active: true } };
