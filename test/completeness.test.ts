@@ -81,7 +81,7 @@ const ADDITIONS: readonly Addition[] = [
   {
     what: "an event",
     edits: [["session/event.ts", ", Announcements {", ", Announcements {\n  paused: object;"]],
-    places: ["session/evolve.ts: EVOLVERS", "replay/fold.ts: FOLD"],
+    places: ["session/event-table.ts: EVENT_TABLE"],
   },
   {
     what: "an announcement",
@@ -92,7 +92,7 @@ const ADDITIONS: readonly Addition[] = [
         "interface Announcements {\n  paused: object;",
       ],
     ],
-    places: ["session/evolve.ts: EVOLVERS", "replay/fold.ts: FOLD"],
+    places: ["session/event-table.ts: EVENT_TABLE"],
   },
   {
     what: "an approval mode",

@@ -1,21 +1,21 @@
-// docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
-// are held to the code in both directions.
-
 import type { Node } from "oxc-parser";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
 import { ERRORS } from "../src/core/error.ts";
-import { EVENT_TYPES, FOLD, type Fold } from "../src/core/replay/fold.ts";
+import { EVENT_TYPES, type Fold, foldOf } from "../src/core/session/event-table.ts";
 import { BUILT_INS } from "../src/core/slash/built-in.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
-import { featuresOf } from "../src/server/route/features.ts";
-import { allRoutes } from "../src/server/routes.ts";
-import { granted, IDLE } from "../src/server/server.fixture.ts";
+import { granted, IDLE } from "../src/server/http/server.fixture.ts";
+import { allRoutes } from "../src/server/route/all-routes.ts";
+import { featuresOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
 import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
 import { readText, textsUnder } from "./house/files.ts";
 import { placesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
+
+// docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
+// are held to the code in both directions.
 
 const PAGE = readText("docs/protocol.md");
 
@@ -92,7 +92,7 @@ describe("the events of docs/protocol.md", () => {
   it("are those of the log, each with one row that says how it folds", () => {
     const rows = [...sectionOf("Events").matchAll(/^\| `(\w+)` \| [^|]* \| (\w+) \|/gm)];
     const documented = rows.map(([, type = "", fold = ""]) => `${type} ${fold}`);
-    const known = EVENT_TYPES.map((type) => `${type} ${FOLD_WORDS[FOLD[type]]}`);
+    const known = EVENT_TYPES.map((type) => `${type} ${FOLD_WORDS[foldOf(type)]}`);
     expect(documented.toSorted()).toEqual(known.toSorted());
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ERRORS, TURN_ERRORS } from "../src/core/error.ts";
 import * as limits from "../src/core/limits.ts";
 import { errorTableFaults, turnErrorTableFaults } from "./house/error-table.ts";
-import { projectFiles, readText, textsUnder } from "./house/files.ts";
+import { projectFiles, ROOT, readText, textsUnder } from "./house/files.ts";
 import { isTest } from "./house/layers.ts";
 import {
   FILE_LINES_MAX,
@@ -12,6 +12,7 @@ import {
   longFunctions,
   longLines,
 } from "./house/measure.ts";
+import { CEILINGS, ceilingFault, findingsOf, houseAt } from "./house/rules.ts";
 import { unusedNames } from "./house/uses.ts";
 import { emptyNames, hasUnfinishedMark, namesItsMachine } from "./house/words.ts";
 
@@ -68,6 +69,12 @@ describe("every file", () => {
 
   it("knows nothing of the machine it was written on", () => {
     expect(files.filter((path) => namesItsMachine(readText(path)))).toEqual([]);
+  });
+});
+
+describe("the house", () => {
+  it.each(findingsOf(houseAt(ROOT)))("keeps the rule: $rule", (finding) => {
+    expect(ceilingFault(finding, CEILINGS[finding.rule])).toBeNull();
   });
 });
 

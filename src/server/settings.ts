@@ -20,9 +20,8 @@ import {
 } from "../core/limits.ts";
 import { MEDIATION_POLICIES } from "../core/policy/mediation.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { isLoopbackName } from "./gate/own-names.ts";
-import { isNetwork } from "./gate/peer.ts";
-import { firstProblem } from "./request-schema.ts";
+import { isLoopbackName, isNetwork } from "./http/origins.ts";
+import { firstProblem } from "./http/request-schema.ts";
 
 const PORT = 4_170;
 

@@ -7,7 +7,7 @@ import { value } from "../store/kit/expect.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { HOST } from "../store/sample.fixture.ts";
 import { ACME, OPERATOR } from "./identity/identity.fixture.ts";
-import { StoredWorkspaces, type WorkspaceRules } from "./stored-workspaces.ts";
+import { StoredWorkspaces, type WorkspaceRules } from "./workspaces.ts";
 
 /** Folders of these names, in one, and workspaces over a store of their own. */
 async function opened(...names: readonly string[]) {

@@ -1,6 +1,7 @@
 import type { Refusal } from "../core/error.ts";
 import type { PromptId, SessionId, TenantId } from "../core/id.ts";
 import { ok, type Result } from "../core/result.ts";
+import { eventIs } from "../core/session/event-table.ts";
 import type { SessionState } from "../core/status.ts";
 import type { SessionKey, SessionRecord } from "../store/store.ts";
 import { recordOf } from "./actor/record.ts";
@@ -15,18 +16,6 @@ import type { TenantSubscription } from "./bus/tenant-subscription.ts";
 import type { LiveOwner, LiveSession } from "./live.ts";
 import { isUnfinishedFork } from "./side/fork-draft.ts";
 import type { SessionWorld } from "./world.ts";
-
-/** Events after which a session looks different in a list. */
-const LISTED: ReadonlySet<string> = new Set([
-  "session_created",
-  "session_status",
-  "session_lifecycle",
-  "session_metadata_updated",
-  "session_closed",
-  "prompt_admitted",
-  "turn_complete",
-  "turn_error",
-]);
 
 const TENANT_PAGE = 200;
 
@@ -53,9 +42,6 @@ function atRest(status: SessionState): SessionState {
 const SHUTTING_DOWN = streamError("The server is shutting down.", "daemon_shutdown");
 const TENANT_DELETING = streamError("The tenant is being deleted.", "tenant_deleting");
 const TENANT_DELETED = streamError("The tenant was deleted.", "tenant_deleted");
-
-/** What ends the streams that are open when it is told. */
-const TERMINAL: ReadonlySet<string> = new Set(["session_died", "session_closed"]);
 
 /** The streams of all live sessions, and of their tenants: what is durable goes out here. */
 export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
@@ -123,7 +109,7 @@ export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
   #tellStreams(live: LiveSession, written: readonly Written[]) {
     const bus = this.#buses.get(live);
     if (bus === undefined || written.length === 0) return;
-    const terminal = written.findLast(({ event }) => TERMINAL.has(event.type));
+    const terminal = written.findLast(({ event }) => eventIs(event, "terminal"));
     bus.publish(written.map(frameOf), terminal?.id ?? null);
   }
 
@@ -149,7 +135,7 @@ export class SessionStreams implements Omit<LiveOwner, "commandNext"> {
   /** Lists change with few events; without any, the session has been opened again. */
   #tellTenant(live: LiveSession, written: readonly Written[]) {
     const stream = this.#tenants.get(live.key.tenantId);
-    const isNews = written.length === 0 || written.some(({ event }) => LISTED.has(event.type));
+    const isNews = written.length === 0 || written.some(({ event }) => eventIs(event, "listed"));
     if (stream === undefined || !isNews) return;
     const { sessionId } = live.key;
     stream.update(summaryOf({ sessionId, ...recordOf(live.session, this.#world.clock.nowMs()) }));

@@ -9,32 +9,32 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
  * Paths of the files that belong to the project: tracked, or new and not ignored. A copy without
  * its git folder (a downloaded archive) has to do with the folder names that .gitignore lists.
  */
-export function projectFiles(): readonly string[] {
-  const paths = existsSync(join(ROOT, ".git")) ? filesByGit() : filesByWalk();
-  return paths.filter((path) => existsSync(join(ROOT, path))).sort();
+export function projectFiles(root = ROOT): readonly string[] {
+  const paths = existsSync(join(root, ".git")) ? filesByGit(root) : filesByWalk(root);
+  return paths.filter((path) => existsSync(join(root, path))).sort();
 }
 
 /** The texts of every TypeScript file of a folder, by path relative to it. */
-export function textsUnder(folder: string): ReadonlyMap<string, string> {
-  const paths = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" });
+export function textsUnder(folder: string, root = ROOT): ReadonlyMap<string, string> {
+  const paths = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
   const sources = paths.filter((path) => path.endsWith(".ts")).sort();
-  return new Map(sources.map((path) => [path, readText(join(folder, path))]));
+  return new Map(sources.map((path) => [path, readText(join(folder, path), root)]));
 }
 
-export function readText(path: string): string {
-  return readFileSync(join(ROOT, path), "utf8");
+export function readText(path: string, root = ROOT): string {
+  return readFileSync(join(root, path), "utf8");
 }
 
-function filesByGit(): readonly string[] {
+function filesByGit(root: string): readonly string[] {
   const args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-  const listing = execFileSync("git", args, { cwd: ROOT, encoding: "utf8" });
+  const listing = execFileSync("git", args, { cwd: root, encoding: "utf8" });
   return listing.split("\0").filter((path) => path !== "");
 }
 
-function filesByWalk(): readonly string[] {
-  const ignored = readText(".gitignore").split("\n");
+function filesByWalk(root: string): readonly string[] {
+  const ignored = readText(".gitignore", root).split("\n");
   const walk = (folder: string): readonly string[] =>
-    readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
       const path = join(folder, entry.name);
       if (!entry.isDirectory()) return [path];
       return ignored.includes(`${entry.name}/`) ? [] : walk(path);

@@ -12,9 +12,13 @@ export type Import = {
   readonly isTypeOnly: boolean;
 };
 
-/** All imports of a file in whatever form: static, dynamic, re-exports and types. */
+/** All imports of a file in any form: static, dynamic, re-exports and types. */
 export function importsOf(path: string, text: string): readonly Import[] {
-  return [...placesIn(programOf(path, text))].flatMap(({ node }) => {
+  const program = programOf(path, text);
+  // Only these two forms can stand inside of a statement; most files have neither.
+  const isNested = /\b(?:import|require)\s*\(/.test(text);
+  const nodes = isNested ? [...placesIn(program)].map(({ node }) => node) : program.body;
+  return nodes.flatMap((node) => {
     const found = importIn(node);
     return found ? [{ from: path, ...found }] : [];
   });

@@ -5,6 +5,9 @@ export const FILE_LINES_MAX = 400;
 export const FUNCTION_LINES_MAX = 70;
 const LINE_COLUMNS_MAX = 100;
 
+const IDLE = /\.\s*(?:skip|skipIf|runIf|only|todo|fails)\b/;
+const HASTY = /\.\s*(?:waitFor|waitUntil)\b/;
+
 export function lineCount(text: string): number {
   return text.replace(/\n$/, "").split("\n").length;
 }
@@ -19,6 +22,7 @@ export function longLines(text: string): readonly number[] {
 
 /** Each function that is too long, as `line 12 (71 lines)`. */
 export function longFunctions(path: string, text: string): readonly string[] {
+  if (lineCount(text) <= FUNCTION_LINES_MAX) return [];
   return [...placesIn(programOf(path, text))].flatMap((place) => {
     if (!isFunction(place.node) || isDescribeBody(place)) return [];
     const first = lineOf(text, place.node.start);
@@ -29,22 +33,24 @@ export function longFunctions(path: string, text: string): readonly string[] {
 
 /** Each test that does not run, or keeps others from running, as `line 3: it.skip`. */
 export function idleTests(path: string, text: string): readonly string[] {
+  if (!IDLE.test(text)) return []; // So most files need not be parsed.
   return [...placesIn(programOf(path, text))].flatMap(({ node }) => {
     if (node.type !== "MemberExpression" || node.property.type !== "Identifier") return [];
     const { name } = node.property;
     const runner = rootName(node);
     if (!/^(?:it|test|describe|suite)$/.test(runner)) return [];
-    if (!/^(?:skip|skipIf|runIf|only|todo|fails)$/.test(name)) return [];
+    if (!IDLE.test(`.${name}`)) return [];
     return [`line ${lineOf(text, node.start)}: ${runner}.${name}`];
   });
 }
 
 /** Waits that give up after a second by themselves; `expect.poll` has its time by our settings. */
 export function hastyWaits(path: string, text: string): readonly string[] {
+  if (!HASTY.test(text)) return [];
   return [...placesIn(programOf(path, text))].flatMap(({ node }) => {
     if (node.type !== "MemberExpression" || node.property.type !== "Identifier") return [];
     const { name } = node.property;
-    if (rootName(node) !== "vi" || !/^(?:waitFor|waitUntil)$/.test(name)) return [];
+    if (rootName(node) !== "vi" || !HASTY.test(`.${name}`)) return [];
     return [`line ${lineOf(text, node.start)}: vi.${name}`];
   });
 }

@@ -31,7 +31,7 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
   "P1, P5: keeps no result of shell commands": {
     world: withStore((store) => ({
       commit: (key, term, commit) => {
-        const otherwise = `"type":"background_notification_turn_complete"`;
+        const otherwise = `"type":"credits_warning"`;
         const lost = reworded(commit, /"type":"user_shell_result"/, otherwise);
         return store.commit(key, term, lost);
       },
@@ -121,7 +121,7 @@ function forkFlaws(): Readonly<Record<string, Flaw>> {
     "P1: does not announce forks": {
       world: withStore((store) => ({
         commit: (key, term, commit) => {
-          const otherwise = `"type":"followup_suggestion"`;
+          const otherwise = `"type":"credits_warning"`;
           return store.commit(key, term, reworded(commit, /"type":"session_branched"/, otherwise));
         },
       })),
@@ -206,7 +206,7 @@ function deaf(agents: Agents, yes: Partial<AgentSession>): Agents {
   });
 }
 
-/** Whoever was connected before hears what the next one says, too. */
+/** An earlier connection hears what the next one says, too. */
 function eavesdropping(agents: Agents): Agents {
   let last: AgentListener | null = null;
   return altered(agents, {

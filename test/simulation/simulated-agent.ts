@@ -19,7 +19,7 @@ import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import { ASIDE, isAside } from "./words.ts";
 
-/** Whoever looks on at what agents are told. */
+/** Observes what agents are sent. */
 export interface AgentWatch {
   prompted(agent: SimulatedAgent, turn: AgentTurn): void;
   /** An ask was answered with this option. */

@@ -7,7 +7,7 @@ import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
-import type { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import type { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";

@@ -150,6 +150,11 @@ export const EXPORT_CHUNK_CHARS = 64 * 1_024;
  */
 export const EXPORT_TOOL_TEXT_CHARS_MAX = 80 * 1_024;
 export const EXPORT_NESTING_MAX = 8;
+/** Of Markdown that is read at once: longer text is cut at blank lines. */
+export const EXPORT_MARKDOWN_PIECE_CHARS = 16 * 1_024;
+/** Of one paragraph: its length times the characters in it that may be marks. */
+export const EXPORT_INLINE_WORK_MAX = 4_000_000;
+export const EXPORT_TABLE_CELLS_MAX = 20_000;
 
 /** Tools whose calls one session counts apart, later ones as `other`; agents name them. */
 export const TOOLS_COUNTED_MAX = 64;

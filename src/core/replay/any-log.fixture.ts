@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { AgentUpdate } from "../agent-update.ts";
+import { EVENT_TYPES } from "../session/event-table.ts";
 import { clientId, promptId } from "../session/life.fixture.ts";
-import { EVENT_TYPES } from "./fold.ts";
 import type { LogEvent } from "./join.ts";
 import { frozen, strange, under } from "./log.fixture.ts";
 

@@ -1,6 +1,6 @@
 import { parentToolCallId } from "../agent-update.ts";
 import { stringAt } from "../json.ts";
-import { FOLD, updateFold } from "./fold.ts";
+import { foldOf } from "../session/event-table.ts";
 import {
   collapse,
   continues,
@@ -27,7 +27,7 @@ export function compact(log: readonly LogEvent[]): Compaction {
   let open: LogEvent[] = [];
   for (const event of log) {
     open.push(event);
-    if (FOLD[event.type] !== "boundary") continue;
+    if (foldOf(event.type) !== "boundary") continue;
     segments.push(compactSegment(open));
     open = [];
   }
@@ -38,7 +38,7 @@ export function compact(log: readonly LogEvent[]): Compaction {
 export function compactSegment(events: readonly LogEvent[]): readonly LogEvent[] {
   const slots = new Slots();
   for (const event of events) {
-    const fold = FOLD[event.type] ?? "keep"; // A newer version's event is kept.
+    const fold = foldOf(event.type);
     if (fold === "drop") continue;
     if (fold === "latest") slots.replace(event.type, event);
     else if (event.type === "session_update") foldUpdate(slots, event);
@@ -125,4 +125,33 @@ class Slots {
       slot.kind === "event" ? slot.event : FOLDED[slot.kind](slot.events),
     );
   }
+}
+
+/**
+ * How the kinds of a `session_update` fold; a kind not listed is kept. A sub-agent's updates are
+ * not mixed with those of others.
+ *
+ * - `join`: text that goes on is one text.
+ * - `collapse`: a tool call is one event, in the place of its first, in the state of its last.
+ * - `patch`: one per turn, in which each field is as it was last said. ACP lets an agent leave out
+ *   of `session_info_update` what has not changed, so the latest alone may have lost the title.
+ */
+export type UpdateFold = "keep" | "latest" | "join" | "collapse" | "patch";
+
+const UPDATE_FOLD: ReadonlyMap<string, UpdateFold> = new Map([
+  ["agent_message_chunk", "join"],
+  ["agent_thought_chunk", "join"],
+  ["shell_output", "join"],
+  ["tool_call", "collapse"],
+  ["tool_call_update", "collapse"],
+  ["available_commands_update", "latest"],
+  ["current_mode_update", "latest"],
+  ["config_option_update", "latest"],
+  ["session_info_update", "patch"],
+  ["usage_update", "latest"],
+  ["plan", "latest"],
+]);
+
+export function updateFold(sessionUpdate: string): UpdateFold {
+  return UPDATE_FOLD.get(sessionUpdate) ?? "keep";
 }

@@ -6,7 +6,7 @@ import {
   REPLAY_JOURNAL_CHUNKS_JOINED_MAX,
   REPLAY_JOURNAL_ENTRIES_MAX,
 } from "../limits.ts";
-import { updateFold } from "./fold.ts";
+import { updateFold } from "./compact.ts";
 import { continues, join, joinableText, type LogEvent, type UpdateEvent } from "./join.ts";
 
 /** Stands first in a replay from which older events were left out. It has no number. */

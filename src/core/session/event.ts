@@ -74,15 +74,9 @@ export interface Announcements {
   command_result: CommandResult & { promptId: PromptId };
   skill_invoked: SkillInvoked;
   session_branched: { sourceSessionId: SessionId; newSessionId: SessionId; displayName: string };
-  child_session_started: { childId: SessionId; toolCallId?: string };
-  child_session_ended: { childId: SessionId; state: "Closed" | "Halted" | "Aborted" };
   secret_redacted: { where: string };
-  followup_suggestion: { suggestion: string; promptId: PromptId };
   credits_warning: { scope: "session" | "user" | "tenant"; usedMicro: number; budgetMicro: number };
   credits_waiting: { promptId: PromptId } & CreditWait;
-  artifact_changed: { change: JsonObject };
-  session_recording_degraded: { reason: "write_failed" };
-  background_notification_turn_complete: { reason: string };
   agent_setting_refused: SettingRefused;
 }
 

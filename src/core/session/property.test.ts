@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { type Account, emptyAccount, type LedgerEntry, postEntry } from "../ledger.ts";
 import { ASKS_RESOLVED_MAX, CLIENTS_MAX, PROMPTS_PENDING_MAX } from "../limits.ts";
 import { approvalMeaning, profileAllows, RISK_TIERS } from "../policy/risk.ts";
-import { EVENT_TYPES } from "../replay/fold.ts";
 import { hasTurn, SESSION_STATES, type SessionState, VALID_TRANSITIONS } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { COMMAND_TYPES } from "./admission.ts";
 import { anything, commandFor } from "./anything.fixture.ts";
 import type { Decision } from "./draft.ts";
 import type { SessionEvent } from "./event.ts";
+import { EVENT_TYPES } from "./event-table.ts";
 import { evolve } from "./evolve.ts";
 import { AGENT, dataOf, Life, steps } from "./life.fixture.ts";
 import { pendingCount, type Session } from "./state.ts";
@@ -63,14 +63,8 @@ const UNANNOUNCED = [
   "session_created",
   "skill_invoked",
   "session_branched",
-  "child_session_started",
-  "child_session_ended",
-  "followup_suggestion",
   "credits_warning",
   "credits_waiting",
-  "artifact_changed",
-  "session_recording_degraded",
-  "background_notification_turn_complete",
 ];
 
 describe("whatever happens to a session", () => {

@@ -6,7 +6,7 @@ import { PlayedAgents } from "../../session/played-agents.fixture.ts";
 import { REAL_CLOCK } from "../../session/world.fixture.ts";
 import type { Clock, SessionWorld } from "../../session/world.ts";
 import { openMemoryStore } from "../../store/sample.fixture.ts";
-import type { StreamClient } from "../stream/stream-client.fixture.ts";
+import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { expectNoGap, heard, openWork, Work } from "./work.fixture.ts";
 
 const PROMPTS = 200;

@@ -2,27 +2,26 @@ import { type JsonObject, stringAt } from "../../core/json.ts";
 import { keyKind } from "../../core/policy/approval-key.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
 import { approvalMeaning, isToolKind } from "../../core/policy/risk.ts";
-import { isEventType } from "../../core/replay/fold.ts";
 import type { Command } from "../../core/session/command.ts";
-import type { EventType, SessionEvent, Skipped } from "../../core/session/event.ts";
+import type { SessionEvent, Skipped } from "../../core/session/event.ts";
+import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
 import type { Creation } from "../../core/session/state.ts";
 import { type Details, details, listed } from "./details.ts";
 import { agentName, hashName } from "./name.ts";
 
-type Data<Type extends EventType> = SessionEvent<Type>["data"];
+type AuditedType = EventTypeThat<"audited">;
+
+type Data<Type extends AuditedType> = SessionEvent<Type>["data"];
 
 /** What the audit is told of an event; `command` is what the event came from. */
-type Teller<Type extends EventType> = (data: Data<Type>, command: Command) => Details;
-
-const NOTHING: Details = {};
-const plain = () => NOTHING;
+type Teller<Type extends AuditedType> = (data: Data<Type>, command: Command) => Details;
 
 /**
  * Which events are audited, and what is told of them. Null is an event that the log alone has:
  * it decides nothing, or another entry of the same decision says it already. A new event type
  * does not compile until somebody decides.
  */
-const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
+const AUDITED: { readonly [Type in AuditedType]: Teller<Type> } = {
   session_created: ({ creation }) => {
     const { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd } = creation;
     const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
@@ -42,10 +41,6 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   session_closed: ({ reason }) => details({ reason }),
 
   prompt_admitted: ({ echo }) => details({ echo }),
-  pending_prompt_added: null, // Its admission is told.
-  pending_prompt_started: null, // So is its turn's beginning,
-  pending_prompt_completed: null, // and its verdict.
-  session_update: null, // What agents say is in the log only.
   mid_turn_message_injected: ({ messageIds }) => details({ messageId: messageIds[0] }),
   prompt_cancelled: ({ reason }) => details({ reason }),
   turn_complete: ({ stopReason }) => details({ stopReason: agentName(stopReason) }),
@@ -77,10 +72,6 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
     details({ requestId, ...keyDetails(key), tier }),
   session_grant_revoked: ({ key, reason }) => details({ ...keyDetails(key), reason }),
 
-  credits_reserved: null, // Money has a journal of its own,
-  credits_settled: null, // which every amount is in.
-  usage_reported: null,
-
   session_metadata_updated: ({ titleSource, displayName }) =>
     details({ titleSource, isNamed: displayName !== undefined }), // A title may quote a prompt.
   model_switched: ({ modelId }) => details({ modelId }),
@@ -96,40 +87,27 @@ const AUDITED: { readonly [Type in EventType]: Teller<Type> | null } = {
   session_cwd_changed: ({ from, to }) => details({ from, to }),
   session_budget_changed: ({ from, to }) => details({ from, to }),
 
-  client_attached: null, // Who came and went is in the log; it decided nothing,
-  client_detached: null, // and every reconnect would be an entry.
-  client_expired: null,
   user_shell_command: ({ shellId }) => details({ shellId }),
   user_shell_result: ({ shellId, exitCode, signal, aborted }) =>
     details({ shellId, exitCode, signal, aborted }),
 
   session_branched: ({ newSessionId }) => details({ newSessionId }),
-  child_session_started: ({ childId }) => details({ childId }),
-  child_session_ended: ({ childId, state }) => details({ childId, state }),
   secret_redacted: ({ where }) => details({ where }),
-  followup_suggestion: null,
   credits_warning: ({ scope, usedMicro, budgetMicro }) =>
     details({ scope, usedMicro, budgetMicro }),
   credits_waiting: ({ code, scope, neededMicro, availableMicro }) =>
     details({ code, scope, neededMicro, availableMicro }),
-  artifact_changed: null,
-  session_recording_degraded: ({ reason }) => details({ reason }),
-  background_notification_turn_complete: plain,
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),
 };
 
-export function isAudited(type: EventType): boolean {
-  return AUDITED[type] !== null;
+/** What the audit entry of an event holds; null for an event without one. */
+export function auditedDetails(event: SessionEvent, command: Command): Details | null {
+  return eventIs(event, "audited") ? tell(event, command) : null;
 }
 
-/** What the audit is told of an event; null if nothing. */
-export function auditedDetails<Type extends EventType>(
-  event: SessionEvent<Type>,
-  command: Command,
-): Details | null {
-  if (!isEventType(event.type)) return null;
-  const tell: Teller<Type> | null = AUDITED[event.type];
-  return tell === null ? null : tell(event.data, command);
+function tell<Type extends AuditedType>(event: SessionEvent<Type>, command: Command): Details {
+  const teller: Teller<Type> = AUDITED[event.type];
+  return teller(event.data, command);
 }
 
 function reloaded({ from, to }: Data<"skills_reloaded" | "persona_reloaded">): Details {

@@ -11,8 +11,9 @@ import {
   openMemoryStore,
   snapshotOf,
 } from "../../store/sample.fixture.ts";
-import { ExportBroken, exportSession, isExportFormat, storeSource } from "./index.ts";
+import { exportSession, isExportFormat } from "./export.ts";
 import { type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
+import { ExportBroken, storeSource } from "./source.ts";
 
 /** Three turns and half of a fourth. */
 function someLife(): Life {

@@ -1,32 +1,28 @@
 import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Manifest } from "../../store/manifest.ts";
-import type { StoredRecord } from "../../store/store.ts";
-import { htmlDocument } from "./html/document.ts";
-import { jsonDocument } from "./json.ts";
-import { jsonLines } from "./jsonl.ts";
 import { markdown } from "./markdown.ts";
-import type { ExportSource } from "./source.ts";
+import {
+  type Exported,
+  type ExportSource,
+  messageTexts,
+  type PastPart,
+  parsed,
+  pastParts,
+  turnEvents,
+} from "./source.ts";
 
-/** What is to be written, read so far that its writing can begin. */
-export interface Exported {
-  readonly source: ExportSource;
-  readonly record: StoredRecord;
-  readonly manifest: Manifest;
-}
-
-interface Format {
+interface FormatWriter {
   readonly mediaType: string;
   readonly write: (exported: Exported) => AsyncIterable<string>;
 }
 
-/** The formats, by the ending of their files. */
+/** The export formats by file extension. */
 export const EXPORT_FORMATS = {
-  html: { mediaType: "text/html; charset=utf-8", write: htmlDocument },
+  html: { mediaType: "text/html; charset=utf-8", write: html },
   json: { mediaType: "application/json", write: jsonDocument },
   jsonl: { mediaType: "application/x-ndjson", write: jsonLines },
   md: { mediaType: "text/markdown; charset=utf-8", write: markdown },
-} as const satisfies Readonly<Record<string, Format>>;
+} as const satisfies Readonly<Record<string, FormatWriter>>;
 
 export type ExportFormat = keyof typeof EXPORT_FORMATS;
 
@@ -35,8 +31,8 @@ export function isExportFormat(text: string): text is ExportFormat {
 }
 
 /**
- * A session as a file, in pieces, of which never more than a page of the store is in memory. That
- * the session cannot be read is a refusal as long as nothing has been written; afterwards the
+ * Writes a session as a file, in pieces, and holds at most one page of the store in memory. A
+ * session that cannot be read is a refusal as long as nothing has been written; afterwards the
  * pieces end with an `ExportBroken`.
  */
 export async function exportSession(
@@ -51,7 +47,7 @@ export async function exportSession(
   return ok(gathered(EXPORT_FORMATS[format].write(exported)));
 }
 
-/** Small pieces put together, so that a turn of many words is not many writes. */
+/** Joins small pieces, so that a long turn does not become many writes. */
 async function* gathered(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let chunk = "";
   for await (const piece of pieces) {
@@ -61,4 +57,81 @@ async function* gathered(pieces: AsyncIterable<string>): AsyncGenerator<string> 
     chunk = "";
   }
   if (chunk !== "") yield chunk;
+}
+
+/** Loads the renderer of Markdown with the first HTML export, not when the server starts. */
+async function* html(exported: Exported) {
+  const { htmlDocument } = await import("./html.ts");
+  yield* htmlDocument(exported);
+}
+
+/**
+ * One document: what the session is, its conversation, its folded turns, and the raw events since
+ * the last of them. The stored texts go into it as they are.
+ */
+async function* jsonDocument({ source, record, manifest }: Exported) {
+  const { holder: _, term: __, ...session } = record; // Who serves it is no part of a session.
+  const head = { v: 1, kind: "fermata-session", session, manifest };
+  yield `${JSON.stringify(head).slice(0, -1)},"messages":[`;
+  yield* listed(messages());
+  yield '],"turns":[';
+  let isTail = false;
+  let isFirst = true;
+  for await (const part of pastParts(source, record)) {
+    if (part.kind !== "turn" && !isTail) {
+      yield '],"tail":[';
+      isTail = true;
+      isFirst = true;
+    }
+    for (const text of textsOf(part)) {
+      yield isFirst ? text : `,${text}`;
+      isFirst = false;
+    }
+  }
+  yield isTail ? "]}\n" : '],"tail":[]}\n';
+
+  async function* messages() {
+    for await (const { id, text } of messageTexts(source, record)) {
+      yield checked(text, `message ${id}`);
+    }
+  }
+}
+
+function textsOf(part: PastPart): readonly string[] {
+  if (part.kind === "missing") return [JSON.stringify(part.notice)];
+  if (part.kind === "events")
+    return part.events.map(({ id, text }) => checked(text, `event ${id}`));
+  const { firstId, lastId, text } = part.turn;
+  const events = checked(text, `the turn that ended with event ${lastId}`);
+  return [`{"firstId":${firstId},"lastId":${lastId},"events":${events}}`];
+}
+
+async function* listed(texts: AsyncIterable<string>) {
+  let isFirst = true;
+  for await (const text of texts) {
+    yield isFirst ? text : `,${text}`;
+    isFirst = false;
+  }
+}
+
+/** The very same text, once it is known to be JSON. */
+function checked(text: string, what: string): string {
+  parsed(text, what);
+  return text;
+}
+
+/** One event a line: those of the folded turns, then the raw ones since. */
+async function* jsonLines({ source, record }: Exported) {
+  for await (const part of pastParts(source, record)) {
+    for (const line of linesOf(part)) yield `${line}\n`;
+  }
+}
+
+function linesOf(part: PastPart): readonly string[] {
+  if (part.kind === "missing") return [JSON.stringify(part.notice)];
+  if (part.kind === "turn") return turnEvents(part.turn).map((event) => JSON.stringify(event));
+  return part.events.map(({ id, text }) => {
+    // A store may have been given JSON with line breaks; a line has none.
+    return text.includes("\n") ? JSON.stringify(parsed(text, `event ${id}`)) : text;
+  });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codeSpan, fenced, inline, prose, quoted } from "./markdown-text.ts";
+import { codeSpan, fenced, inline, prose, quoted } from "./markdown.ts";
 
 const FENCED = /^`{3,}markdown\n/;
 

@@ -1,7 +1,16 @@
-import type { Exported } from "./export.ts";
-import { codeSpan, fenced, inline, prose, quoted } from "./markdown-text.ts";
-import { instant, opening, passages } from "./narrator.ts";
-import type { Failure, Part, Passage, Speaker, ToolCall, Word, Words } from "./passage.ts";
+import {
+  type Failure,
+  instant,
+  opening,
+  type Part,
+  type Passage,
+  passages,
+  type Speaker,
+  type ToolCall,
+  type Word,
+  type Words,
+} from "./narration.ts";
+import type { Exported } from "./source.ts";
 import { commandOutputs, shownText, type ToolDetail } from "./tool-details.ts";
 
 /** A session as Markdown, for people who read it in an editor or put it into another text. */
@@ -84,4 +93,134 @@ function outputText({ text, end }: ToolDetail): string {
 function failureLine({ code, message, isPartial }: Failure): string {
   const partial = isPartial ? " What was said above is not all." : "";
   return `**Failed** (${codeSpan(code)}): ${inline(message)}${partial}`;
+}
+
+/**
+ * Foreign text in a Markdown document. Nothing in it may reach beyond its place: not by an
+ * unclosed fence, not by HTML, not by a heading that looks like one of ours.
+ */
+
+/** A short text as code, whatever is in it: its marks are longer than any inside. */
+export function codeSpan(text: string): string {
+  const line = oneLine(text);
+  if (line === "") return "` `";
+  const marks = "`".repeat(longestRun(line, "`") + 1);
+  const room = line.startsWith("`") || line.endsWith("`") ? " " : "";
+  return `${marks}${room}${line}${room}${marks}`;
+}
+
+/** A text as a block of code; the fence is longer than any inside. */
+export function fenced(text: string, language = ""): string {
+  const fence = "`".repeat(Math.max(3, longestRun(text, "`") + 1));
+  return `${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}`;
+}
+
+/** A short text among our own words, with nothing in it that means anything in Markdown. */
+export function inline(text: string): string {
+  return oneLine(text).replace(/[\\`*_{}[\]<>()#+\-!|~&.]/g, "\\$&");
+}
+
+/**
+ * A text that is Markdown itself, as agents write it. If it keeps to its place it stands as it
+ * is, with its headings below ours; if it might not, it is shown as it was written, in a fence.
+ */
+export function prose(text: string): string {
+  const lines = text.split(/\r\n|\r|\n/);
+  return keepsToItsPlace(lines) ? lowered(lines).join("\n") : fenced(text, "markdown");
+}
+
+export function quoted(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => (line === "" ? ">" : `> ${line}`))
+    .join("\n");
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+function longestRun(text: string, mark: string): number {
+  let longest = 0;
+  let run = 0;
+  for (const character of text) {
+    run = character === mark ? run + 1 : 0;
+    longest = Math.max(longest, run);
+  }
+  return longest;
+}
+
+interface Fence {
+  readonly indent: number;
+  readonly marks: string;
+}
+
+const FENCE_LINE = /^( *)(`{3,}|~{3,})([^`]*)$/;
+
+/** The fence that a line opens or closes; null if it is no such line. */
+export function fenceIn(line: string): (Fence & { readonly info: string }) | null {
+  const [, indent, marks, info] = FENCE_LINE.exec(line) ?? [];
+  if (indent === undefined || marks === undefined || info === undefined) return null;
+  return { indent: indent.length, marks, info: info.trim() };
+}
+
+/**
+ * Whether a text is plain enough for one quick look to be sure of it. It need not know all of
+ * Markdown: what it does not understand it does not trust.
+ */
+function keepsToItsPlace(lines: readonly string[]): boolean {
+  let open: Fence | null = null;
+  const outside: string[] = [];
+  for (const line of lines) {
+    const fence = fenceIn(line);
+    if (open === null) {
+      if (fence !== null) open = fence;
+      else outside.push(line);
+    } else if (fence !== null && closes(fence, open)) {
+      open = null;
+    } else if (open.indent > 0 && (HTML.test(line) || !reaches(line, open.indent))) {
+      return false; // Inside a list perhaps, perhaps not: then the fence is none.
+    }
+  }
+  return open === null && isPlain(outside);
+}
+
+function closes(fence: Fence & { readonly info: string }, open: Fence): boolean {
+  return fence.info === "" && fence.indent === open.indent && fence.marks.startsWith(open.marks);
+}
+
+function reaches(line: string, indent: number): boolean {
+  return line.trim() === "" || line.search(/\S/) >= indent;
+}
+
+const HTML = /<[A-Za-z/!?]/;
+const AUTOLINK = /<(?:https?:\/\/|mailto:)[^\s<>]*>/g;
+const CODE_SPAN = /(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g;
+
+/** Lines outside of fences: no HTML but in code, and no code that one line leaves open. */
+function isPlain(lines: readonly string[]): boolean {
+  const bare = lines.map((line) => line.replaceAll(AUTOLINK, "").replaceAll(CODE_SPAN, ""));
+  if (bare.some((line) => HTML.test(line) || /```|~~~/.test(line))) return false;
+  const isSure = !bare.some((line) => line.includes("`")) && !lines.some((l) => l.includes("\\`"));
+  return isSure || !lines.some((line) => HTML.test(line.replaceAll(AUTOLINK, "")));
+}
+
+const OUR_LEVELS = 2;
+const LEVELS_MAX = 6;
+
+/** The same lines with their headings below those of the document. */
+function lowered(lines: readonly string[]): readonly string[] {
+  let open: Fence | null = null;
+  return lines.map((line) => {
+    const fence = fenceIn(line);
+    if (fence !== null) {
+      if (open === null) open = fence;
+      else if (closes(fence, open)) open = null;
+      return line;
+    }
+    if (open !== null) return line;
+    return line.replace(/^( {0,3})(#{1,6})(?=\s|$)/, (_, indent: string, marks: string) => {
+      return indent + "#".repeat(Math.min(LEVELS_MAX, marks.length + OUR_LEVELS));
+    });
+  });
 }

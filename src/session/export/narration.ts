@@ -1,21 +1,28 @@
 import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
-import { isObject, objectAt, stringAt } from "../../core/json.ts";
-import { isEventType } from "../../core/replay/fold.ts";
+import type { PromptId } from "../../core/id.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { compactSegment } from "../../core/replay/compact.ts";
 import type { LogEvent } from "../../core/replay/join.ts";
-import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
+import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
 import { partsOf } from "../../core/session/model-config.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
-import { code, exitText, type Passage, plain, type Speaker, type Word } from "./passage.ts";
+import type { TerminalExit } from "../../core/terminal-output.ts";
+import type { StoredRecord } from "../../store/store.ts";
+import type { Exported } from "./source.ts";
+import { type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
 
-type Teller<Type extends EventType> = (data: SessionEvent<Type>["data"]) => Passage | null;
+type NarratedType = EventTypeThat<"narrated">;
+
+type Teller<Type extends NarratedType> = (data: SessionEvent<Type>["data"]) => Passage | null;
 
 /**
  * What a person who reads a session later is told of each event; null is nothing. Votes,
  * money and the comings and goings of clients are for those who read the JSON formats. A new event
  * type does not compile until somebody decides.
  */
-const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
+const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   session_created: ({ creation }) => {
     const { activeAgent, modelConfig, securityMode } = creation;
     const { modelId } = modelConfig;
@@ -23,24 +30,14 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
     const mode = [", security mode ", code(securityMode), "."];
     return { kind: "sentence", words: ["Agent ", code(activeAgent), ...model, ...mode] };
   },
-  session_status: null,
-  session_lifecycle: null,
   agent_connected: ({ context }) =>
     context === "seeded" ? note("The agent began afresh and was told the conversation.") : null,
-  instructions_sent: null,
   session_drift: ({ changes }) => {
     return fact("changed meanwhile", plain(changes.map(({ what }) => what).join(", ")));
   },
-  session_died: null,
-  session_closed: null,
 
-  prompt_admitted: null,
-  pending_prompt_added: null,
-  pending_prompt_started: null,
-  pending_prompt_completed: null,
   session_update: ({ update }) => told(update.sessionUpdate, update),
   mid_turn_message_injected: ({ messages }) => ({ kind: "meanwhile", markdowns: messages }),
-  prompt_cancelled: null,
   turn_complete: ({ stopReason, turnId }) => {
     if (stopReason !== "cancelled") return null;
     return note(turnId === undefined ? "Taken back before it ran." : "Cancelled.");
@@ -51,34 +48,21 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
     message: error.message,
     isPartial: partialOutput === true,
   }),
-  command_result: null, // Its text is said as well.
   skill_invoked: ({ skill }) => fact("skill", code(skill)),
 
-  permission_request: null,
-  permission_decided: null,
   permission_resolved: ({ reason }) => {
     const said = UNANSWERED[reason];
     return said === undefined ? null : fact("permission", said);
   },
-  permission_already_resolved: null,
-  permission_partial_vote: null,
-  permission_voter_left: null,
-  permission_forbidden: null,
   agent_access: ({ access, allowed, by }) => {
     const what = access.action === "terminal" ? access.command : access.path;
     if (!allowed) return fact(`${access.action} refused`, code(what));
     // What an ask covers is told as the call that asked for it; reading is not worth a line.
     return by === "ask" || access.action === "read" ? null : fact(access.action, code(what));
   },
-  session_grant_added: null,
   session_grant_revoked: ({ key, reason }) =>
     reason === undefined ? null : fact("grant", code(key), " was dropped: its rules have changed"),
 
-  credits_reserved: null,
-  credits_settled: null,
-  usage_reported: null,
-
-  session_metadata_updated: null,
   model_switched: ({ modelId }) => fact("model", code(modelId)),
   model_switch_failed: ({ requestedModelId, error }) =>
     fact("model", code(requestedModelId), " was not taken: ", plain(error)),
@@ -86,31 +70,17 @@ const NARRATION: { readonly [Type in EventType]: Teller<Type> | null } = {
   approval_mode_changed: ({ next }) => fact("approval mode", code(next)),
   autonomy_profile_changed: ({ to }) => fact("autonomy", code(to)),
   agent_mode_changed: ({ to }) => fact("agent mode", to === null ? "as it usually is" : code(to)),
-  sandbox_changed: null,
   skills_reloaded: ({ to }) => fact("skills", `reloaded, version ${to.version}`),
   persona_reloaded: ({ to }) => fact("persona", `reloaded, version ${to.version}`),
   active_agent_changed: ({ to }) => fact("agent", code(to)),
   session_cwd_changed: ({ to }) => fact("directory", code(to)),
-  session_budget_changed: null,
 
-  client_attached: null,
-  client_detached: null,
-  client_expired: null,
-  user_shell_command: null, // Its result repeats it.
   user_shell_result: ({ command, output, exitCode, signal }) => {
     return { kind: "shell", command, output, end: exitText({ exitCode, signal }) };
   },
 
   session_branched: ({ newSessionId }) => fact("branched", code(newSessionId)),
-  child_session_started: ({ childId }) => fact("child session", code(childId)),
-  child_session_ended: null,
   secret_redacted: () => note("A secret was taken out of the text."),
-  followup_suggestion: null,
-  credits_warning: null,
-  credits_waiting: null,
-  artifact_changed: null,
-  session_recording_degraded: null,
-  background_notification_turn_complete: null,
   agent_setting_refused: ({ setting, value, reason }) =>
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
 };
@@ -122,14 +92,17 @@ const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
   agent_gone: "the agent was gone before anybody answered",
 };
 
-/** What there is to tell of an event; null if that is nothing. */
-export function narrated<Type extends EventType>(event: LogEvent & SessionEvent<Type>) {
-  if (!isEventType(event.type)) return null; // A newer version's event has no words here.
-  const tell: Teller<Type> | null = NARRATION[event.type];
-  return tell === null ? null : tell(event.data);
+/** The passage that an event is told by; null if it has none. */
+function narrated(event: LogEvent): Passage | null {
+  return eventIs(event, "narrated") ? tell(event) : null;
 }
 
-export function note(text: string): Passage {
+function tell<Type extends NarratedType>(event: SessionEvent<Type>): Passage | null {
+  const teller: Teller<Type> = NARRATION[event.type];
+  return teller(event.data);
+}
+
+function note(text: string): Passage {
   return { kind: "note", text };
 }
 
@@ -183,4 +156,144 @@ function toolCall(update: Update): Passage {
   const name = stringAt(update, "title") || stringAt(update, "toolCallId") || "tool";
   const sort = stringAt(update, "kind");
   return { kind: "tool", name, sort, status: stringAt(update, "status"), update };
+}
+
+/**
+ * A piece of what a person who reads a session later is told, before it is put into any format.
+ * Texts in it are as people, agents and tools wrote them: a format makes them harmless.
+ */
+export type Passage =
+  | Part
+  | { readonly kind: "said"; readonly by: Speaker; readonly markdown: string }
+  | { readonly kind: "attached"; readonly by: Speaker; readonly name: string }
+  | { readonly kind: "meanwhile"; readonly markdowns: readonly string[] }
+  | { readonly kind: "thought"; readonly markdown: string }
+  | ToolCall
+  | ShellCommand
+  | { readonly kind: "fact"; readonly about: string; readonly words: Words }
+  | { readonly kind: "sentence"; readonly words: Words }
+  | { readonly kind: "note"; readonly text: string }
+  | Failure;
+
+/** A prompt and what came of it. It is continued if something of another prompt came between. */
+export interface Part {
+  readonly kind: "part";
+  readonly number: number;
+  readonly atMs: number;
+  readonly isContinued: boolean;
+}
+
+export type Speaker = "user" | "agent";
+
+export interface ToolCall {
+  readonly kind: "tool";
+  readonly name: string;
+  /** Of the tool: `read`, `edit`, and so on. */
+  readonly sort: string | null;
+  readonly status: string | null;
+  /** All that its agent said of the call. */
+  readonly update: JsonObject;
+}
+
+export interface ShellCommand {
+  readonly kind: "shell";
+  readonly command: string;
+  readonly output: string;
+  readonly end: string;
+}
+
+/** How a command ended, for people. */
+export function exitText({ exitCode, signal }: TerminalExit): string {
+  return exitCode === null ? (signal ?? "aborted") : `exit code ${exitCode}`;
+}
+
+export interface Failure {
+  readonly kind: "failure";
+  readonly code: string;
+  readonly message: string;
+  readonly isPartial: boolean;
+}
+
+/** A sentence of ours with texts of others in it: those are shown as code, or as they are. */
+export type Words = readonly Word[];
+
+export type Word = string | { readonly code: string } | { readonly plain: string };
+
+const code = (text: string): Word => ({ code: text });
+
+const plain = (text: string): Word => ({ plain: text });
+
+/** What a person wants to read: who was asked what, when, and what came of it. */
+export async function* passages({ source, record }: Exported): AsyncGenerator<Passage> {
+  const narrator = new Narrator();
+  for await (const part of pastParts(source, record)) yield* passagesOf(part, narrator);
+}
+
+/** What stands above all passages. */
+export function opening(record: StoredRecord): { readonly title: string; readonly words: Words } {
+  const { displayName, sessionId, workspaceCwd, createdAtMs, updatedAtMs } = record;
+  const times = `begun ${instant(createdAtMs)}, last changed ${instant(updatedAtMs)}.`;
+  return {
+    title: displayName?.trim() || `Session ${sessionId}`,
+    words: ["Session ", code(sessionId), " in ", code(workspaceCwd), `,\n${times}`],
+  };
+}
+
+export function instant(ms: number): string {
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime())) return "at an unknown time";
+  return `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+function* passagesOf(part: PastPart, narrator: Narrator): Generator<Passage> {
+  if (part.kind === "missing") {
+    yield note(`${part.notice.data.truncatedEvents} events here are not kept any more.`);
+    return;
+  }
+  const isTurn = part.kind === "turn";
+  // Raw events are folded page by page, so that a turn at work reads like one that has ended.
+  const events = isTurn ? turnEvents(part.turn) : compactSegment(part.events.map(storedEvent));
+  for (const event of events) yield* narrator.tell(event);
+}
+
+/** Remembers which prompt is being told, and the words of those that wait. */
+class Narrator {
+  #prompt: PromptId | null = null;
+  #prompts = 0;
+  /** The numbers of the prompts that were told of and have no verdict yet. */
+  readonly #numbers = new Map<PromptId, number>();
+  /** By prompt; a prompt leaves with its verdict, so these are as few as may wait. */
+  readonly #waiting = new Map<PromptId, string>();
+
+  *tell(event: LogEvent): Generator<Passage> {
+    if (event.type === "pending_prompt_added") {
+      this.#waiting.set(event.data.promptId, event.data.text);
+    }
+    const passage = narrated(event);
+    if (passage !== null || isVerdict(event)) yield* this.#newPart(event);
+    if (passage !== null) yield passage;
+    if (!isVerdict(event)) return;
+    this.#waiting.delete(event.data.promptId);
+    this.#numbers.delete(event.data.promptId);
+  }
+
+  /** What belongs to another prompt than what was told last begins a new part. */
+  *#newPart(event: LogEvent): Generator<Passage> {
+    const { promptId } = event;
+    if (promptId === undefined || promptId === this.#prompt) return;
+    this.#prompt = promptId;
+    const known = this.#numbers.get(promptId);
+    const number = known ?? this.#prompts + 1;
+    this.#prompts = Math.max(this.#prompts, number);
+    this.#numbers.set(promptId, number);
+    const isContinued = known !== undefined;
+    yield { kind: "part", number, atMs: event._meta.serverTimestamp, isContinued };
+    // A prompt that never ran was never shown; what is known of it are the words it waited with.
+    const words = isVerdict(event) ? this.#waiting.get(promptId) : undefined;
+    if (words !== undefined) yield { kind: "said", by: "user", markdown: words };
+  }
+}
+
+function isVerdict(event: LogEvent) {
+  return event.type === "turn_complete" || event.type === "turn_error";
 }

@@ -2,8 +2,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.t
 import { EXPORT_TOOL_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import { outputShown } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
-import { blockName } from "./narration.ts";
-import { exitText } from "./passage.ts";
+import { blockName, exitText } from "./narration.ts";
 
 /** Something about a tool call that a reader may want to see once the call is unfolded. */
 export interface ToolDetail {

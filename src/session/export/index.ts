@@ -1,2 +1,0 @@
-export * from "./export.ts";
-export { ExportBroken, storeSource } from "./source.ts";

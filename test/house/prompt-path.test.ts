@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { ROOT } from "./files.ts";
+import { filesOfOnePrompt } from "./prompt-path.ts";
+
+/** Falls with each commit that makes the way shorter, and never rises. */
+const FILES_MAX = 168;
+
+it("the way of a prompt is measured by a real one, from the network to the disk", async () => {
+  const files = await filesOfOnePrompt(ROOT);
+  // In the main thread, in the thread that writes, and what only a prompt runs.
+  expect(files).toEqual(expect.arrayContaining(["core/session/decide.ts", "wire/sse.ts"]));
+  expect(files).toContain("store/sqlite/writer.ts");
+  // The agent is another process; no session is made or ended meanwhile.
+  expect(files.filter((path) => path.startsWith("agent/builtin/"))).toEqual([]);
+  expect(files).not.toContain("cli/main.ts");
+  expect(files.length).toBeLessThanOrEqual(FILES_MAX);
+});
