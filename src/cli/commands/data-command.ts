@@ -109,7 +109,7 @@ export function storeFolder(data: string): string {
 
 type StoreAction<Value> = (store: SessionStore) => Promise<Result<Value>>;
 
-/** Opens an existing store. It makes none, so that a mistyped path does not look like an empty one. */
+/** Opens an existing store. It makes none: a mistyped path must not look like an empty store. */
 export async function inStore<Value>(
   data: string,
   act: StoreAction<Value>,

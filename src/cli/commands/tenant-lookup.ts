@@ -14,7 +14,7 @@ export function readTenantName(name: string): Result<TenantId> {
     : ok(tenantId);
 }
 
-/** Refuses a tenant that does not exist, so that a mistyped name does not look like an empty one. */
+/** Refuses a tenant that does not exist: a mistyped name must not look like an empty one. */
 export async function requireTenant(
   store: Pick<SessionStore, "tenants">,
   tenantId: TenantId,
