@@ -106,7 +106,7 @@ export class SimulatedAgent implements AgentSession {
   async setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
     for (const part of parts) {
       const set = await this.#setModel(String(part.value));
-      if (!set.ok) return { part, refusal: set.refusal, adrift: [] };
+      if (!set.ok) return { part, refusal: set.refusal, unrestored: [] };
     }
     return null;
   }

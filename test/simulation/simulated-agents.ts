@@ -1,4 +1,4 @@
-import type { AgentListener, AgentOrder, AgentSession, Agents } from "../../src/agent/agent.ts";
+import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../../src/agent/agent.ts";
 import { fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { Scene } from "./scene.ts";
@@ -24,7 +24,7 @@ export class SimulatedAgents implements Agents {
   }
 
   connect(
-    order: AgentOrder,
+    order: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
@@ -46,7 +46,7 @@ export class SimulatedAgents implements Agents {
   }
 
   async #connect(
-    { tenantId, past, cwd }: AgentOrder,
+    { tenantId, past, cwd }: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {

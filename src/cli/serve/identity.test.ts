@@ -7,7 +7,7 @@ import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
-import { openAuthenticator, openJwtAuthenticator } from "./identity.ts";
+import { openAuthenticator, readJwtAuthenticator } from "./identity.ts";
 import { readServeOptions } from "./options.ts";
 
 function optionsOf(...args: readonly string[]) {
@@ -18,7 +18,7 @@ function optionsOf(...args: readonly string[]) {
 
 async function started(world: IdentityWorld, ...args: readonly string[]) {
   const options = await optionsOf(...args);
-  const jwt = await value(openJwtAuthenticator(options));
+  const jwt = await value(readJwtAuthenticator(options));
   const voters = new Voters(async () => {});
   return openAuthenticator({ options, jwt, store: world.store, tenants: new TenantGate(), voters });
 }
@@ -89,7 +89,7 @@ describe("how callers say who they are", () => {
     ["--jwt-issuer", "x"],
     ["--jwt-jwks", "/x", "--jwt-audience", "x"],
   ])("is not by half of what a JWT needs: %s %s", async (...args) => {
-    expect(await openJwtAuthenticator(await optionsOf(...args))).toMatchObject({
+    expect(await readJwtAuthenticator(await optionsOf(...args))).toMatchObject({
       refusal: { code: "invalid_server_config" },
     });
   });

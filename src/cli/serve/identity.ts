@@ -4,14 +4,14 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Authenticator,
   byToken,
+  type RequestAuthenticator,
   sharedToken,
-  type WayIn,
   withoutToken,
 } from "../../server/http/authenticator.ts";
 import { Members } from "../../server/identity/members.ts";
 import {
   hasStoredTokens,
-  StoredWay,
+  TokenAuthenticator,
   type Voters,
 } from "../../server/identity/token-authenticator.ts";
 import type { ServerSettings } from "../../server/settings.ts";
@@ -34,11 +34,13 @@ export async function openAuthenticator({
   voters,
 }: {
   readonly options: ServeOptions;
-  readonly jwt: WayIn | null;
+  readonly jwt: Authenticator | null;
   readonly store: SessionStore;
   readonly tenants: TenantGate;
   readonly voters: Voters;
-}): Promise<Result<{ readonly settings: ServerSettings; readonly authenticator: Authenticator }>> {
+}): Promise<
+  Result<{ readonly settings: ServerSettings; readonly authenticator: RequestAuthenticator }>
+> {
   const hasTokens = await hasStoredTokens(store);
   if (!hasTokens.ok) return hasTokens;
   const settings = await serverSettings(options, jwt !== null || hasTokens.value);
@@ -49,14 +51,16 @@ export async function openAuthenticator({
   }
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
-    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
+    new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
     ...(jwt === null ? [] : [jwt]),
   ];
   return ok({ settings: settings.value, authenticator: byToken(ways) });
 }
 
 /** Accepts JWTs if the operator names a key set; issuer and audience are then required. */
-export async function openJwtAuthenticator(options: ServeOptions): Promise<Result<WayIn | null>> {
+export async function readJwtAuthenticator(
+  options: ServeOptions,
+): Promise<Result<Authenticator | null>> {
   const { "jwt-jwks": keySet, "jwt-issuer": issuer, "jwt-audience": audience } = options;
   if (keySet === null && issuer === null && audience === null) return ok(null);
   if (keySet === null || issuer === null || audience === null) {
@@ -66,8 +70,8 @@ export async function openJwtAuthenticator(options: ServeOptions): Promise<Resul
   }
   const tenantClaim = options["jwt-tenant-claim"] ?? "tenant_id";
   const roleClaim = options["jwt-role-claim"] ?? "role";
-  const { openJwtWay } = await import("../../server/identity/jwt.ts");
-  return openJwtWay({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
+  const { openJwtAuthenticator } = await import("../../server/identity/jwt.ts");
+  return openJwtAuthenticator({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }
 
 /** Whether a store exists that may hold tokens. */

@@ -2,7 +2,7 @@ import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { readAgentProfiles } from "./agents.ts";
 import type { RunningServer } from "./assemble.ts";
-import { mayHaveTokens, openJwtAuthenticator } from "./identity.ts";
+import { mayHaveTokens, readJwtAuthenticator } from "./identity.ts";
 import { openLog } from "./log.ts";
 import { readPriceFile } from "./meter.ts";
 import type { ServeOptions } from "./options.ts";
@@ -20,7 +20,7 @@ export async function startServer(
   version: string,
 ): Promise<Result<RunningServer>> {
   const folder = dataFolder(options, env);
-  const jwt = await openJwtAuthenticator(options);
+  const jwt = await readJwtAuthenticator(options);
   if (!jwt.ok) return jwt;
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
   const settings = await serverSettings(options, mayKnowCallers);

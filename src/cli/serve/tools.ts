@@ -1,8 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AgentMarks } from "../../agent/process/marks.ts";
-import { endOrphans } from "../../agent/process/orphans.ts";
+import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";

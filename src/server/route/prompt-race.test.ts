@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentListener, AgentOrder, AgentSession, AgentTurn } from "../../agent/agent.ts";
+import type { AgentListener, AgentSession, AgentTurn, ConnectRequest } from "../../agent/agent.ts";
 import { PROMPT_ANSWER_LEAD_MS } from "../../core/limits.ts";
 import { DONE } from "../../core/result.ts";
 import { PlayedAgents } from "../../session/played-agents.fixture.ts";
@@ -16,7 +16,7 @@ const AT_ONCE = 5;
 
 /** Agents that have answered before anybody could look. */
 class InstantAgents extends PlayedAgents {
-  override connect(order: AgentOrder, listener: AgentListener) {
+  override connect(order: ConnectRequest, listener: AgentListener) {
     const prompt = ({ turnId }: AgentTurn) => {
       const done = { status: "turn_complete", turnId, stopReason: "end_turn" } as const;
       queueMicrotask(() => listener.status(done));
