@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { sentenceOf } from "../../core/error.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { StoreSteps } from "../../store/operation.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { homeOf, messageOf } from "../home.ts";
@@ -113,9 +114,10 @@ type StoreAction<Value> = (store: SessionStore) => Promise<Result<Value>>;
 export async function inStore<Value>(
   data: string,
   act: StoreAction<Value>,
+  steps: StoreSteps = {},
 ): Promise<Result<Value>> {
   const folder = storeFolder(data);
-  if (existsSync(folder)) return withStore(folder, act);
+  if (existsSync(folder)) return withStore(folder, act, steps);
   return fail("store_unavailable", { reason: `there is no ${folder}` });
 }
 
@@ -133,8 +135,12 @@ export async function inNewStore<Value>(
   return withStore(folder, act);
 }
 
-async function withStore<Value>(path: string, act: StoreAction<Value>): Promise<Result<Value>> {
-  const store = sqliteStore();
+async function withStore<Value>(
+  path: string,
+  act: StoreAction<Value>,
+  steps: StoreSteps = {},
+): Promise<Result<Value>> {
+  const store = sqliteStore(undefined, steps);
   const host = {
     persistenceSurface: { announce: () => {} },
     env: { get: () => undefined },

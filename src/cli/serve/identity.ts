@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Authenticator,
@@ -20,6 +19,7 @@ import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
 import type { ServeOptions } from "./options.ts";
 import { serverSettings } from "./settings.ts";
+import { STORES, sessionsFolder } from "./store.ts";
 
 /**
  * Chooses how callers authenticate. If there is any stored token, a key set or `--token`, every
@@ -76,5 +76,5 @@ export async function readJwtAuthenticator(
 
 /** Whether a store exists that may hold tokens. */
 export function mayHaveTokens({ store }: ServeOptions, folder: string): boolean {
-  return store === "sqlite" && existsSync(join(folder, "sessions"));
+  return STORES[store].isLasting && existsSync(sessionsFolder(folder));
 }

@@ -6,6 +6,7 @@ import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../c
 import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf, isMissingFile, messageOf } from "../home.ts";
+import { STORE_NAMES } from "./store.ts";
 
 const count = (help: string, most = 1_000_000) => whole(0, most, { help });
 const ms = (help: string, variables: readonly string[] = []) =>
@@ -132,7 +133,7 @@ export const OPTIONS = {
   }),
 
   // Storage and log
-  store: choice(["sqlite", "memory"], "sqlite", { help: "Store of the sessions (sqlite)" }),
+  store: choice(STORE_NAMES, "sqlite", { help: "Store of the sessions (sqlite)" }),
   data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
   durability: choice(["full", "relaxed"], "full", {
     help: "`relaxed` is faster, but may lose the last changes in a power cut (full)",
