@@ -1,12 +1,9 @@
-// docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
-// are held to the code in both directions.
-
 import type { Node } from "oxc-parser";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
 import { ERRORS } from "../src/core/error.ts";
 import { EVENT_TYPES, type Fold, foldOf } from "../src/core/session/event-table.ts";
-import { BUILT_INS } from "../src/core/slash/built-in.ts";
+import { BUILT_INS } from "../src/core/slash/commands.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
 import { featuresOf } from "../src/server/route/features.ts";
 import { allRoutes } from "../src/server/routes.ts";
@@ -16,6 +13,10 @@ import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
 import { readText, textsUnder } from "./house/files.ts";
 import { placesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
+
+// docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
+// are held to the code in both directions.
+
 
 const PAGE = readText("docs/protocol.md");
 

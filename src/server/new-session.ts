@@ -1,24 +1,11 @@
 import { z } from "zod";
 import { parseSessionId, type SessionId, type TenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
-import {
-  AGENT_NAME_CHARS_MAX,
-  ALLOWLIST_PATTERNS_MAX,
-  PATH_CHARS_MAX,
-  SOURCE_ID_CHARS_MAX,
-  SOURCE_TYPE_CHARS_MAX,
-  TEMPERATURE_MAX,
-} from "../core/limits.ts";
-import {
-  APPROVAL_MODES,
-  type ApprovalMode,
-  AUTONOMY_PROFILES,
-  type AutonomyProfile,
-} from "../core/policy/risk.ts";
+import { AGENT_NAME_CHARS_MAX, ALLOWLIST_PATTERNS_MAX, PATH_CHARS_MAX, SOURCE_ID_CHARS_MAX, SOURCE_TYPE_CHARS_MAX, TEMPERATURE_MAX } from "../core/limits.ts";
+import { APPROVAL_MODES, type ApprovalMode, AUTONOMY_PROFILES, type AutonomyProfile } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Command } from "../core/session/command.ts";
-import type { ModelChange } from "../core/session/model-config.ts";
-import type { Creation, ModelConfig } from "../core/session/state.ts";
+import type { ModelChange, Creation, ModelConfig } from "../core/session/state.ts";
 import type { NewSession } from "../session/life/create.ts";
 import { UNFINISHED_FORK } from "../session/side/fork-draft.ts";
 import type { Daemon } from "./daemon.ts";

@@ -1,16 +1,10 @@
-import type {
-  AgentListener,
-  AgentOffer,
-  AgentSession,
-  AgentTurn,
-  ModelRefusal,
-} from "../../src/agent/agent.ts";
+import type { AgentListener, AgentOffer, AgentSession, AgentTurn, ModelRefusal } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
 import { accessKey } from "../../src/core/policy/access.ts";
 import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
-import type { ModelPart } from "../../src/core/session/model-config.ts";
+import type { ModelPart } from "../../src/core/session/state.ts";
 import { WITHDRAWN } from "../../src/core/session/reason.ts";
 import type { CallOff } from "../../src/session/world.ts";
 import { AgentSettings } from "./agent-settings.ts";

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { ModelPart, ModelSetting } from "../../core/session/model-config.ts";
+import type { ModelPart, ModelSetting } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 
 /** Where agents have a setting: under ACP's category for it, or else under one of these names. */

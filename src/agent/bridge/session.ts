@@ -4,19 +4,9 @@ import type { Access } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
-import type { ModelPart } from "../../core/session/model-config.ts";
+import type { ModelPart } from "../../core/session/state.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import type {
-  AccessDecision,
-  AgentAsk,
-  AgentListener,
-  AgentOffer,
-  AgentOrder,
-  AgentSession,
-  AgentTurn,
-  AskAnswer,
-  ModelRefusal,
-} from "../agent.ts";
+import type { AccessDecision, AgentAsk, AgentListener, AgentOffer, AgentOrder, AgentSession, AgentTurn, AskAnswer, ModelRefusal } from "../agent.ts";
 import type { Asked, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { UsageScope } from "../profile/profile.ts";

@@ -1,11 +1,7 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import {
-  MODEL_SETTINGS,
-  type ModelPart,
-  type ModelSetting,
-} from "../../core/session/model-config.ts";
+import { MODEL_SETTINGS, type ModelPart, type ModelSetting } from "../../core/session/state.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type { Adrift, ModelRefusal } from "../agent.ts";
 import { optionOf, readSettings, type SessionSettings } from "./capability.ts";

@@ -1,11 +1,6 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { TERMINAL_COMMAND_BYTES_MAX, TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
-import {
-  commandLineOf,
-  inDirectory,
-  isPlainWords,
-  quoted,
-} from "../../core/policy/command-line.ts";
+import { commandLineOf, inDirectory, isPlainWords, quoted } from "../../core/policy/approval-key.ts";
 
 /** What an agent wants to run, as `terminal/create` says it. */
 export interface CommandOrder {

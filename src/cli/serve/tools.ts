@@ -5,7 +5,7 @@ import { AgentMarks } from "../../agent/process/marks.ts";
 import { endOrphans } from "../../agent/process/orphans.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
+import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { FilesLoader, type Loader, type LoadPlace } from "../../loader/loader.ts";
 import type { StoredWorkspaces } from "../../server/stored-workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";

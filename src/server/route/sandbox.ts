@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SANDBOX_STATES } from "../../core/session/sandbox.ts";
+import { SANDBOX_STATES } from "../../core/turn.ts";
 import { changeIn } from "../../session/actor/outcome.ts";
 import { givenBy } from "../../session/given-by.ts";
 import { answerTo, json } from "../answer.ts";

@@ -1,4 +1,4 @@
-import { offeredCommands } from "../../core/slash/offered.ts";
+import { offeredCommands } from "../../core/slash/commands.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
 import { availableCommands } from "../../session/view/commands.ts";
 import { answerTo, json } from "../answer.ts";

@@ -6,7 +6,7 @@ import {
   PAST_LOG_PAGE_ROWS_MAX,
   PAST_LOG_ROWS_MAX,
 } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
 import { eventIn, eventsIn } from "../stored-log.ts";

@@ -1,8 +1,12 @@
 import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import type { PromptId, TurnId } from "../../core/id.ts";
 import { isObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import { joinableText, type LogEvent, type UpdateEvent } from "../../core/replay/join.ts";
+import {
+  compactSegment,
+  joinableText,
+  type LogEvent,
+  type UpdateEvent,
+} from "../../core/replay/compact.ts";
 import type { Numbered, SessionEvent } from "../../core/session/event.ts";
 import type { RunningPrompt } from "../../core/session/state.ts";
 import {

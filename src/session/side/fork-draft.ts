@@ -1,6 +1,5 @@
 import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";

@@ -1,5 +1,5 @@
 import type { SessionId } from "../../core/id.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { eventIs } from "../../core/session/event-table.ts";
 
 /** What a fork has of a folded turn, in its own name and numbered on from where its log ends. */

@@ -1,4 +1,4 @@
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Command } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";

@@ -1,6 +1,6 @@
 import type { TurnId } from "../../core/id.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
 import { eventsIn } from "../stored-log.ts";

@@ -1,6 +1,6 @@
 import type { ShellId } from "../../core/id.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";

@@ -5,9 +5,9 @@ import {
   PAGE_ROWS_MAX,
   SLASH_SUMMARY_CHARS_MAX,
 } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { oneLine } from "../../core/slash/plain.ts";
+import { oneLine } from "../../core/slash/answer.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { eventIn } from "../stored-log.ts";
 import { isoTime } from "./summary.ts";

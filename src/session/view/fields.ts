@@ -1,7 +1,7 @@
 import { ok, type Result } from "../../core/result.ts";
 import type { SnapshotRef } from "../../core/session/state.ts";
 import type { SkillEntry, SkillSnapshot } from "../../core/skill/skill.ts";
-import { modelFields } from "../../core/slash/reply/setting.ts";
+import { modelFields } from "../../core/slash/reply.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { readKnowledge } from "../choice/knowledge.ts";
 import { type ConversationMessage, readMessage } from "../conversation/index.ts";

@@ -1,6 +1,6 @@
 import { type AgentUpdate, parentToolCallId } from "../../core/agent-update.ts";
 import { UPDATE_SEARCH_TURNS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { eventsIn } from "../stored-log.ts";

@@ -1,9 +1,8 @@
 import type { PromptId } from "../../core/id.ts";
 import { MID_TURN_REMEMBERED_TURNS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { steeredMessage } from "../../core/session/admission-key.ts";
-import type { Session } from "../../core/session/state.ts";
+import { type Session, steeredMessage } from "../../core/session/state.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
 import type { TurnSource } from "./turn-status.ts";
 

@@ -1,5 +1,5 @@
 import { PAGE_ROWS_MAX, TURN_STATUS_READ_CHARS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { eventIn, eventsIn } from "../stored-log.ts";

@@ -2,7 +2,7 @@ import { chunkText, parentToolCallId, promptText } from "../../core/agent-update
 import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
 import { TURN_STATUS_TEXT_CHARS_MAX, TURN_STATUS_TURNS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
 import type { Session, WaitingPrompt } from "../../core/session/state.ts";

@@ -4,12 +4,18 @@ import {
   IDEMPOTENCY_AGE_MS_MAX,
   IDEMPOTENCY_KEYS_MAX,
 } from "../../limits.ts";
-import { voterOf } from "../../policy/mediation.ts";
+import { voterOf } from "../../policy/ask.ts";
 import { cutText } from "../../text.ts";
-import { admissionKey } from "../admission-key.ts";
 import type { SessionEvent } from "../event.ts";
-import type { FirstAnswer, RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
-import { boundTo } from "./binding.ts";
+import {
+  admissionKey,
+  type FirstAnswer,
+  type RunningPrompt,
+  type Session,
+  type Totals,
+  type WaitingPrompt,
+} from "../state.ts";
+import { boundTo } from "./client.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
   const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
