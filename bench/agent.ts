@@ -67,7 +67,7 @@ async function readWell(output: Readable): Promise<number> {
       count += 1;
       return undefined;
     },
-    requested: () => ({ answer: Promise.resolve({ result: null }), room: undefined }),
+    requested: () => ({ answer: Promise.resolve({ result: null }), capacity: undefined }),
   };
   const streams = { input: new PassThrough(), output };
   await new AgentConnection(streams, peer, new FaultLog(() => {})).ended;

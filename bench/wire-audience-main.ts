@@ -12,7 +12,7 @@ async function obey(order: AudienceOrder): Promise<void> {
   if (order.act === "listen") {
     ears = await Promise.all(order.paths.map((path) => Ear.open(order.port, path)));
   } else {
-    // Who was cut is counted below, and nobody waits for it.
+    // Readers that were cut are counted below; the bench does not wait for them.
     await Promise.allSettled(ears.map((ear, n) => ear.reached(order.lastIds[n] ?? 0)));
   }
   const cut = ears.filter(({ isOver }) => isOver).length;

@@ -11,7 +11,7 @@ export interface AudienceReport {
   readonly lagsMs: readonly number[];
 }
 
-/** Many readers in a process of their own, so that whoever writes has a core to itself. */
+/** Many readers in a process of their own, so that the writing server has a core to itself. */
 export class Audience {
   readonly #readers = new ToldProcess<AudienceOrder, AudienceReport>(
     new URL("wire-audience-main.ts", import.meta.url),

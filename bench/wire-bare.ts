@@ -10,7 +10,7 @@ interface Frames {
 
 /**
  * The least that can do what a server of sessions does: `node:http` and nothing else. It keeps
- * nothing, decides nothing and knows nobody; a stream hears what is posted to its path.
+ * nothing, decides nothing and knows no callers; a stream receives what is posted to its path.
  */
 export class BareServer {
   readonly #http = createServer((incoming, response) => this.#serve(incoming, response));

@@ -21,7 +21,7 @@ interface EarWish {
 
 /**
  * The cheapest reader of an event stream: a socket, and a search in what comes. It parses nothing,
- * so that what is measured is whoever writes.
+ * so that the writer is what is measured.
  */
 export class Ear {
   /** The last event that has come. */

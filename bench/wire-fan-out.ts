@@ -13,7 +13,7 @@ import { stamp } from "./wire-client.ts";
 import type { WireScale } from "./wire-scale.ts";
 import { eventsPath, WireWorld } from "./wire-world.ts";
 
-/** As fast as an agent that nobody would call slow: two hundred words a second. */
+/** The pace of a fast agent: two hundred words a second. */
 const PACE_MS = 5;
 
 /** In a burst every fiftieth event says when it was said: to read more would slow the readers. */
@@ -82,7 +82,7 @@ class Stage {
     await this.#world.close();
   }
 
-  /** One turn of every session, until all of it is with everybody. */
+  /** Runs one turn of every session, until all readers have all of it. */
   async run(): Promise<number> {
     const { streams, events, sessions } = this.#crowd;
     const lastIds = await Promise.all(this.#sessions.map((live) => this.#world.turn(live)));

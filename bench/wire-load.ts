@@ -18,7 +18,7 @@ interface Pattern {
   readonly messages: readonly string[];
 }
 
-/** A young and an old session in one server, with nobody in them. */
+/** A young and an old session in one server, without clients. */
 class Shelf {
   readonly world = new WireWorld();
   keys: readonly SessionKey[] = [];

@@ -55,7 +55,7 @@ export class ServerProcess {
     return Number(stdout) * 1_024;
   }
 
-  /** In a hurry: nobody waits for turns. */
+  /** Ends the server without waiting for turns. */
   async end(...signals: readonly NodeJS.Signals[]): Promise<void> {
     const gone = once(this.#child, "exit");
     for (const signal of signals) this.#child.kill(signal);
@@ -92,13 +92,13 @@ export class ServerHome {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** The server as whoever installed it has it, save for limits that a crowd would meet. */
+  /** The server as installed, except for limits that a crowd would meet. */
   start(...flags: readonly string[]): Promise<ServerProcess> {
     const place = ["--data", join(this.#folder, "data"), "--workspace", this.workspace];
     const unlimited = ["--max-sessions", "0", "--max-connections", "0"];
     const args = [this.#entry, "serve", "--port", "0", ...place, ...unlimited, ...flags];
     const home = { FERMATA_HOME: join(this.#folder, "home") };
-    // Whoever installs it has it compiled; sources are, once for all tests.
+    // An installed server is compiled; the sources are too, once for all tests.
     const compiled = { NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/node") };
     return ServerProcess.start(args, this.#isBuilt ? home : { ...home, ...compiled });
   }

@@ -44,7 +44,7 @@ class Pair {
     await this.#home.close();
   }
 
-  /** Makes a session that nobody else is in. */
+  /** Makes a session without other clients. */
   create() {
     return post(this.ours, "/session", { sessionScope: "thread" });
   }
@@ -79,7 +79,7 @@ class Pair {
   }
 }
 
-/** One request and its answer, against one that is answered by nobody in particular. */
+/** One request and its answer, against the same from a server that does nothing. */
 function requestTrial(
   scale: WireScale,
   name: string,
@@ -195,7 +195,7 @@ function streamTrial(scale: WireScale): Trial {
   };
 }
 
-/** Somebody comes back who has missed so much of a log. */
+/** A client reconnects that has missed so much of a log. */
 function reconnectTrial(scale: WireScale): Trial {
   const pair = new Pair(scale);
   const { missed } = scale;

@@ -3,7 +3,7 @@ import type { Trial } from "./trial.ts";
 import { ServerHome, ServerProcess } from "./wire-process.ts";
 import type { WireScale } from "./wire-scale.ts";
 
-/** The first thing that anybody would write with Node. */
+/** The smallest HTTP server with Node. */
 const BARE = `require("node:http").createServer((_, response) => response.end("ok"))
   .listen(0, "127.0.0.1", function () { console.log("127.0.0.1:" + this.address().port); });`;
 

@@ -18,7 +18,7 @@ export class ToldProcess<Order extends object, Report> {
     return promise.finally(() => this.#child.off("message", resolve).off("exit", gone));
   }
 
-  /** It ends by itself when nobody is there to tell it anything. */
+  /** Disconnects from the process, which then ends by itself. */
   async end(): Promise<void> {
     if (this.#child.exitCode !== null) return;
     const gone = once(this.#child, "exit");

@@ -1,9 +1,9 @@
 import { ok } from "../src/core/result.ts";
-import { activityOf } from "../src/server/activity.ts";
-import { allRoutes } from "../src/server/routes.ts";
-import { HttpServer } from "../src/server/server.ts";
+import { HttpServer } from "../src/server/http/server.ts";
+import { allRoutes } from "../src/server/route/all-routes.ts";
+import { activityOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { StoredWorkspaces } from "../src/server/stored-workspaces.ts";
+import { StoredWorkspaces } from "../src/server/workspaces.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionRuntime } from "../src/session/runtime.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { nodeIsTooOld, OLDEST_NODE } from "./node-version.js";
 
 const MAIN = new URL("../dist/cli/main.js", import.meta.url).href;
-// With the code, and not where others write too: whoever could change one could change the other.
+// Beside the code, not in a shared folder: a user who can write there could change what runs.
 const COMPILED = new URL("../node_modules/.cache/fermata", import.meta.url);
 
 if (nodeIsTooOld(process.version)) {

@@ -1,5 +1,5 @@
 // Makes one file, or a few, of each program: to find and read hundreds of small modules was most
-// of what a start took. The modules stay where they are, for whoever imports them.
+// of what a start took. The modules stay where they are, for programs that import them.
 
 import { dirname, join, relative, sep } from "node:path";
 import { build } from "rolldown";

@@ -1,5 +1,5 @@
 // Decides whether the last install and the last build still fit the files of a clone.
-// Plain JavaScript, because setup.js runs it on whatever Node a stranger has.
+// Plain JavaScript, because setup.js runs it on any version of Node.
 
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";

@@ -35,7 +35,7 @@ export async function runTool(script: string, args: readonly string[]): Promise<
       output += text;
     });
   }
-  // Whatever the tool left behind ends with it; else it would hold the output open for ever.
+  // Processes that the tool left behind end with it; they would hold the output open for ever.
   child.once("exit", () => endGroup(child, "SIGKILL"));
   const [exitCode, signal] = await once(child, "close");
   running = undefined;

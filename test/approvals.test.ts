@@ -35,7 +35,7 @@ describe("what was allowed for the rest of a session", () => {
 });
 
 describe("the agent's own mode", () => {
-  it("is another at the next turn, and never in the middle of one (A15)", async () => {
+  it("is another at the next turn, and never in the middle of one", async () => {
     const talk = await Talk.begun(await started());
     const said = await talk.prompt('"to":"waiting"', LIST, "whoami");
     await talk.call("POST", "/approval-mode", { mode: "plan" });

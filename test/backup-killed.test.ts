@@ -71,7 +71,7 @@ async function killedWithin(wholeMs: number, chance: Chance, ...args: readonly s
 
 const namesIn = (folder: string) => (existsSync(folder) ? readdirSync(folder).sort() : []);
 
-/** Whoever opens a restored directory finds the tenants, with what they had and that they came. */
+/** A restored directory has the tenants, what they had, and an audit entry that they came. */
 async function verifyTenants(data: string, tenants: readonly string[]) {
   const store = await openStore(data);
   try {
@@ -99,7 +99,7 @@ describe("a process that is killed", { timeout: 600_000 }, () => {
         rmSync(target, { recursive: true });
       }
     }
-    // One that was killed in its first or last millisecond names nobody, and is known by its age.
+    // A copy killed in its first or last millisecond names no process, and is known by its age.
     for (const name of namesIn(folder)) utimesSync(join(folder, name), 1, 1);
     await lasting("backup", target, "--data", data);
     expect(namesIn(folder)).toEqual(["backup", "data", "first"]);

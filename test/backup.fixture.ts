@@ -28,7 +28,7 @@ export interface Place {
   readonly epoch: string;
 }
 
-/** Somebody of a tenant, who speaks to a server with a token. */
+/** A user of a tenant, who calls a server with a token. */
 export class Caller {
   readonly tenant: string;
   readonly token: string;
@@ -67,7 +67,7 @@ export class Caller {
     return String((await this.ask("POST", `/session/${sessionId}/prompt`, { prompt })).promptId);
   }
 
-  /** What a session's stream says, from an event on, until nobody listens any more. */
+  /** Reads a session's stream from an event on, until the caller stops. */
   async *stream(sessionId: string, from: Partial<Place> = {}, after = 0): AsyncGenerator<Heard> {
     const cursor = { "last-event-id": `${after}` };
     const epoch: Record<string, string> =

@@ -5,9 +5,9 @@ import { ERRORS } from "../src/core/error.ts";
 import { EVENT_TYPES, type Fold, foldOf } from "../src/core/session/event-table.ts";
 import { BUILT_INS } from "../src/core/slash/commands.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
-import { featuresOf } from "../src/server/route/features.ts";
-import { allRoutes } from "../src/server/routes.ts";
-import { granted, IDLE } from "../src/server/server.fixture.ts";
+import { granted, IDLE } from "../src/server/http/server.fixture.ts";
+import { allRoutes } from "../src/server/route/all-routes.ts";
+import { featuresOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
 import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
 import { readText, textsUnder } from "./house/files.ts";
@@ -16,7 +16,6 @@ import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts"
 
 // docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
 // are held to the code in both directions.
-
 
 const PAGE = readText("docs/protocol.md");
 

@@ -11,62 +11,62 @@ import type { ModelPart, ModelSetting } from "../core/session/state.ts";
 import type { ContextUsage } from "../core/turn.ts";
 
 /**
- * What the session runtime knows of agents. It asks for one by its profile's name, tells it what
- * to do, and hears what it says; processes, pools and the protocol are behind this file.
+ * All that the session layer knows of agents. It connects to one by its profile's name, sends it
+ * prompts and listens to it; processes, pools and the protocol are behind this file.
  */
 export interface Agents {
   /**
-   * Connects a session to an agent: from the pool where one has room, else by a fresh process.
-   * It answers when the agent can take a prompt; `listener` hears `created` before, and
-   * `connected` just before the answer. The session's earlier context comes back by the best way
-   * this agent offers. One that dies of remembering is replaced once, by one that is told.
+   * Connects a session to an agent: in a running process with capacity, else in a new one. It
+   * resolves when the agent can take a prompt; `listener` gets `created` before that, and
+   * `connected` just before. The agent restores the session's earlier context by the best way it
+   * has. If it dies of that, the pool tries once more and sends the context as text.
    *
-   * The signal ends the attempt: it answers `agent_connect_aborted` at once, and the listener
-   * hears no more. A process that was being started goes on, and waits for the next order as one
-   * that nobody uses does. After `connected` the signal does nothing; then there is `close`.
+   * The signal ends the attempt: the call resolves with `agent_connect_aborted` at once, and the
+   * listener is not called again. A process that is starting goes on, and is kept like an unused
+   * one. After `connected` the signal has no effect; use `close`.
    */
   connect(
-    order: AgentOrder,
+    request: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>>;
-  /** Starts a process before anybody needs it. Failing is no harm: the next order says why. */
+  /** Starts a process in advance. A failure is ignored: the next `connect` reports it. */
   preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void>;
   /**
-   * Ends every process of a tenant, those on their way too, and forgets what it had to put up with
-   * from them. Sessions that are connected hear `exit`.
+   * Ends every process of a tenant, also starting ones, and forgets their failures. Listeners of
+   * connected sessions get `exit`.
    */
   dismiss(tenantId: TenantId): Promise<void>;
   /**
-   * Ends every process, politely and then not, and those on their way at once. Nothing is left
-   * when it answers, and nothing is started any more.
+   * Ends every process, first by request and then by force; starting ones at once. None is left
+   * when it resolves, and none is started any more.
    */
   shutdown(): Promise<void>;
 }
 
-/** What a session wants of its agent. */
-export interface AgentOrder {
+/** What a session needs of its agent. */
+export interface ConnectRequest {
   readonly tenantId: TenantId;
-  /** The session that it is for, where that may come back under the name the agent gives it. */
+  /** The session, where it may be restored later by the agent's id for it. */
   readonly owner?: SessionId;
   readonly profile: string;
-  /** Whether it is started so that it asks before it acts, where its profile says how. */
+  /** Whether the agent is started so that it asks before it acts, where its profile says how. */
   readonly asks: boolean;
   /** The directory that the agent may read and write in. */
   readonly workspace: string;
-  /** Where inside it the agent begins. */
+  /** The agent's working directory inside the workspace. */
   readonly cwd: string;
-  /** As ACP has them. */
+  /** In ACP's format. */
   readonly mcpServers: readonly JsonObject[];
   readonly systemPrompt: string | null;
-  /** What the agent was told and said before, if this is not its first time. */
+  /** The conversation so far; null for a new session. */
   readonly past: AgentPast | null;
 }
 
 export interface AgentPast {
-  /** Its own name for the session; null if it never had one, or another agent did. */
+  /** The agent's own id for the session; null if this agent never had one. */
   readonly agentSessionId: string | null;
-  /** The conversation's messages, newest first, read only if the agent cannot remember itself. */
+  /** The messages, newest first; read only if the agent cannot restore them itself. */
   messages(): AsyncIterable<PastMessage>;
 }
 
@@ -76,74 +76,74 @@ export interface PastMessage {
 }
 
 /**
- * One session's hold on an agent. It is over when it was closed, when its process is gone, or when
- * its listener failed; then every call is refused with `agent_gone`, and `cancel`, `close` and
- * `kill` do nothing.
+ * One session at an agent. It is over when it was closed, when its process has ended, or when its
+ * listener failed; then every call is refused with `agent_gone`, and `cancel`, `close` and `kill`
+ * do nothing.
  */
 export interface AgentSession {
   readonly agentSessionId: string;
-  /** How the earlier context came back. */
+  /** How the agent restored the earlier context. */
   readonly context: AgentContext;
   /** Modes, options and the like, as the agent offered them with the session. */
   readonly offer: AgentOffer;
 
   /**
-   * Gives it a prompt. The listener hears `turn_started`, what the agent says, and then exactly
-   * one `turn_complete` or `turn_error`, unless the session is over first: after `exit`, or
-   * `close`, no verdict comes. If it is refused there is no turn and nothing is heard:
-   * `session_busy` while another turn is at work, `agent_busy` while the agent does not read.
+   * Sends a prompt. The listener gets `turn_started`, the agent's updates, and then exactly one
+   * `turn_complete` or `turn_error`, unless the session is over first: after `exit` or `close` no
+   * verdict comes. A refused prompt starts no turn: `session_busy` while another turn runs,
+   * `agent_busy` while the agent does not read.
    */
   prompt(turn: AgentTurn): Result<void>;
   /**
-   * Adds to the turn at work, where the agent can take that: into what it does now or after it,
-   * as it likes. The turn's verdict comes when the agent has answered all of it. Without a turn it
-   * is refused with `no_turn_running`.
+   * Adds to the running turn, where the agent can take that; the agent decides whether it does so
+   * now or afterwards. The turn's verdict comes when the agent has answered all of it. Without a
+   * turn it is refused with `no_turn_running`.
    */
   steer(content: readonly ContentBlock[]): Result<void>;
   /**
-   * Asks it to stop the turn, if there is one; the verdict still comes from the agent, if it
-   * comes. Whoever calls this answers the asks that are open as cancelled: agents wait for it.
+   * Asks the agent to stop the turn, if there is one; the verdict still comes from the agent. The
+   * caller has to answer the open asks as cancelled: agents wait for that.
    */
   cancel(): void;
   /**
-   * Sets these one after the other, by the options that the agent has for them: all of them, or
-   * none. If it refuses one, what it has taken before is set back to what it was.
+   * Sets these one after the other, by the agent's options for them: all or none. If the agent
+   * refuses one, the earlier ones are restored.
    */
   setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null>;
   setMode(modeId: string): Promise<Result<void>>;
   setConfigOption(configId: string, value: string | boolean): Promise<Result<void>>;
-  /** The agent's own list of its sessions in this directory, as it came. */
+  /** The agent's own list of its sessions in this directory, unchanged. */
   listSessions(): Promise<Result<readonly JsonObject[]>>;
-  /** The agent's name for a copy of this session; refused where it cannot make one. */
+  /** The agent's id for a copy of this session; refused where it cannot make one. */
   fork(): Promise<Result<string>>;
   /**
-   * Lets go of it: the listener hears `terminating`, perhaps what the agent still says, and
-   * `terminated`, even if the process goes meanwhile. A turn at work is cancelled and may get no
-   * verdict any more. The process stays if others use it or may want it. If the turn has not
-   * settled, or the agent could not close up to `AGENT_SESSIONS_FORGOTTEN_MAX` sessions before, it
-   * gets no further ones and ends with its last; or sooner, if the turn goes on for longer than
-   * `AGENT_STRAY_TURN_MS_MAX`.
+   * Releases the agent: the listener gets `terminating`, perhaps further updates, and
+   * `terminated`, even if the process ends meanwhile. A running turn is cancelled and may get no
+   * verdict. The process stays for other sessions. It gets no further ones, and ends with its
+   * last, if the turn has not settled or if the agent could not close
+   * `AGENT_SESSIONS_FORGOTTEN_MAX` sessions; a turn that goes on for `AGENT_STRAY_TURN_MS_MAX`
+   * ends it sooner.
    */
   close(): Promise<void>;
   /**
-   * Ends its process at once: for an agent that does not stop when it is told to. Every other
-   * session of that process is lost with it, and hears `exit` as this one does.
+   * Ends the process at once, for an agent that does not stop when asked. All sessions of that
+   * process are lost, and their listeners get `exit`.
    */
   kill(): Promise<void>;
 }
 
-/** Which part of a model's configuration an agent did not take, and why. */
+/** Which part of a model's configuration the agent refused, and why. */
 export interface ModelRefusal {
   readonly part: ModelPart;
   readonly refusal: Refusal;
-  /** What could not be set back. */
-  readonly adrift: readonly Adrift[];
+  /** What could not be restored. */
+  readonly unrestored: readonly UnrestoredSetting[];
 }
 
-/** A setting that is not what it was before, though it should be. */
-export interface Adrift {
+/** A setting that could not be restored to its earlier value. */
+export interface UnrestoredSetting {
   readonly setting: ModelSetting;
-  /** What it was; null if the agent never said. */
+  /** The earlier value; null if the agent never reported it. */
   readonly value: string | boolean | null;
   readonly refusal: Refusal;
 }
@@ -151,9 +151,9 @@ export interface Adrift {
 export interface AgentTurn {
   readonly turnId: TurnId;
   readonly content: readonly ContentBlock[];
-  /** What else goes into the request, such as `_meta`. */
+  /** Further parameters of the request, such as `_meta`. */
   readonly params: JsonObject | null;
-  /** A command of the agent's own: nothing stands in front of it, or it would be none. */
+  /** A slash command of the agent: no text may stand in front of it. */
   readonly isCommand?: boolean;
 }
 
@@ -163,70 +163,73 @@ export interface AgentOffer {
   readonly capabilities: JsonObject;
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
-  /** Whether it has a place of its own for what it is told beside the conversation. */
+  /** Whether the agent takes a system prompt apart from the conversation. */
   readonly takesSystemPrompt: boolean;
-  /** Whether a further prompt may be sent while one is at work. */
+  /** Whether the agent takes a further prompt while one is running. */
   readonly canSteer: boolean;
-  /** What was asked for and this agent cannot take, with the reason: said, and not passed over. */
+  /** What the session needs and this agent cannot take, with the reason. */
   readonly skipped: readonly { readonly what: string; readonly reason: string }[];
 }
 
 /**
- * What a session hears of its agent. Calls come in the order in which the agent spoke, and none
- * after the session is over. If a call throws or its promise is broken, the session is over: the
- * agent is told to stop and close it, `exit` is heard and nothing after it, and the failure is
- * reported as a fault. Neither the process nor its other sessions are touched.
+ * Receives what an agent does in one session. Calls come in the agent's order, and none after the
+ * session is over. If a call throws or its promise rejects, the session is over: the agent is told
+ * to stop and close it, `exit` is the last call, and the failure is reported as a fault. The
+ * process and its other sessions go on.
  */
 export interface AgentListener {
-  /** The session is there. Nothing was heard of it before, and from now on it can be called. */
+  /** The session can be used from now on. */
   connected(session: AgentSession): void;
   status(report: Exclude<AgentStatusReport, { readonly status: "connected" }>): void;
   /**
-   * While the promise is open nothing more of this session is told. Its words wait, up to
-   * `AGENT_QUEUE_CHARS_MAX`; beyond that nothing is read from the whole process, and the time of
-   * control calls stands still. So it is kept when the update is durable or when the session's
-   * actor is dropped, and for nothing else: never wait in it for something that this agent has to
-   * do first, be it a verdict, a close, a control call, or another session of its process.
+   * While the promise is open nothing more of this session is delivered. Updates wait, up to
+   * `AGENT_QUEUE_CHARS_MAX`; beyond that nothing is read from the whole process, and the timeouts
+   * of control calls stand still. So resolve it when the update is durable or when the session's
+   * actor is dropped, and never wait in it for something that this agent has to do first, be it a
+   * verdict, a close, a control call, or another session of its process.
    */
   update(update: AgentUpdate): Promise<void> | undefined;
   usage(turnId: TurnId, usage: ContextUsage): void;
   /**
-   * A permission or a question: seed 003's `question_requested`, and its answer is
-   * `approval_resolved`. It answers when the ask has ended, however it did, and never rejects. The
-   * signal fires if the agent does not want an answer any more (`WITHDRAWN`), is gone, or the
-   * session is over.
+   * The agent asks for a permission or has a question. It resolves when the ask has ended, however
+   * it did, and never rejects. The signal fires if the agent withdraws the ask (`WITHDRAWN`), if
+   * its process ends, or when the session is over.
    */
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
   /**
-   * The agent wants a command run, or a file written or read. Nothing is done before this allows
-   * it. It answers as soon as it is decided, or known that people have to; what else the agent
-   * says waits for that, and not for people. The signal is that of an ask, and it never rejects.
-   * An agent may need a file to remember a session, so this may come before `connected`.
+   * The agent wants to run a command, or to write or read a file. The server does nothing before
+   * this allows it. It resolves as soon as it is decided, or known that people have to decide;
+   * later updates of the agent wait for that, and not for people. The signal is that of an ask,
+   * and it never rejects. An agent may need a file to restore a session, so this may come before
+   * `connected`.
    */
   access(access: Access, signal: AbortSignal): Promise<AccessDecision>;
   /**
-   * The agent's process is gone, and this session with it; or the session was given up because
-   * this listener failed. The pool knows already: a session may be connected anew from here.
+   * The agent's process has ended, or the session was given up because this listener failed. The
+   * pool knows already: the session may connect again from here.
    */
-  exit(exit: AgentExit & { readonly message: string }): void;
+  exit(gone: AgentGone): void;
   /**
-   * A file or terminal is about to be touched; the act waits until this is durable, and so does
-   * what else the agent says. This too may come before `connected`.
+   * The server is about to use a file or terminal for the agent; it waits until this is durable,
+   * and so do later updates. This too may come before `connected`.
    */
   audit(act: string, details: JsonObject): Promise<void>;
 }
 
+/** How an agent's process ended, with the end of its error output. */
+export type AgentGone = AgentExit & { readonly message: string };
+
 export interface AgentAsk {
   readonly kind: AskKind;
   readonly toolCall: JsonObject;
-  /** What the agent said of the call before: an ask may name it and say no more. */
+  /** What the agent said of the tool call before: an ask may only name it. */
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
 }
 
 export interface AccessAnswer {
   readonly allowed: boolean;
-  /** Why not, in words for the agent. */
+  /** Why not, for the agent to read. */
   readonly reason: string;
 }
 
@@ -234,6 +237,6 @@ export type AccessDecision = AccessAnswer | { readonly people: Promise<AccessAns
 
 export interface AskAnswer {
   readonly outcome: AskOutcome;
-  /** A question's fields, as a person filled them in. */
+  /** The fields of a question, as a person filled them in. */
   readonly answers?: Readonly<Record<string, string>>;
 }

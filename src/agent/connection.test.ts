@@ -1,14 +1,19 @@
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { AGENT_OUTBOX_BYTES_MAX, AGENT_REQUESTS_OPEN_CHARS_MAX } from "../core/limits.ts";
-import { AgentConnection, type Peer, type Reply, type Served } from "./connection.ts";
+import {
+  AgentConnection,
+  type AgentMessageHandler,
+  type CallOutcome,
+  type Served,
+} from "./connection.ts";
 import { type FaultKind, FaultLog } from "./fault.ts";
 
 /** A connection, with the agent's end of its pipes in our hands. */
-function world(peer: Partial<Peer> = {}, input: Writable = new PassThrough()) {
+function world(peer: Partial<AgentMessageHandler> = {}, input: Writable = new PassThrough()) {
   const output = new PassThrough();
   const faults: FaultKind[] = [];
-  const whole: Peer = {
+  const whole: AgentMessageHandler = {
     notified: () => undefined,
     requested: answering({ result: {} }),
     ...peer,
@@ -21,8 +26,8 @@ function world(peer: Partial<Peer> = {}, input: Writable = new PassThrough()) {
 }
 
 /** Serves every request alike. */
-function answering(served: Served | Promise<Served>): Peer["requested"] {
-  return () => ({ answer: Promise.resolve(served), room: undefined });
+function answering(served: Served | Promise<Served>): AgentMessageHandler["requested"] {
+  return () => ({ answer: Promise.resolve(served), capacity: undefined });
 }
 
 /** What was written to the agent so far. */
@@ -36,7 +41,7 @@ afterEach(() => void vi.useRealTimers());
 describe("a connection", () => {
   it("P5: tells all who wait that it is closed, once, whoever closes it", async () => {
     const { connection } = world();
-    const replies: Reply[] = [];
+    const replies: CallOutcome[] = [];
     connection.call("slow", {}, null, (reply) => replies.push(reply));
     connection.close();
     connection.close();
@@ -74,7 +79,7 @@ describe("a connection", () => {
 
   it("answers a request even if whoever should serve it fails", async () => {
     const why = new Error("the disk is full");
-    const broken = () => ({ answer: Promise.reject(why), room: undefined });
+    const broken = () => ({ answer: Promise.reject(why), capacity: undefined });
     const throwing = () => {
       throw why;
     };
@@ -90,7 +95,7 @@ describe("a connection", () => {
     vi.useFakeTimers();
     const free = Promise.withResolvers<void>();
     const { connection, say } = world({ notified: () => free.promise });
-    const replies: Reply[] = [];
+    const replies: CallOutcome[] = [];
     connection.call("before", {}, 1_000, (reply) => replies.push(reply));
     await vi.advanceTimersByTimeAsync(900);
     say({ method: "news" });
@@ -109,12 +114,12 @@ describe("a connection", () => {
 });
 
 describe("an agent that asks much", () => {
-  it("P10: is not read any further while there is no room for what it wants", async () => {
+  it("P10: is not read any further while there is no capacity for what it wants", async () => {
     const free = Promise.withResolvers<void>();
     const heard: string[] = [];
     const { say } = world({
       notified: (method) => void heard.push(method),
-      requested: () => ({ answer: new Promise(() => {}), room: free.promise }),
+      requested: () => ({ answer: new Promise(() => {}), capacity: free.promise }),
     });
     say({ id: 1, method: "read" }, { method: "news" });
     await settled();
@@ -145,8 +150,8 @@ describe("an answer that comes too late", () => {
   it("is told to whoever has to undo what it speaks of, and to nobody else", async () => {
     vi.useFakeTimers();
     const { connection, faults, say } = world();
-    const [replies, late]: [Reply[], unknown[]] = [[], []];
-    const settle = (reply: Reply) => replies.push(reply);
+    const [replies, late]: [CallOutcome[], unknown[]] = [[], []];
+    const settle = (reply: CallOutcome) => replies.push(reply);
     connection.call("make", {}, 10, settle, (result) => late.push(result));
     connection.call("list", {}, 10, settle);
     await vi.advanceTimersByTimeAsync(10);
@@ -166,7 +171,7 @@ describe("an agent that does not read", () => {
     const large = "x".repeat(AGENT_OUTBOX_BYTES_MAX / 2);
     const { connection, faults, say } = world({ requested: answering({ result: large }) }, stuck());
     let isDeaf = false;
-    void connection.deaf.then(() => {
+    void connection.inputClosed.then(() => {
       isDeaf = true;
     });
     say({ id: 1, method: "read" }, { id: 2, method: "read" });
@@ -180,13 +185,13 @@ describe("an agent that does not read", () => {
     const full = "x".repeat(AGENT_OUTBOX_BYTES_MAX - 100);
     const { connection, say } = world({ requested: answering({ result: full }) }, stuck());
     say({ id: 1, method: "read" }, { id: 2, method: "read" });
-    await connection.deaf;
+    await connection.inputClosed;
   });
 
   it("P5: is deaf as soon as its input is broken", async () => {
     const { connection, input } = world();
     input.destroy(new Error("EPIPE"));
-    await connection.deaf;
+    await connection.inputClosed;
     expect(connection.notify("news", {})).toMatchObject({ refusal: { code: "agent_gone" } });
   });
 });

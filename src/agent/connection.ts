@@ -12,78 +12,78 @@ import { WITHDRAWN } from "../core/session/reason.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import * as rpc from "../wire/rpc.ts";
 import { LineSplitter, OVERLONG } from "../wire/rpc.ts";
+import { type CallLimit, CallTimer } from "./call-limit.ts";
 import type { FaultLog } from "./fault.ts";
-import { type CallLimit, Patience } from "./patience.ts";
-import type { WireTap } from "./trace.ts";
+import type { WireTap } from "./keeper.ts";
 
-/** An answer to a call, or why there is none. */
-export type Reply =
+/** How a call to the agent ended. */
+export type CallOutcome =
   | { readonly kind: "result"; readonly result: unknown }
   | { readonly kind: "error"; readonly error: rpc.RpcError }
-  /** Only for a call that was given a limit. */
+  /** Only for a call with a limit. */
   | { readonly kind: "timeout"; readonly limitMs: number }
   | { readonly kind: "closed" };
 
-/** What the agent says of its own accord. */
-export interface Peer {
+/** Receives the agent's notifications and requests. */
+export interface AgentMessageHandler {
   /**
-   * It took so many characters to say. While the promise is open nothing more is read, and no
-   * call's time passes.
+   * `chars` is the length of its line. While the promise is open nothing more is read, and no
+   * call's timeout runs.
    */
   notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined;
-  requested(method: string, params: JsonObject, asked: Asked): Serving;
+  requested(method: string, params: JsonObject, context: RequestContext): Serving;
 }
 
 /** How a request came. */
-export interface Asked {
-  /** What it took to say. */
+export interface RequestContext {
+  /** The length of its line. */
   readonly chars: number;
-  /** Fires if the agent does not want the answer any more, or is gone. */
+  /** Fires if the agent cancels the request, or the connection ends. */
   readonly signal: AbortSignal;
 }
 
-/** A request on its way to its answer. */
+/** A request that is being served. */
 export interface Serving {
   readonly answer: Promise<Served>;
-  /** While it is open nothing more is read, and no call's time passes. */
-  readonly room: Promise<void> | undefined;
+  /** While it is open nothing more is read, and no call's timeout runs. */
+  readonly capacity: Promise<void> | undefined;
 }
 
 export type Served = { readonly result: unknown } | { readonly error: rpc.RpcError };
 
-interface Call {
-  readonly settle: (reply: Reply) => void;
-  readonly patience: Patience | null;
-  readonly late: Late | null;
+interface OpenCall {
+  readonly settle: (outcome: CallOutcome) => void;
+  readonly timer: CallTimer | null;
+  readonly late: LateAnswer | null;
 }
 
-/** Hears of every line, both ways. */
+/** Called with every line of both directions. */
 type LineTap = WireTap["line"];
 
-/** Hears of a good answer that came when nobody waited for it any more. */
-type Late = (result: unknown) => void;
+/** Called with a good answer that came after the timeout. */
+type LateAnswer = (result: unknown) => void;
 
-interface Request {
+interface OpenRequest {
   readonly abort: AbortController;
   readonly chars: number;
 }
 
 /**
- * JSON-RPC with one agent over its pipes. Each line is parsed once, and what is in it is passed on
- * as it came. Whatever an agent writes, in whatever order, costs at most a counter; when its
- * output ends, every call that waits is told so.
+ * JSON-RPC with one agent over its pipes. Each line is parsed once, and its content is passed on
+ * unchanged. Invalid lines only increase a counter. When the agent's output ends, every open call
+ * ends with `closed`.
  */
 export class AgentConnection {
   readonly #input: Writable;
-  readonly #peer: Peer;
+  readonly #handler: AgentMessageHandler;
   readonly #faults: FaultLog;
   readonly #tap: LineTap | null;
-  readonly #calls = new Map<rpc.RpcId, Call>();
-  /** Calls that ran out of time, and whose answers somebody has to know of all the same. */
-  readonly #overdue = new Map<rpc.RpcId, Late>();
-  readonly #requests = new Map<rpc.RpcId, Request>();
+  readonly #calls = new Map<rpc.RpcId, OpenCall>();
+  /** Calls that timed out, and whose late answers still matter. */
+  readonly #overdue = new Map<rpc.RpcId, LateAnswer>();
+  readonly #requests = new Map<rpc.RpcId, OpenRequest>();
   readonly #ended = Promise.withResolvers<void>();
-  readonly #deaf = Promise.withResolvers<void>();
+  readonly #inputClosed = Promise.withResolvers<void>();
   #lastId = 0;
   #requestChars = 0;
   #isPaused = false;
@@ -91,19 +91,19 @@ export class AgentConnection {
 
   constructor(
     streams: { input: Writable; output: Readable },
-    peer: Peer,
+    handler: AgentMessageHandler,
     faults: FaultLog,
     tap: LineTap | null = null,
   ) {
     this.#tap = tap;
     this.#input = streams.input;
-    this.#peer = peer;
+    this.#handler = handler;
     this.#faults = faults;
-    this.#input.on("error", () => this.#deaf.resolve());
+    this.#input.on("error", () => this.#inputClosed.resolve());
     void this.#read(streams.output).then(() => this.close());
   }
 
-  /** Nothing is read at present, because somebody has too much to hear already. */
+  /** Whether reading is paused, because a session has too much waiting. */
   get isPaused(): boolean {
     return this.#isPaused;
   }
@@ -114,24 +114,24 @@ export class AgentConnection {
   }
 
   /**
-   * Resolves when the agent takes nothing any more: it has closed its input, or lets everything
-   * lie that it is sent. It may go on living and talking, and is of no use.
+   * Resolves when the agent takes no more input: it has closed the pipe, or does not read it. The
+   * process may still run and write, and is of no use.
    */
-  get deaf(): Promise<void> {
-    return this.#deaf.promise;
+  get inputClosed(): Promise<void> {
+    return this.#inputClosed.promise;
   }
 
   /**
-   * Calls the agent. The answer is given in its place among what else the agent says, while its
-   * line is being read; without a limit it may take for ever. `late` hears of a good answer after
-   * its time, for what an agent has made by then and nobody wants.
+   * Calls the agent. `settle` runs while the answer's line is being read, so in order with the
+   * agent's other messages; without a limit it may take for ever. `late` gets a good answer that
+   * comes after the timeout, so that what the agent made can be released.
    */
   call(
     method: string,
     params: JsonObject,
     limit: CallLimit | null,
-    settle: (reply: Reply) => void,
-    late: Late | null = null,
+    settle: (outcome: CallOutcome) => void,
+    late: LateAnswer | null = null,
   ): Result<void> {
     if (this.#calls.size >= AGENT_CALLS_OPEN_MAX) return fail("agent_busy");
     this.#lastId += 1;
@@ -139,9 +139,9 @@ export class AgentConnection {
     const sent = this.#write(rpc.requestLine(id, method, params));
     if (!sent.ok) return sent;
     const overdue = (limitMs: number) => this.#settle(id, { kind: "timeout", limitMs });
-    const patience = limit === null ? null : new Patience(limit, overdue);
-    if (!this.#isPaused) patience?.run();
-    this.#calls.set(id, { settle, patience, late });
+    const timer = limit === null ? null : new CallTimer(limit, overdue);
+    if (!this.#isPaused) timer?.run();
+    this.#calls.set(id, { settle, timer, late });
     return sent;
   }
 
@@ -149,7 +149,7 @@ export class AgentConnection {
     return this.#write(rpc.notificationLine(method, params));
   }
 
-  /** Nothing more is heard or said, and whoever waits is told so. */
+  /** Stops reading and writing, and ends every open call and request. */
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -166,27 +166,27 @@ export class AgentConnection {
       for await (const chunk of output) {
         const bytes: Buffer = chunk;
         for (const line of lines.feed(bytes)) {
-          const wait = this.#heed(line);
+          const wait = this.#receive(line);
           if (wait !== undefined) await this.#pauseFor(wait);
           if (this.#isClosed) return;
         }
       }
     } catch {
-      // The pipe was closed under the reader, which is one more way for it to end.
+      // The pipe was closed under the reader: one more way to end.
     }
     const rest = lines.rest();
-    if (rest !== "" && !this.#isClosed) void this.#heed(rest);
+    if (rest !== "" && !this.#isClosed) void this.#receive(rest);
   }
 
-  /** Whoever fails at what is said here does not keep the next line from being heard. */
-  #heed(line: string | typeof OVERLONG): Promise<void> | undefined {
+  /** A handler that throws does not keep the next line from being read. */
+  #receive(line: string | typeof OVERLONG): Promise<void> | undefined {
     if (line === OVERLONG) {
       this.#faults.add("overlong_line", "");
       return undefined;
     }
     this.#tap?.("in", line);
     try {
-      return this.#hear(line);
+      return this.#dispatch(line);
     } catch (thrown) {
       this.#faults.add("failed_listener", String(thrown));
       return undefined;
@@ -195,17 +195,17 @@ export class AgentConnection {
 
   async #pauseFor(wait: Promise<void>): Promise<void> {
     this.#isPaused = true;
-    for (const { patience } of this.#calls.values()) patience?.stop();
+    for (const { timer } of this.#calls.values()) timer?.stop();
     try {
       await wait;
     } catch (thrown) {
       this.#faults.add("failed_listener", String(thrown));
     }
     this.#isPaused = false;
-    for (const { patience } of this.#calls.values()) patience?.run();
+    for (const { timer } of this.#calls.values()) timer?.run();
   }
 
-  #hear(line: string): Promise<void> | undefined {
+  #dispatch(line: string): Promise<void> | undefined {
     const message = rpc.readRpc(line);
     switch (message.kind) {
       case "notification":
@@ -225,7 +225,7 @@ export class AgentConnection {
   }
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
-    if (method !== CANCEL_REQUEST) return this.#peer.notified(method, params, chars);
+    if (method !== CANCEL_REQUEST) return this.#handler.notified(method, params, chars);
     const { requestId } = params;
     if (rpc.isRpcId(requestId)) this.#requests.get(requestId)?.abort.abort(WITHDRAWN);
     return undefined;
@@ -252,7 +252,7 @@ export class AgentConnection {
     const abort = new AbortController();
     this.#requests.set(id, { abort, chars });
     this.#requestChars += chars;
-    const { answer, room } = this.#ask(method, params, { chars, signal: abort.signal });
+    const { answer, capacity } = this.#handle(method, params, { chars, signal: abort.signal });
     const failed = (thrown: unknown): Served => {
       return { error: { code: rpc.RPC_ERRORS.internal, message: String(thrown) } };
     };
@@ -261,18 +261,18 @@ export class AgentConnection {
       this.#requestChars -= chars;
       this.#answer(id, served);
     });
-    return room;
+    return capacity;
   }
 
-  #ask(method: string, params: JsonObject, asked: Asked): Serving {
+  #handle(method: string, params: JsonObject, context: RequestContext): Serving {
     try {
-      return this.#peer.requested(method, params, asked);
+      return this.#handler.requested(method, params, context);
     } catch (thrown) {
-      return { answer: Promise.reject(thrown), room: undefined };
+      return { answer: Promise.reject(thrown), capacity: undefined };
     }
   }
 
-  /** Never in silence: what does not fit is an error, and who reads not even that is deaf. */
+  /** Answers with an error if the answer does not fit. */
   #answer(id: rpc.RpcId, served: Served) {
     if (this.#isClosed) return;
     const isError = "error" in served;
@@ -280,23 +280,23 @@ export class AgentConnection {
     if (this.#write(line).ok) return;
     this.#faults.add("dropped_answer", line);
     const { error } = refused("too much is waiting to be read already");
-    if (!this.#write(rpc.errorLine(id, error)).ok) this.#deaf.resolve();
+    if (!this.#write(rpc.errorLine(id, error)).ok) this.#inputClosed.resolve();
   }
 
-  #settle(id: rpc.RpcId | null, reply: Reply, line = "") {
+  #settle(id: rpc.RpcId | null, reply: CallOutcome, line = "") {
     const call = id === null ? undefined : this.#calls.get(id);
     if (id === null || call === undefined) {
       if (id === null || !this.#settleLate(id, reply)) this.#faults.add("unsolicited_answer", line);
       return;
     }
     this.#calls.delete(id);
-    call.patience?.stop();
+    call.timer?.stop();
     if (reply.kind === "timeout" && call.late !== null) this.#expectLate(id, call.late);
     call.settle(reply);
   }
 
-  /** An agent that never answers does not make us wait for more and more. */
-  #expectLate(id: rpc.RpcId, late: Late) {
+  /** Evicts the oldest: an agent that never answers must not fill the memory. */
+  #expectLate(id: rpc.RpcId, late: LateAnswer) {
     this.#overdue.set(id, late);
     const [oldest] = this.#overdue.keys();
     if (this.#overdue.size > AGENT_CALLS_OPEN_MAX && oldest !== undefined) {
@@ -304,8 +304,8 @@ export class AgentConnection {
     }
   }
 
-  /** False if nobody expects it. */
-  #settleLate(id: rpc.RpcId, reply: Reply): boolean {
+  /** False if no call expects it. */
+  #settleLate(id: rpc.RpcId, reply: CallOutcome): boolean {
     const late = this.#overdue.get(id);
     if (late === undefined) return false;
     this.#overdue.delete(id);
@@ -313,7 +313,7 @@ export class AgentConnection {
     return true;
   }
 
-  /** An agent that does not read does not make us keep for it whatever it is sent. */
+  /** Bounds what is kept in memory for an agent that does not read. */
   #write(line: string): Result<void> {
     if (this.#isClosed || !this.#input.writable) {
       return fail("agent_gone", { exit: "it takes nothing any more" });

@@ -1,7 +1,7 @@
 import { AGENT_FAULT_SAMPLE_CHARS_MAX } from "../core/limits.ts";
 import { cutText } from "../core/text.ts";
 
-/** What can go wrong on an agent's line without harm to anybody else: it is counted and told. */
+/** Faults of an agent that harm nothing else: they are counted and logged. */
 export type FaultKind =
   | "malformed_line"
   | "overlong_line"
@@ -11,21 +11,21 @@ export type FaultKind =
   | "unknown_method"
   | "unknown_session"
   | "invalid_update"
-  /** It said more of a session, while that was being made, than anybody keeps. */
+  /** It sent more about a session that is being opened than the server keeps. */
   | "dropped_update"
-  /** It loaded a session, and did not stop sending what was said in it before. */
+  /** It loaded a session, and did not stop replaying it. */
   | "endless_replay"
-  /** It asked, and does not read its answers. */
+  /** It sent requests, and does not read the answers. */
   | "dropped_answer"
-  /** Whoever listened to one of its sessions failed, and hears no more of it. */
+  /** The listener of one of its sessions failed, and is not called again. */
   | "failed_listener";
 
-/** Hears of a fault with how often it has happened, and what it looked like. */
+/** Called with a fault, how often it has happened, and a sample. */
 export type FaultListener = (kind: FaultKind, count: number, sample: string) => void;
 
 /**
- * Counts an agent's faults. They are told of at the first, the tenth, the hundredth and so on:
- * an agent that writes a million bad lines must not write a million log lines.
+ * Counts an agent's faults. It reports the first, the tenth, the hundredth and so on: a million
+ * bad lines of an agent must not make a million log lines.
  */
 export class FaultLog {
   readonly #listener: FaultListener;
@@ -33,7 +33,7 @@ export class FaultLog {
   readonly #counts = new Map<FaultKind, number>();
   #firstLine: string | null = null;
 
-  /** What is shown of a bad line is made readable first, and cut only then (P11). */
+  /** A sample is made readable and free of secrets before it is cut (P11). */
   constructor(listener: FaultListener, readable: (text: string) => string = (text) => text) {
     this.#listener = listener;
     this.#readable = readable;
@@ -48,7 +48,7 @@ export class FaultLog {
     this.#listener(kind, count, cut);
   }
 
-  /** The first thing it wrote that was no message: usually the reason why it does not work. */
+  /** The first line that was no message: usually the reason why the agent does not work. */
   get firstMalformedLine(): string | null {
     return this.#firstLine;
   }

@@ -1,40 +1,38 @@
 import { join } from "node:path";
 import type { Agents } from "./agent.ts";
-import { type HostWatch, startHost } from "./bridge/start.ts";
+import { type HostObserver, startHost } from "./bridge/start.ts";
 import type { AgentKeeper } from "./keeper.ts";
 import { AgentPool } from "./pool/pool.ts";
-import { CommandMarks } from "./process/command-marks.ts";
-import { AgentMarks } from "./process/marks.ts";
-import { endOrphans, type OrphanReport } from "./process/orphans.ts";
+import { AgentMarks, CommandMarks, endOrphans, type OrphanReport } from "./process/marks.ts";
 import type { AgentProfile } from "./profile/profile.ts";
-import { OwnFolders } from "./workspace/own-folders.ts";
+import { OwnFolders } from "./workspace/location.ts";
 
-export interface AgentSetting {
-  /** Where notes of running agents are kept; servers may share it. */
+export interface AgentsOptions {
+  /** Holds the marks of running agents; servers may share it. */
   readonly folder: string;
   readonly profiles: ReadonlyMap<string, AgentProfile>;
-  /** The server's environment, of which each profile tells what its agent gets. */
+  /** The server's environment; each profile says what its agent gets of it. */
   readonly env: NodeJS.ProcessEnv;
-  /** All agents together may take this much; null where nobody counts. */
+  /** The limit of all agents together; null for none. */
   readonly memoryBytesMax: number | null;
-  readonly watch: HostWatch;
-  /** What of the server's stays closed to agents, wherever they work. */
+  readonly watch: HostObserver;
+  /** The server's own folders, which stay closed to agents in every workspace. */
   readonly own?: OwnFolders;
 }
 
 export interface OpenedAgents {
   readonly agents: Agents;
-  /** For whoever runs them. */
+  /** For operators. */
   readonly keeper: AgentKeeper;
-  /** What earlier servers had left behind, and is ended now. */
+  /** The processes that earlier servers left behind, and that were killed now. */
   readonly orphans: OrphanReport;
-  /** For what else this server starts: it is found and ended like an agent. */
+  /** Marks for shell commands of this server, so that they are found and killed like agents. */
   readonly commandMarks: CommandMarks;
 }
 
-/** Agents for one server. What a server before it has left behind is ended first (P5). */
-export async function openAgents(setting: AgentSetting): Promise<OpenedAgents> {
-  const { folder, profiles, env, memoryBytesMax, watch, own = OwnFolders.NONE } = setting;
+/** Opens the agents of one server. It kills first what an earlier server left behind (P5). */
+export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> {
+  const { folder, profiles, env, memoryBytesMax, watch, own = OwnFolders.NONE } = options;
   const marksFolder = join(folder, "running-agents");
   const orphans = await endOrphans(marksFolder);
   const marks = new AgentMarks(marksFolder);

@@ -1,10 +1,10 @@
-/** The system's name for what went wrong, such as ENOENT; null if it was not the system. */
+/** The code of a system error, such as ENOENT; null for any other error. */
 export function systemCodeOf(thrown: unknown): string | null {
   const isSystems = thrown instanceof Error && "errno" in thrown && "code" in thrown;
   return isSystems && typeof thrown.code === "string" ? thrown.code : null;
 }
 
-/** A short name for whatever went wrong: a code where it has one, else its own words. */
+/** The code of an error, or else its text. */
 export function causeOf(thrown: unknown): string {
   return thrown instanceof Error && "code" in thrown ? String(thrown.code) : String(thrown);
 }

@@ -2,13 +2,30 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { TenantId } from "../core/id.ts";
 import { PERSONA_FILE_BYTES_MAX } from "../core/limits.ts";
-import { PERSONA_FILES, type Persona, type PersonaDiagnostic, type PersonaFile, type PersonaFileName, type PersonaSource } from "../core/persona.ts";
+import {
+  PERSONA_FILES,
+  type Persona,
+  type PersonaDiagnostic,
+  type PersonaFile,
+  type PersonaFileName,
+  type PersonaSource,
+} from "../core/persona.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
-import { type Surroundings, precedenceOf } from "../core/skill/precedence.ts";
 import type { SkillHeader } from "../core/skill/header.ts";
+import { precedenceOf, type Surroundings } from "../core/skill/precedence.ts";
+import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
 import { type SkillCandidate, snapshotOf } from "../core/skill/snapshot.ts";
-import { binariesOnPath, type Listing, listFolder, lookInto, type PlacedSkill, type RootLook, readSkills, realRoot, type SkillRoot } from "./skills.ts";
+import {
+  binariesOnPath,
+  type Listing,
+  listFolder,
+  lookInto,
+  type PlacedSkill,
+  type RootLook,
+  readSkills,
+  realRoot,
+  type SkillRoot,
+} from "./skills.ts";
 import { hasName, readTextInside } from "./text-file.ts";
 
 /**

@@ -1,11 +1,18 @@
 import { constants, type Dirent } from "node:fs";
 import { access, opendir, realpath, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
-import { SKILL_BINARIES_MAX, SKILL_FILE_BYTES_MAX, SKILL_PATH_FOLDERS_MAX, SKILL_READS_AT_ONCE_MAX, SKILL_ROOT_ENTRIES_MAX, SKILLS_READ_BYTES_MAX } from "../core/limits.ts";
-import { type SkillCandidate, type SkillReading } from "../core/skill/snapshot.ts";
-import { byCodePoint } from "../core/text.ts";
-import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/skill.ts";
+import {
+  SKILL_BINARIES_MAX,
+  SKILL_FILE_BYTES_MAX,
+  SKILL_PATH_FOLDERS_MAX,
+  SKILL_READS_AT_ONCE_MAX,
+  SKILL_ROOT_ENTRIES_MAX,
+  SKILLS_READ_BYTES_MAX,
+} from "../core/limits.ts";
 import type { FoundSkill } from "../core/skill/precedence.ts";
+import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/skill.ts";
+import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
+import { byCodePoint } from "../core/text.ts";
 import { hasName, isInside, isNothingThere, readTextInside, reasonOf } from "./text-file.ts";
 
 /** A directory whose immediate children may be skills. */

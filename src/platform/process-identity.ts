@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** A process, said so exactly that no later one can be taken for it. */
+/** Identifies one process exactly: no later process can be taken for it. */
 export interface ProcessIdentity {
   readonly host: string;
   readonly bootId: string;
   readonly pid: number;
-  /** When the process started, by the system's own count: a reused pid has another. */
+  /** When the process started, by the system's own count: a reused pid has another start. */
   readonly startedAt: string;
 }
 
@@ -16,9 +16,9 @@ export function thisProcess(): ProcessIdentity {
 }
 
 /**
- * Whether a process is provably gone. On another machine nothing can be proved, so it is not; on
+ * Whether a process is provably gone. On another machine nothing can be proved, so it is not. On
  * this one it is gone after a reboot, or if no process has its pid and its start. Where the system
- * does not tell a start, as on macOS or of processes that it hides, a living pid is proof enough.
+ * does not tell the start (macOS, hidden processes), a living pid counts as the process.
  */
 export function isGone(identity: ProcessIdentity): boolean {
   if (identity.host !== hostname()) return false;
@@ -31,19 +31,19 @@ export function isThisProcess({ host, pid, startedAt }: ProcessIdentity): boolea
   return host === hostname() && pid === process.pid && startedAt === startOf(pid);
 }
 
-/** Nothing outlives a boot, and what was counted in an earlier one means nothing in this. */
+/** No process outlives a boot, so pids and starts of an earlier boot mean nothing now. */
 export function isOfEarlierBoot(identity: ProcessIdentity): boolean {
   return identity.host === hostname() && identity.bootId !== bootId();
 }
 
-/** Linux says which boot this is; elsewhere the start of a process has to do alone. */
+/** Linux identifies the boot; elsewhere only the start of a process tells. */
 function bootId(): string {
   return readOr("/proc/sys/kernel/random/boot_id", "").trim();
 }
 
 /**
- * Null if there is no such process, empty if the system does not tell. One that is dead but not
- * yet buried by its parent counts as gone, once none of its threads is at work any more.
+ * Null if there is no such process, empty if the system does not tell its start. A zombie, dead
+ * but not yet reaped by its parent, counts as gone once none of its threads runs any more.
  */
 export function startOf(pid: number): string | null {
   const stat = readOr(`/proc/${pid}/stat`, "");
@@ -59,7 +59,7 @@ interface ProcessStat {
   readonly startedAt: string;
 }
 
-/** What Linux tells of a process is counted after its name, which may have any characters. */
+/** Fields of `/proc/PID/stat` count from behind the name, which may have any characters. */
 export function readStat(stat: string): ProcessStat {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state = "", parent = "", group = ""] = fields;
@@ -67,7 +67,7 @@ export function readStat(stat: string): ProcessStat {
   return { isDead, parent: Number(parent), group: Number(group), startedAt: fields[19] ?? "" };
 }
 
-/** Signal 0 only asks; a process that may not be signalled is there all the same. */
+/** Signal 0 only checks; a process that may not be signalled is there all the same. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

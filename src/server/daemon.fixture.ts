@@ -8,13 +8,12 @@ import { Stage } from "../session/stage.fixture.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { Clock, SessionWorld } from "../session/world.ts";
 import type { Daemon } from "./daemon.ts";
-import type { Authenticator } from "./gate/authenticator.ts";
-import type { Caller, Route } from "./route.ts";
-import { RouteTable } from "./route-table.ts";
-import { granted, type Reply, ServerWorld } from "./server.fixture.ts";
-import { HttpServer } from "./server.ts";
+import type { Authenticator } from "./http/authenticator.ts";
+import { type Caller, type Route, RouteTable } from "./http/route.ts";
+import { granted, type Reply, ServerWorld } from "./http/server.fixture.ts";
+import { HttpServer } from "./http/server.ts";
 import { readServerSettings, type ServerOptions } from "./settings.ts";
-import { StoredWorkspaces } from "./stored-workspaces.ts";
+import { StoredWorkspaces } from "./workspaces.ts";
 
 export interface DaemonOptions {
   readonly routes: (daemon: Daemon) => readonly Route[];

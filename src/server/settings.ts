@@ -1,11 +1,27 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { AGENT_RESTORE_MS_MAX, CONNECTIONS_MAX, OPTION_MS_MAX, OPTION_TEXT_CHARS_MAX, ORIGINS_MAX, PROMPT_ANSWER_LEAD_MS, PROMPTS_PENDING_MAX, PROXIES_MAX, RATE_MUTATIONS_MAX, RATE_PROMPTS_MAX, RATE_READS_MAX, RATE_WINDOW_MS, SESSIONS_LIVE_MAX, TOKEN_CHARS_MAX, VERDICT_HELD_MS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
+import {
+  AGENT_RESTORE_MS_MAX,
+  CONNECTIONS_MAX,
+  OPTION_MS_MAX,
+  OPTION_TEXT_CHARS_MAX,
+  ORIGINS_MAX,
+  PROMPT_ANSWER_LEAD_MS,
+  PROMPTS_PENDING_MAX,
+  PROXIES_MAX,
+  RATE_MUTATIONS_MAX,
+  RATE_PROMPTS_MAX,
+  RATE_READS_MAX,
+  RATE_WINDOW_MS,
+  SESSIONS_LIVE_MAX,
+  TOKEN_CHARS_MAX,
+  VERDICT_HELD_MS_MAX,
+  WORKSPACES_MAX,
+} from "../core/limits.ts";
 import { MEDIATION_POLICIES } from "../core/policy/ask.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { isLoopbackName } from "./gate/own-names.ts";
-import { isNetwork } from "./gate/peer.ts";
-import { firstProblem } from "./request-schema.ts";
+import { isLoopbackName, isNetwork } from "./http/origins.ts";
+import { firstProblem } from "./http/request-schema.ts";
 
 const PORT = 4_170;
 

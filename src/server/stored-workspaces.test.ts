@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { OwnFolders } from "../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../agent/workspace/location.ts";
 import { value } from "../store/kit/expect.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { HOST } from "../store/sample.fixture.ts";
 import { ACME, OPERATOR } from "./identity/identity.fixture.ts";
-import { StoredWorkspaces, type WorkspaceRules } from "./stored-workspaces.ts";
+import { StoredWorkspaces, type WorkspaceRules } from "./workspaces.ts";
 
 /** Folders of these names, in one, and workspaces over a store of their own. */
 async function opened(...names: readonly string[]) {

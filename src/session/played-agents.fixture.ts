@@ -2,10 +2,10 @@ import { expect } from "vitest";
 import type {
   AgentListener,
   AgentOffer,
-  AgentOrder,
   AgentSession,
   Agents,
   AgentTurn,
+  ConnectRequest,
 } from "../agent/agent.ts";
 import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";
@@ -39,7 +39,7 @@ export class PlayedAgents implements Agents {
   /** They could take a word in between, and do not. */
   isDeaf = false;
 
-  async connect(order: AgentOrder, listener: AgentListener): Promise<Result<AgentSession>> {
+  async connect(order: ConnectRequest, listener: AgentListener): Promise<Result<AgentSession>> {
     this.acts.push("asked for");
     if (this.refusal !== null) return { ok: false, refusal: this.refusal };
     await this.arriving;
@@ -75,7 +75,7 @@ class PlayedAgent implements AgentSession {
   readonly #profile: string;
   #turn: AgentTurn | null = null;
 
-  constructor(agents: PlayedAgents, listener: AgentListener, { profile }: AgentOrder) {
+  constructor(agents: PlayedAgents, listener: AgentListener, { profile }: ConnectRequest) {
     this.#agents = agents;
     this.#listener = listener;
     this.#profile = profile;

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { OwnFolders } from "../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../agent/workspace/location.ts";
 import { TOOL_ANSWER_CHARS_MAX } from "../core/limits.ts";
 import { type Builtin, fileTools } from "./builtin.ts";
 import { FOREVER, newWorld } from "./place.fixture.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { z } from "zod";
-import { endMarked } from "../agent/process/marked.ts";
-import { type AgentMark, type AgentMarks, markedBy } from "../agent/process/marks.ts";
+import { type AgentMark, type AgentMarks, treeOf } from "../agent/process/marks.ts";
+import { killTrees } from "../agent/process/process-tree.ts";
 import { readTextFile, writeTextFile } from "../agent/workspace/files.ts";
-import { OwnFolders } from "../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../agent/workspace/location.ts";
 import type { TerminalReading } from "../agent/workspace/terminal.ts";
 import { Terminals } from "../agent/workspace/terminals.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -131,7 +131,7 @@ async function runMarked(
 
 /** Who left the group still carries the mark. Of what cannot be ended it stays, for later. */
 async function endFamily(marks: AgentMarks, mark: AgentMark): Promise<void> {
-  const { cleared } = await endMarked([{ ...markedBy(mark), mayStillStart: false }]);
+  const { cleared } = await killTrees([{ ...treeOf(mark), mayStillStart: false }]);
   if (cleared.length > 0) await marks.remove(mark).catch(() => undefined);
 }
 

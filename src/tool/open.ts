@@ -1,8 +1,8 @@
-import { findCommand } from "../agent/process/command.ts";
 import { inheritedEnvironment } from "../agent/process/environment.ts";
+import { Redactor } from "../agent/process/error-output.ts";
 import type { AgentMarks } from "../agent/process/marks.ts";
-import { Redactor } from "../agent/process/redactor.ts";
-import { OwnFolders } from "../agent/workspace/own-folders.ts";
+import { findCommand } from "../agent/process/spawn.ts";
+import { OwnFolders } from "../agent/workspace/location.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Log } from "../core/remark.ts";
 import { fail, type Result } from "../core/result.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { AgentMarks } from "../agent/process/marks.ts";
-import { processTable } from "../agent/process/table.ts";
+import { processTable } from "../agent/process/process-table.ts";
 import type { ToolPlace } from "./tool.ts";
 
 /** A workspace, a directory beside it that is none of a tool's business, and marks. */

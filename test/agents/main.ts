@@ -41,7 +41,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 process.exitCode = await main();
 
-/** Whoever ends a run leaves nothing of it behind. */
+/** Ends the run and leaves nothing of it behind. */
 async function stop(): Promise<never> {
   await Promise.all([...running].map((contract) => contract.stop()));
   process.exit(1);

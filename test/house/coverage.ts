@@ -2,27 +2,27 @@
 // over the inspector, so that the measured program needs no line of code for it.
 
 import { once } from "node:events";
+import { z } from "zod";
 
-interface FunctionCoverage {
-  readonly functionName: string;
-  readonly ranges: readonly { readonly startOffset: number; readonly count: number }[];
-}
+const functionCoverage = z.object({
+  functionName: z.string(),
+  ranges: z.array(z.object({ startOffset: z.number(), count: z.number() })),
+});
 
-interface ScriptCoverage {
-  readonly url: string;
-  readonly functions: readonly FunctionCoverage[];
-}
+const coverage = z.object({
+  result: z.array(z.object({ url: z.string(), functions: z.array(functionCoverage) })),
+});
+
+const inspectorMessage = z.object({
+  id: z.number().optional(),
+  method: z.string().optional(),
+  params: z.object({ sessionId: z.string().optional(), message: z.string().optional() }).optional(),
+  result: z.unknown().optional(),
+  error: z.object({ message: z.string() }).optional(),
+});
 
 /** One thread of the process; the inspector reaches worker threads through the main one. */
 type Thread = string | null;
-
-interface InspectorMessage {
-  readonly id?: number;
-  readonly method?: string;
-  readonly params?: Readonly<Record<string, string>>;
-  readonly result?: unknown;
-  readonly error?: { readonly message: string };
-}
 
 export class Coverage {
   readonly #socket: WebSocket;
@@ -32,7 +32,7 @@ export class Coverage {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.addEventListener("message", ({ data }) => this.#receive(JSON.parse(String(data))));
+    socket.addEventListener("message", ({ data }) => this.#receive(String(data)));
     socket.addEventListener("close", () => {
       for (const { reject } of this.#calls.values()) reject(new Error("the inspector is gone"));
     });
@@ -42,14 +42,13 @@ export class Coverage {
   static async attach(url: string): Promise<Coverage> {
     const socket = new WebSocket(url);
     await once(socket, "open");
-    const coverage = new Coverage(socket);
-    await coverage.#call(null, "NodeWorker.enable", { waitForDebuggerOnStart: false });
-    for (const thread of coverage.#threads) {
-      await coverage.#call(thread, "Profiler.enable");
-      await coverage.#call(thread, "Profiler.startPreciseCoverage", { callCount: true });
+    const attached = new Coverage(socket);
+    await attached.#call(null, "NodeWorker.enable", { waitForDebuggerOnStart: false });
+    for (const thread of attached.#threads) {
+      await attached.#call(thread, "Profiler.enable");
+      await attached.#call(thread, "Profiler.startPreciseCoverage", { callCount: true });
     }
-    await coverage.take();
-    return coverage;
+    return attached;
   }
 
   /**
@@ -60,7 +59,7 @@ export class Coverage {
     const urls = new Set<string>();
     for (const thread of this.#threads) {
       const taken = await this.#call(thread, "Profiler.takePreciseCoverage");
-      for (const { url, functions } of (taken as { result: ScriptCoverage[] }).result) {
+      for (const { url, functions } of coverage.parse(taken).result) {
         if (functions.some(hasRun)) urls.add(url);
       }
     }
@@ -82,11 +81,10 @@ export class Coverage {
     return call.promise;
   }
 
-  #receive({ id, method, params, result, error }: InspectorMessage) {
+  #receive(text: string) {
+    const { id, method, params, result, error } = inspectorMessage.parse(JSON.parse(text));
     if (method === "NodeWorker.attachedToWorker") this.#threads.push(params?.sessionId ?? null);
-    if (method === "NodeWorker.receivedMessageFromWorker") {
-      this.#receive(JSON.parse(params?.message ?? "{}"));
-    }
+    if (method === "NodeWorker.receivedMessageFromWorker") this.#receive(params?.message ?? "{}");
     const call = id === undefined ? undefined : this.#calls.get(id);
     if (id === undefined || call === undefined) return;
     this.#calls.delete(id);
@@ -96,7 +94,7 @@ export class Coverage {
 }
 
 /** The module itself counts as a function without a name that begins where the file begins. */
-function hasRun({ functionName, ranges }: FunctionCoverage): boolean {
+function hasRun({ functionName, ranges }: z.output<typeof functionCoverage>): boolean {
   const [whole] = ranges;
   if (whole === undefined || whole.count === 0) return false;
   return functionName !== "" || whole.startOffset > 0;

@@ -12,7 +12,7 @@ export type Import = {
   readonly isTypeOnly: boolean;
 };
 
-/** All imports of a file in whatever form: static, dynamic, re-exports and types. */
+/** All imports of a file in any form: static, dynamic, re-exports and types. */
 export function importsOf(path: string, text: string): readonly Import[] {
   const program = programOf(path, text);
   // Only these two forms can stand inside of a statement; most files have neither.

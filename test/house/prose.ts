@@ -15,7 +15,7 @@ const ABSENT = [
   /\b[AB]\d{1,2}(?:\.\d{1,2}\b|(?=[:,;)]))/,
 ];
 
-/** Each line of a comment with a pronoun that hides who acts, as `line 3: somebody`. */
+/** Each line of a comment with a pronoun that hides who acts, as `line 3: WORD`. */
 export function vagueComments(path: string, text: string): readonly string[] {
   return commentLines(path, text).flatMap(({ line, content }) => {
     const [word] = VAGUE.exec(content) ?? [];

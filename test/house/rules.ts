@@ -47,15 +47,15 @@ type RuleName = keyof typeof RULES;
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "modules of session that server imports": 33,
   "owner interfaces (…Owner, …Ears)": 13,
-  "files under 60 lines with one importer": 70,
-  "folders with over 25 files": 4,
+  "files under 60 lines with one importer": 60,
+  "folders with over 25 files": 2,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 76,
+  "duplicate type names": 71,
   "duplicate type names, exported": 27,
-  "exported names with a word to avoid": 80,
-  "comments that hide who acts": 940,
-  "citations of absent documents": 170,
+  "exported names with a word to avoid": 78,
+  "comments that hide who acts": 840,
+  "citations of absent documents": 151,
   "lines of docs over 160 columns": 0,
 };
 

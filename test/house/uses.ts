@@ -2,7 +2,7 @@ import type { Node } from "oxc-parser";
 import type { Sources } from "./imports.ts";
 import { type Place, placesIn, programOf } from "./syntax.ts";
 
-/** The names that no source uses, in their order: nobody would miss them. */
+/** The names that no source uses, in their order. */
 export function unusedNames(names: readonly string[], sources: Sources): readonly string[] {
   const used = new Set([...sources].flatMap(([path, text]) => usedNames(path, text)));
   return names.filter((name) => !used.has(name));

@@ -131,7 +131,7 @@ describe("the queue of a session", () => {
   });
 });
 
-describe("a client id that is not registered any more (wire, 13.4)", () => {
+describe("a client id that is not registered any more", () => {
   it("is healed by the SDK: it registers anew, and the prompt runs once", async () => {
     const ada = await newSession(server());
     const bob = await Listener.caughtUp(await joined(server(), ada));

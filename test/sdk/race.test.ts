@@ -50,7 +50,7 @@ async function hungPrompts({ server, count, atOnce }: Race): Promise<number> {
   return sent - settled;
 }
 
-describe("the SDK's prompt() while its stream is open (wire, 16.1)", { timeout: 120_000 }, () => {
+describe("the SDK's prompt() while its stream is open", { timeout: 120_000 }, () => {
   it(`P3: comes back from each of ${PROMPTS} prompts to an instant agent`, async () => {
     const race = { server: usual(), count: PROMPTS, atOnce: 1 };
     expect(await hungPrompts(race)).toBe(0);

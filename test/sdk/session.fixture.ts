@@ -12,12 +12,12 @@ export function clientOf({ url }: { readonly url: string }): DaemonClient {
   return new DaemonClient({ baseUrl: url, maxPendingPromptsPerSession: null });
 }
 
-/** A new session, and whoever made it. */
+/** A new session, and the client that made it. */
 export function newSession(server: { readonly url: string }): Promise<DaemonSessionClient> {
   return DaemonSessionClient.createOrAttach(clientOf(server), { sessionScope: "thread" });
 }
 
-/** Somebody else in the same session, with a connection of their own. */
+/** Another client in the same session, with a connection of its own. */
 export function joined(
   server: { readonly url: string },
   { sessionId }: DaemonSessionClient,

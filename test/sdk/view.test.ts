@@ -20,7 +20,7 @@ import {
 const server = sharedServer();
 const ALLOW = { outcome: { outcome: "selected" as const, optionId: "allow_once" } };
 
-/** Its reducer has no case for these: it counts them as not recognised, whatever they say. */
+/** Its reducer has no case for these: it counts them as not recognised. */
 const UNREAD = ["prompt_cancelled", "replay_complete"];
 const READ = DAEMON_KNOWN_EVENT_TYPE_VALUES.filter((type) => !UNREAD.includes(type));
 

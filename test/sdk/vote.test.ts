@@ -2,7 +2,16 @@ import type { DaemonSessionClient, PermissionResponse } from "@qwen-code/sdk/dae
 import { describe, expect, it } from "vitest";
 import type { MediationPolicy } from "../../src/core/policy/ask.ts";
 import { type ServeProcess, sharedServer } from "../server/serve.fixture.ts";
-import { clientOf, dataOf, joined, Listener, newSession, refusalOf, script, spoken } from "./session.fixture.ts";
+import {
+  clientOf,
+  dataOf,
+  joined,
+  Listener,
+  newSession,
+  refusalOf,
+  script,
+  spoken,
+} from "./session.fixture.ts";
 
 const ALLOW: PermissionResponse = { outcome: { outcome: "selected", optionId: "allow_once" } };
 const CANCEL: PermissionResponse = { outcome: { outcome: "cancelled" } };

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { CONNECTIONS_MAX } from "../../src/core/limits.ts";
 import { sharedServer } from "./serve.fixture.ts";
 
-/** With so little memory, what is kept for somebody without end would soon take it down. */
+/** So little memory that anything kept without limit would soon take the server down. */
 const server = sharedServer({ env: { NODE_OPTIONS: "--max-old-space-size=192" } });
 
 const MIB = 1_024 * 1_024;
@@ -51,7 +51,7 @@ async function made(): Promise<string> {
   return String(Object(await response.json()).sessionId);
 }
 
-/** A whole turn, as somebody has it who behaves. */
+/** A whole turn of a client that behaves. */
 async function turn(sessionId: string, text: string): Promise<string> {
   const url = `${server().url}/session/${sessionId}`;
   const stream = await fetch(`${url}/events`);
@@ -137,7 +137,7 @@ describe("P10: a server stays up, small and of use to others", () => {
     await answer(1);
     const sockets = await Promise.all(Array.from({ length: 300 }, dial));
     for (const socket of sockets) socket.resume();
-    // Whoever was there before is served, and meanwhile all others were looked at.
+    // Clients from before are served, and meanwhile the server has looked at all others.
     for (let number = 2; number < 20; number += 1) await answer(number);
     const open = sockets.filter(({ readyState }) => readyState === "open");
     expect(open.length).toBeLessThan(CONNECTIONS_MAX);

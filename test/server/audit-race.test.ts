@@ -1,5 +1,5 @@
 // A server and commands beside it change the members of one tenant at the same time, each in a
-// process of its own: nobody waits for the others there.
+// process of its own: none of them waits for the others.
 
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -45,7 +45,7 @@ async function opened() {
   return { server, ask };
 }
 
-describe("A7: the audit of members whom a server and commands change at the same time", () => {
+describe("the audit of members whom a server and commands change at the same time", () => {
   it("has as many accepted entries as there were changes", async () => {
     const { server, ask } = await opened();
     let isOver = false;

@@ -69,7 +69,7 @@ describe("a server that is killed while a turn is paid for", () => {
     });
     await server.kill("SIGKILL");
     await server.restart();
-    // Opening it is what settles it, whoever does that first.
+    // The first request that opens the session settles the turn.
     await asked(server, "GET", `/session/${sessionId}/stats`);
     expect(await asked(server, "GET", "/credits")).toEqual({
       limit: "granted",

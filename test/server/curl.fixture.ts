@@ -38,7 +38,7 @@ const STORY_MS_MAX = 50_000;
 
 /**
  * Runs the commands one after the other in one shell and an empty folder, where `fermata` is this
- * repository's. Whatever they have started is ended with them.
+ * repository's. Processes that they have started end with them.
  */
 export async function play(examples: readonly Example[]): Promise<Played> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "fermata-story-")));

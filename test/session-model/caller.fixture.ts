@@ -24,7 +24,7 @@ interface Answered {
   readonly body: JsonObject;
 }
 
-/** Somebody who speaks to one session over plain HTTP, and reads its stream. */
+/** A client of one session over plain HTTP, which reads its stream. */
 export class SessionCaller {
   readonly #server: ServeProcess;
   readonly sessionId: string;

@@ -104,7 +104,7 @@ describe("a command over the prompt route", { timeout: 60_000 }, () => {
     expect(await session.messages()).toEqual(before);
   });
 
-  it("B11.9: that is wrong is an error, reaches no model and changes nothing", async () => {
+  it("that is wrong is an error, reaches no model and changes nothing", async () => {
     const session = await withSkills();
     await session.say("say hello");
     const before = await session.steadyFields();
@@ -121,7 +121,7 @@ describe("a command over the prompt route", { timeout: 60_000 }, () => {
     expect(command_history).toMatchObject(BAD_LINES.map(({ code }) => ({ code })));
   });
 
-  it("B8.3: without the name of a skill has the words of the specification", async () => {
+  it("without the name of a skill has the specified answer", async () => {
     const session = await withSkills();
     expect((await session.say("/skill")).text).toBe("Error: /skill requires a skill name.");
   });
@@ -171,7 +171,7 @@ describe("a command over the prompt route", { timeout: 60_000 }, () => {
 });
 
 describe("an alias", { timeout: 60_000 }, () => {
-  it("B11.10: does what its skill does, with the same words", async () => {
+  it("does what its skill does, with the same words", async () => {
     const session = await withSkills();
     const byName = await session.say("/skill deploy say two  words");
     const byAlias = await session.say("/ship say two  words");
@@ -184,7 +184,7 @@ describe("an alias", { timeout: 60_000 }, () => {
     expect(ofSkill(byAlias)).toEqual(ofSkill(byName).map((data) => ({ ...data, promptId })));
   });
 
-  it("B11.10: never takes a built-in command's name, and no other skill's", async () => {
+  it("never takes a built-in command's name, and no other skill's", async () => {
     const session = await withSkills();
     expectCommand(await session.say("/help"), "help_shown");
     const { skill_snapshot } = await session.fields();

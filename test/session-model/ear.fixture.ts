@@ -3,7 +3,7 @@ import { isObject, type JsonObject, objectAt } from "../../src/core/json.ts";
 
 export type Wanted = (event: JsonObject) => boolean;
 
-/** Somebody who listens to a session's stream, and has kept all that it heard. */
+/** A subscriber of a session's stream that keeps all events. */
 export class Ear {
   readonly events: JsonObject[] = [];
   readonly #giveUp: AbortController;

@@ -54,7 +54,7 @@ export class Files {
     rmSync(join(this.#server.workspace, path), { recursive: true });
   }
 
-  /** In the folder of whoever runs the server: `agents.json`, `mcp.json`, `skills`. */
+  /** In the operator's folder: `agents.json`, `mcp.json`, `skills`. */
   home(path: string, content: object) {
     write(join(this.#server.folder, "home"), path, JSON.stringify(content));
   }

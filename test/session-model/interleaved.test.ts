@@ -41,7 +41,7 @@ const play: fc.Arbitrary<Play> = fc.record({
 });
 
 describe("sessions side by side", () => {
-  it("B11.11, P8: are each as if it were alone", { timeout: 120_000 }, async () => {
+  it("P8: are each as if it were alone", { timeout: 120_000 }, async () => {
     const holds = async (one: Play) => {
       const [together, ...alone] = await Promise.all([
         perform(one, SESSIONS),

@@ -7,7 +7,7 @@ import { echoAgent, Files, skill } from "./files.fixture.ts";
 
 const server = sharedServer({ agents: { second: echoAgent() } });
 
-/** A session in which a turn runs until somebody answers its ask. */
+/** A session in which a turn runs until a client answers its ask. */
 async function busy() {
   new Files(server()).skill("deploy", skill("Ships it.", "Deploy from main."));
   const session = await SessionCaller.create(server());
@@ -82,7 +82,7 @@ describe("a command that is sent during a turn", { timeout: 60_000 }, () => {
     expect(said.verdict).toMatchObject({ stopReason: "end_turn" });
   });
 
-  it("B9: changes only what comes after it", async () => {
+  it("changes only what comes after it", async () => {
     const { session, ear, ask } = await busy();
     new Files(server()).skill("deploy", skill("Ships it.", "Deploy from anywhere."));
     const lines = ["/skill deploy say one", "/reload_skills", "/skill deploy say two"];

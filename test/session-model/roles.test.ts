@@ -18,7 +18,7 @@ function told(message: JsonObject): string {
 }
 
 describe("a session's conversation", { timeout: 60_000 }, () => {
-  it("B11.12: keeps roles in order, and each result beside its call", async () => {
+  it("keeps roles in order, and each result beside its call", async () => {
     const files = new Files(server());
     files.write("note.txt", "from the file");
     files.skill("look", toolSkill("read_file"));

@@ -32,7 +32,7 @@ async function sayings(session: SessionCaller): Promise<readonly string[]> {
 }
 
 describe("a session's skills and persona", { timeout: 60_000 }, () => {
-  it("B11.6, P7: are those of the creation, through edits and a crash until a reload", async () => {
+  it("P7: are those of the creation, through edits and a crash until a reload", async () => {
     const files = firstFiles(server());
     const session = await SessionCaller.create(server());
     await session.say("say ready");
@@ -58,7 +58,7 @@ describe("a session's skills and persona", { timeout: 60_000 }, () => {
     expect((await session.fields()).persona).toEqual(persona);
   });
 
-  it("B11.6: are those of another session only if that was made from the same files", async () => {
+  it("are those of another session only if that was made from the same files", async () => {
     const files = firstFiles(server());
     const one = await SessionCaller.create(server());
     edit(files);
@@ -79,7 +79,7 @@ describe("each command that changes a session", { timeout: 60_000 }, () => {
   ];
   const twoAgents = sharedServer({ agents: { second: { command: process.execPath, args: [] } } });
 
-  it.each(changes)("B11.7: $line changes $field and nothing else", async (change) => {
+  it.each(changes)("$line changes $field and nothing else", async (change) => {
     const files = firstFiles(twoAgents());
     const session = await SessionCaller.create(twoAgents());
     await session.say("say hello", "tool t1 kind=read text=found status=completed");
@@ -93,7 +93,7 @@ describe("each command that changes a session", { timeout: 60_000 }, () => {
     expect(after).toEqual({ ...before, [field]: after[field], reload_count: reloads });
   });
 
-  it("B11.7: /reload_skills counts up also where nothing is new, and keeps the hash", async () => {
+  it("/reload_skills counts up also where nothing is new, and keeps the hash", async () => {
     const session = await SessionCaller.create(twoAgents());
     const before = await session.steadyFields();
     await session.say("/reload_skills");

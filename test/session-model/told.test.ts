@@ -43,7 +43,7 @@ async function restart() {
 }
 
 describe("an agent with a place for a system prompt", { timeout: 60_000 }, () => {
-  it("B11.8: is told the persona of the creation there, until a reload", async () => {
+  it("is told the persona of the creation there, until a reload", async () => {
     const session = await taught("echo");
     expect((await session.say("whoami")).text).toContain(ADA);
     new Files(server()).write("AGENTS.md", BOB);

@@ -13,7 +13,7 @@ import type { Scene } from "./scene.ts";
 import type { SimulatedServer } from "./simulated-server.ts";
 import type { Witness } from "./witness.ts";
 
-/** A prompt that may be sent again, because nobody knows whether it arrived. */
+/** A prompt that the client may send again, because it does not know whether it arrived. */
 interface Sent {
   readonly key: SessionKey;
   readonly idempotencyKey: string;
@@ -21,7 +21,7 @@ interface Sent {
   promptId: PromptId | null;
 }
 
-/** Somebody who uses sessions, not always well. */
+/** A client that uses sessions, not always well. */
 export class Client {
   readonly clientId: ClientId;
   readonly actor: Actor;
@@ -186,7 +186,7 @@ export class Client {
     return this.#command(key, "closes", null, () => ({ ...this.#by(), type: "close" }));
   }
 
-  /** Any ask that was ever made, open or not; or one that nobody made. */
+  /** Votes on any ask that was ever made, open or not; or on one that was never made. */
   vote(key: SessionKey) {
     const { chance, disk, ids } = this.#scene;
     const logs = [...disk.logs.values()].filter(

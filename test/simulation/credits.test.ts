@@ -30,7 +30,7 @@ interface Purse {
   readonly log: SessionWorld["log"];
 }
 
-/** Nobody is without a limit, so that everything goes through the ledger. */
+/** Every tenant has a limit, so that everything goes through the ledger. */
 class WeighingMeter extends LedgerMeter {
   constructor({ store, limit, nowMs, log }: Purse) {
     super({ store, prices: PRICES, usualLimit: () => limit, nowMs, log });
@@ -42,8 +42,8 @@ class WeighingMeter extends LedgerMeter {
 }
 
 /**
- * A tenant that has nothing: whoever was refused for want of credit finds a little more of it the
- * next time. Who waits asks again after a while, as with a server that sweeps.
+ * A tenant without credits: a prompt that was refused for want of them finds a few more the next
+ * time. A waiting prompt asks again after a while, as with a server that sweeps.
  */
 class PoorMeter extends WeighingMeter {
   readonly #clock: Clock;

@@ -4,7 +4,7 @@ import { nameOf } from "./disk.ts";
 import type { Scene } from "./scene.ts";
 import type { SimulatedServer } from "./simulated-server.ts";
 
-/** Where a client asks for things, at whatever server is up. */
+/** Sends a client's requests to the server that is up. */
 export class Desk {
   readonly #scene: Scene;
   readonly #name: string;

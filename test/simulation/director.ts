@@ -67,7 +67,7 @@ export class Director {
     }
   }
 
-  /** What comes from nobody: outages, crashes and orderly restarts. */
+  /** What no client causes: outages, crashes and orderly restarts. */
   async #befall(): Promise<void> {
     const { chance, temper, schedule } = this.scene;
     if (chance.happens(temper.outage)) {
@@ -87,7 +87,7 @@ export class Director {
     void this.#server.asked("recovery", this.#server.recover());
   }
 
-  /** Stops in good order and starts again; sometimes somebody cannot wait for it. */
+  /** Stops in good order and starts again; sometimes the operator cannot wait for it. */
   async restart(): Promise<void> {
     await this.stop();
     this.#server = this.#newServer();
@@ -104,8 +104,8 @@ export class Director {
     await server.asked("shutdown", server.shutDown(hurry.signal));
     rush();
     schedule.say("server", "has stopped");
-    // What somebody still waits for is finished by whoever closes the store, and so is what the
-    // server did not wait for, because it would not come.
+    // Closing the store finishes what a client still waits for, and also what the server did
+    // not wait for, because it would not come.
     const isAlone = server.open.size === 0 && !server.hasAbandoned;
     const left = schedule
       .pendingOf(server.number)
@@ -189,7 +189,7 @@ export class Director {
     else if (chance.happens(0.1)) await this.#vanish(server, made.value.live, actor);
   }
 
-  /** Whoever made it never hears of it. If nobody else has come either, it has never been. */
+  /** Its creator gets no answer. Without another client either, the session has never been. */
   async #vanish(server: SimulatedServer, live: LiveSession, actor: Actor): Promise<void> {
     const { disk, judge, isUndisturbed, known } = this.scene;
     const name = nameOf(live.key);
@@ -217,7 +217,7 @@ export class Director {
     }
   }
 
-  /** Long enough that whatever nobody uses is let go. */
+  /** Waits long enough that the server evicts idle sessions. */
   async #wait(): Promise<void> {
     const { idleMs, reapMs } = this.settings;
     const inMs = (idleMs ?? 0) + 2 * reapMs;
@@ -236,7 +236,7 @@ export class Director {
     void subscriber.follow();
   }
 
-  /** Whoever loads a session reads on where the replay ends. */
+  /** A client that loads a session reads on where the replay ends. */
   async #replay({ errands }: Client, key: SessionKey): Promise<void> {
     const lastEventId = await errands.replay(key);
     if (lastEventId !== null) this.#subscribe(key, lastEventId);
@@ -268,7 +268,7 @@ const ERRANDS: ReadonlySet<Act> = new Set<ErrandAct>([
 
 const STORM = ["attach", "attach", "detach", "detach", "resume"] as const;
 
-/** Somebody may have joined it by making it once more. */
+/** Another client may have joined it by creating it once more. */
 function isShared({ session }: LiveSession): boolean {
   return session.fixed.scope === "single";
 }
@@ -293,7 +293,7 @@ function settingsOf({ chance }: Scene): SessionSettings {
   };
 }
 
-/** Long for everybody in a life, and short for whoever has to look at its clock. */
+/** Long within a life, and short for a reader of its clock. */
 const IDLE_MS = 5 * 60 * 1_000;
 
 const CREATION = { ...SAMPLE, storeId: "memory", activeAgent: "simulated" };

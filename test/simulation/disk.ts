@@ -41,12 +41,12 @@ export class Disk {
     return new Disk(store, judge, words);
   }
 
-  /** Those that are still being made from another one; nobody may see them. */
+  /** Those that are still being made from another one; no client may see them. */
   get drafts(): readonly StoredLog[] {
     return [...this.logs.values()].filter(({ isDraft }) => isDraft);
   }
 
-  /** Nobody is told of a fork before it is finished, and said to be so where it comes from. */
+  /** No client sees a fork before it is finished, and its source's log says so. */
   isAnnounced({ key, record, isDraft }: StoredLog): boolean {
     const sourceId = record?.sourceType === "branch" ? record.sourceId : null;
     const source = sourceId === null ? undefined : this.logs.get(`${key.tenantId}/${sourceId}`);
@@ -83,7 +83,7 @@ export class Disk {
     return this.logs.get(nameOf(key));
   }
 
-  /** Nothing that is written has a secret in it, or a word of somebody else's (P11, P8). */
+  /** Nothing that is written has a secret in it, or a word of another tenant (P11, P8). */
   #judgeWords(key: SessionKey, { events, snapshot, record }: Commit) {
     const said = [...events, ...(snapshot?.messages ?? []), snapshot?.turn?.text ?? ""];
     const own = record === undefined ? [] : [nameIn(record)];

@@ -13,7 +13,7 @@ import type { Scene } from "./scene.ts";
 import type { Witness } from "./witness.ts";
 import { ASIDE, foreignWords } from "./words.ts";
 
-/** A command line that may be sent again, because nobody knows whether it arrived. */
+/** A command line that may be sent again, because the client does not know if it arrived. */
 interface SentLine {
   readonly key: SessionKey;
   readonly command: string;
@@ -55,7 +55,7 @@ export class Errands {
     if (answered?.ok) this.#judgeShell(line, answered.value);
   }
 
-  /** What is answered is in the log, and the same for everybody who asks. */
+  /** The answer is in the log, and the same for every client that asks. */
   #judgeShell(line: SentLine, { aborted, output, exitCode }: ShellAnswer) {
     if (aborted) return;
     const { disk, judge } = this.#scene;
@@ -114,7 +114,7 @@ export class Errands {
     await judgeFork(this.#scene, { source: key, copy, turnId });
   }
 
-  /** Whoever is answered that it is gone will never see it again, and nobody else will. */
+  /** After the answer that it is gone, no client sees it again. */
   async delete(key: SessionKey) {
     const { judge, disk } = this.#scene;
     const answered = await this.#desk.ask(
@@ -187,7 +187,7 @@ export class Errands {
     return answered.value.lastEventId;
   }
 
-  /** Somebody who may not wait for the answer. A server that is gone notices nothing of that. */
+  /** A caller that may not wait for the answer. A server that is gone does not notice. */
   #caller(leaves: string): { readonly signal: AbortSignal; stays(): void } {
     const { chance, schedule } = this.#scene;
     const leaving = new AbortController();

@@ -47,8 +47,8 @@ async function endLast(director: Director, runOut: RunOut): Promise<void> {
 const LAST_SERVERS_MAX = 5;
 
 /**
- * A command whose server died while its session had no agent has its result when somebody opens
- * that session: until then nobody can see that it has none.
+ * A command whose server died while its session had no agent has its result when a client opens
+ * that session: until then no client can see that it has none.
  */
 async function openShelled(director: Director, runOut: RunOut): Promise<void> {
   const { server, scene } = director;
@@ -58,7 +58,7 @@ async function openShelled(director: Director, runOut: RunOut): Promise<void> {
   await runOut();
 }
 
-/** Nothing can happen by itself any more: so nobody may be waiting for anything. */
+/** Nothing can happen by itself any more: so no call may be waiting. */
 function atRest({ server, scene, live: all }: Director) {
   const { judge, disk } = scene;
   const open = [...server.open.values()];
@@ -135,7 +135,7 @@ function consolesAreRight({ scene, server, consoles, live }: Director) {
   const open = consoles.filter((one) => one.isOpen && one.server === server && server.isUp);
   for (const { statuses, tenantId } of open) {
     for (const [name, { key, status, record }] of scene.disk.logs) {
-      // A fork that nobody has opened yet was never live, and so has told nobody of itself.
+      // A fork that no client has opened yet was never live, and so has published nothing.
       const isFork = record?.sourceType === "branch" && !statuses.has(name);
       const isNews = !isFork && (told.has(name) || scene.isReliable);
       if (key.tenantId !== tenantId || !isNews || scene.refused.has(name)) continue;
@@ -146,7 +146,7 @@ function consolesAreRight({ scene, server, consoles, live }: Director) {
   }
 }
 
-/** What nobody uses or watches is let go after a while. */
+/** The server evicts what no client uses or watches. */
 async function letIdle(director: Director, runOut: RunOut): Promise<void> {
   const { scene, server } = director;
   if (scene.chance.happens(0.8)) return;

@@ -11,12 +11,12 @@ interface Fork {
   readonly turnId: TurnId | null;
 }
 
-/** A fork that somebody was promised: it is there, announced, and has the conversation so far. */
+/** A fork that a client was promised: it is there, announced, with the conversation so far. */
 export async function judgeFork(scene: Scene, { source, copy, turnId }: Fork): Promise<void> {
   const { disk, judge } = scene;
   const from = disk.log(source);
   const log = disk.log(copy);
-  // Somebody may have found it before the answer, and deleted it.
+  // Another client may have found it before the answer, and deleted it.
   const isThere = log === undefined ? disk.known.has(nameOf(copy)) : !log.isDraft;
   judge.holds(isThere, "P1", () => `${nameOf(copy)} was promised, and is not stored`);
   const isAnnounced = from === undefined || from.branches.has(copy.sessionId);

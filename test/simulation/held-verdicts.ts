@@ -34,7 +34,7 @@ export class HeldVerdicts {
     this.#held.clear();
   }
 
-  /** Somebody was sent this event. */
+  /** A subscriber was sent this event. */
   sent(key: SessionKey, text: string) {
     if (this.#held.size === 0 || !/"type":"turn_(complete|error)"/.test(text)) return;
     const { data } = JSON.parse(text);

@@ -24,7 +24,7 @@ export async function liveMany(first: number, count: number, flaw?: Flaw): Promi
   return { lives: count, steps, failure: null };
 }
 
-/** A promise that is broken where nobody listens is a fault as well. */
+/** A rejected promise without a handler is a fault as well. */
 async function watched(seed: number, flaw?: Flaw): Promise<Life> {
   const unheard: string[] = [];
   const hear = (reason: unknown) => {
@@ -49,7 +49,7 @@ export function report({ seed, broken, trace }: Failure): string {
   return [`seed ${seed} is broken:`, ...broken, "", `Again: ${again}`, "", ...trace].join("\n");
 }
 
-/** Lets whatever else this process does have its turn; lives themselves wait for nothing real. */
+/** Lets other work of this process run; lives themselves wait for nothing real. */
 function breath(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 /**
  * Where the search for lives that break a promise goes on: at `FERMATA_SEED`, or else somewhere
  * new each time. In CI that is somewhere new with each commit: the same commit lives the same
- * lives again, so that a failure there can be seen again by whoever looks.
+ * lives again, so that a failure there can be repeated.
  */
 export function newSeed(): number {
   const { FERMATA_SEED: chosen, CI: isInCi = "" } = process.env;

@@ -8,7 +8,7 @@ import type { Words } from "./words.ts";
 
 type Parts = "chance" | "schedule" | "judge" | "disk" | "ids" | "words" | "temper";
 
-/** What everybody in a life shares. */
+/** What all parts of a life share. */
 export class Scene {
   readonly chance: Chance;
   readonly schedule: Schedule;
@@ -19,11 +19,11 @@ export class Scene {
   temper: Temper;
   /** Whether this life's store does all that it says, and its servers live until their end. */
   readonly isReliable: boolean;
-  /** Whether it does all that it says, whatever becomes of the servers. */
+  /** Whether it does all that it says, also when servers crash. */
   readonly hasGoodStore: boolean;
   /** Both, and there is one server only. */
   readonly isUndisturbed: boolean;
-  /** Sessions that somebody was told could not be made, and why, by their names on the disk. */
+  /** Sessions whose creation was refused, and why, by their names on the disk. */
   readonly refused = new Map<string, string>();
   /** Where clients wanted their sessions to be, by their names on the disk. */
   readonly wanted = new Map<string, string>();
@@ -31,7 +31,7 @@ export class Scene {
   readonly known = new Set<string>();
   /** The mode in which agents left their sessions, which some remember. */
   readonly modesLeft = new Map<string, string>();
-  /** Until then the store answers nobody. */
+  /** Until then the store does not answer. */
   outageUntilMs = 0;
 
   constructor(parts: Pick<Scene, Parts>) {

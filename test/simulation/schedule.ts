@@ -15,7 +15,7 @@ interface Thing {
 
 /**
  * Decides what happens next. Of everything that could happen now, chance picks one; only when
- * there is nothing, time moves on to whatever comes first. So every order that the world could
+ * there is nothing, time moves on to what comes first. So every order that the world could
  * bring about may be met, and the same seed meets it again.
  */
 export class Schedule {
@@ -30,7 +30,7 @@ export class Schedule {
     this.#tell = tell;
   }
 
-  /** Whether somebody reads the trace: what costs much to say is said only then. */
+  /** Whether there is a trace: what costs much to write is written only then. */
   get isTold(): boolean {
     return this.#tell !== null;
   }
@@ -105,7 +105,7 @@ export class Schedule {
   }
 }
 
-/** Whoever is told what happens, line by line; null if nobody is. */
+/** Writes what happens, line by line; null if there is no trace. */
 export type Tell = ((line: string) => void) | null;
 
 interface ThingDetails {

@@ -206,7 +206,7 @@ function deaf(agents: Agents, yes: Partial<AgentSession>): Agents {
   });
 }
 
-/** Whoever was connected before hears what the next one says, too. */
+/** An earlier connection hears what the next one says, too. */
 function eavesdropping(agents: Agents): Agents {
   let last: AgentListener | null = null;
   return altered(agents, {

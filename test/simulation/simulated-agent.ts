@@ -1,11 +1,17 @@
-import type { AgentListener, AgentOffer, AgentSession, AgentTurn, ModelRefusal } from "../../src/agent/agent.ts";
+import type {
+  AgentListener,
+  AgentOffer,
+  AgentSession,
+  AgentTurn,
+  ModelRefusal,
+} from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
 import { accessKey } from "../../src/core/policy/access.ts";
 import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
-import type { ModelPart } from "../../src/core/session/state.ts";
 import { WITHDRAWN } from "../../src/core/session/reason.ts";
+import type { ModelPart } from "../../src/core/session/state.ts";
 import type { CallOff } from "../../src/session/world.ts";
 import { AgentSettings } from "./agent-settings.ts";
 import { accessOf, askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
@@ -13,7 +19,7 @@ import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import { ASIDE, isAside } from "./words.ts";
 
-/** Whoever looks on at what agents are told. */
+/** Observes what agents are sent. */
 export interface AgentWatch {
   prompted(agent: SimulatedAgent, turn: AgentTurn): void;
   /** An ask was answered with this option. */
@@ -100,7 +106,7 @@ export class SimulatedAgent implements AgentSession {
   async setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
     for (const part of parts) {
       const set = await this.#setModel(String(part.value));
-      if (!set.ok) return { part, refusal: set.refusal, adrift: [] };
+      if (!set.ok) return { part, refusal: set.refusal, unrestored: [] };
     }
     return null;
   }

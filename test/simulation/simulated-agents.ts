@@ -1,4 +1,4 @@
-import type { AgentListener, AgentOrder, AgentSession, Agents } from "../../src/agent/agent.ts";
+import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../../src/agent/agent.ts";
 import { fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { Scene } from "./scene.ts";
@@ -24,7 +24,7 @@ export class SimulatedAgents implements Agents {
   }
 
   connect(
-    order: AgentOrder,
+    order: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
@@ -46,7 +46,7 @@ export class SimulatedAgents implements Agents {
   }
 
   async #connect(
-    { tenantId, past, cwd }: AgentOrder,
+    { tenantId, past, cwd }: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
@@ -91,7 +91,7 @@ export class SimulatedAgents implements Agents {
     return chance.happens(temper.agentFailsToConnect);
   }
 
-  /** After a few failures in a row nobody is let through for a while, as in the real pool. */
+  /** After a few failures in a row all connects are refused for a while, as in the real pool. */
   #refusal(): Result<never> {
     this.#failures += 1;
     const { schedule } = this.#scene;
@@ -102,7 +102,7 @@ export class SimulatedAgents implements Agents {
     return fail("agent_exited_early", { profile: "simulated" });
   }
 
-  /** Resolves when its time has come, or at once when nobody wants it any more. */
+  /** Resolves when its time has come, or at once when it is aborted. */
   #beat(what: string, signal?: AbortSignal): Promise<void> {
     const inMs = this.#scene.delayMs(this.#scene.temper.agentIsSlow);
     return new Promise((resolve) => {

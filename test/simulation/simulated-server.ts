@@ -121,7 +121,7 @@ export class SimulatedServer {
     }
   }
 
-  /** Gone without a word: whoever waits for it waits in vain. */
+  /** Gone without a word: calls that wait for it are never answered. */
   crash() {
     this.isUp = false;
     this.#scene.schedule.forget(this.number);
@@ -147,7 +147,7 @@ interface ServerPart {
   readonly flaw: Flaw;
 }
 
-/** The real thing, with somebody who looks on at all that it tells. */
+/** The real streams, with an observer of all that they send. */
 class WatchedStreams extends SessionStreams {
   readonly #witness: Witness;
   readonly #flaw: Flaw;

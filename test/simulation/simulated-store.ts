@@ -25,7 +25,7 @@ export class SimulatedStore implements S.SessionStore {
     this.contract = this.#disk.contract;
   }
 
-  /** The server crashes. Nobody hears of what still arrives. */
+  /** The server crashes. It learns nothing of what still arrives. */
   crash() {
     for (const lane of this.#lanes.values()) lane.crash();
     this.#lanes.clear();

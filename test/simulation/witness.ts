@@ -27,7 +27,7 @@ export class Witness {
   readonly #tails = new WeakMap<LiveSession, number>();
   readonly #ran = new Set<string>();
   readonly held: HeldVerdicts;
-  /** Changes of a model that nobody has answered yet, by the session's name and the model. */
+  /** Changes of a model without an answer yet, by the session's name and the model. */
   readonly #changes = new Map<string, number>();
   /** Asks that agents have open. */
   asking = 0;
@@ -120,7 +120,7 @@ export class Witness {
     this.#holds(isMode || isRefused, "P7", sentence);
   }
 
-  /** Somebody has asked for another model, or has been answered. */
+  /** A client has asked for another model, or has been answered. */
   modelAsked(key: SessionKey, modelId: string, change: 1 | -1) {
     const name = `${nameOf(key)} ${modelId}`;
     this.#changes.set(name, (this.#changes.get(name) ?? 0) + change);
@@ -200,7 +200,7 @@ export class Witness {
 }
 
 /**
- * A session on its way out may come back, because somebody wants it after all or its store fails;
+ * A session on its way out may come back, because a client wants it after all or its store fails;
  * its place may have been taken by then. More than so many at a time have never been seen.
  */
 const COMING_BACK_MAX = 2;

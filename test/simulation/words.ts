@@ -4,7 +4,7 @@ import { parseTenantId } from "../../src/core/id.ts";
 import type { Chance, Some } from "./chance.ts";
 import { type CountedIds, made } from "./fresh-ids.ts";
 
-/** Whoever may live in one life. Most lives have the first one only. */
+/** The tenants that a life may have. Most lives have the first one only. */
 export const TENANTS: Some<TenantId> = [made(parseTenantId, "ada"), made(parseTenantId, "bob")];
 
 /** A value that Fermata has resolved. It is long enough to be one, and no JSON has to escape it. */
@@ -18,7 +18,7 @@ export const ASIDE = "aside";
 export class Words {
   readonly #chance: Chance;
   readonly #ids: CountedIds;
-  /** Whether somebody in this life knows the secret and cannot keep it. */
+  /** Whether an agent or client in this life knows the secret and cannot keep it. */
   readonly hasSecret: boolean;
 
   constructor(chance: Chance, ids: CountedIds) {

@@ -1,114 +1,115 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import type { AgentOrder, AgentPast } from "../agent.ts";
-import type { CallLimit } from "../patience.ts";
+import type { AgentPast, ConnectRequest, PastMessage } from "../agent.ts";
+import type { CallLimit } from "../call-limit.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import type { AgentAbilities } from "./capability.ts";
-import { fitServers } from "./content.ts";
-import { type Callee, type Hearing, request } from "./request.ts";
-import { seedOf } from "./seed.ts";
+import { type AgentAbilities, fitServers } from "./capability.ts";
+import { type AnswerObserver, type Callee, request } from "./request.ts";
 import type { Arrival } from "./session.ts";
 
-interface Way {
+interface ArrivalContext {
   readonly callee: Callee;
   readonly abilities: AgentAbilities;
   readonly profile: AgentProfile;
-  readonly order: AgentOrder;
-  /** How long it may take to begin a session. */
+  readonly request: ConnectRequest;
+  /** The timeout of `session/new`. */
   readonly newLimit: CallLimit;
-  /** Whether the agent was given a variable of this name. */
+  /** Whether the agent's environment has this variable. */
   isSet(variable: string): boolean;
-  /** False as soon as nobody waits for the session any more. */
+  /** False as soon as the session was given up. */
   isWanted(): boolean;
-  /** The agent is to remember the session of this name; false if that is another's now. */
-  awaited(agentSessionId: string, isReplayed: boolean): boolean;
-  /** It has the session, under this name, and said this; false if the name is another's. */
+  /** Before the agent restores this id; false if the id belongs to another session now. */
+  restoring(agentSessionId: string, isReplayed: boolean): boolean;
+  /** The agent has the session under this id; false if the id belongs to another session. */
   begun(agentSessionId: string, answer: JsonObject): boolean;
-  /** It could not remember the session. */
-  notBegun(): void;
-  /** It has not answered in time: nobody else should come to it. */
+  /** The agent could not restore the session. */
+  notRestored(): void;
+  /** The agent has not answered in time, and should get no further session. */
   hung(): void;
-  /** It has the session of this name, but came to it when nobody waited any more. */
+  /** The agent has made or restored this session after the timeout. */
   late(agentSessionId: string): void;
 }
 
 /**
- * Brings a session to its agent, with its past by the best way that there is: the agent resumes
- * it, or loads it, or is told of it in front of the next prompt. A way that fails is not the end:
- * the next one is tried, so that a conversation goes on with whatever agent there is (P6).
+ * Opens a session at its agent, with its past by the best way that the agent has: it resumes it,
+ * or loads it, or gets it as text in front of the next prompt. If one way fails the next is tried,
+ * so that a conversation goes on with any agent (P6).
  */
-export async function arrive(way: Way): Promise<Result<Arrival>> {
-  const { order, abilities, profile } = way;
-  const id = order.past?.agentSessionId ?? null;
+export async function arrive(context: ArrivalContext): Promise<Result<Arrival>> {
+  const { request, abilities, profile } = context;
+  const id = request.past?.agentSessionId ?? null;
   if (id !== null && abilities.resume && profile.resume === "auto") {
-    const resumed = await restore(way, AGENT_METHODS.resumeSession, id, "resumed");
+    const resumed = await restore(context, AGENT_METHODS.resumeSession, id, "resumed");
     if (resumed !== null) return resumed;
   }
   if (id !== null && abilities.load && profile.resume !== "seed") {
-    const loaded = await restore(way, AGENT_METHODS.loadSession, id, "loaded");
+    const loaded = await restore(context, AGENT_METHODS.loadSession, id, "loaded");
     if (loaded !== null) return loaded;
   }
-  return begin(way);
+  return begin(context);
 }
 
-/** Whether a refusal says that the agent went while it was to remember something. */
-export function diedOfRestoring(method: unknown): boolean {
+/** Whether this method restores a session. */
+export function isRestoreMethod(method: unknown): boolean {
   return method === AGENT_METHODS.resumeSession || method === AGENT_METHODS.loadSession;
 }
 
-/** Null if this way is closed and another may be tried; an agent that is gone is the end. */
+/** Null if it failed and another way may be tried; an agent whose process ended is the end. */
 async function restore(
-  way: Way,
+  context: ArrivalContext,
   method: string,
   agentSessionId: string,
-  context: "resumed" | "loaded",
+  as: "resumed" | "loaded",
 ): Promise<Result<Arrival> | null> {
-  // Two sessions of ours cannot be one session of the agent's, whatever they remember.
-  if (!way.awaited(agentSessionId, context === "loaded")) return null;
-  const { skipped, ...params } = sessionParams(way);
+  // Two sessions of the server cannot share one session of the agent.
+  if (!context.restoring(agentSessionId, as === "loaded")) return null;
+  const { skipped, ...params } = sessionParams(context);
   const all = { ...params, sessionId: agentSessionId };
-  const restored = await authenticated(way, method, all, way.profile.limits.restoreMs, {
-    settled: (answer) => void way.begun(agentSessionId, answer),
-    late: () => way.late(agentSessionId),
+  const restored = await authenticated(context, method, all, context.profile.limits.restoreMs, {
+    settled: (answer) => void context.begun(agentSessionId, answer),
+    late: () => context.late(agentSessionId),
   });
-  if (restored.ok) return ok({ agentSessionId, context, skipped, preface: [] });
-  way.notBegun();
-  if (restored.refusal.code === "agent_call_timeout") way.hung();
+  if (restored.ok) return ok({ agentSessionId, context: as, skipped, preface: [] });
+  context.notRestored();
+  if (restored.refusal.code === "agent_call_timeout") context.hung();
   return restored.refusal.code === "agent_gone" ? restored : null;
 }
 
-async function begin(way: Way): Promise<Result<Arrival>> {
-  const { order, abilities } = way;
-  // Before the agent makes anything: if the past cannot be read there is nothing to take back.
-  const seed = order.past === null ? ok(null) : await seeded(order.past);
+async function begin(context: ArrivalContext): Promise<Result<Arrival>> {
+  const { request: wanted, abilities } = context;
+  // Read the past first: if that fails, the agent has made nothing that must be closed.
+  const seed = wanted.past === null ? ok(null) : await seeded(wanted.past);
   if (!seed.ok) return seed;
-  if (!way.isWanted()) return fail("agent_gone", { exit: "nobody waits for the session" });
-  const { skipped, ...params } = sessionParams(way);
+  if (!context.isWanted()) return fail("agent_gone", { exit: "nobody waits for the session" });
+  const { skipped, ...params } = sessionParams(context);
   const method = AGENT_METHODS.newSession;
   let fault: string | null = "it gave no id";
-  const made = await authenticated(way, method, params, way.newLimit, {
+  const made = await authenticated(context, method, params, context.newLimit, {
     settled: (answer) => {
       const id = stringAt(answer, "sessionId");
-      if (id !== null) fault = way.begun(id, answer) ? null : "it gave the id of another session";
+      if (id !== null)
+        fault = context.begun(id, answer) ? null : "it gave the id of another session";
     },
     late: (answer) => {
       const id = stringAt(answer, "sessionId");
-      if (id !== null) way.late(id);
+      if (id !== null) context.late(id);
     },
   });
-  if (!made.ok && made.refusal.code === "agent_call_timeout") way.hung();
+  if (!made.ok && made.refusal.code === "agent_call_timeout") context.hung();
   if (!made.ok) return made;
   const agentSessionId = stringAt(made.value, "sessionId");
   if (agentSessionId === null || fault !== null) {
     return fail("agent_call_failed", { method, reason: fault ?? "" });
   }
-  const persona = abilities.systemPrompt ? null : personaOf(order);
+  const persona = abilities.systemPrompt ? null : personaOf(wanted);
   const preface = [persona, seed.value].filter((block) => block !== null);
-  const context = order.past === null ? "new" : "seeded";
-  return ok({ agentSessionId, context, skipped, preface });
+  const as = wanted.past === null ? "new" : "seeded";
+  return ok({ agentSessionId, context: as, skipped, preface });
 }
 
 async function seeded(past: AgentPast): Promise<Result<ContentBlock | null>> {
@@ -119,47 +120,47 @@ async function seeded(past: AgentPast): Promise<Result<ContentBlock | null>> {
   }
 }
 
-/** What every way of beginning a session is told. */
-function sessionParams({ order, abilities }: Way) {
-  const { cwd, systemPrompt } = order;
-  const { mcpServers, skipped } = fitServers(order.mcpServers, abilities.capabilities);
+/** The parameters that all three methods share, and what the agent cannot take. */
+function sessionParams({ request: wanted, abilities }: ArrivalContext) {
+  const { cwd, systemPrompt } = wanted;
+  const { mcpServers, skipped } = fitServers(wanted.mcpServers, abilities.capabilities);
   const content = [{ type: "text", text: systemPrompt }];
-  const told = systemPrompt !== null && abilities.systemPrompt;
-  const persona = told ? { systemPrompt: { mode: "append", content } } : {};
+  const isTaken = systemPrompt !== null && abilities.systemPrompt;
+  const persona = isTaken ? { systemPrompt: { mode: "append", content } } : {};
   return { cwd, mcpServers, ...persona, skipped };
 }
 
-/** For an agent without a place for it: one marked block, once. */
-function personaOf({ systemPrompt }: AgentOrder): ContentBlock | null {
+/** The system prompt as one marked block, for an agent that takes none. */
+function personaOf({ systemPrompt }: ConnectRequest): ContentBlock | null {
   if (systemPrompt === null) return null;
   return { type: "text", text: `<instructions>\n${systemPrompt}\n</instructions>` };
 }
 
-/** Signs in where the agent wants that and the profile says how, and then asks once more. */
+/** Signs in where the agent requires it and the profile says how, and then calls once more. */
 async function authenticated(
-  way: Way,
+  context: ArrivalContext,
   method: string,
   params: JsonObject,
   limit: CallLimit,
-  hearing: Hearing,
+  observer: AnswerObserver,
 ): Promise<Result<JsonObject>> {
-  const { callee, profile, abilities } = way;
-  const first = await request(callee, method, params, limit, hearing);
+  const { callee, profile, abilities } = context;
+  const first = await request(callee, method, params, limit, observer);
   if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
   const methods = abilities.authMethods.join(", ") || "no way to do so";
   const hint = profile.signIn === null ? "" : `. ${profile.signIn}`;
   const wanted = (why: string) =>
     fail("agent_auth_required", { profile: profile.name, methods, reason: `${why}${hint}` });
-  const methodId = signInMethod(way);
+  const methodId = signInMethod(context);
   if (methodId === null) return wanted(whyNone(profile));
   const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limit);
-  if (signedIn.ok) return request(callee, method, params, limit, hearing);
+  if (signedIn.ok) return request(callee, method, params, limit, observer);
   if (signedIn.refusal.code === "agent_gone") return signedIn;
   return wanted(`"${methodId}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
 }
 
-/** The first that has what it needs, of those that the agent offers where it offers any of them. */
-function signInMethod({ profile, abilities, isSet }: Way): string | null {
+/** The first usable method that the agent offers; if it offers none of them, the first usable. */
+function signInMethod({ profile, abilities, isSet }: ArrivalContext): string | null {
   const usable = profile.auth.filter(({ ifSet }) => ifSet.length === 0 || ifSet.some(isSet));
   const offered = usable.find(({ method }) => abilities.authMethods.includes(method));
   return (offered ?? usable[0])?.method ?? null;
@@ -170,3 +171,34 @@ function whyNone({ auth }: AgentProfile): string {
   const ways = auth.map(({ method, ifSet }) => `"${method}" needs ${ifSet.join(" or ")}`);
   return `no way of its profile can be used: ${ways.join(", ")}`;
 }
+
+/**
+ * The conversation so far as one text block, for an agent that cannot restore it. The newest
+ * messages come first, and those that do not fit are left out whole; only the newest of all is
+ * cut, so that there is always something to go on from.
+ */
+export async function seedOf(
+  newestFirst: AsyncIterable<PastMessage>,
+): Promise<ContentBlock | null> {
+  const taken: string[] = [];
+  let chars = 0;
+  let isWhole = true;
+  for await (const { role, text } of newestFirst) {
+    const charsLeft = AGENT_SEED_CHARS_MAX - chars;
+    const isFull = taken.length >= AGENT_SEED_MESSAGES_MAX || text.length > charsLeft;
+    if (isFull && taken.length > 0) {
+      isWhole = false;
+      break;
+    }
+    const fitting = text.length > charsLeft ? `${cutText(text, charsLeft)} […]` : text;
+    chars += text.length;
+    taken.unshift(`${role === "user" ? "User" : "You"}: ${fitting}`);
+  }
+  if (taken.length === 0) return null;
+  const missing = isWhole ? [] : ["[Earlier messages were left out.]"];
+  return { type: "text", text: [OPENING, ...missing, ...taken, CLOSING].join("\n\n") };
+}
+
+const OPENING =
+  "<conversation_so_far>\nThis session was restored. This was said before; do not answer it.";
+const CLOSING = "</conversation_so_far>";

@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED, selected } from "../../core/policy/ask.ts";
-import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
-import { KnownToolCalls } from "./tool-calls.ts";
+import {
+  elicitationAnswer,
+  elicitationAsk,
+  KnownToolCalls,
+  permissionAnswer,
+  permissionAsk,
+} from "./ask.ts";
 
 const ALLOW = { optionId: "yes", name: "Allow", kind: "allow_once" };
 
@@ -19,8 +24,8 @@ describe("a permission request", () => {
 
   it("P4: is judged by what the agent said of the call before, if it only names it", () => {
     const calls = new KnownToolCalls();
-    calls.heard({ sessionUpdate: "tool_call", toolCallId: "c1", kind: "execute", title: "rm" }, 9);
-    calls.heard(
+    calls.learn({ sessionUpdate: "tool_call", toolCallId: "c1", kind: "execute", title: "rm" }, 9);
+    calls.learn(
       { sessionUpdate: "tool_call_update", toolCallId: "c1", kind: null, rawInput: {} },
       9,
     );
@@ -55,7 +60,7 @@ describe("known tool calls", () => {
   it("P10: are forgotten when they end, and the oldest beyond the limit", () => {
     const calls = new KnownToolCalls();
     const tell = (toolCallId: string, status: string) =>
-      calls.heard({ sessionUpdate: "tool_call", toolCallId, status }, 9);
+      calls.learn({ sessionUpdate: "tool_call", toolCallId, status }, 9);
     tell("ended", "in_progress");
     tell("ended", "completed");
     expect(calls.get("ended")).toEqual({});
@@ -68,7 +73,7 @@ describe("known tool calls", () => {
 describe("P10: what is known of tool calls", () => {
   const half = "x".repeat(AGENT_TOOL_CALLS_KNOWN_CHARS_MAX / 2);
   const tell = (calls: KnownToolCalls, toolCallId: string, said: object) =>
-    calls.heard({ sessionUpdate: "tool_call", toolCallId, ...said }, JSON.stringify(said).length);
+    calls.learn({ sessionUpdate: "tool_call", toolCallId, ...said }, JSON.stringify(said).length);
 
   it("is bounded in size too, the oldest being forgotten first", () => {
     const calls = new KnownToolCalls();

@@ -1,9 +1,10 @@
-import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
+import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX, AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
 import type { AskOption } from "../../core/policy/ask.ts";
 import type { AgentAsk, AskAnswer } from "../agent.ts";
-import type { KnownToolCalls } from "./tool-calls.ts";
 
-/** What an agent asks of people, in both forms that ACP has, as one kind of thing. */
+/** Permissions and forms: the two ways in which ACP asks people, as one kind of ask. */
 
 export function permissionAsk(params: JsonObject, calls: KnownToolCalls): AgentAsk {
   const toolCall = objectAt(params, "toolCall") ?? {};
@@ -24,7 +25,7 @@ export function permissionAnswer({ outcome, answers }: AskAnswer): JsonObject {
   return answers === undefined ? { outcome } : { outcome, answers };
 }
 
-/** A form: each of its fields is a question, and to answer it or not are the two options. */
+/** A form: each of its fields is a question, and the options are to answer or to decline. */
 export function elicitationAsk(params: JsonObject, toolCallId: string): AgentAsk {
   const title = stringAt(params, "message") ?? "";
   const questions = Object.entries(fieldsOf(params)).map(([answerKey, field]) => {
@@ -54,11 +55,86 @@ function fieldsOf(params: JsonObject): JsonObject {
   return objectAt(objectAt(params, "requestedSchema") ?? {}, "properties") ?? {};
 }
 
-/** People answer in words; a form may want a number, a yes or a choice of several. */
+/** People answer with text; a form may want a number, a boolean or a list. */
 function typed(text: string, field: unknown): string | number | boolean | readonly string[] {
   const type = isObject(field) ? field.type : null;
   if (type === "boolean") return text === "true" || text === "yes";
   if (type === "array") return text === "" ? [] : text.split(",").map((one) => one.trim());
   const isNumber = type === "number" || type === "integer";
   return isNumber && text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/**
+ * What an agent has said of its tool calls, so that an ask which only names a call can be judged
+ * by what the call does. The oldest calls are evicted first.
+ */
+export class KnownToolCalls {
+  readonly #calls = new Map<string, JsonObject>();
+  /** At least what the calls take: a repeated field counts again, until `#shrink` recounts. */
+  #chars = 0;
+
+  learn(update: AgentUpdate, chars: number) {
+    const { sessionUpdate, ...fields } = update;
+    if (sessionUpdate !== "tool_call" && sessionUpdate !== "tool_call_update") return;
+    const id = stringAt(update, "toolCallId");
+    if (id === null) return;
+    const news = withoutNulls(fields);
+    const known = { ...argumentsIn(news), ...this.#calls.get(id), ...news };
+    this.#calls.delete(id);
+    if (known.status === "completed" || known.status === "failed") return;
+    this.#calls.set(id, known);
+    this.#chars += chars;
+    if (this.#calls.size > AGENT_TOOL_CALLS_KNOWN_MAX) this.#evictOldest();
+    if (this.#chars > AGENT_TOOL_CALLS_KNOWN_CHARS_MAX) this.#shrink(id, news);
+  }
+
+  get(toolCallId: string | null): JsonObject {
+    return (toolCallId === null ? null : this.#calls.get(toolCallId)) ?? {};
+  }
+
+  clear() {
+    this.#calls.clear();
+    this.#chars = 0;
+  }
+
+  /** To half the limit, so that it is rare. The newest call keeps at least its newest update. */
+  #shrink(newestId: string, news: JsonObject) {
+    const sizes = new Map([...this.#calls].map(([id, known]) => [id, sizeOf(known)]));
+    this.#chars = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    for (const [id, size] of sizes) {
+      if (this.#chars <= AGENT_TOOL_CALLS_KNOWN_CHARS_MAX / 2) return;
+      this.#chars -= size;
+      this.#calls.delete(id);
+      if (id === newestId) {
+        this.#calls.set(id, news);
+        this.#chars += sizeOf(news);
+      }
+    }
+  }
+
+  #evictOldest() {
+    const [oldest] = this.#calls.keys();
+    if (oldest !== undefined) this.#calls.delete(oldest);
+  }
+}
+
+/**
+ * Some agents send the arguments of a call as its text while the model writes them, and as
+ * `rawInput` only after they have asked for permission.
+ */
+function argumentsIn({ content }: JsonObject): JsonObject {
+  const [only, more] = Array.isArray(content) ? content : [];
+  const block = isObject(only) && more === undefined ? objectAt(only, "content") : null;
+  const text = block === null ? null : stringAt(block, "text");
+  if (text === null || !text.startsWith("{") || !text.endsWith("}")) return {};
+  try {
+    const rawInput: unknown = JSON.parse(text);
+    return isObject(rawInput) ? { rawInput } : {};
+  } catch {
+    return {}; // Not complete yet.
+  }
+}
+
+function sizeOf(known: JsonObject): number {
+  return JSON.stringify(known).length;
 }

@@ -12,7 +12,15 @@ import { DONE, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import { type ModelChange, partsOf } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
-import type { AccessDecision, AgentAsk, AgentListener, AgentOrder, AgentPast, AgentSession, AskAnswer } from "../agent.ts";
+import type {
+  AccessDecision,
+  AgentAsk,
+  AgentListener,
+  AgentPast,
+  AgentSession,
+  AskAnswer,
+  ConnectRequest,
+} from "../agent.ts";
 import type { FaultKind } from "../fault.ts";
 import { AgentPool } from "../pool/pool.ts";
 import { AgentMarks } from "../process/marks.ts";
@@ -92,7 +100,7 @@ export class Stage {
     return this.command(process.execPath, [ODD_AGENT, how], { ...change, env });
   }
 
-  order(profile: string, change: Partial<AgentOrder> = {}): AgentOrder {
+  order(profile: string, change: Partial<ConnectRequest> = {}): ConnectRequest {
     return {
       tenantId: tenant("acme"),
       owner: parseSessionId("ada") ?? expect.fail(),
@@ -109,14 +117,14 @@ export class Stage {
 
   connect(
     profile: string,
-    change: Partial<AgentOrder> = {},
+    change: Partial<ConnectRequest> = {},
     ears = new Ears(),
     signal = new AbortController().signal,
   ): Promise<Result<AgentSession>> {
     return this.pool.connect(this.order(profile, change), ears, signal);
   }
 
-  async connected(profile: string, change: Partial<AgentOrder> = {}): Promise<Hand> {
+  async connected(profile: string, change: Partial<ConnectRequest> = {}): Promise<Hand> {
     const ears = new Ears();
     const connected = await this.connect(profile, change, ears);
     if (!connected.ok) expect.fail(JSON.stringify(connected.refusal));
@@ -124,7 +132,7 @@ export class Stage {
   }
 
   /** The code and the words of a connection that must not come about. */
-  async refused(profile: string, change: Partial<AgentOrder> = {}) {
+  async refused(profile: string, change: Partial<ConnectRequest> = {}) {
     const connected = await this.connect(profile, change);
     return connected.ok ? expect.fail("it was connected") : connected.refusal;
   }

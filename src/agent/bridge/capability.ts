@@ -1,6 +1,9 @@
+import type { ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { CLIENT_METHODS } from "../../wire/acp.ts";
+import type { ClientAbility } from "../profile/profile.ts";
 
-/** What an agent said of itself when it was initialised. What it does not say it cannot do. */
+/** The agent's answer to `initialize`. What it does not name, it cannot do. */
 export interface AgentAbilities {
   readonly name: string | null;
   readonly version: string | null;
@@ -12,7 +15,7 @@ export interface AgentAbilities {
   readonly list: boolean;
   readonly fork: boolean;
   readonly systemPrompt: boolean;
-  /** A further prompt while one is at work. No version of ACP has a word for it yet. */
+  /** A further prompt while one is running. No version of ACP has a name for it yet. */
   readonly steer: boolean;
   readonly authMethods: readonly string[];
 }
@@ -38,7 +41,7 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
   };
 }
 
-/** Every vendor puts it under a name of its own. */
+/** Each vendor has it under a key of its own. */
 function saysPromptQueueing(meta: JsonObject): boolean {
   return Object.values(meta).some((vendor) => isObject(vendor) && vendor.promptQueueing === true);
 }
@@ -51,13 +54,13 @@ function methodIds(methods: unknown): readonly string[] {
   });
 }
 
-/** A session's options and modes, as the agent last told them. */
-export interface SessionSettings {
+/** A session's modes and options, as the agent last reported them. */
+export interface OfferedSettings {
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
 }
 
-export function readSettings(answer: JsonObject): SessionSettings {
+export function readSettings(answer: JsonObject): OfferedSettings {
   const { configOptions } = answer;
   return {
     modes: objectAt(answer, "modes"),
@@ -66,7 +69,82 @@ export function readSettings(answer: JsonObject): SessionSettings {
 }
 
 /** The option of a category, such as `model`; by its id where an agent gives no categories. */
-export function optionOf({ configOptions }: SessionSettings, category: string): JsonObject | null {
+export function optionOf({ configOptions }: OfferedSettings, category: string): JsonObject | null {
   const named = configOptions.find((option) => option.category === category);
   return named ?? configOptions.find((option) => option.id === category) ?? null;
+}
+
+/**
+ * What the server offers to an agent, without what the agent's profile withholds. Elicitation has
+ * no `url`, because the server has no page to send a person to.
+ */
+export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObject {
+  const has = (ability: ClientAbility) => !withhold.includes(ability);
+  return {
+    fs: { readTextFile: has("fs.read"), writeTextFile: has("fs.write") },
+    terminal: has("terminal"),
+    ...(has("elicitation") && { elicitation: { form: {} } }),
+  };
+}
+
+/** Whether the profile withholds this method from the agent. */
+export function isWithheld(method: string, withhold: readonly ClientAbility[]): boolean {
+  const ability = ABILITY_OF[method];
+  return ability !== undefined && withhold.includes(ability);
+}
+
+const ABILITY_OF: Readonly<Record<string, ClientAbility>> = {
+  [CLIENT_METHODS.readTextFile]: "fs.read",
+  [CLIENT_METHODS.writeTextFile]: "fs.write",
+  [CLIENT_METHODS.createTerminal]: "terminal",
+  [CLIENT_METHODS.terminalOutput]: "terminal",
+  [CLIENT_METHODS.waitForTerminalExit]: "terminal",
+  [CLIENT_METHODS.killTerminal]: "terminal",
+  [CLIENT_METHODS.releaseTerminal]: "terminal",
+  [CLIENT_METHODS.createElicitation]: "elicitation",
+};
+
+/**
+ * A prompt's content as this agent can take it. What it cannot take becomes text where that loses
+ * nothing, and else a note, so that neither the agent nor a person misses it unnoticed.
+ */
+export function fitContent(
+  content: readonly ContentBlock[],
+  capabilities: JsonObject,
+): readonly ContentBlock[] {
+  const takes = objectAt(capabilities, "promptCapabilities") ?? {};
+  return content.map((block) => {
+    if (block.type === "image" && takes.image !== true) return leftOut("an image");
+    if (block.type === "audio" && takes.audio !== true) return leftOut("a recording");
+    if (block.type === "resource" && takes.embeddedContext !== true) return asText(block);
+    return block;
+  });
+}
+
+function leftOut(what: string): ContentBlock {
+  return { type: "text", text: `[The user attached ${what}, which this agent cannot take.]` };
+}
+
+function asText(block: ContentBlock): ContentBlock {
+  const resource = objectAt(block, "resource") ?? {};
+  const text = stringAt(resource, "text");
+  const uri = stringAt(resource, "uri") ?? "attachment";
+  if (text === null) return leftOut(`the file ${uri}`);
+  return { type: "text", text: `<file uri=${JSON.stringify(uri)}>\n${text}\n</file>` };
+}
+
+/** The MCP servers that this agent can connect to. Every agent can use stdio. */
+export function fitServers(servers: readonly JsonObject[], capabilities: JsonObject) {
+  const takes = objectAt(capabilities, "mcpCapabilities") ?? {};
+  const fits = (server: JsonObject) => {
+    const type = stringAt(server, "type") ?? "stdio";
+    return type === "stdio" || takes[type] === true;
+  };
+  const skipped = servers
+    .filter((server) => !fits(server))
+    .map((server) => ({
+      what: `MCP server ${stringAt(server, "name") ?? "without a name"}`,
+      reason: `this agent takes no MCP servers of type ${stringAt(server, "type")}`,
+    }));
+  return { mcpServers: servers.filter(fits), skipped };
 }

@@ -5,33 +5,33 @@ import {
   AGENT_QUEUE_CHARS_MAX,
   AGENT_SESSIONS_HELD_MAX,
 } from "../../core/limits.ts";
-import type { AgentOrder } from "../agent.ts";
+import type { ConnectRequest } from "../agent.ts";
 import type { BridgeSession } from "./session.ts";
 
-interface Early {
+interface EarlyUpdate {
   readonly update: AgentUpdate;
   readonly chars: number;
 }
 
 /**
- * Whose words the agent's words are, by its names for sessions. A name belongs to one session at a
- * time, whatever the agent says, so that none hears what was meant for another (P8).
+ * Which session an agent's message belongs to, by the agent's session id. An id belongs to one
+ * session at a time, whatever the agent says, so that no session receives another's (P8).
  */
 export class Claims {
   readonly #sessions = new Map<string, BridgeSession>();
-  /** Whom each name was given to, also after that one has left. */
+  /** The session that the agent made each id for, also after that one has left. */
   readonly #owners = new Map<string, SessionId | undefined>();
-  /** Names of sessions that were let go of, and that the agent could not close. */
+  /** Ids of released sessions that the agent could not close. */
   readonly #forgotten = new Set<string>();
-  /** An agent may speak of a session before it has answered with the session's name. */
-  readonly #early = new Map<string, Early[]>();
+  /** Updates that came before the answer that has their session id. */
+  readonly #early = new Map<string, EarlyUpdate[]>();
   #earlyChars = 0;
 
   get(id: string): BridgeSession | undefined {
     return this.#sessions.get(id);
   }
 
-  /** False if another session has it. */
+  /** False if another session has the id. */
   claim(id: string, session: BridgeSession): boolean {
     const holder = this.#sessions.get(id) ?? session;
     if (holder !== session) return false;
@@ -40,7 +40,7 @@ export class Claims {
     return true;
   }
 
-  /** Nobody listens to it any more, though the agent still has it: it may have a last word. */
+  /** The agent still has the session, and may send updates that are to be ignored. */
   forget(id: string) {
     this.#forgotten.add(id);
   }
@@ -53,8 +53,8 @@ export class Claims {
     return this.#forgotten.size;
   }
 
-  /** The agent made up this name, for this session. */
-  gave(id: string, { owner }: AgentOrder) {
+  /** The agent has made this id, for this session. */
+  created(id: string, { owner }: ConnectRequest) {
     this.#owners.delete(id);
     this.#owners.set(id, owner);
     const [oldest] = this.#owners.keys();
@@ -64,10 +64,10 @@ export class Claims {
   }
 
   /**
-   * Whether a session may come back under this name. Some agents count anew with each process, so
-   * that one which this process gave to somebody else stands for another conversation.
+   * Whether a session may be restored by this id. Some agents number sessions per process, so an
+   * id that this process has made for another session stands for another conversation.
    */
-  mayComeBack(id: string, { owner }: AgentOrder): boolean {
+  mayRestore(id: string, { owner }: ConnectRequest): boolean {
     return !this.#owners.has(id) || (owner !== undefined && this.#owners.get(id) === owner);
   }
 
@@ -77,15 +77,15 @@ export class Claims {
     }
   }
 
-  /** What was said under this name before it was anybody's. */
-  takeEarly(id: string): readonly Early[] {
+  /** Removes and returns the updates that came before the id was claimed. */
+  takeEarly(id: string): readonly EarlyUpdate[] {
     const early = this.#early.get(id) ?? [];
     this.#early.delete(id);
     for (const { chars } of early) this.#earlyChars -= chars;
     return early;
   }
 
-  /** False if there is no room. Nobody can be waited for: the name comes after these words. */
+  /** False if there is no capacity. Reading cannot pause: the id comes after these updates. */
   keepEarly(id: string, update: AgentUpdate, chars: number): boolean {
     const kept = this.#early.get(id);
     const hasRoom =
@@ -98,7 +98,7 @@ export class Claims {
     return true;
   }
 
-  /** Nobody is on the way, so these words are nobody's. */
+  /** No session is being opened, so these updates belong to none. */
   forgetEarly() {
     this.#early.clear();
     this.#earlyChars = 0;

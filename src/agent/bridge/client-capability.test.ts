@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Stage } from "./bridge.fixture.ts";
-import { clientCapabilities, isWithheld } from "./client-capability.ts";
+import { clientCapabilities, isWithheld } from "./capability.ts";
 
 describe("what an agent is offered", () => {
   it("is all that we can do, less what its profile withholds", () => {

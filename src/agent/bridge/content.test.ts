@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fitContent, fitServers } from "./content.ts";
+import { fitContent, fitServers } from "./capability.ts";
 
 const image = { type: "image", data: "AAAA", mimeType: "image/png" };
 const file = { type: "resource", resource: { uri: "file:///a.md", text: "# A" } };

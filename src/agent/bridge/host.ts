@@ -8,31 +8,39 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
+import { Semaphore } from "../../platform/semaphore.ts";
 import { AGENT_METHODS, CLIENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import type { AgentListener, AgentOffer, AgentOrder, AgentSession } from "../agent.ts";
-import type { AgentConnection, Asked, Peer, Serving } from "../connection.ts";
+import type {
+  AgentGone,
+  AgentListener,
+  AgentOffer,
+  AgentSession,
+  ConnectRequest,
+} from "../agent.ts";
+import { patientLimit } from "../call-limit.ts";
+import type {
+  AgentConnection,
+  AgentMessageHandler,
+  RequestContext,
+  Serving,
+} from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
-import type { AgentProcess } from "../process/process.ts";
-import { within } from "../process/within.ts";
+import { type AgentProcess, within } from "../process/process.ts";
 import type { AgentProfile, UsageScope } from "../profile/profile.ts";
+import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
 import { arrive } from "./arrive.ts";
-import type { AgentAbilities } from "./capability.ts";
+import { type AgentAbilities, isWithheld } from "./capability.ts";
 import { Claims } from "./claims.ts";
-import { isWithheld } from "./client-capability.ts";
-import { describeGone, type Gone } from "./exit.ts";
-import { patientLimit } from "./patient-limit.ts";
-import { request } from "./request.ts";
-import { isServed, notFound, prepare, refusal } from "./serve.ts";
+import { describeGone, request } from "./request.ts";
 import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
-import { Turnstile } from "./turnstile.ts";
 
-/** Whoever keeps processes hears of this one, before anybody who uses it does. */
-export interface HostEvents {
-  /** A session let go of it, or it takes no further ones: it may be of no use any more. */
+/** Tells the pool about a process, before its sessions know. */
+export interface PoolObserver {
+  /** A session has left, or the process takes no further ones: it may be unused now. */
   changed(): void;
-  /** It is gone. A failure is an end that nobody asked for and that no restoring brought about. */
-  gone(gone: Gone, isFailure: boolean): void;
+  /** The process has ended. A failure is an end that was not requested and not due to a restore. */
+  gone(gone: AgentGone, isFailure: boolean): void;
 }
 
 interface StartedAgent {
@@ -44,7 +52,7 @@ interface StartedAgent {
   readonly faults: FaultLog;
 }
 
-/** One agent process that has been initialised, and the sessions that it serves. */
+/** One initialized agent process, and the sessions that it serves. */
 export class AgentHost implements SessionHost {
   readonly profile: AgentProfile;
   readonly process: AgentProcess;
@@ -52,26 +60,26 @@ export class AgentHost implements SessionHost {
   readonly abilities: AgentAbilities;
   readonly terminals: SessionHost["terminals"];
   readonly faults: FaultLog;
-  readonly files = new Turnstile(AGENT_FILE_CALLS_MAX);
+  readonly files = new Semaphore(AGENT_FILE_CALLS_MAX);
   readonly usageScope: UsageScope;
   readonly callMs: number;
   readonly redacted: (text: string) => string;
-  /** Resolves when the process is gone and all of its sessions have been told. Never rejects. */
+  /** Resolves when the process has ended and all listeners know. Never rejects. */
   readonly gone: Promise<void>;
   readonly #sessions = new Set<BridgeSession>();
   readonly #claims = new Claims();
   readonly #exit = Promise.withResolvers<AgentExit>();
-  /** Since when, in bytes of its error output, a session is the only one that this can be about. */
+  /** From how many bytes on the error output can be about this session only. */
   readonly #soleSince = new WeakMap<BridgeSession, number>();
-  #events: HostEvents | null = null;
+  #observer: PoolObserver | null = null;
   #hasServed = false;
   #arriving = 0;
   #restoring = 0;
-  /** Nobody has asked for its end. */
-  #isWanted = true;
+  /** The server has requested its end. */
+  #isEnding = false;
   #isAlive = true;
   #isRetired = false;
-  #end: { readonly gone: Gone; readonly isFailure: boolean } | null = null;
+  #end: { readonly gone: AgentGone; readonly isFailure: boolean } | null = null;
 
   constructor(started: StartedAgent) {
     this.profile = started.profile;
@@ -86,7 +94,7 @@ export class AgentHost implements SessionHost {
     this.gone = this.#watch();
   }
 
-  /** Those on their way to it count too. */
+  /** Sessions that are being opened count too. */
   get sessionCount(): number {
     return this.#sessions.size;
   }
@@ -96,15 +104,15 @@ export class AgentHost implements SessionHost {
     return this.#isAlive && !this.#isRetired;
   }
 
-  /** From now on these are told; if it is gone already, at once. */
-  attend(events: HostEvents) {
-    this.#events = events;
-    if (this.#end !== null) events.gone(this.#end.gone, this.#end.isFailure);
+  /** If the process has ended already, the observer knows at once. */
+  observe(observer: PoolObserver) {
+    this.#observer = observer;
+    if (this.#end !== null) observer.gone(this.#end.gone, this.#end.isFailure);
   }
 
-  /** In the same breath it counts one session more. What was skipped before is told with it. */
+  /** Counts the session synchronously. `skipped` is what earlier attempts left out. */
   async connect(
-    order: AgentOrder,
+    request: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
     skipped: AgentOffer["skipped"] = [],
@@ -112,8 +120,8 @@ export class AgentHost implements SessionHost {
     if (!this.isOpen) {
       return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit(null) });
     }
-    const session = new BridgeSession(this, order, listener);
-    this.#joins(session);
+    const session = new BridgeSession(this, request, listener);
+    this.#join(session);
     const aborted = Promise.withResolvers<Result<AgentSession>>();
     const abort = () => {
       void session.finish();
@@ -121,13 +129,13 @@ export class AgentHost implements SessionHost {
     };
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
-    const connected = await Promise.race([this.#bring(session, skipped), aborted.promise]);
+    const connected = await Promise.race([this.#open(session, skipped), aborted.promise]);
     signal.removeEventListener("abort", abort);
     return connected;
   }
 
-  /** What it wrote before it had any session belongs to the first. */
-  #joins(session: BridgeSession) {
+  /** Error output from before the first session belongs to that one. */
+  #join(session: BridgeSession) {
     for (const other of this.#sessions) this.#soleSince.delete(other);
     this.#sessions.add(session);
     this.turnBegins(session);
@@ -137,16 +145,16 @@ export class AgentHost implements SessionHost {
 
   turnBegins(session: BridgeSession) {
     if (this.#sessions.size > 1) this.#soleSince.delete(session);
-    else this.#soleSince.set(session, this.process.saidBytes);
+    else this.#soleSince.set(session, this.process.errorBytes);
   }
 
-  /** Its last words, as far as they can be about this session only. */
-  #wordsTo(session: BridgeSession | null): string {
+  /** The error output that can be about this session only. */
+  #errorTextFor(session: BridgeSession | null): string {
     const since = session === null ? undefined : this.#soleSince.get(session);
-    return since === undefined ? "" : this.process.saidSince(since);
+    return since === undefined ? "" : this.process.errorTextSince(since);
   }
 
-  async #bring(
+  async #open(
     session: BridgeSession,
     skipped: AgentOffer["skipped"],
   ): Promise<Result<AgentSession>> {
@@ -157,8 +165,8 @@ export class AgentHost implements SessionHost {
     }
     const arrival = { ...arrived.value, skipped: [...skipped, ...arrived.value.skipped] };
     if (!session.isOver) session.arrive(arrival);
-    else if (this.#isAlive) void this.forget(arrival.agentSessionId);
-    // It was lost or given up meanwhile, or whoever heard of it could not take it.
+    else if (this.#isAlive) void this.closeSession(arrival.agentSessionId);
+    // The process has ended meanwhile, the signal has fired, or the listener has failed.
     if (!session.isOver) return ok(session);
     const exit = this.#isAlive ? "its session was given up" : await this.exit(session);
     return fail("agent_gone", { exit });
@@ -166,40 +174,40 @@ export class AgentHost implements SessionHost {
 
   async #arrived(session: BridgeSession): Promise<Result<Arrival>> {
     const { abilities, profile } = this;
-    const { order } = session;
+    const { request: wanted } = session;
     this.#arriving += 1;
     let isRestoring = false;
-    const restores = (does: boolean) => {
-      if (isRestoring !== does) this.#restoring += does ? 1 : -1;
-      isRestoring = does;
+    const setRestoring = (is: boolean) => {
+      if (isRestoring !== is) this.#restoring += is ? 1 : -1;
+      isRestoring = is;
     };
-    const awaited = (id: string, isReplayed: boolean) => {
-      if (session.isOver || !this.#claims.mayComeBack(id, order)) return false;
+    const restoring = (id: string, isReplayed: boolean) => {
+      if (session.isOver || !this.#claims.mayRestore(id, wanted)) return false;
       if (!this.#claims.claim(id, session)) return false;
-      session.awaited(isReplayed);
-      restores(true);
+      session.restoring(isReplayed);
+      setRestoring(true);
       return true;
     };
     const begun = (id: string, answer: JsonObject) => {
       const isNew = !isRestoring;
-      restores(false);
+      setRestoring(false);
       if (session.isOver) return true;
       if (isNew && this.#claims.isForgotten(id)) {
-        // What it still knows of another conversation is not for this one (P8).
+        // The agent may still have the other conversation under this id (P8).
         this.retire();
         return false;
       }
       if (!this.#claims.claim(id, session)) return false;
-      if (isNew) this.#claims.gave(id, order);
+      if (isNew) this.#claims.created(id, wanted);
       const early = this.#claims.takeEarly(id);
-      for (const { update, chars } of early) void session.heard(update, chars);
+      for (const { update, chars } of early) void session.receive(update, chars);
       session.begun(answer);
       return true;
     };
-    const notBegun = () => {
-      restores(false);
+    const notRestored = () => {
+      setRestoring(false);
       this.#claims.release(session);
-      session.notBegun();
+      session.notRestored();
     };
     try {
       const isWanted = () => !session.isOver;
@@ -208,34 +216,35 @@ export class AgentHost implements SessionHost {
       const isSet = (variable: string) => this.process.variables.has(variable);
       const { callMs, startMs } = profile.limits;
       const newLimit = patientLimit(callMs, startMs, this.process);
-      const news = { newLimit, isSet, isWanted, awaited, begun, notBegun, hung, late };
-      return await arrive({ callee: session.callee, abilities, profile, order, ...news });
+      const { callee } = session;
+      const given = { callee, abilities, profile, request: wanted, newLimit, isSet };
+      return await arrive({ ...given, isWanted, restoring, begun, notRestored, hung, late });
     } finally {
-      restores(false);
+      setRestoring(false);
       this.#arriving -= 1;
       if (this.#arriving === 0) this.#claims.forgetEarly();
     }
   }
 
-  /** Unless another session has come to have that name. */
+  /** Closes what the agent opened too late, unless another session has the id now. */
   #late(agentSessionId: string) {
     if (this.#isAlive && this.#claims.get(agentSessionId) === undefined) {
-      void this.forget(agentSessionId);
+      void this.closeSession(agentSessionId);
     }
   }
 
   async exit(session: BridgeSession | null): Promise<string> {
     const exit = await this.#exit.promise;
-    return describeGone({ ...exit, message: this.#wordsTo(session) });
+    return describeGone({ ...exit, message: this.#errorTextFor(session) });
   }
 
   release(session: BridgeSession) {
     this.#claims.release(session);
-    if (this.#sessions.delete(session)) this.#events?.changed();
+    if (this.#sessions.delete(session)) this.#observer?.changed();
   }
 
-  async forget(agentSessionId: string, isAtWork = () => false): Promise<void> {
-    if (!this.abilities.close) return this.#keep(agentSessionId, isAtWork());
+  async closeSession(agentSessionId: string, isRunning = () => false): Promise<void> {
+    if (!this.abilities.close) return this.#keepUnclosed(agentSessionId, isRunning());
     const params = { sessionId: agentSessionId };
     const { connection, redacted } = this;
     const callee = { connection, redacted, exit: () => this.exit(null) };
@@ -244,12 +253,12 @@ export class AgentHost implements SessionHost {
   }
 
   /**
-   * It cannot close a session, which costs less than another process would: a few may lie there.
-   * One that has its process to itself, or goes on in it, leaves it to nobody.
+   * For an agent that cannot close sessions. A few may stay open, which costs less than another
+   * process. If the session had the process to itself, or goes on in it, no other may use it.
    */
-  #keep(agentSessionId: string, isAtWork: boolean) {
+  #keepUnclosed(agentSessionId: string, isRunning: boolean) {
     const isAlone = this.profile.limits.sessionsPerProcess === 1;
-    if (isAlone || isAtWork) return this.retire();
+    if (isAlone || isRunning) return this.retire();
     this.#claims.forget(agentSessionId);
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
   }
@@ -257,39 +266,39 @@ export class AgentHost implements SessionHost {
   retire() {
     if (this.#isRetired) return;
     this.#isRetired = true;
-    this.#events?.changed();
+    this.#observer?.changed();
   }
 
-  giveUpOn(isAtWork: () => boolean) {
+  retireStray(isRunning: () => boolean) {
     this.retire();
     const end = () => {
-      if (this.#isAlive && isAtWork()) void this.kill();
+      if (this.#isAlive && isRunning()) void this.kill();
     };
     setTimeout(end, AGENT_STRAY_TURN_MS_MAX).unref();
   }
 
   async kill(): Promise<void> {
-    this.#isWanted = false;
+    this.#isEnding = true;
     this.#isRetired = true;
     await this.process.kill();
     await this.gone;
   }
 
   async end(): Promise<void> {
-    this.#isWanted = false;
+    this.#isEnding = true;
     this.#isRetired = true;
     await this.process.end();
     await this.gone;
   }
 
-  /** The agent's words: this is what its connection calls. */
-  readonly peer: Peer = {
+  /** Takes the agent's messages from the connection. */
+  readonly handler: AgentMessageHandler = {
     notified: (method, params, chars) => this.#notified(method, params, chars),
-    requested: (method, params, asked) => this.#requested(method, params, asked),
+    requested: (method, params, context) => this.#requested(method, params, context),
   };
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
-    if (method === CLIENT_METHODS.completeElicitation || isVendors(method)) return undefined;
+    if (method === CLIENT_METHODS.completeElicitation || isVendorMethod(method)) return undefined;
     if (method !== CLIENT_METHODS.update) {
       this.faults.add("unknown_method", method);
       return undefined;
@@ -301,29 +310,29 @@ export class AgentHost implements SessionHost {
       return undefined;
     }
     const session = this.#claims.get(id);
-    if (session !== undefined) return session.heard(update, chars);
+    if (session !== undefined) return session.receive(update, chars);
     if (this.#claims.isForgotten(id)) return undefined;
     if (this.#arriving === 0) this.faults.add("unknown_session", id);
     else if (!this.#claims.keepEarly(id, update, chars)) this.faults.add("dropped_update", id);
     return undefined;
   }
 
-  #requested(method: string, params: JsonObject, asked: Asked): Serving {
+  #requested(method: string, params: JsonObject, context: RequestContext): Serving {
     if (!isServed(method) || isWithheld(method, this.profile.withhold)) {
-      if (!isVendors(method)) this.faults.add("unknown_method", method);
-      return refusal(notFound(method));
+      if (!isVendorMethod(method)) this.faults.add("unknown_method", method);
+      return answered(notFound(method));
     }
     const id = stringAt(params, "sessionId") ?? "";
     const session = this.#claims.get(id);
-    if (session !== undefined) return session.serve(prepare(session, method, params), asked);
+    if (session !== undefined) return session.serve(readRequest(session, method, params), context);
     if (!this.#claims.isForgotten(id)) this.faults.add("unknown_session", id);
-    return refusal({ code: RPC_ERRORS.invalidParams, message: `No session "${id}" here` });
+    return answered(errorAnswer(RPC_ERRORS.invalidParams, `No session "${id}" here`));
   }
 
   /**
-   * Its end, whichever sign of it comes first: a child may hold its output open after its death,
-   * and one that has closed its output can say nothing any more. What it said is read to the end,
-   * though a listener may be waiting for its store: nobody is slowed down by that any more.
+   * Waits for the end of the process, by the sign that comes first: a child may hold the output
+   * open after the exit, and a process without output is of no use. What the agent sent is read to
+   * the end, without waiting for slow listeners.
    */
   async #watch(): Promise<void> {
     await Promise.race([this.connection.ended, this.process.exited]);
@@ -333,21 +342,21 @@ export class AgentHost implements SessionHost {
     await within(this.connection.ended, AGENT_LAST_WORDS_MS_MAX);
     const sessions = [...this.#sessions];
     const [only = null] = sessions;
-    const message = this.#hasServed ? this.#wordsTo(only) : this.process.said;
+    const message = this.#hasServed ? this.#errorTextFor(only) : this.process.errorText;
     const gone = { ...exit, message };
-    const isFailure = this.#isWanted && this.#restoring === 0;
+    const isFailure = !this.#isEnding && this.#restoring === 0;
     this.#end = { gone, isFailure };
-    this.#events?.gone(gone, isFailure);
+    this.#observer?.gone(gone, isFailure);
     this.#exit.resolve(exit);
     this.connection.close();
     const lose = (session: BridgeSession) =>
-      session.lost({ ...exit, message: this.#wordsTo(session) });
+      session.lost({ ...exit, message: this.#errorTextFor(session) });
     await Promise.all(sessions.map(lose));
   }
 }
 
-/** ACP leaves such names to agents: one that uses them does nothing wrong. */
-function isVendors(method: string): boolean {
+/** ACP reserves these names for vendors, so they are no faults. */
+function isVendorMethod(method: string): boolean {
   return method.startsWith("_");
 }
 

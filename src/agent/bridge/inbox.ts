@@ -1,74 +1,74 @@
 import { AGENT_QUEUE_CHARS_MAX } from "../../core/limits.ts";
 
-interface Item {
+interface Delivery {
   readonly chars: number;
-  readonly tell: () => Promise<void> | undefined;
+  readonly deliver: () => Promise<void> | undefined;
 }
 
-/** Whoever has an inbox hears of what cannot be told. */
 interface InboxOwner {
-  /** The listener threw, or its promise was broken. */
+  /** The listener threw, or its promise was rejected. */
   failed(thrown: unknown): void;
-  /** Too much came before anybody listened. */
+  /** Too much came before the listener was there. */
   dropped(): void;
 }
 
 /**
- * What an agent said of one session, on its way to the session's listener: in order, one at a
- * time, the next when the listener's promise is kept. Sessions of one process do not wait for each
- * other, until so much has come together for one of them that nothing more may be read (P10).
+ * What an agent said about one session, on its way to the session's listener: in order, one at a
+ * time, the next when the listener's promise has resolved. Sessions of one process do not wait for
+ * each other, until one has so much waiting that the connection must stop reading (P10).
  */
 export class Inbox {
   readonly #owner: InboxOwner;
   #mode: "held" | "open" | "hurried" | "closed" = "held";
-  #items: Item[] = [];
+  #queue: Delivery[] = [];
   #next = 0;
   #chars = 0;
-  #isTelling = false;
-  #room: PromiseWithResolvers<void> | null = null;
+  #isDelivering = false;
+  #capacity: PromiseWithResolvers<void> | null = null;
 
   constructor(owner: InboxOwner) {
     this.#owner = owner;
   }
 
   /**
-   * Open while there is too much. What comes before anybody listens is never waited for, because
-   * the answer that everybody waits for comes after it; beyond the limit it is dropped.
+   * The promise is open while there is too much. Before `open` there is no such promise, because
+   * the answer that the server waits for comes behind what is added here; what is over the limit
+   * is dropped then.
    */
-  add(chars: number, tell: Item["tell"]): Promise<void> | undefined {
+  add(chars: number, deliver: Delivery["deliver"]): Promise<void> | undefined {
     if (this.#mode === "closed") return undefined;
     if (this.#mode === "held" && this.#chars + chars > AGENT_QUEUE_CHARS_MAX) {
       this.#owner.dropped();
       return undefined;
     }
-    this.#items.push({ chars, tell });
+    this.#queue.push({ chars, deliver });
     this.#chars += chars;
-    this.#tellAll();
+    this.#deliverAll();
     if (this.#mode !== "open" || this.#chars <= AGENT_QUEUE_CHARS_MAX) return undefined;
-    this.#room ??= Promise.withResolvers();
-    return this.#room.promise;
+    this.#capacity ??= Promise.withResolvers();
+    return this.#capacity.promise;
   }
 
-  /** From now on somebody listens. */
+  /** From now on there is a listener. */
   open() {
     if (this.#mode === "held") this.#mode = "open";
-    this.#tellAll();
+    this.#deliverAll();
   }
 
-  /** Nothing can be slowed down any more: all that there is is told, and nobody waited for. */
+  /** Delivers all that there is without waiting: the agent cannot be slowed down any more. */
   hurry() {
     if (this.#mode === "open") this.#mode = "hurried";
-    this.#isTelling = false;
-    this.#tellAll();
-    this.#makeRoom();
+    this.#isDelivering = false;
+    this.#deliverAll();
+    this.#freeCapacity();
   }
 
-  /** Forgets what nobody has heard yet. */
+  /** Drops what is not delivered yet. */
   empty() {
-    this.#items = [];
+    this.#queue = [];
     this.#next = 0;
     this.#chars = 0;
-    this.#makeRoom();
+    this.#freeCapacity();
   }
 
   close() {
@@ -76,26 +76,26 @@ export class Inbox {
     this.empty();
   }
 
-  #tellAll() {
-    while (!this.#isTelling && (this.#mode === "open" || this.#mode === "hurried")) {
-      const item = this.#items[this.#next];
-      if (item === undefined) return;
+  #deliverAll() {
+    while (!this.#isDelivering && (this.#mode === "open" || this.#mode === "hurried")) {
+      const delivery = this.#queue[this.#next];
+      if (delivery === undefined) return;
       this.#next += 1;
-      this.#tell(item);
+      this.#deliver(delivery);
     }
   }
 
-  #tell(item: Item) {
+  #deliver(delivery: Delivery) {
     try {
-      const wait = item.tell();
+      const wait = delivery.deliver();
       if (wait === undefined) {
-        this.#done(item);
+        this.#done(delivery);
         return;
       }
-      this.#isTelling = this.#mode === "open";
-      if (!this.#isTelling) this.#done(item);
+      this.#isDelivering = this.#mode === "open";
+      if (!this.#isDelivering) this.#done(delivery);
       wait.then(
-        () => this.#told(item),
+        () => this.#delivered(delivery),
         (thrown: unknown) => this.#owner.failed(thrown),
       );
     } catch (thrown) {
@@ -103,26 +103,26 @@ export class Inbox {
     }
   }
 
-  /** Unless somebody was in a hurry meanwhile, the next one's turn has come. */
-  #told(item: Item) {
+  /** After `hurry` or `close` the queue goes on without this. */
+  #delivered(delivery: Delivery) {
     if (this.#mode !== "open") return;
-    this.#isTelling = false;
-    this.#done(item);
-    this.#tellAll();
+    this.#isDelivering = false;
+    this.#done(delivery);
+    this.#deliverAll();
   }
 
-  #done({ chars }: Item) {
+  #done({ chars }: Delivery) {
     this.#chars -= chars;
-    // What was told is let go of now and then, even if there is always more to come.
-    if (this.#next >= this.#items.length / 2) {
-      this.#items = this.#items.slice(this.#next);
+    // Frees what is delivered now and then, even if there is always more to come.
+    if (this.#next >= this.#queue.length / 2) {
+      this.#queue = this.#queue.slice(this.#next);
       this.#next = 0;
     }
-    if (this.#chars <= AGENT_QUEUE_CHARS_MAX) this.#makeRoom();
+    if (this.#chars <= AGENT_QUEUE_CHARS_MAX) this.#freeCapacity();
   }
 
-  #makeRoom() {
-    this.#room?.resolve();
-    this.#room = null;
+  #freeCapacity() {
+    this.#capacity?.resolve();
+    this.#capacity = null;
   }
 }

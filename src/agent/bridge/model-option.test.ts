@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import type { ModelPart, ModelSetting } from "../../core/session/state.ts";
-import { choiceOf, modelOption } from "./model-option.ts";
+import { choiceOf, modelOption } from "./settings.ts";
 
 const select = (change: JsonObject, ...values: readonly string[]): JsonObject => ({
   id: "x",

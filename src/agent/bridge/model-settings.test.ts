@@ -59,7 +59,7 @@ describe("P7: a change of several settings of the model", () => {
     expect(refused).toMatchObject({
       part: { setting: "reasoning", value: "high" },
       refusal: { code: "agent_call_failed" },
-      adrift: [],
+      unrestored: [],
     });
     expect(agent.asked.slice(3)).toEqual(["model=a", "temperature=1"]);
     expect(agent.settings.now.configOptions).toMatchObject([
@@ -82,7 +82,7 @@ describe("P7: a change of several settings of the model", () => {
     agent.refuses.set("reasoning=high", "agent_call_failed");
     agent.refuses.set("model=a", "agent_call_failed");
     expect(await agent.set({ modelId: "b", reasoning: "high" })).toMatchObject({
-      adrift: [{ setting: "modelId", value: "a", refusal: { code: "agent_call_failed" } }],
+      unrestored: [{ setting: "modelId", value: "a", refusal: { code: "agent_call_failed" } }],
     });
   });
 
@@ -92,7 +92,7 @@ describe("P7: a change of several settings of the model", () => {
     agent.refuses.set("model=a", "agent_gone");
     expect(await agent.set({ modelId: "b", temperature: 0.5 })).toMatchObject({
       refusal: { code: "agent_gone" },
-      adrift: [],
+      unrestored: [],
     });
   });
 
@@ -100,13 +100,13 @@ describe("P7: a change of several settings of the model", () => {
     const { model: _, ...options } = OPTIONS;
     const agent = new Played(options, { models: { currentModelId: "a" } });
     agent.refuses.set("reasoning=high", "agent_call_failed");
-    expect(await agent.set({ modelId: "b", reasoning: "high" })).toMatchObject({ adrift: [] });
+    expect(await agent.set({ modelId: "b", reasoning: "high" })).toMatchObject({ unrestored: [] });
     expect(agent.asked).toEqual(["set_model=b", "reasoning=high", "set_model=a"]);
 
     const silent = new Played(options);
     silent.refuses.set("reasoning=high", "agent_call_failed");
     expect(await silent.set({ modelId: "b", reasoning: "high" })).toMatchObject({
-      adrift: [{ setting: "modelId", value: null }],
+      unrestored: [{ setting: "modelId", value: null }],
     });
   });
 });

@@ -6,7 +6,7 @@ import {
 } from "../../core/limits.ts";
 import { FaultLog } from "../fault.ts";
 import { type Hand, pastOf, Stage } from "./bridge.fixture.ts";
-import { Replay } from "./replay.ts";
+import { AgentReplay } from "./replay.ts";
 
 const PAST = pastOf("S", "Hello.", "Hi.");
 
@@ -109,41 +109,41 @@ describe("the end of a replay", () => {
   it("is a longer silence where nothing was said again, and then a short one", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    const replay = new Replay(new FaultLog(() => {}), () => true);
+    const replay = new AgentReplay(new FaultLog(() => {}), () => true);
     replay.answered();
     await silence(AGENT_REPLAY_BEGIN_MS_MAX - 1);
-    expect(replay.passes()).toBe(false);
-    expect(replay.heard(said, 1)).toBe(true);
+    expect(replay.mayPrompt()).toBe(false);
+    expect(replay.takes(said, 1)).toBe(true);
     await silence();
-    expect(replay.passes()).toBe(true);
+    expect(replay.mayPrompt()).toBe(true);
   });
 
   it("is a silence in which something could have been heard", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     let isRead = false;
-    const replay = new Replay(new FaultLog(() => {}), () => isRead);
-    replay.heard(said, 1);
+    const replay = new AgentReplay(new FaultLog(() => {}), () => isRead);
+    replay.takes(said, 1);
     replay.answered();
-    expect(replay.passes()).toBe(false);
+    expect(replay.mayPrompt()).toBe(false);
     let isOver = false;
     replay.whenOver(() => {
       isOver = true;
     });
     await silence();
     isRead = true;
-    expect([isOver, replay.heard(said, 1)]).toEqual([false, true]);
+    expect([isOver, replay.takes(said, 1)]).toEqual([false, true]);
     await silence();
-    expect([isOver, replay.heard(said, 1)]).toEqual([true, false]);
+    expect([isOver, replay.takes(said, 1)]).toEqual([true, false]);
   });
 
   it("is waited for only as long as there is a prompt that waits", async () => {
-    const replay = new Replay(new FaultLog(() => {}), () => true);
+    const replay = new AgentReplay(new FaultLog(() => {}), () => true);
     replay.answered();
     const told: string[] = [];
     replay.whenOver(() => told.push("over"));
-    replay.callOff();
-    await expect.poll(() => replay.passes()).toBe(true);
+    replay.stopWaiting();
+    await expect.poll(() => replay.mayPrompt()).toBe(true);
     expect(told).toEqual([]);
   });
 });

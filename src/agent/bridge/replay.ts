@@ -8,46 +8,46 @@ import {
 } from "../../core/limits.ts";
 import type { FaultLog } from "../fault.ts";
 
-interface Heard {
+interface ReceivedUpdate {
   readonly update: AgentUpdate;
   readonly chars: number;
 }
 
 /**
- * What an agent sends again when it loads a session. The conversation is dropped, because our own
- * log is the truth; of what says how things are now, the latest of each kind is kept. Some agents
- * answer first and send the rest behind their answer: until the first prompt is sent, what they
- * say of the conversation is of the past, and that prompt waits until they have fallen silent. In
- * the first turn the user's words are still of the past, unless they are those of its prompt.
+ * What an agent sends again when it loads a session. The server drops the conversation, because
+ * its own log is the truth, and keeps the latest of each kind of state. Some agents answer first
+ * and send the rest after the answer: so until the first prompt all conversation is replay, and
+ * that prompt waits until the agent is quiet. In the first turn user messages are still replay,
+ * unless they repeat its prompt.
  */
-export class Replay {
-  readonly #states = new Map<string, Heard>();
+export class AgentReplay {
+  readonly #states = new Map<string, ReceivedUpdate>();
   readonly #faults: FaultLog;
-  /** Whether anything is read of the agent at present: else its silence says nothing. */
-  readonly #isRead: () => boolean;
-  #phase: "loading" | "behind" | "first turn" | "over" | "endless" = "loading";
-  /** Whether anything of the conversation was said again. */
+  /** Whether the connection is reading: else quiet means nothing. */
+  readonly #isReading: () => boolean;
+  #phase: "loading" | "after answer" | "first turn" | "over" | "endless" = "loading";
+  /** Whether the agent has replayed any conversation. */
   #hasBegun = false;
   #isQuiet = false;
-  /** What was said to the agent in the first turn, which it may say again. */
+  /** What the server sent in the first turn, which the agent may repeat. */
   #sent: readonly ContentBlock[] = [];
   #quiet: NodeJS.Timeout | undefined;
   #limit: NodeJS.Timeout | undefined;
-  #wanted: (() => void) | null = null;
+  #waiting: (() => void) | null = null;
 
-  constructor(faults: FaultLog, isRead: () => boolean) {
+  constructor(faults: FaultLog, isReading: () => boolean) {
     this.#faults = faults;
-    this.#isRead = isRead;
+    this.#isReading = isReading;
   }
 
-  /** Answers whether it was of the past, so that nobody else hears it. */
-  heard(update: AgentUpdate, chars: number): boolean {
+  /** Answers whether the update is replay, which nothing else may see. */
+  takes(update: AgentUpdate, chars: number): boolean {
     const { sessionUpdate } = update;
     switch (this.#phase) {
       case "loading":
         this.#keep(update, chars);
         return true;
-      case "behind":
+      case "after answer":
         if (!CONVERSATION_KINDS.has(sessionUpdate)) return false;
         this.#hasBegun = true;
         this.#awaitQuiet();
@@ -64,39 +64,39 @@ export class Replay {
     }
   }
 
-  /** The agent has answered, and these are the latest states that it told before. */
-  answered(): readonly Heard[] {
-    this.#phase = "behind";
+  /** The agent has answered the load. Returns the latest states that it sent before. */
+  answered(): readonly ReceivedUpdate[] {
+    this.#phase = "after answer";
     this.#awaitQuiet();
     return [...this.#states.values()];
   }
 
-  /** Whether a prompt may be sent now; if so, what the agent says from here on is news. */
-  passes(): boolean {
+  /** Whether a prompt may be sent now; if so, what the agent sends from here on is new. */
+  mayPrompt(): boolean {
     if (this.#phase === "first turn") this.#setOver();
-    if (this.#phase === "behind" && this.#isQuiet) this.#phase = "first turn";
-    return this.#phase !== "behind";
+    if (this.#phase === "after answer" && this.#isQuiet) this.#phase = "first turn";
+    return this.#phase !== "after answer";
   }
 
-  /** This was said to the agent. */
+  /** Notes what the server sent to the agent. */
   sent(content: readonly ContentBlock[]) {
     if (this.#phase === "first turn") this.#sent = [...this.#sent, ...content];
   }
 
-  /** Calls once when it is over, or has lasted for too long. */
+  /** Calls `go` once, when the replay is over or has lasted too long. */
   whenOver(go: () => void) {
-    this.#wanted = go;
+    this.#waiting = go;
     this.#limit = setTimeout(() => this.#giveUp(), AGENT_REPLAY_WAIT_MS_MAX);
   }
 
-  /** There is no prompt any more that would wait for it. */
-  callOff() {
-    this.#wanted = null;
+  /** No prompt waits for it any more. */
+  stopWaiting() {
+    this.#waiting = null;
     clearTimeout(this.#limit);
   }
 
   end() {
-    this.callOff();
+    this.stopWaiting();
     clearTimeout(this.#quiet);
   }
 
@@ -113,20 +113,20 @@ export class Replay {
     this.#isQuiet = false;
     const ms = this.#hasBegun ? AGENT_REPLAY_QUIET_MS : AGENT_REPLAY_BEGIN_MS_MAX;
     const timer = setTimeout(() => {
-      // What lies in the pipe by now was said in time, and is read before this comes.
+      // What is in the pipe by now came in time, and is read before this runs.
       setImmediate(() => this.#quietSince(timer));
     }, ms);
     this.#quiet = timer;
   }
 
   #quietSince(timer: NodeJS.Timeout) {
-    if (this.#quiet !== timer || this.#phase !== "behind") return;
-    if (!this.#isRead()) return this.#awaitQuiet();
+    if (this.#quiet !== timer || this.#phase !== "after answer") return;
+    if (!this.#isReading()) return this.#awaitQuiet();
     this.#isQuiet = true;
-    if (this.#wanted !== null) this.#goOn("first turn");
+    if (this.#waiting !== null) this.#goOn("first turn");
   }
 
-  /** It goes on without end: then at least nobody's words are told as if they were said now. */
+  /** The agent does not stop: later user messages must not appear as new ones. */
   #giveUp() {
     this.#faults.add("endless_replay", `for ${AGENT_REPLAY_WAIT_MS_MAX} ms`);
     this.#goOn("endless");
@@ -138,14 +138,14 @@ export class Replay {
   }
 
   #goOn(phase: "first turn" | "endless") {
-    const go = this.#wanted;
+    const go = this.#waiting;
     this.#phase = phase;
     this.end();
     go?.();
   }
 }
 
-/** Whether an agent says again what it was just told, or begins to. */
+/** Whether the agent repeats what the server has just sent, or begins to. */
 function isEcho(update: AgentUpdate, sent: readonly ContentBlock[]): boolean {
   const text = chunkText(update)?.trim();
   if (text === undefined) {

@@ -1,42 +1,44 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { AgentExit } from "../../core/session/event.ts";
 import { cutText } from "../../core/text.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
-import type { AgentConnection, Reply } from "../connection.ts";
-import type { CallLimit } from "../patience.ts";
+import type { AgentGone } from "../agent.ts";
+import type { CallLimit } from "../call-limit.ts";
+import type { AgentConnection, CallOutcome } from "../connection.ts";
 
-/** An agent that can be called, with what is needed to say why a call came to nothing. */
+/** An agent that can be called, with what is needed to say why a call failed. */
 export interface Callee {
   readonly connection: AgentConnection;
-  /** Its words without the secrets that it was given. */
+  /** Removes the secrets of the agent's environment from a text. */
   readonly redacted: (text: string) => string;
-  /** How it ended. Asked only of one that has. */
+  /** How the process ended. Called only after its end. */
   exit(): Promise<string>;
 }
 
-/** Whoever has to know of a good answer otherwise than by the promise. */
-export interface Hearing {
+/** Called with a good answer, beside the promise. */
+export interface AnswerObserver {
   /**
-   * At its place among the agent's other words, which the promise may be too late for: the next
-   * line is often in the same chunk.
+   * Called in order with the agent's other messages. A promise would be too late for that: the
+   * next line is often in the same chunk.
    */
   readonly settled?: ((answer: JsonObject) => void) | undefined;
-  /** After its time, when the promise has told of a timeout already. */
+  /** Called after the timeout, with which the promise has resolved already. */
   readonly late?: ((answer: JsonObject) => void) | undefined;
 }
 
-/** A control call, with its answer as a result: an agent's refusal is one, and so is silence. */
+/** Makes a control call. An agent's error, and a timeout, are refusals of the result. */
 export async function request(
   callee: Callee,
   method: string,
   params: JsonObject,
   limit: CallLimit,
-  { settled, late }: Hearing = {},
+  { settled, late }: AnswerObserver = {},
 ): Promise<Result<JsonObject>> {
   const answered = await new Promise<Result<JsonObject>>((resolve) => {
-    const settle = (reply: Reply) => {
-      const answer = answerOf(callee, method, reply);
+    const settle = (outcome: CallOutcome) => {
+      const answer = answerOf(callee, method, outcome);
       if (answer.ok) settled?.(answer.value);
       resolve(answer);
     };
@@ -48,26 +50,36 @@ export async function request(
   return fail("agent_gone", { exit: await callee.exit(), method });
 }
 
-function answerOf(callee: Callee, method: string, reply: Reply): Result<JsonObject> {
-  switch (reply.kind) {
+function answerOf(callee: Callee, method: string, outcome: CallOutcome): Result<JsonObject> {
+  switch (outcome.kind) {
     case "result":
-      return ok(isObject(reply.result) ? reply.result : {});
+      return ok(isObject(outcome.result) ? outcome.result : {});
     case "timeout":
-      return fail("agent_call_timeout", { method, limitMs: reply.limitMs });
+      return fail("agent_call_timeout", { method, limitMs: outcome.limitMs });
     case "closed":
       return fail("agent_gone", { method });
     case "error": {
-      const { code } = reply.error;
+      const { code } = outcome.error;
       if (code === RPC_ERRORS.methodNotFound) return fail("agent_unsupported", { method });
-      const reason = wordsOf(reply.error, callee.redacted);
+      const reason = errorText(outcome.error, callee.redacted);
       return fail("agent_call_failed", { method, reason, rpcCode: code });
     }
   }
 }
 
-/** Many agents say only "Internal error" and put what happened into `data`. */
-export function wordsOf({ message, data }: RpcError, redacted: Callee["redacted"]): string {
+/** The text of an error. Many agents say only "Internal error" and put the cause into `data`. */
+export function errorText({ message, data }: RpcError, redacted: Callee["redacted"]): string {
   const more = isObject(data) ? (stringAt(data, "details") ?? stringAt(data, "message")) : data;
   const text = typeof more === "string" && more !== message ? `${message}: ${more}` : message;
   return cutText(redacted(text), ERROR_MESSAGE_CHARS_MAX);
+}
+
+export function describeExit({ exitCode, signalCode }: AgentExit): string {
+  return signalCode === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signalCode}`;
+}
+
+/** The same with the end of its error output, which usually is the reason. */
+export function describeGone(gone: AgentGone): string {
+  const exit = describeExit(gone);
+  return gone.message === "" ? exit : `${exit}; it said: ${gone.message}`;
 }

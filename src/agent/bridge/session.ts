@@ -1,72 +1,79 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import type { Access } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/state.ts";
+import type { Semaphore } from "../../platform/semaphore.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import type { AccessDecision, AgentAsk, AgentListener, AgentOffer, AgentOrder, AgentSession, AgentTurn, AskAnswer, ModelRefusal } from "../agent.ts";
-import type { Asked, Serving } from "../connection.ts";
+import type {
+  AgentAsk,
+  AgentGone,
+  AgentListener,
+  AgentOffer,
+  AgentSession,
+  AgentTurn,
+  AskAnswer,
+  ConnectRequest,
+  ModelRefusal,
+} from "../agent.ts";
+import type { RequestContext, Serving } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import type { UsageScope } from "../profile/profile.ts";
-import { OwnFolders } from "../workspace/own-folders.ts";
-import { type TerminalSetting, Terminals } from "../workspace/terminals.ts";
-import type { AgentAbilities } from "./capability.ts";
-import { fitServers } from "./content.ts";
-import { type Errand, Errands } from "./errands.ts";
-import type { Gone } from "./exit.ts";
+import { OwnFolders } from "../workspace/location.ts";
+import { Terminals, type TerminalsOptions } from "../workspace/terminals.ts";
+import { type AgentRequest, AgentRequests } from "./agent-requests.ts";
+import { KnownToolCalls } from "./ask.ts";
+import { type AgentAbilities, fitServers } from "./capability.ts";
 import { Inbox } from "./inbox.ts";
-import { Replay } from "./replay.ts";
+import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
 import { ShownOutput } from "./shown-output.ts";
-import { KnownToolCalls } from "./tool-calls.ts";
 import { Turns } from "./turns.ts";
-import type { Turnstile } from "./turnstile.ts";
 
-/** The process behind a session, as far as the session needs it. */
+/** What a session needs of its agent's process. */
 export interface SessionHost extends Omit<Callee, "exit"> {
   readonly abilities: AgentAbilities;
   readonly usageScope: UsageScope;
-  /** How long a call about a session may take. */
+  /** The timeout of a call about a session. */
   readonly callMs: number;
   readonly faults: FaultLog;
-  /** What its commands run under. */
-  readonly terminals: Omit<TerminalSetting, "workspace" | "cwd" | "audit">;
-  /** Where its sessions wait for their files. */
-  readonly files: Turnstile;
-  /** How it ended, with its last words where they can be about this session only. */
+  /** The options of its sessions' terminals. */
+  readonly terminals: Omit<TerminalsOptions, "workspace" | "cwd" | "audit">;
+  /** Bounds the file requests of all its sessions. */
+  readonly files: Semaphore;
+  /** How the process ended, with its error output where that can be about this session only. */
   exit(session: BridgeSession): Promise<string>;
-  /** What it writes to its error output from now on is about this turn, if it has no other. */
+  /** Error output from now on is about this turn, if the process has no other session. */
   turnBegins(session: BridgeSession): void;
-  /** The session is over; nothing that the agent says of it is passed on any more. */
+  /** The session is over; the agent's messages about it are not passed on any more. */
   release(session: BridgeSession): void;
-  /** Has the agent close a session; if it cannot, what it says of it is not heard any more. */
-  forget(agentSessionId: string, isAtWork?: () => boolean): Promise<void>;
-  /** It gets no further session, and ends with its last. */
+  /** Has the agent close a session; if it cannot, later messages about it are ignored. */
+  closeSession(agentSessionId: string, isRunning?: () => boolean): Promise<void>;
+  /** Gives the process no further session, so that it ends with its last. */
   retire(): void;
-  /** It goes on with a turn that was cancelled: it is retired, and if that lasts it is ended. */
-  giveUpOn(isAtWork: () => boolean): void;
+  /** Retires a process that goes on with a cancelled turn, and kills it if that lasts. */
+  retireStray(isRunning: () => boolean): void;
   kill(): Promise<void>;
 }
 
-/** How a session came to be at its agent. */
+/** How the agent has opened a session. */
 export interface Arrival {
   readonly agentSessionId: string;
   readonly context: AgentContext;
   readonly skipped: AgentOffer["skipped"];
-  /** What has to be said in front of the first prompt, because nothing else could carry it. */
+  /** Text for the first prompt, because nothing else could carry it. */
   readonly preface: readonly ContentBlock[];
 }
 
-/** One session at its agent: our words in ACP, and the agent's words to the listener. */
+/** One session at its agent: makes the calls, and passes the agent's messages to the listener. */
 export class BridgeSession implements AgentSession {
   readonly listener: AgentListener;
-  readonly order: AgentOrder;
+  readonly request: ConnectRequest;
   readonly toolCalls = new KnownToolCalls();
   readonly terminals: Terminals;
-  /** What of the server's stays closed, wherever the workspace is. */
+  /** The server's own folders, which stay closed in every workspace. */
   readonly own: OwnFolders;
   readonly #host: SessionHost;
   readonly #turns: Turns;
@@ -75,45 +82,45 @@ export class BridgeSession implements AgentSession {
     failed: (thrown) => this.#failed(thrown),
     dropped: () => this.#host.faults.add("dropped_update", this.agentSessionId),
   });
-  readonly #errands: Errands;
-  /** What commands write, on its way to those who look at the session. */
+  readonly #requests: AgentRequests;
+  /** Shows the output of commands to the clients of the session. */
   readonly #output = new ShownOutput(
     (update) => void this.#inbox.add(sizeOf(update), () => this.listener.update(update)),
     (toolCallId) => this.toolCalls.get(toolCallId).content,
   );
-  /** The agent is busy remembering it, and nobody has heard of it yet. */
-  #isAwaited = false;
-  #replay: Replay | null = null;
+  /** The agent is restoring it, and the listener does not know of it yet. */
+  #isRestoring = false;
+  #replay: AgentReplay | null = null;
   #arrival: Arrival | null = null;
   #questions = 0;
   #closing: Promise<void> | null = null;
-  /** Somebody has been told that it is there, and has to be told of its end. */
-  #isHeard = false;
+  /** The listener got `connected`, and so has to get its end. */
+  #isConnected = false;
   #isOver = false;
 
-  constructor(host: SessionHost, order: AgentOrder, listener: AgentListener) {
+  constructor(host: SessionHost, request: ConnectRequest, listener: AgentListener) {
     this.#host = host;
-    this.order = order;
+    this.request = request;
     this.listener = listener;
-    this.#errands = new Errands(this.#inbox, host.files);
+    this.#requests = new AgentRequests(this.#inbox, host.files);
     this.#turns = new Turns(host, {
       listener,
       sessionId: () => this.agentSessionId,
       model: () => this.#settings.model,
-      tell: (act) => this.#tell(act),
-      settling: () => this.#output.turnEnds(),
+      deliver: (call) => this.#deliver(call),
+      turnEnds: () => this.#output.turnEnds(),
     });
-    const { workspace, cwd } = order;
+    const { workspace, cwd } = request;
     this.own = host.terminals.own ?? OwnFolders.NONE;
     const { audit } = this;
-    const audience = this.#output.terminals;
-    this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, audience });
+    const observer = this.#output.terminals;
+    this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, observer });
   }
 
-  /** Files and terminals wait for it before they act. */
+  /** Files and terminals wait for this before they act. */
   readonly audit: AgentListener["audit"] = (act, details) => this.listener.audit(act, details);
 
-  /** Forms have no tool call, so each gets a number to be told apart by. */
+  /** Forms have no tool call, so each gets a number. */
   nextQuestion(): number {
     this.#questions += 1;
     return this.#questions;
@@ -123,7 +130,7 @@ export class BridgeSession implements AgentSession {
     return this.#isOver;
   }
 
-  /** Nothing more is asked of it. */
+  /** No further call is made for it. */
   get #isLeaving(): boolean {
     return this.#isOver || this.#closing !== null;
   }
@@ -143,86 +150,81 @@ export class BridgeSession implements AgentSession {
     return { ...about, ...abilities, skipped: this.#arrival?.skipped ?? [], ...this.#settings.now };
   }
 
-  /** The agent is about to remember it, by saying everything again or in silence. */
-  awaited(isReplayed: boolean) {
-    this.#isAwaited = true;
+  /** The agent is about to restore it, with a replay of the conversation or without. */
+  restoring(isReplayed: boolean) {
+    this.#isRestoring = true;
     if (!isReplayed) return;
     const { faults, connection } = this.#host;
-    this.#replay = new Replay(faults, () => !connection.isPaused);
+    this.#replay = new AgentReplay(faults, () => !connection.isPaused);
   }
 
-  /** The agent has it: from here on what it says is news, or the rest of a replay. */
+  /** The agent has it: from here on its messages are new, or the rest of a replay. */
   begun(answer: JsonObject) {
     const states = this.#replay?.answered() ?? [];
-    this.#isAwaited = false;
+    this.#isRestoring = false;
     this.#turns.replay = this.#replay;
-    for (const { update, chars } of states) void this.heard(update, chars);
+    for (const { update, chars } of states) void this.receive(update, chars);
     this.#settings.adopt(answer);
   }
 
-  /** The agent could not remember it, and what it said meanwhile is worth nothing. */
-  notBegun() {
-    this.#isAwaited = false;
+  /** The agent could not restore it: what it sent meanwhile is dropped. */
+  notRestored() {
+    this.#isRestoring = false;
     this.#replay = null;
     this.#inbox.empty();
     this.#settings.reset();
     this.toolCalls.clear();
   }
 
-  /** From now on it can be used; what the agent said on the way here is told next. */
+  /** From now on it can be used; what the agent sent before is delivered next. */
   arrive(arrival: Arrival) {
     this.#arrival = arrival;
     this.#turns.preface = arrival.preface;
-    this.#tellNow(() => {
+    this.#callNow(() => {
       this.listener.connected(this);
-      this.#isHeard = true;
+      this.#isConnected = true;
     });
     this.#inbox.open();
   }
 
-  /** One update of the agent. Open while this session has more to hear than is kept for it. */
-  heard(said: AgentUpdate, chars: number): Promise<void> | undefined {
+  /** Takes one update of the agent. The promise is open while too much is waiting. */
+  receive(received: AgentUpdate, chars: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (this.#replay?.heard(said, chars)) return undefined;
-    const update = this.#output.heard(said);
+    if (this.#replay?.takes(received, chars)) return undefined;
+    const update = this.#output.withoutClaims(received);
     const shown = this.#output.before(update);
     const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(shown));
     this.#output.after(update);
-    if (isAboutUsage) this.#turns.tellUsage();
+    if (isAboutUsage) this.#turns.deliverUsage();
     return wait;
   }
 
-  /** At once and not in the listener's time: asks and calls go by what the agent has said. */
+  /** At once and not in the listener's order: asks and calls depend on the latest state. */
   #learn(update: AgentUpdate, chars: number): boolean {
     this.#settings.learn(update);
-    this.toolCalls.heard(update, chars);
-    return this.#turns.heard(update);
+    this.toolCalls.learn(update, chars);
+    return this.#turns.learn(update);
   }
 
   /**
-   * What the agent wants comes after all that it said before, and is given up at the end. An agent
-   * that is busy remembering may need it for that, so then it comes at once.
+   * Serves a request after all that the agent sent before. An agent that is restoring the session
+   * may need the answer for that, so then it is served at once.
    */
-  serve(errand: Errand, asked: Asked): Serving {
-    return this.#isAwaited
-      ? this.#errands.atOnce(errand, asked)
-      : this.#errands.inTurn(errand, asked);
+  serve(request: AgentRequest, context: RequestContext): Serving {
+    return this.#isRestoring
+      ? this.#requests.atOnce(request, context)
+      : this.#requests.inOrder(request, context);
   }
 
-  /** Before anybody has heard of the session there is nobody who could be asked. */
+  /** While the agent restores the session, no client could answer. */
   async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
-    return this.#isAwaited ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
+    return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
   }
 
-  /** Whether the server may do this for the agent. */
-  async permit(access: Access, signal: AbortSignal): Promise<AccessDecision> {
-    return this.listener.access(access, signal);
-  }
-
-  prompt(order: AgentTurn): Result<void> {
+  prompt(turn: AgentTurn): Result<void> {
     if (this.#isLeaving) return sessionOver();
-    const begun = this.#turns.begin(order);
+    const begun = this.#turns.begin(turn);
     if (!begun.ok) return begun;
     this.toolCalls.clear();
     this.#host.turnBegins(this);
@@ -252,7 +254,7 @@ export class BridgeSession implements AgentSession {
   async listSessions(): Promise<Result<readonly JsonObject[]>> {
     const method = AGENT_METHODS.listSessions;
     if (!this.#host.abilities.list) return fail("agent_unsupported", { method });
-    const listed = await this.#control(method, { cwd: this.order.cwd });
+    const listed = await this.#control(method, { cwd: this.request.cwd });
     if (!listed.ok) return listed;
     const { sessions } = listed.value;
     return ok(Array.isArray(sessions) ? sessions.filter(isObject) : []);
@@ -262,8 +264,8 @@ export class BridgeSession implements AgentSession {
     const method = AGENT_METHODS.forkSession;
     const { fork, capabilities } = this.#host.abilities;
     if (!fork) return fail("agent_unsupported", { method });
-    const { mcpServers } = fitServers(this.order.mcpServers, capabilities);
-    const forked = await this.#control(method, { cwd: this.order.cwd, mcpServers });
+    const { mcpServers } = fitServers(this.request.mcpServers, capabilities);
+    const forked = await this.#control(method, { cwd: this.request.cwd, mcpServers });
     if (!forked.ok) return forked;
     const id = stringAt(forked.value, "sessionId");
     return id === null ? fail("agent_call_failed", { method, reason: "it gave no id" }) : ok(id);
@@ -279,7 +281,7 @@ export class BridgeSession implements AgentSession {
     return request(this.callee, method, all, this.#host.callMs, { settled });
   }
 
-  /** Its agent, for a call in its name. */
+  /** Its agent, for a call about this session. */
   get callee(): Callee {
     const { connection, redacted } = this.#host;
     return { connection, redacted, exit: () => this.#host.exit(this) };
@@ -290,37 +292,38 @@ export class BridgeSession implements AgentSession {
     return this.#closing;
   }
 
-  /** Never fails: an agent that cannot close is told to stop and then forgotten. */
+  /** Never fails: an agent that cannot close a session is told to stop, and then ignored. */
   async #close(): Promise<void> {
     if (this.#isOver) return;
     this.#output.turnEnds();
-    this.#tellNow(() => this.listener.status({ status: "terminating" }));
+    this.#callNow(() => this.listener.status({ status: "terminating" }));
     await this.#leave();
     await this.finish();
-    this.#tellNow(() => this.listener.status({ status: "terminated" }));
+    this.#callNow(() => this.listener.status({ status: "terminated" }));
   }
 
-  /** Has the agent stop and close it; one that is still at work on it takes nothing else on. */
+  /** Has the agent stop and close it. An agent that goes on gets no further session. */
   async #leave(): Promise<void> {
     this.#turns.cancel();
-    await this.#host.forget(this.agentSessionId, () => this.#turns.isAtWork);
-    if (this.#turns.isAtWork) this.#host.giveUpOn(() => this.#turns.isAtWork);
+    const isRunning = () => this.#turns.isRunning;
+    await this.#host.closeSession(this.agentSessionId, isRunning);
+    if (isRunning()) this.#host.retireStray(isRunning);
   }
 
   async kill(): Promise<void> {
     if (!this.#isOver) await this.#host.kill();
   }
 
-  /** Its process is gone. What that said before is told, if anybody was told of the session. */
-  async lost(gone: Gone): Promise<void> {
+  /** Its process has ended. Delivers what the agent sent before, and then `exit`. */
+  async lost(gone: AgentGone): Promise<void> {
     this.#output.turnEnds();
     this.#inbox.hurry();
-    const isHeard = this.#isHeard && !this.#isLeaving;
+    const isKnown = this.#isConnected && !this.#isLeaving;
     await this.finish();
-    if (isHeard) this.#tellNow(() => this.listener.exit(gone));
+    if (isKnown) this.#callNow(() => this.listener.exit(gone));
   }
 
-  /** Nothing of it is waited for any more: its words have to be read, whoever hears them. */
+  /** Delivers all that waits without waiting for the listener: the process is ending. */
   hurry() {
     this.#inbox.hurry();
   }
@@ -329,46 +332,46 @@ export class BridgeSession implements AgentSession {
     this.#isOver = true;
     this.#replay?.end();
     this.#inbox.close();
-    this.#errands.end();
+    this.#requests.end();
     this.#output.end();
     this.#host.release(this);
     await this.terminals.endAll();
   }
 
-  #tell(act: () => void) {
+  #deliver(call: () => void) {
     void this.#inbox.add(0, () => {
-      act();
+      call();
       return undefined;
     });
   }
 
-  /** Past all that waits: what a listener must hear even if it takes nothing else any more. */
-  #tellNow(act: () => void) {
+  /** Before all that waits: for what the listener must get even if it takes nothing else. */
+  #callNow(call: () => void) {
     try {
-      act();
+      call();
     } catch (thrown) {
       this.#failed(thrown);
     }
   }
 
   /**
-   * Whoever listens cannot go on, so the session is given up; its neighbours are not touched. A
-   * turn at work gets its verdict by the news of that (P2); if even that fails there is no more.
+   * The listener cannot go on, so the session is given up; other sessions of the process go on. A
+   * running turn gets its verdict by `exit` (P2); if even that fails there is no more.
    */
   #failed(thrown: unknown) {
     this.#host.faults.add("failed_listener", String(thrown));
     if (this.#isOver) return;
-    const isHeard = this.#isHeard && !this.#isLeaving;
+    const isKnown = this.#isConnected && !this.#isLeaving;
     void this.finish();
     void this.#leave();
-    if (isHeard) this.#tellNow(() => this.listener.exit(GIVEN_UP));
+    if (isKnown) this.#callNow(() => this.listener.exit(GIVEN_UP));
   }
 }
 
-/** The process goes on, and no words of it are about this. */
-const GIVEN_UP: Gone = { exitCode: null, signalCode: null, message: "" };
+/** The process goes on, and its error output is not about this. */
+const GIVEN_UP: AgentGone = { exitCode: null, signalCode: null, message: "" };
 
-/** About what an update of ours weighs among the agent's. */
+/** The size of an update that the server makes, among the agent's own. */
 function sizeOf(update: AgentUpdate): number {
   return JSON.stringify(update).length;
 }

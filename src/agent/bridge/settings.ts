@@ -1,40 +1,41 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { MODEL_SETTINGS, type ModelPart, type ModelSetting } from "../../core/session/state.ts";
+import { cutText } from "../../core/text.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import type { Adrift, ModelRefusal } from "../agent.ts";
-import { optionOf, readSettings, type SessionSettings } from "./capability.ts";
-import { choiceOf, type ModelOption, modelOption } from "./model-option.ts";
+import type { ModelRefusal, UnrestoredSetting } from "../agent.ts";
+import { type OfferedSettings, optionOf, readSettings } from "./capability.ts";
 
-/** A control call about the session; `settled` sees a good answer before anything after it. */
+/** Makes a control call about the session; `settled` gets a good answer before later messages. */
 type Control = (
   method: string,
   params: JsonObject,
   settled?: (answer: JsonObject) => void,
 ) => Promise<Result<JsonObject>>;
 
-/** What the parts of a model's configuration are set to; no entry where the agent does not say. */
-type Held = ReadonlyMap<ModelSetting, string | boolean>;
+/** The current model configuration, without what the agent does not report. */
+type ModelValues = ReadonlyMap<ModelSetting, string | boolean>;
 
-/** A session's modes and options, as the agent last told them, and the ways to change them. */
+/** A session's modes and options as the agent last reported them, and how to change them. */
 export class Settings {
   readonly #control: Control;
   #now = NONE;
-  /** The model of an agent that has no option for it. */
+  /** The model of an agent that has no option for the model. */
   #legacyModel: string | null = null;
 
   constructor(control: Control) {
     this.#control = control;
   }
 
-  get now(): SessionSettings {
+  get now(): OfferedSettings {
     return this.#now;
   }
 
-  /** The name of the model that the session is set to; null if the agent does not say. */
+  /** The session's model; null if the agent does not report it. */
   get model(): string | null {
-    const current = this.#held().get("modelId");
+    const current = this.#modelValues().get("modelId");
     return typeof current === "string" ? current : null;
   }
 
@@ -43,7 +44,7 @@ export class Settings {
     this.#legacyModel = null;
   }
 
-  /** What the answer to a call says of them. What it does not speak of is as it was. */
+  /** Takes what an answer says of them. What it does not name stays as it was. */
   readonly adopt = (answer: JsonObject) => {
     const { modes, configOptions } = readSettings(answer);
     this.#now = {
@@ -69,19 +70,19 @@ export class Settings {
   }
 
   async setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
-    const before = this.#held();
+    const before = this.#modelValues();
     const touched = new Set<ModelSetting>();
     for (const part of parts) {
       const set = await this.#setPart(part);
-      // An agent that has not answered in time may do it yet.
+      // After a timeout the agent may still do it.
       if (set.ok || set.refusal.code === "agent_call_timeout") touched.add(part.setting);
       if (set.ok) continue;
-      return { part, refusal: set.refusal, adrift: await this.#setBack(before, touched) };
+      return { part, refusal: set.refusal, unrestored: await this.#restore(before, touched) };
     }
     return null;
   }
 
-  /** By the option that the agent has for it; a model also by the call of before there were any. */
+  /** By the agent's option for it; a model also by the older call `session/set_model`. */
   async #setPart(part: ModelPart): Promise<Result<void>> {
     const { setting, value } = part;
     const option = this.#option(setting);
@@ -101,24 +102,27 @@ export class Settings {
   }
 
   /**
-   * What was asked for, and what else is different now: an agent may offer other choices with
-   * another model. The model goes first here too, so that the choices are there again.
+   * Restores what was set, and what else has changed: with another model an agent may offer other
+   * choices. The model goes first here too, so that its choices are there again.
    */
-  async #setBack(before: Held, touched: ReadonlySet<ModelSetting>): Promise<readonly Adrift[]> {
-    const adrift: Adrift[] = [];
+  async #restore(
+    before: ModelValues,
+    touched: ReadonlySet<ModelSetting>,
+  ): Promise<readonly UnrestoredSetting[]> {
+    const unrestored: UnrestoredSetting[] = [];
     for (const setting of MODEL_SETTINGS) {
       const value = before.get(setting) ?? null;
-      const isElse = value !== null && this.#held().get(setting) !== value;
-      if (!isElse && !touched.has(setting)) continue;
-      const set = await this.#setAgain(setting, value);
+      const hasChanged = value !== null && this.#modelValues().get(setting) !== value;
+      if (!hasChanged && !touched.has(setting)) continue;
+      const set = await this.#restoreOne(setting, value);
       if (set.ok) continue;
       if (set.refusal.code === "agent_gone") return [];
-      adrift.push({ setting, value, refusal: set.refusal });
+      unrestored.push({ setting, value, refusal: set.refusal });
     }
-    return adrift;
+    return unrestored;
   }
 
-  async #setAgain(setting: ModelSetting, value: string | boolean | null): Promise<Result<void>> {
+  async #restoreOne(setting: ModelSetting, value: string | boolean | null): Promise<Result<void>> {
     const option = this.#option(setting);
     if (option !== null && value !== null) return this.setOption(option.configId, value);
     if (setting === "modelId" && typeof value === "string") return this.#setLegacyModel(value);
@@ -129,7 +133,7 @@ export class Settings {
     return modelOption(this.#now.configOptions, setting);
   }
 
-  #held(): Held {
+  #modelValues(): ModelValues {
     const held = new Map<ModelSetting, string | boolean>();
     for (const setting of MODEL_SETTINGS) {
       const option = this.#option(setting);
@@ -155,8 +159,99 @@ export class Settings {
   }
 }
 
-const NONE: SessionSettings = { modes: null, configOptions: [] };
+const NONE: OfferedSettings = { modes: null, configOptions: [] };
 
 function done(result: Result<unknown>): Result<void> {
   return result.ok ? DONE : result;
+}
+
+/** How to find the option for a setting: by ACP's category, or else by one of these names. */
+interface OptionNames {
+  readonly category: string | null;
+  readonly names: readonly string[];
+}
+
+const OPTION_NAMES: Readonly<Record<ModelSetting, OptionNames>> = {
+  modelId: { category: "model", names: ["model"] },
+  temperature: { category: null, names: ["temperature", "model_temperature"] },
+  reasoning: {
+    category: "thought_level",
+    names: ["thought_level", "reasoning_effort", "reasoning", "effort", "thinking"],
+  },
+  verbosity: { category: null, names: ["verbosity", "model_verbosity", "text_verbosity"] },
+};
+
+/** An agent's option for a model setting. */
+export interface ModelOption {
+  readonly configId: string;
+  /** Whether it is a boolean. */
+  readonly isSwitch: boolean;
+  /** Its value; null if the agent does not report it. */
+  readonly current: string | boolean | null;
+  /** What it can be set to; none where the agent names none and may take any value. */
+  readonly choices: readonly string[];
+}
+
+export function modelOption(
+  configOptions: readonly JsonObject[],
+  setting: ModelSetting,
+): ModelOption | null {
+  const { category, names } = OPTION_NAMES[setting];
+  const named = (key: "id" | "name") => (name: string) =>
+    configOptions.find((option) => plainName(stringAt(option, key) ?? "") === name);
+  const option =
+    configOptions.find((one) => category !== null && one.category === category) ??
+    names.map(named("id")).find((found) => found !== undefined) ??
+    names.map(named("name")).find((found) => found !== undefined);
+  const configId = option === undefined ? null : stringAt(option, "id");
+  if (option === undefined || configId === null) return null;
+  const { currentValue } = option;
+  const isKnown = typeof currentValue === "string" || typeof currentValue === "boolean";
+  const isSwitch = option.type === "boolean" || typeof currentValue === "boolean";
+  const choices = isSwitch ? [...SWITCH.keys()] : valuesIn(option.options);
+  return { configId, isSwitch, current: isKnown ? currentValue : null, choices };
+}
+
+/** Some agents write `reasoning_effort`, others `reasoning-effort` or `Reasoning effort`. */
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[\s-]+/g, "_");
+}
+
+/** The choices of a boolean option, as a client names them. */
+const SWITCH: ReadonlyMap<string, boolean> = new Map([
+  ["on", true],
+  ["off", false],
+]);
+
+/** The values of a selection, those in groups too. */
+function valuesIn(options: unknown): readonly string[] {
+  const choices = objectsIn(options).flatMap((one) => {
+    return Array.isArray(one.options) ? objectsIn(one.options) : [one];
+  });
+  return choices.flatMap((choice) => stringAt(choice, "value") ?? []);
+}
+
+function objectsIn(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+/** The value for the option, or a refusal that names its choices. */
+export function choiceOf(
+  { choices, isSwitch }: ModelOption,
+  { setting, value }: ModelPart,
+): Result<string | boolean> {
+  const wanted = String(value);
+  const isWanted = (choice: string) =>
+    typeof value === "number" ? isNumber(choice, value) : choice === value;
+  const choice = choices.length === 0 ? wanted : choices.find(isWanted);
+  if (choice === undefined) {
+    const all = cutText(choices.join(", "), ERROR_MESSAGE_CHARS_MAX);
+    return fail("agent_choice_unknown", { setting, choices: all });
+  }
+  return ok(isSwitch ? (SWITCH.get(choice) ?? choice) : choice);
+}
+
+/** Agents offer numbers as text, and may write one half as `0.50`. */
+function isNumber(choice: string, value: number): boolean {
+  return choice.trim() !== "" && Number(choice) === value;
 }

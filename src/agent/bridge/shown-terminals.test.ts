@@ -13,7 +13,7 @@ import {
   TERMINALS_SHOWN_TURN_BYTES_MAX,
 } from "../../core/limits.ts";
 import { StillTime } from "../still-time.fixture.ts";
-import type { TerminalWatch } from "../workspace/terminal.ts";
+import type { TerminalObserver } from "../workspace/terminal.ts";
 import { ShownTerminals } from "./shown-terminals.ts";
 
 function withStillTime(act: () => void) {
@@ -26,7 +26,7 @@ class Scene {
   readonly told: AgentUpdate[] = [];
   readonly shown = new ShownTerminals((update) => this.told.push(update));
 
-  open(id = "t", line = "npm test"): TerminalWatch {
+  open(id = "t", line = "npm test"): TerminalObserver {
     return this.shown.opened(id, line);
   }
 
@@ -34,7 +34,7 @@ class Scene {
     const said = { sessionUpdate: "tool_call_update", toolCallId, ...more };
     const update = this.shown.withoutClaims(said);
     this.told.push(this.shown.filled(update));
-    this.shown.heard(update);
+    this.shown.learn(update);
   }
 
   names(toolCallId: string, ...ids: readonly string[]) {
@@ -59,7 +59,7 @@ const whole = (text: string, terminal: JsonObject) => {
 };
 const bytes = (text: string) => Buffer.from(text);
 const OK = { exitCode: 0, signal: null };
-const wordsOf = (id: string, exit_code: number | null = 0, signal: string | null = null) => {
+const errorText = (id: string, exit_code: number | null = 0, signal: string | null = null) => {
   return { terminal_id: id, exit_code, signal };
 };
 
@@ -105,7 +105,7 @@ describe("what a terminal writes", () => {
     scene.agent("c", { content: [...named("t"), diff] });
     terminal.wrote(bytes("failed\n"));
     terminal.ended({ exitCode: null, signal: "SIGKILL" });
-    const ended = wordsOf("t", null, "SIGKILL");
+    const ended = errorText("t", null, "SIGKILL");
     expect(scene.last).toEqual({
       sessionUpdate: "tool_call_update",
       toolCallId: "c",
@@ -122,7 +122,7 @@ describe("what a terminal writes", () => {
     terminal.ended(OK);
     for (let time = 0; time < TERMINAL_REPEATS_MAX; time += 1) {
       scene.agent("c", { status: "completed", content: named("t") });
-      expect(scene.last.content).toEqual([whole("out", wordsOf("t"))]);
+      expect(scene.last.content).toEqual([whole("out", errorText("t"))]);
     }
     scene.names("c", "t");
     expect(scene.last.content).toEqual(named("t"));
@@ -134,7 +134,7 @@ describe("what a terminal writes", () => {
     terminal.wrote(bytes("out"));
     terminal.ended(OK);
     scene.names("c", "t");
-    expect(scene.last.content).toEqual([whole("out", wordsOf("t"))]);
+    expect(scene.last.content).toEqual([whole("out", errorText("t"))]);
     expect(scene.pieces("c")).toBe("out");
   });
 
@@ -147,7 +147,7 @@ describe("what a terminal writes", () => {
     terminal.ended(OK);
     expect([scene.pieces("c"), scene.pieces("d")]).toEqual(["out", ""]);
     scene.names("d", "t");
-    expect(scene.last.content).toEqual([whole("out", wordsOf("t"))]);
+    expect(scene.last.content).toEqual([whole("out", errorText("t"))]);
   });
 
   it("of two terminals in one call is kept apart, and the content has both", () => {
@@ -156,9 +156,9 @@ describe("what a terminal writes", () => {
     scene.names("c", "t", "u");
     one.wrote(bytes("1"));
     one.ended(OK);
-    expect(scene.last.content).toEqual([whole("1", wordsOf("t")), ...named("u")]);
+    expect(scene.last.content).toEqual([whole("1", errorText("t")), ...named("u")]);
     two.ended({ exitCode: 3, signal: null });
-    expect(scene.last.content).toEqual([whole("1", wordsOf("t")), whole("", wordsOf("u", 3))]);
+    expect(scene.last.content).toEqual([whole("1", errorText("t")), whole("", errorText("u", 3))]);
   });
 
   it("keeps the sub-agent's call that it stands under", () => {
@@ -179,7 +179,7 @@ describe("what a terminal writes", () => {
     terminal.wrote(bytes("out"));
     terminal.ended(OK);
     expect(scene.last).not.toHaveProperty("content");
-    expect(scene.last._meta).toMatchObject({ terminal_exit: wordsOf("t") });
+    expect(scene.last._meta).toMatchObject({ terminal_exit: errorText("t") });
   });
 
   it("P2: is what it wrote, whatever the agent says that it did", () => {
@@ -188,15 +188,15 @@ describe("what a terminal writes", () => {
     scene.names("c", "t");
     const claim = { terminal_id: "t", data: "all is well" };
     const mine = { terminal_output: claim, terminal_output_delta: claim, other: 1 };
-    scene.agent("c", { _meta: { ...mine, terminal_exit: wordsOf("t") } });
-    scene.agent("c", { content: [whole("all is well", wordsOf("t"))] });
+    scene.agent("c", { _meta: { ...mine, terminal_exit: errorText("t") } });
+    scene.agent("c", { content: [whole("all is well", errorText("t"))] });
     terminal.wrote(bytes("leaked"));
     terminal.ended({ exitCode: 1, signal: null });
     scene.shown.turnEnds();
     expect(scene.pieces("c")).toBe("leaked");
     const exits = scene.told.flatMap(({ _meta }) => Object(_meta).terminal_exit ?? []);
-    expect(exits).toEqual([wordsOf("t", 1)]);
-    expect(scene.last.content).toContainEqual(whole("leaked", wordsOf("t", 1)));
+    expect(exits).toEqual([errorText("t", 1)]);
+    expect(scene.last.content).toContainEqual(whole("leaked", errorText("t", 1)));
     expect(scene.told).toContainEqual(expect.objectContaining({ _meta: { other: 1 } }));
   });
 
@@ -252,7 +252,7 @@ describe("a terminal that no call names", () => {
     const terminal = scene.open();
     terminal.ended({ exitCode, signal: null });
     scene.shown.released("t");
-    expect(scene.last).toMatchObject({ status, content: [whole("", wordsOf("t", exitCode))] });
+    expect(scene.last).toMatchObject({ status, content: [whole("", errorText("t", exitCode))] });
   });
 
   it("is shown where it is named later all the same, once it has ended", () => {
@@ -262,7 +262,7 @@ describe("a terminal that no call names", () => {
     terminal.ended(OK);
     scene.shown.released("t");
     scene.names("c", "t");
-    expect(scene.last).toMatchObject({ toolCallId: "c", content: [whole("out", wordsOf("t"))] });
+    expect(scene.last).toMatchObject({ toolCallId: "c", content: [whole("out", errorText("t"))] });
   });
 });
 
@@ -282,7 +282,7 @@ describe("a terminal that goes on when its turn has ended", () => {
       expect(scene.last).toMatchObject({
         toolCallId: "t",
         status: "completed",
-        content: [whole("later", wordsOf("t"))],
+        content: [whole("later", errorText("t"))],
       });
     }));
 
@@ -315,7 +315,7 @@ describe("P10: a command that floods", () => {
     expect(text).toContain(`… ${100 * MIB.length + 7 - kept} bytes left out …`);
     expect(text.endsWith("the end")).toBe(true);
     expect(text.length).toBeLessThan(kept + 100);
-    expect(scene.last.content).toEqual([whole(text, wordsOf("t"))]);
+    expect(scene.last.content).toEqual([whole(text, errorText("t"))]);
   });
 
   it("leaves room for the other commands of its turn, however many there are", () => {

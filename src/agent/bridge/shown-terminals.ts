@@ -2,7 +2,13 @@ import { type AgentUpdate, parentToolCallId } from "../../core/agent-update.ts";
 import { stringAt } from "../../core/json.ts";
 import {
   COMMAND_SHOWN_CHARS_MAX,
+  TERMINAL_CALL_CONTENT_CHARS_MAX,
+  TERMINAL_CLAIM_MS_MAX,
   TERMINAL_LINE_CHARS_MAX,
+  TERMINAL_NEWS_MAX,
+  TERMINAL_NEWS_MS_MAX,
+  TERMINAL_NEWS_MS_MIN,
+  TERMINAL_NEWS_ROUND_MAX,
   TERMINAL_REPEATS_MAX,
   TERMINAL_SHOWN_HEAD_BYTES_MAX,
   TERMINAL_SHOWN_SHARE_BYTES_MIN,
@@ -21,31 +27,29 @@ import {
   withoutClaims,
 } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
-import type { ExcerptBounds } from "../workspace/excerpt.ts";
-import type { TerminalWatch } from "../workspace/terminal.ts";
-import type { TerminalAudience } from "../workspace/terminals.ts";
-import { keptContent } from "./kept-content.ts";
-import { type ShownCall, ShownTerminal, type TerminalTeller } from "./shown-terminal.ts";
+import { type ExcerptBounds, OutputExcerpt } from "../workspace/output.ts";
+import type { TerminalObserver } from "../workspace/terminal.ts";
+import type { TerminalsObserver } from "../workspace/terminals.ts";
 
 /**
- * The terminals of one session as people see them: what each writes is told as part of the tool
- * call that the agent has named it in, and at its end the call's content has it as text. One that
- * no call names gets a call of its own, so that nothing runs unseen.
+ * The terminals of one session as clients see them: the output of each is part of the tool call in
+ * which the agent has named it, and at its end the call's content has it as text. A terminal that
+ * no call names gets a call of its own, so that no command runs unseen.
  */
-export class ShownTerminals implements TerminalAudience, TerminalTeller {
-  readonly #tell: (update: AgentUpdate) => void;
+export class ShownTerminals implements TerminalsObserver, ShownTerminalObserver {
+  readonly #send: (update: AgentUpdate) => void;
   readonly #terminals = new Map<string, ShownTerminal>();
-  /** What calls with terminals of ours contain, by the agent; null if that is too much. */
+  /** The agent's content of calls with terminals of the server; null if that is too much. */
   readonly #contents = new Map<string, readonly unknown[] | null>();
   #turnBytesLeft = TERMINALS_SHOWN_TURN_BYTES_MAX;
 
-  constructor(tell: (update: AgentUpdate) => void) {
-    this.#tell = tell;
+  constructor(send: (update: AgentUpdate) => void) {
+    this.#send = send;
   }
 
-  opened(terminalId: string, line: string): TerminalWatch {
+  opened(terminalId: string, line: string): TerminalObserver {
     const terminal = new ShownTerminal(terminalId, line, this.#share(), this);
-    this.#forgetOldest();
+    this.#evictOldest();
     this.#terminals.set(terminalId, terminal);
     return terminal;
   }
@@ -55,15 +59,15 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     if (terminal !== undefined && terminal.call === null) this.unnamed(terminal);
   }
 
-  /** What a terminal of ours wrote and how it ended we know ourselves: the agent is not heard. */
+  /** Removes what the agent says of a terminal of the server, which knows better. */
   withoutClaims(update: AgentUpdate): AgentUpdate {
     if (this.#terminals.size === 0) return update;
     return withoutClaims(update, (terminalId) => this.#terminals.has(terminalId));
   }
 
   /**
-   * An update of the agent as it is told: where it names a terminal that has ended, people see what
-   * that wrote. An agent that says it again and again is told as it is.
+   * The update as clients get it: where it names a terminal that has ended, they see its output.
+   * After `TERMINAL_REPEATS_MAX` times the update stays as it is.
    */
   filled(update: AgentUpdate): AgentUpdate {
     const ended = new Map<string, TerminalOutput>();
@@ -77,8 +81,8 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     return ended.size === 0 ? update : { ...update, content: whereNamed(update.content, ended) };
   }
 
-  /** The same update when it is on its way. The first call that names a terminal shows it. */
-  heard(update: AgentUpdate) {
+  /** Called when the update is in the inbox. The first call that names a terminal shows it. */
+  learn(update: AgentUpdate) {
     const toolCallId = stringAt(update, "toolCallId");
     if (toolCallId === null || this.#terminals.size === 0) return;
     const free = this.#namedIn(update).filter(({ call }) => call === null);
@@ -87,16 +91,16 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     for (const terminal of free) terminal.showIn(call);
   }
 
-  /** Our word on a call's content stands for the agent's, so all that this had has to be in it. */
+  /** The server's content replaces the agent's, so it has to have all of that in it. */
   #keep(toolCallId: string, { content }: AgentUpdate) {
     if (content == null) return;
     this.#contents.set(toolCallId, keptContent(content));
   }
 
-  /** All that there is is told before the verdict; what comes later belongs to no call of it. */
+  /** Sends all that there is before the verdict; later output belongs to no call of the turn. */
   turnEnds() {
     for (const terminal of [...this.#terminals.values()]) {
-      if (terminal.call === null && terminal.hasNews) this.unnamed(terminal);
+      if (terminal.call === null && terminal.hasUnsent) this.unnamed(terminal);
       terminal.leaveCall();
       if (terminal.whole !== null) this.#forget(terminal.terminalId);
     }
@@ -109,26 +113,26 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     for (const terminalId of [...this.#terminals.keys()]) this.#forget(terminalId);
   }
 
-  news(terminal: ShownTerminal, call: ShownCall, data: string, exit: TerminalExit | null) {
+  output(terminal: ShownTerminal, call: ShownCall, data: string, exit: TerminalExit | null) {
     const { terminalId } = terminal;
     const { toolCallId, parentId, isOurs } = call;
     const update = outputUpdate(toolCallId, { terminalId, data, exit });
     const parent = parentId === null ? {} : { parentToolCallId: parentId };
-    const told = { ...update, _meta: { ...update._meta, ...parent } };
-    // The second time is at its end, as a part of the whole.
+    const sent = { ...update, _meta: { ...update._meta, ...parent } };
+    // Twice, because the end of the terminal sends it again as part of the whole.
     this.#turnBytesLeft -= 2 * data.length;
-    if (exit === null) return this.#tell(told);
+    if (exit === null) return this.#send(sent);
     const known = this.#contents.get(toolCallId);
     const content = known === null ? null : withOutput(known, this.#endedIn(toolCallId));
     const status = isOurs ? { status: exit.exitCode === 0 ? "completed" : "failed" } : {};
-    this.#tell({ ...told, ...status, ...(content && { content }) });
+    this.#send({ ...sent, ...status, ...(content && { content }) });
   }
 
   unnamed(terminal: ShownTerminal) {
     terminal.parts += 1;
     const { terminalId, line, parts } = terminal;
     const toolCallId = parts === 1 ? terminalId : `${terminalId}-${parts}`;
-    this.#tell({
+    this.#send({
       sessionUpdate: "tool_call",
       toolCallId,
       title: cutText(line, COMMAND_SHOWN_CHARS_MAX),
@@ -146,7 +150,7 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     return [...ids].flatMap((id) => (id === null ? [] : (this.#terminals.get(id) ?? [])));
   }
 
-  /** What the ended terminals of a call wrote. */
+  /** The output of the ended terminals of a call. */
   #endedIn(toolCallId: string): ReadonlyMap<string, TerminalOutput> {
     const outputs = new Map<string, TerminalOutput>();
     for (const { terminalId, call, whole } of this.#terminals.values()) {
@@ -166,9 +170,9 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
     };
   }
 
-  /** Of those that are told to the end; the ones at work are bounded where they are made. */
-  #forgetOldest() {
-    const ended = [...this.#terminals.values()].filter(({ isTold }) => isTold);
+  /** Only ended ones; `Terminals` bounds the running ones. */
+  #evictOldest() {
+    const ended = [...this.#terminals.values()].filter(({ isDone }) => isDone);
     for (const { terminalId } of ended.slice(0, -TERMINALS_ENDED_KEPT_MAX + 1)) {
       this.#forget(terminalId);
     }
@@ -185,4 +189,148 @@ export class ShownTerminals implements TerminalAudience, TerminalTeller {
       this.#contents.delete(toolCallId);
     }
   }
+}
+
+/** The tool call in which clients see a terminal. */
+export interface ShownCall {
+  readonly toolCallId: string;
+  /** The call of the sub-agent that made it. */
+  readonly parentId: string | null;
+  /** Made by the server, for a terminal that no call of the agent has named. */
+  readonly isOurs: boolean;
+}
+
+/** Receives the gathered output of a terminal. */
+export interface ShownTerminalObserver {
+  /** It has written some more, or has ended: then there is an exit, and this comes once. */
+  output(terminal: ShownTerminal, call: ShownCall, data: string, exit: TerminalExit | null): void;
+  /** It has output, and no call has named it for `TERMINAL_CLAIM_MS_MAX`. */
+  unnamed(terminal: ShownTerminal): void;
+}
+
+/**
+ * Gathers the output of one terminal for clients, so that a busy command does not make an event
+ * for each line, and holds it until a tool call has named the terminal.
+ */
+export class ShownTerminal implements TerminalObserver {
+  readonly terminalId: string;
+  readonly line: string;
+  readonly #observer: ShownTerminalObserver;
+  readonly #excerpt: OutputExcerpt;
+  #call: ShownCall | null = null;
+  /** The output that was sent in this call. */
+  #sent = "";
+  /** The last output, once it has ended. */
+  #last = "";
+  #exit: TerminalExit | null = null;
+  #isEndSent = false;
+  #updates = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** How many calls the server has made for it. */
+  parts = 0;
+  /** How often an update that names it got its whole output. */
+  repeats = 0;
+
+  constructor(
+    terminalId: string,
+    line: string,
+    bounds: ExcerptBounds,
+    observer: ShownTerminalObserver,
+  ) {
+    this.terminalId = terminalId;
+    this.line = line;
+    this.#excerpt = new OutputExcerpt(bounds);
+    this.#observer = observer;
+  }
+
+  get call(): ShownCall | null {
+    return this.#call;
+  }
+
+  /** Whether there is output, or an end, that was not sent. */
+  get hasUnsent(): boolean {
+    return !this.#isEndSent && (this.#exit !== null || this.#excerpt.hasUntaken);
+  }
+
+  /** It has ended, and everything was sent. */
+  get isDone(): boolean {
+    return this.#isEndSent;
+  }
+
+  /** The whole output in this call, once it has ended. */
+  get whole(): TerminalOutput | null {
+    const exit = this.#exit;
+    return exit === null ? null : { text: this.#sent + this.#last, exit };
+  }
+
+  wrote(chunk: Buffer) {
+    this.#excerpt.push(chunk);
+    this.#wait();
+  }
+
+  ended(exit: TerminalExit) {
+    this.#exit = exit;
+    this.#last = this.#excerpt.end();
+    if (this.#call === null) this.#wait();
+    else this.flush();
+  }
+
+  showIn(call: ShownCall) {
+    this.#call = call;
+    this.flush();
+  }
+
+  /** Later output belongs to another call. */
+  leaveCall() {
+    this.flush();
+    this.#call = null;
+    this.#sent = "";
+  }
+
+  /** Sends all that can be sent now. */
+  flush() {
+    this.#stopWaiting();
+    const call = this.#call;
+    if (call === null || this.#isEndSent) return;
+    const data = this.#exit === null ? this.#excerpt.take() : this.#last;
+    if (data === "" && this.#exit === null) return;
+    this.#last = "";
+    this.#sent += data;
+    this.#updates += 1;
+    this.#isEndSent = this.#exit !== null;
+    this.#observer.output(this, call, data, this.#exit);
+  }
+
+  /** Stops sending. */
+  forget() {
+    this.#stopWaiting();
+    this.#isEndSent = true;
+  }
+
+  #wait() {
+    if (this.#timer !== null || this.#isEndSent) return;
+    const isNamed = this.#call !== null;
+    if (isNamed && (!this.#excerpt.hasUntaken || this.#updates >= TERMINAL_NEWS_MAX)) return;
+    const round = Math.floor(this.#updates / TERMINAL_NEWS_ROUND_MAX);
+    const ms = isNamed ? TERMINAL_NEWS_MS_MIN * 2 ** round : TERMINAL_CLAIM_MS_MAX;
+    this.#timer = setTimeout(() => this.#waited(), Math.min(ms, TERMINAL_NEWS_MS_MAX));
+    this.#timer.unref();
+  }
+
+  #waited() {
+    this.#timer = null;
+    if (this.#call === null) this.#observer.unnamed(this);
+    else this.flush();
+  }
+
+  #stopWaiting() {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}
+
+/** The content of a tool call, to be sent again; null if that is too much to keep. */
+export function keptContent(content: unknown): readonly unknown[] | null {
+  if (!Array.isArray(content)) return null;
+  return JSON.stringify(content).length <= TERMINAL_CALL_CONTENT_CHARS_MAX ? content : null;
 }

@@ -4,51 +4,53 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { ACP_VERSION, AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
-import { AgentConnection, type Peer } from "../connection.ts";
+import { patientLimit } from "../call-limit.ts";
+import { AgentConnection, type AgentMessageHandler } from "../connection.ts";
 import { type FaultListener, FaultLog } from "../fault.ts";
 import { environmentOf } from "../process/environment.ts";
-import { AgentProcess, type AgentStart } from "../process/process.ts";
+import { AgentProcess, type ProcessOptions } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
-import { OwnFolders } from "../workspace/own-folders.ts";
-import { readAbilities } from "./capability.ts";
-import { clientCapabilities } from "./client-capability.ts";
-import { describeExit } from "./exit.ts";
+import { OwnFolders } from "../workspace/location.ts";
+import { answered, errorAnswer } from "./agent-requests.ts";
+import { clientCapabilities, readAbilities } from "./capability.ts";
 import { AgentHost } from "./host.ts";
-import { patientLimit } from "./patient-limit.ts";
-import { request } from "./request.ts";
-import { refusal } from "./serve.ts";
+import { describeExit, request } from "./request.ts";
 
-/** A test compares its version with the package's. */
+/** A test compares the version with the package's. */
 export const CLIENT_INFO = { name: "fermata", title: "Fermata", version: "0.1.0" };
 
-/** Whoever has to know of what comes to light while an agent is started and used. */
-export interface HostWatch {
+/** Receives what must be known outside while an agent starts and runs. */
+export interface HostObserver {
   readonly fault: FaultListener;
-  /** A value that must never reach a disk. If nobody can watch for it, no agent gets it. */
+  /** A value that must never reach a disk. If this refuses, the agent is not started. */
   secret(value: string): Result<void>;
 }
 
 /**
- * Starts an agent's process and introduces itself. Whatever is wrong with the agent comes to
- * light here, so this is where a person is told what it is, in the agent's own last words.
+ * Starts an agent's process and initializes it. Most things that are wrong with an agent show
+ * here, so the refusal has what the agent wrote to its error output.
  */
 export async function startHost(
-  order: AgentStart,
-  watch: HostWatch,
+  options: ProcessOptions,
+  observer: HostObserver,
   signal: AbortSignal = NEVER,
 ): Promise<Result<AgentHost>> {
-  for (const secret of environmentOf(order.profile, order.env, "").secrets) {
-    const watched = watch.secret(secret);
+  for (const secret of environmentOf(options.profile, options.env, "").secrets) {
+    const watched = observer.secret(secret);
     if (!watched.ok) return watched;
   }
-  const started = await AgentProcess.start(order);
+  const started = await AgentProcess.start(options);
   if (!started.ok) return started;
   const process = started.value;
-  // Nobody has told it anything yet, so there is nothing that it should be asked to end.
+  // It has no work yet that it would have to end in order.
   const kill = () => void process.kill();
   signal.addEventListener("abort", kill, { once: true });
   if (signal.aborted) kill();
-  const host = await meet(order, process, new FaultLog(watch.fault, process.redactor.readable));
+  const host = await initialize(
+    options,
+    process,
+    new FaultLog(observer.fault, process.redactor.readable),
+  );
   signal.removeEventListener("abort", kill);
   if (host.ok && !signal.aborted) return host;
   await process.end();
@@ -57,41 +59,43 @@ export async function startHost(
 
 const NEVER = new AbortController().signal;
 
-async function meet(
-  order: AgentStart,
+async function initialize(
+  options: ProcessOptions,
   process: AgentProcess,
   faults: FaultLog,
 ): Promise<Result<AgentHost>> {
-  const { profile } = order;
+  const { profile, tap } = options;
   let host: AgentHost | null = null;
   let isMirror = false;
-  const peer: Peer = {
-    notified: (method, params, chars) => host?.peer.notified(method, params, chars),
-    requested: (method, params, asked) => {
-      // Only a program that writes what it reads, as `cat` does, asks us for this.
+  const handler: AgentMessageHandler = {
+    notified: (method, params, chars) => host?.handler.notified(method, params, chars),
+    requested: (method, params, context) => {
+      // Only a program that writes back what it reads, such as `cat`, calls this.
       isMirror ||= method === AGENT_METHODS.initialize;
-      return host?.peer.requested(method, params, asked) ?? refusal(TOO_EARLY);
+      return host?.handler.requested(method, params, context) ?? answered(TOO_EARLY);
     },
   };
   const streams = { input: process.stdin, output: process.stdout };
-  const { tap = null } = order;
   const { redacted } = process.redactor;
-  const connection = new AgentConnection(streams, peer, faults, (direction, line) => {
+  const connection = new AgentConnection(streams, handler, faults, (direction, line) => {
     if (tap?.isRead) tap.line(direction, redacted(line));
   });
-  // Whoever takes nothing any more can be told nothing, not even to stop.
-  void connection.deaf.then(() => process.end());
-  const met = await introduce(connection, profile, process, faults);
+  // An agent without input cannot even be asked to stop.
+  void connection.inputClosed.then(() => process.end());
+  const answer = await callInitialize(connection, profile, process, faults);
   if (isMirror) return fail("agent_not_speaking", { profile: profile.name, said: MIRROR });
-  if (!met.ok) return met;
-  const abilities = readAbilities(met.value);
-  const terminals = terminalsOf(order, process);
+  if (!answer.ok) return answer;
+  const abilities = readAbilities(answer.value);
+  const terminals = terminalsOf(options, process);
   host = new AgentHost({ profile, process, connection, abilities, terminals, faults });
   return ok(host);
 }
 
-/** An agent's commands get none of the secrets that the agent itself was given. */
-function terminalsOf({ profile, env, own = OwnFolders.NONE }: AgentStart, process: AgentProcess) {
+/** Commands of an agent get none of the secrets of its environment. */
+function terminalsOf(
+  { profile, env, own = OwnFolders.NONE }: ProcessOptions,
+  process: AgentProcess,
+) {
   const { marker } = process;
   const { uid, gid } = profile;
   const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker);
@@ -100,9 +104,9 @@ function terminalsOf({ profile, env, own = OwnFolders.NONE }: AgentStart, proces
 
 const MIRROR = "our own words: it repeats what it is sent";
 
-const TOO_EARLY = { code: RPC_ERRORS.invalidRequest, message: "initialize has no answer yet" };
+const TOO_EARLY = errorAnswer(RPC_ERRORS.invalidRequest, "initialize has no answer yet");
 
-async function introduce(
+async function callInitialize(
   connection: AgentConnection,
   profile: AgentProfile,
   process: AgentProcess,
@@ -118,13 +122,13 @@ async function introduce(
   const { redacted } = process.redactor;
   const exit = async () => describeExit(await process.end());
   const callee = { connection, redacted, exit };
-  const met = await request(callee, AGENT_METHODS.initialize, params, limit);
+  const answer = await request(callee, AGENT_METHODS.initialize, params, limit);
   const { name } = profile;
-  if (met.ok) return checkedVersion(met.value, name, redacted);
-  const { code, details } = met.refusal;
-  if (code !== "agent_gone" && code !== "agent_call_timeout") return met;
+  if (answer.ok) return checkedVersion(answer.value, name, redacted);
+  const { code, details } = answer.refusal;
+  if (code !== "agent_gone" && code !== "agent_call_timeout") return answer;
   const printed = faults.firstMalformedLine;
-  const words = [printed, process.said, missingOf(process)].filter(Boolean);
+  const words = [printed, process.errorText, missingOf(process)].filter(Boolean);
   const said = words.join("\n") || "nothing";
   if (printed !== null) return fail("agent_not_speaking", { profile: name, said });
   return code === "agent_gone"
@@ -132,7 +136,7 @@ async function introduce(
     : fail("agent_start_timeout", { profile: name, limitMs: details.limitMs ?? startMs, said });
 }
 
-/** Programs that speak something else over the same kind of line have versions of other kinds. */
+/** Programs with another protocol on JSON lines have versions of another form. */
 function checkedVersion(
   answer: JsonObject,
   profile: string,
@@ -148,7 +152,7 @@ function checkedVersion(
   return fail("agent_not_speaking", { profile, said: `its protocol version is ${shown}` });
 }
 
-/** What it may have needed and was not there to be given, which often is the reason. */
+/** The variables that the profile refers to and the server lacks: often the reason. */
 function missingOf({ missing }: AgentProcess): string | null {
   if (missing.length === 0) return null;
   return `(The server has no ${missing.join(", ")}, which the profile refers to.)`;

@@ -4,35 +4,35 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.t
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentFailure } from "../../core/session/command.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
+import type { RpcError } from "../../wire/rpc.ts";
 import type { AgentListener, AgentTurn } from "../agent.ts";
-import type { Reply } from "../connection.ts";
-import { fitContent } from "./content.ts";
-import type { Replay } from "./replay.ts";
-import { wordsOf } from "./request.ts";
+import type { CallOutcome } from "../connection.ts";
+import { fitContent } from "./capability.ts";
+import type { AgentReplay } from "./replay.ts";
+import { errorText } from "./request.ts";
 import type { SessionHost } from "./session.ts";
-import { failureOf, OpenTurn } from "./turn.ts";
 import { UsageMeter } from "./usage.ts";
 
-/** The session that turns belong to. */
+/** The session that the turns belong to. */
 interface TurnsOwner {
   readonly listener: AgentListener;
   sessionId(): string;
   model(): string | null;
-  /** Tells the listener something when all has been told that the agent said before. */
-  tell(act: () => void): void;
-  /** The turn has ended, and its verdict is what is told next. */
-  settling(): void;
+  /** Calls the listener after all that the agent sent before. */
+  deliver(call: () => void): void;
+  /** The turn has ended, and its verdict comes next. */
+  turnEnds(): void;
 }
 
-/** A session's turns, one after the other: prompts to the agent, and verdicts from it. */
+/** A session's turns, one after the other: prompts to the agent, and its verdicts. */
 export class Turns {
   readonly #host: SessionHost;
   readonly #owner: TurnsOwner;
   readonly #usage: UsageMeter;
-  #turn: OpenTurn | null = null;
-  /** What the agent may still say of the past, which the first prompt waits for. */
-  replay: Replay | null = null;
-  /** Stands in front of every prompt until the agent has taken it in. */
+  #turn: AgentTurnState | null = null;
+  /** A replay that the agent may still send; the first prompt waits for its end. */
+  replay: AgentReplay | null = null;
+  /** Goes in front of every prompt until the agent has taken one. */
   preface: readonly ContentBlock[] = [];
 
   constructor(host: SessionHost, owner: TurnsOwner) {
@@ -41,22 +41,22 @@ export class Turns {
     this.#usage = new UsageMeter(host.usageScope);
   }
 
-  get isAtWork(): boolean {
+  get isRunning(): boolean {
     return this.#turn !== null;
   }
 
-  begin(order: AgentTurn): Result<void> {
+  begin(turn: AgentTurn): Result<void> {
     if (this.#turn !== null) return fail("session_busy");
-    const turn = new OpenTurn(order);
+    const state = new AgentTurnState(turn);
     const { replay } = this;
-    if (replay === null || replay.passes()) {
-      const given = this.#give(turn);
-      if (!given.ok) return given;
+    if (replay === null || replay.mayPrompt()) {
+      const sent = this.#sendPrompt(state);
+      if (!sent.ok) return sent;
     } else {
-      replay.whenOver(() => this.#giveLate(turn));
+      replay.whenOver(() => this.#sendLate(state));
     }
-    this.#turn = turn;
-    this.#owner.tell(() => this.#owner.listener.status({ status: "turn_started" }));
+    this.#turn = state;
+    this.#owner.deliver(() => this.#owner.listener.status({ status: "turn_started" }));
     return DONE;
   }
 
@@ -66,18 +66,18 @@ export class Turns {
     return this.#send(this.#turn, content, null, () => {});
   }
 
-  /** One that waits for the end of a replay is over at once: the agent knows nothing of it. */
+  /** A turn that waits for the end of a replay ends at once: the agent does not know of it. */
   cancel() {
     if (this.#turn === null) return;
     this.#turn.isCancelled = true;
     if (this.#turn.isSent) return this.#sendCancel();
-    this.replay?.callOff();
+    this.replay?.stopWaiting();
     this.#complete(this.#turn, "cancelled");
   }
 
-  /** Answers whether it said something of what the turn has used. */
-  heard(update: AgentUpdate): boolean {
-    this.#turn?.heard();
+  /** Learns from an update. Answers whether it reports usage. */
+  learn(update: AgentUpdate): boolean {
+    this.#turn?.updateReceived();
     if (update.sessionUpdate === "usage_update") {
       this.#usage.updated(update);
       return true;
@@ -89,35 +89,35 @@ export class Turns {
     return true;
   }
 
-  tellUsage() {
+  deliverUsage() {
     if (this.#turn === null) return;
-    const { turnId } = this.#turn.order;
+    const { turnId } = this.#turn.turn;
     const usage = this.#usage.reading(this.#owner.model());
-    this.#owner.tell(() => this.#owner.listener.usage(turnId, usage));
+    this.#owner.deliver(() => this.#owner.listener.usage(turnId, usage));
   }
 
-  #give(turn: OpenTurn): Result<void> {
-    const { order } = turn;
-    // What was not told with a command is told with the next prompt.
-    const preface = order.isCommand ? [] : this.preface;
-    const sent = this.#send(turn, [...preface, ...order.content], order.params, () => {
-      if (!order.isCommand) this.preface = [];
+  #sendPrompt(state: AgentTurnState): Result<void> {
+    const { content, params, isCommand } = state.turn;
+    // A command takes no preface; it goes with the next prompt.
+    const preface = isCommand ? [] : this.preface;
+    const sent = this.#send(state, [...preface, ...content], params, () => {
+      if (!isCommand) this.preface = [];
     });
     if (sent.ok) this.#usage.turnBegins();
     return sent;
   }
 
-  /** It was begun, so if the agent does not take it now it has failed. */
-  #giveLate(turn: OpenTurn) {
-    const given = this.#give(turn);
-    if (given.ok) return;
-    const { code } = given.refusal;
-    this.#fail(turn, { code, message: sentenceOf(given.refusal), errorKind: null });
+  /** The turn has begun already, so a prompt that cannot be sent fails it. */
+  #sendLate(state: AgentTurnState) {
+    const sent = this.#sendPrompt(state);
+    if (sent.ok) return;
+    const { code } = sent.refusal;
+    this.#fail(state, { code, message: sentenceOf(sent.refusal), errorKind: null });
   }
 
-  /** `taken` is called when the agent has taken the prompt into its conversation. */
+  /** Calls `taken` when the prompt is part of the agent's conversation. */
   #send(
-    turn: OpenTurn,
+    turn: AgentTurnState,
     content: readonly ContentBlock[],
     params: JsonObject | null,
     taken: () => void,
@@ -125,10 +125,10 @@ export class Turns {
     const { connection, abilities } = this.#host;
     const prompt = fitContent(content, abilities.capabilities);
     const all = { ...params, sessionId: this.#owner.sessionId(), prompt };
-    const sent = connection.call(AGENT_METHODS.prompt, all, null, (reply) => {
-      const { result } = reply.kind === "result" ? reply : { result: null };
+    const sent = connection.call(AGENT_METHODS.prompt, all, null, (outcome) => {
+      const { result } = outcome.kind === "result" ? outcome : { result: null };
       if (isObject(result) && result.stopReason !== "refusal") taken();
-      this.#answered(turn, reply);
+      this.#answered(turn, outcome);
     });
     if (!sent.ok) return sent;
     turn.prompted();
@@ -141,40 +141,93 @@ export class Turns {
     this.#host.connection.notify(AGENT_METHODS.cancel, { sessionId });
   }
 
-  #answered(turn: OpenTurn, reply: Reply) {
-    // Of an agent that is gone the listener hears by its exit, and that is enough.
-    if (reply.kind !== "result" && reply.kind !== "error") return;
-    const answer = reply.kind === "result" && isObject(reply.result) ? reply.result : {};
+  #answered(turn: AgentTurnState, outcome: CallOutcome) {
+    // When the agent's process ends, the listener gets `exit`, and that is enough.
+    if (outcome.kind !== "result" && outcome.kind !== "error") return;
+    const answer = outcome.kind === "result" && isObject(outcome.result) ? outcome.result : {};
     const isRepeated = turn.answered(answer.usage);
-    // A prompt that was refused in mid-turn says nothing of what the turn has used.
-    const isCounted = reply.kind === "result" && !isRepeated;
-    if (isCounted && this.#usage.answered(answer.usage)) this.tellUsage();
+    // A prompt that the agent refused in mid-turn reports no usage.
+    const isCounted = outcome.kind === "result" && !isRepeated;
+    if (isCounted && this.#usage.answered(answer.usage)) this.deliverUsage();
     if (!turn.isSettled) {
-      // An agent with a queue goes on to the next prompt, which is to be stopped as well.
+      // An agent with a queue goes on to the next prompt, which must stop as well.
       if (turn.isCancelled) this.#sendCancel();
       return;
     }
-    if (reply.kind === "error") {
-      this.#fail(turn, failureOf(reply.error, wordsOf(reply.error, this.#host.redacted)));
+    if (outcome.kind === "error") {
+      this.#fail(turn, failureOf(outcome.error, errorText(outcome.error, this.#host.redacted)));
     } else {
       this.#complete(turn, stringAt(answer, "stopReason") ?? "end_turn");
     }
   }
 
-  #end() {
+  #complete({ turn: { turnId } }: AgentTurnState, stopReason: string) {
+    this.#end({ status: "turn_complete", turnId, stopReason });
+  }
+
+  #fail({ turn: { turnId } }: AgentTurnState, failure: AgentFailure) {
+    this.#end({ status: "turn_error", turnId, failure });
+  }
+
+  #end(verdict: Parameters<AgentListener["status"]>[0]) {
     this.#turn = null;
-    this.#owner.settling();
+    this.#owner.turnEnds();
+    this.#owner.deliver(() => this.#owner.listener.status(verdict));
+  }
+}
+
+/**
+ * A running turn: one prompt, and those that were steered into it. Some agents merge them and
+ * answer all alike, others do them one after the other. Either way the turn has ended when the
+ * agent has answered the last of them, and that answer is its verdict (P2).
+ */
+export class AgentTurnState {
+  readonly turn: AgentTurn;
+  /** Prompts without an answer. */
+  #open = 0;
+  #lastUsage: string | null = null;
+  isCancelled = false;
+  /** Whether the agent has got any of it. */
+  isSent = false;
+
+  constructor(turn: AgentTurn) {
+    this.turn = turn;
   }
 
-  #complete({ order: { turnId } }: OpenTurn, stopReason: string) {
-    this.#end();
-    const { listener, tell } = this.#owner;
-    tell(() => listener.status({ status: "turn_complete", turnId, stopReason }));
+  get isSettled(): boolean {
+    return this.#open === 0;
   }
 
-  #fail({ order: { turnId } }: OpenTurn, failure: AgentFailure) {
-    this.#end();
-    const { listener, tell } = this.#owner;
-    tell(() => listener.status({ status: "turn_error", turnId, failure }));
+  /** Counts one more prompt. */
+  prompted() {
+    this.#open += 1;
+    this.isSent = true;
   }
+
+  /** After an update the next answer is to something else. */
+  updateReceived() {
+    this.#lastUsage = null;
+  }
+
+  /**
+   * Counts an answer. Answers whether its usage was counted before: an agent that has merged two
+   * prompts answers both at once, with the same figures.
+   */
+  answered(usage: unknown): boolean {
+    this.#open -= 1;
+    const figures = isObject(usage) ? JSON.stringify(usage) : null;
+    const isRepeated = figures !== null && figures === this.#lastUsage;
+    this.#lastUsage = figures;
+    return isRepeated;
+  }
+}
+
+/** The error kind of a model's answer that broke off, which agents report as `terminated`. */
+const INTERRUPTED = "model_stream_interrupted";
+
+/** An agent's error for a prompt; `words` is the text for people. */
+function failureOf({ code, message, data }: RpcError, words: string): AgentFailure {
+  const named = isObject(data) ? stringAt(data, "errorKind") : null;
+  const errorKind = named ?? (message === "terminated" ? INTERRUPTED : null);
+  return { code: String(code), message: words, errorKind };
 }

@@ -5,21 +5,21 @@ import type { ContextUsage } from "../../core/turn.ts";
 import type { UsageScope } from "../profile/profile.ts";
 
 /**
- * What an agent tells of its tokens, put together from the places where it may tell it. ACP's draft
- * calls it the usage "for this turn" and its fields totals "across all turns"; adapters begin anew
- * with each prompt, and what an agent means its profile says. Of totals only what they have grown
- * by is counted, so that no token is paid for twice (P9).
+ * The tokens that an agent reports, collected from the messages in which it may report them. ACP's
+ * draft calls it the usage "for this turn" and its fields totals "across all turns"; the profile
+ * says which of the two an agent means. Of session totals only the growth counts, so that no token
+ * is paid for twice (P9).
  */
 export class UsageMeter {
   readonly #scope: UsageScope;
   #used: number | null = null;
   #size: number | null = null;
-  /** Of prompts of this turn that have been answered. */
+  /** The prompts of this turn that the agent has answered. */
   #counted: TokenUsage = NO_TOKENS;
-  /** Of the prompt at work, as its updates have it so far. */
+  /** The running prompt, by its updates so far. */
   #running: TokenUsage = NO_TOKENS;
-  /** The session's totals when they were last told, as they were told. */
-  #totals: Told = NOTHING;
+  /** The session's totals, as the agent last reported them. */
+  #totals: ReportedUsage = NO_USAGE;
 
   constructor(scope: UsageScope) {
     this.#scope = scope;
@@ -30,32 +30,32 @@ export class UsageMeter {
     this.#running = NO_TOKENS;
   }
 
-  /** A `usage_update`: how full the context is. Some agents add the tokens so far to it. */
+  /** Takes a `usage_update`: how full the context is. Some agents add the tokens so far. */
   updated(update: JsonObject) {
     this.#used = countAt(update, "used");
     this.#size = countAt(update, "size");
     if (!isObject(update.usage)) return;
-    const told = toldIn(update.usage);
+    const told = readUsage(update.usage);
     if (this.#scope === "session") this.#grown(told);
     else this.#running = eachOnce(told);
   }
 
   /**
-   * What one model call took, as Qwen Code tells it: with an empty chunk at its end. An answer
-   * that has a usage of its own counts in its place.
+   * Takes the tokens of one model call, which Qwen Code reports with an empty chunk at its end. A
+   * usage in the prompt's answer replaces them.
    */
   called(usage: JsonObject) {
-    if (this.#scope === "turn") this.#running = sum(this.#running, eachOnce(toldIn(usage)));
+    if (this.#scope === "turn") this.#running = sum(this.#running, eachOnce(readUsage(usage)));
   }
 
-  /** The `usage` of a prompt's answer: what all of its model calls took together. */
+  /** Takes the `usage` of a prompt's answer: all of its model calls. False if it has none. */
   answered(usage: unknown): boolean {
     if (!isObject(usage)) {
       this.#counted = sum(this.#counted, this.#running);
       this.#running = NO_TOKENS;
       return false;
     }
-    const told = toldIn(usage);
+    const told = readUsage(usage);
     if (this.#scope === "session") this.#grown(told);
     else this.#counted = sum(this.#counted, eachOnce(told));
     this.#running = NO_TOKENS;
@@ -68,12 +68,12 @@ export class UsageMeter {
   }
 
   /**
-   * Totals that have become less were begun anew. What stands in two kinds is taken out of what
-   * they have grown by, and not out of them: else they would seem less where that is told anew.
+   * Smaller totals mean that the agent counts from zero again. Tokens counted in two kinds are
+   * removed from the growth and not from the totals, which must stay comparable with the next.
    */
-  #grown(told: Told) {
+  #grown(told: ReportedUsage) {
     const isMore = KEYS.every((key) => told.tokens[key] >= this.#totals.tokens[key]);
-    const before = isMore ? this.#totals : NOTHING;
+    const before = isMore ? this.#totals : NO_USAGE;
     this.#totals = told;
     const tokens = each((key) => told.tokens[key] - before.tokens[key]);
     const isKnown = told.total !== null && before.total !== null;
@@ -82,13 +82,13 @@ export class UsageMeter {
   }
 }
 
-/** What an agent says that it has used: of each kind, and all together if it says that. */
-interface Told {
+/** A usage as the agent reports it; `total` is null if it reports none. */
+interface ReportedUsage {
   readonly tokens: TokenUsage;
   readonly total: number | null;
 }
 
-const NOTHING: Told = { tokens: NO_TOKENS, total: 0 };
+const NO_USAGE: ReportedUsage = { tokens: NO_TOKENS, total: 0 };
 
 const KEYS = ["input", "output", "cachedRead", "cachedWrite", "thought"] as const;
 
@@ -106,7 +106,7 @@ function sum(one: TokenUsage, other: TokenUsage): TokenUsage {
   return each((key) => Math.min(one[key] + other[key], TURN_TOKENS_MAX));
 }
 
-function toldIn(usage: JsonObject): Told {
+function readUsage(usage: JsonObject): ReportedUsage {
   const tokens = {
     input: countAt(usage, "inputTokens") ?? 0,
     output: countAt(usage, "outputTokens") ?? 0,
@@ -117,7 +117,7 @@ function toldIn(usage: JsonObject): Told {
   return { tokens, total: countAt(usage, "totalTokens") };
 }
 
-/** What an agent may count a second time: thoughts as output, what was cached as input. */
+/** What an agent may count twice: thoughts also as output, cached tokens also as input. */
 const COUNTED_TWICE = [
   ["thought"],
   ["cachedRead"],
@@ -127,11 +127,11 @@ const COUNTED_TWICE = [
 ] as const;
 
 /**
- * The five kinds without what stands in two of them. Agents do not agree on that, and do not say
- * it either; but their total does, if it is less than the five together by just such a part. An
- * agent without a total is taken at its word, that each is for itself.
+ * The five kinds without what is counted in two of them. Agents differ in that and do not say so;
+ * but their total shows it, if it is less than the five together by exactly such a part. Without a
+ * total each kind is taken to stand for itself.
  */
-function eachOnce({ tokens: told, total }: Told): TokenUsage {
+function eachOnce({ tokens: told, total }: ReportedUsage): TokenUsage {
   const surplus = KEYS.reduce((all, key) => all + told[key], 0) - (total ?? Number.NaN);
   const twice = COUNTED_TWICE.find(
     (kinds) => surplus > 0 && kinds.reduce((all, kind) => all + told[kind], 0) === surplus,
@@ -142,7 +142,7 @@ function eachOnce({ tokens: told, total }: Told): TokenUsage {
   return output < 0 || input < 0 ? told : { ...told, output, input };
 }
 
-/** A count that is no count is not counted: money depends on it. */
+/** Null for what is not a whole number: credits depend on it. */
 function countAt(object: JsonObject, key: string): number | null {
   const value = object[key];
   const isCount = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;

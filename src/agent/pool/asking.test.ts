@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { Stage } from "../bridge/bridge.fixture.ts";
-import { askWay } from "../profile/profile.ts";
+import { askSetup } from "../profile/profile.ts";
 
 describe("P2: an agent that is made to ask", () => {
   it("by how it is started, has no process in common with sessions that want no asks", async () => {
     const stage = new Stage();
-    const ask = askWay({ env: { ASK_ME: "yes" }, args: ["--no-fork"] });
+    const ask = askSetup({ env: { ASK_ME: "yes" }, args: ["--no-fork"] });
     const profile = stage.echo([], { ask });
     const [asked, other, free] = await Promise.all([
       stage.connected(profile),
@@ -21,7 +21,7 @@ describe("P2: an agent that is made to ask", () => {
 
   it("by a mode or an option, has one process for all", async () => {
     const stage = new Stage();
-    const profile = stage.echo([], { ask: askWay({ mode: "auto" }) });
+    const profile = stage.echo([], { ask: askSetup({ mode: "auto" }) });
     await stage.connected(profile);
     await stage.connected(profile, { asks: false });
     expect(stage.pool.processCount).toBe(1);

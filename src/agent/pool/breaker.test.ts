@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_BACKOFF_MS_MAX, AGENT_BREAKERS_MAX, AGENT_FAILURES_MAX } from "../../core/limits.ts";
-import { Breaker, Breakers } from "./breaker.ts";
+import { Breaker, Breakers } from "./retry.ts";
 
 function failedTimes(times: number): Breaker {
   const breaker = new Breaker();

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { errorBody, type Refusal } from "../../core/error.ts";
+import { sentenceOf } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
   AGENT_MEMORY_LOOK_MS,
@@ -8,107 +8,104 @@ import {
   AGENT_STEADY_MS_MIN,
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import type { AgentListener, AgentOrder, AgentSession, Agents } from "../agent.ts";
-import { describeGone } from "../bridge/exit.ts";
+import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
+import { describeGone } from "../bridge/request.ts";
+import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
-import { Traces, type WireTap } from "../trace.ts";
-import { type Advice, Breakers } from "./breaker.ts";
-import { PoolKeeper } from "./keeper.ts";
-import { Member, type Place, type Starting } from "./member.ts";
-import { Wish } from "./wish.ts";
+import { PoolKeeper, type PoolKey, PoolMember, type StartingProcess } from "./members.ts";
+import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
 
-/** What a pool needs of the world; a test may give it another one. */
-export interface PoolWorld {
+export interface PoolOptions {
   readonly profiles: ReadonlyMap<string, AgentProfile>;
-  /** Starts a process for this profile in this directory, unless the signal says stop. */
+  /** Starts a process for this profile in this directory, unless the signal fires. */
   start(
     profile: AgentProfile,
     workspace: string,
     signal: AbortSignal,
     tap: WireTap,
   ): Promise<Result<AgentHost>>;
-  /** All agents together may take this much; null where nobody counts. */
+  /** The limit of all agents together; null for none. */
   readonly memoryBytesMax: number | null;
   nowMs(): number;
 }
 
-/** What decides about which processes a session can be given. */
-type Whereabouts = Pick<AgentOrder, "tenantId" | "profile" | "workspace" | "asks">;
+/** What decides which processes a session can use. */
+type KeyParts = Pick<ConnectRequest, "tenantId" | "profile" | "workspace" | "asks">;
 
-/** Room for one session in a process. */
+/** Capacity for one session in a process. */
 interface Seat {
-  readonly member: Member;
-  /** It was started for this session, and no other wanted it. */
+  readonly member: PoolMember;
+  /** The process was started for this session alone. */
   readonly isOwn: boolean;
 }
 
 /**
  * The agent processes of one server, by tenant, profile and workspace. Sessions share a process as
- * far as its profile allows; one that nobody uses is ended after a while; one that dies takes only
- * its own sessions with it.
+ * far as its profile allows. An unused process ends after a while; one that dies takes only its
+ * own sessions with it.
  */
 export class AgentPool implements Agents {
-  readonly #world: PoolWorld;
-  readonly #members = new Set<Member>();
+  readonly #options: PoolOptions;
+  readonly #members = new Set<PoolMember>();
   readonly #breakers = new Breakers();
   readonly #askingProfiles = new WeakMap<AgentProfile, AgentProfile>();
-  readonly #starting = new Set<Starting>();
+  readonly #starting = new Set<StartingProcess>();
   readonly #ending = new Set<Promise<void>>();
   readonly #traces = new Traces();
   readonly keeper: PoolKeeper;
-  readonly #looking: NodeJS.Timeout;
+  readonly #measuring: NodeJS.Timeout;
   #isOver = false;
 
-  constructor(world: PoolWorld) {
-    this.#world = world;
+  constructor(options: PoolOptions) {
+    this.#options = options;
     this.keeper = new PoolKeeper({
       members: this.#members,
       starting: this.#starting,
       traces: this.#traces,
-      nowMs: () => world.nowMs(),
-      forgive: (...names) => this.#breakers.forgiveAll(placesOf(...names)),
+      nowMs: () => options.nowMs(),
+      forgive: (...names) => this.#breakers.forgiveAll(keyPrefix(...names)),
     });
-    this.#looking = setInterval(() => void this.#weighAll(), AGENT_MEMORY_LOOK_MS);
-    this.#looking.unref();
+    this.#measuring = setInterval(() => void this.#measureAll(), AGENT_MEMORY_LOOK_MS);
+    this.#measuring.unref();
   }
 
   async connect(
-    order: AgentOrder,
+    request: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
-    const place = this.#placeOf(order);
-    if (!place.ok) return place;
+    const key = this.#keyOf(request);
+    if (!key.ok) return key;
     if (signal.aborted) return fail("agent_connect_aborted");
     listener.status({ status: "created" });
-    const wish = new Wish(order);
+    const attempt = new ConnectAttempt(request);
     for (;;) {
-      const seat = await this.#seat(place.value, signal);
+      const seat = await this.#takeSeat(key.value, signal);
       if (!seat.ok) return seat;
-      const connected = await this.#sitDown(seat.value, wish, listener, signal);
-      if (connected.ok || !wish.mayTryAgain(connected.refusal, seat.value.isOwn)) return connected;
+      const connected = await this.#connect(seat.value, attempt, listener, signal);
+      if (connected.ok || !attempt.mayRetry(connected.refusal, seat.value.isOwn)) return connected;
     }
   }
 
   async preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void> {
-    const place = this.#placeOf({ tenantId, profile, workspace, asks: true });
-    if (!place.ok || this.#memberFor(place.value) !== undefined) return;
-    if (this.#startingFor(place.value) !== undefined) return;
-    const starting = this.#start(place.value);
+    const key = this.#keyOf({ tenantId, profile, workspace, asks: true });
+    if (!key.ok || this.#memberFor(key.value) !== undefined) return;
+    if (this.#startingFor(key.value) !== undefined) return;
+    const starting = this.#start(key.value);
     starting.isPreheated = true;
     await starting.done;
   }
 
   async dismiss(tenantId: TenantId): Promise<void> {
-    const isTheirs = ({ place }: { readonly place: Place }) => place.tenantId === tenantId;
+    const isTheirs = ({ key }: { readonly key: PoolKey }) => key.tenantId === tenantId;
     const starting = [...this.#starting].filter(isTheirs);
     for (const { abort } of starting) abort.abort();
     await Promise.all(starting.map(({ done }) => done));
     for (const member of [...this.#members].filter(isTheirs)) void this.#end(member);
-    // Others may end just then; that theirs is over by now is all that matters.
+    // This may wait for processes of other tenants too, which does no harm.
     await Promise.all(this.#ending);
-    this.#breakers.forgiveAll(placesOf(tenantId));
+    this.#breakers.forgiveAll(keyPrefix(tenantId));
     this.keeper.forget(tenantId);
     this.#traces.endOf(tenantId);
   }
@@ -116,7 +113,7 @@ export class AgentPool implements Agents {
   async shutdown(): Promise<void> {
     this.#isOver = true;
     this.#traces.end();
-    clearInterval(this.#looking);
+    clearInterval(this.#measuring);
     for (const { abort } of this.#starting) abort.abort();
     while (this.#starting.size > 0) {
       await Promise.all([...this.#starting].map(({ done }) => done));
@@ -129,19 +126,19 @@ export class AgentPool implements Agents {
     return this.#members.size;
   }
 
-  /** One that was started so that it asks is none for a session that wants to be asked nothing. */
-  #placeOf({ tenantId, profile: called, workspace, asks }: Whereabouts): Result<Place> {
+  /** A process that was started to ask is not shared with sessions that want no asks. */
+  #keyOf({ tenantId, profile: profileName, workspace, asks }: KeyParts): Result<PoolKey> {
     if (this.#isOver) return shuttingDown();
-    const plain = this.#world.profiles.get(called);
-    const known = [...this.#world.profiles.keys()].join(", ");
-    if (plain === undefined) return fail("agent_unknown", { profile: called, known });
+    const plain = this.#options.profiles.get(profileName);
+    const known = [...this.#options.profiles.keys()].join(", ");
+    if (plain === undefined) return fail("agent_unknown", { profile: profileName, known });
     const profile = asks ? this.#asking(plain) : plain;
-    const apart = profile === plain ? [] : ["asks"];
-    const name = JSON.stringify([tenantId, profile.name, workspace, ...apart]);
+    const suffix = profile === plain ? [] : ["asks"];
+    const name = JSON.stringify([tenantId, profile.name, workspace, ...suffix]);
     return ok({ name, tenantId, profile, workspace });
   }
 
-  /** Always the same one, because processes are known by their profile. */
+  /** The same object each time, because members compare profiles by identity. */
   #asking(plain: AgentProfile): AgentProfile {
     const known = this.#askingProfiles.get(plain);
     if (known !== undefined) return known;
@@ -150,16 +147,16 @@ export class AgentPool implements Agents {
     return asking;
   }
 
-  /** In a process that is there, or on its way, or in a fresh one. */
-  async #seat(place: Place, signal: AbortSignal): Promise<Result<Seat>> {
+  /** In a running process, a starting one, or a new one. */
+  async #takeSeat(key: PoolKey, signal: AbortSignal): Promise<Result<Seat>> {
     if (this.#isOver) return shuttingDown();
-    const member = this.#memberFor(place);
+    const member = this.#memberFor(key);
     if (member !== undefined) {
       member.arriving += 1;
-      member.stir();
+      member.stopIdleTimer();
       return ok({ member, isOwn: false });
     }
-    const starting = this.#startingFor(place) ?? this.#start(place);
+    const starting = this.#startingFor(key) ?? this.#start(key);
     starting.seats += 1;
     const isOwn = () => starting.seats === 1 && !starting.isPreheated;
     const aborted = abortOf(signal);
@@ -168,136 +165,136 @@ export class AgentPool implements Agents {
     if (started !== null) {
       return started.ok ? ok({ member: started.value, isOwn: isOwn() }) : started;
     }
-    this.#standUp(starting);
+    this.#giveUpSeat(starting);
     return fail("agent_connect_aborted");
   }
 
-  /** One who left may come back soon, so what was started for them is kept like any unused one. */
-  #standUp(starting: Starting) {
+  /** The client may retry soon, so the process is kept like any unused one. */
+  #giveUpSeat(starting: StartingProcess) {
     starting.seats -= 1;
     if (starting.member === null) return;
     starting.member.arriving -= 1;
-    this.#restIfUnused(starting.member);
+    this.#endIfUnused(starting.member);
   }
 
-  async #sitDown(
+  async #connect(
     { member }: Seat,
-    wish: Wish,
+    attempt: ConnectAttempt,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
-    // From the call on the host counts it.
+    // From this call on the host counts the session.
     member.arriving -= 1;
-    const begunMs = this.#world.nowMs();
-    const connected = await member.host.connect(wish.order, listener, signal, wish.skipped);
+    const begunMs = this.#options.nowMs();
+    const connected = await member.host.connect(attempt.request, listener, signal, attempt.skipped);
     if (!connected.ok && connected.refusal.code === "agent_call_timeout") {
       member.isHung = true;
       const reason = sentenceOf(connected.refusal);
-      this.#breakers.of(member.place.name).failed(reason, begunMs, this.#world.nowMs());
+      this.#breakers.of(member.key.name).failed(reason, begunMs, this.#options.nowMs());
     }
-    void member.weigh().then(() => this.#restIfUnused(member));
-    this.#restIfUnused(member);
+    void member.measure().then(() => this.#endIfUnused(member));
+    this.#endIfUnused(member);
     return connected;
   }
 
-  #memberFor(place: Place): Member | undefined {
-    return [...this.#members].find((member) => member.hasRoomFor(place));
+  #memberFor(key: PoolKey): PoolMember | undefined {
+    return [...this.#members].find((member) => member.hasCapacityFor(key));
   }
 
-  #startingFor(place: Place): Starting | undefined {
-    const { sessionsPerProcess } = place.profile.limits;
-    return [...this.#starting].find(({ place: its, seats, abort }) => {
-      const isHere = its.name === place.name && its.profile === place.profile;
-      return isHere && seats < sessionsPerProcess && !abort.signal.aborted;
+  #startingFor(key: PoolKey): StartingProcess | undefined {
+    const { sessionsPerProcess } = key.profile.limits;
+    return [...this.#starting].find(({ key: its, seats, abort }) => {
+      const isSame = its.name === key.name && its.profile === key.profile;
+      return isSame && seats < sessionsPerProcess && !abort.signal.aborted;
     });
   }
 
-  #start(place: Place): Starting {
-    const { promise: done, resolve } = Promise.withResolvers<Result<Member>>();
+  #start(key: PoolKey): StartingProcess {
+    const { promise: done, resolve } = Promise.withResolvers<Result<PoolMember>>();
     const abort = new AbortController();
-    const no = { member: null, seats: 0, hasRoom: false, isPreheated: false };
-    const tap = this.#traces.tap(place.tenantId, place.profile.name);
-    const starting: Starting = { place, abort, tap, done, ...no };
+    const initial = { member: null, seats: 0, hasCapacity: false, isPreheated: false };
+    const tap = this.#traces.tap(key.tenantId, key.profile.name);
+    const starting: StartingProcess = { key, abort, tap, done, ...initial };
     this.#starting.add(starting);
     const failed = (thrown: unknown) => fail("agent_capacity", { reason: String(thrown) });
-    void this.#startPatiently(starting)
+    void this.#startProcess(starting)
       .catch(failed)
       .then((started) => {
         this.#starting.delete(starting);
         const admitted = started.ok ? ok(this.#admit(starting, started.value)) : started;
         resolve(admitted);
-        if (admitted.ok) this.#restIfUnused(admitted.value);
+        if (admitted.ok) this.#endIfUnused(admitted.value);
       });
     return starting;
   }
 
-  async #startPatiently(starting: Starting): Promise<Result<AgentHost>> {
-    const { place, abort, tap } = starting;
-    const { profile, workspace } = place;
+  async #startProcess(starting: StartingProcess): Promise<Result<AgentHost>> {
+    const { key, abort, tap } = starting;
+    const { profile, workspace } = key;
     const { signal } = abort;
     const stopped = () => (this.#isOver ? shuttingDown() : fail("agent_connect_aborted"));
-    const advice = this.#advice(place.name);
+    const advice = this.#advice(key.name);
     if (advice.kind === "refuse") {
       const { failures, retryMs, reason } = advice;
       return fail("agent_breaker_open", { profile: profile.name, failures, retryMs, reason });
     }
     if (advice.kind === "wait") await pause(advice.waitMs, null, { signal }).catch(() => {});
     if (signal.aborted) return stopped();
-    const room = await this.#makeRoom(starting);
-    if (!room.ok) return room;
+    const capacity = await this.#makeCapacity(starting);
+    if (!capacity.ok) return capacity;
     if (signal.aborted) return stopped();
-    const begunMs = this.#world.nowMs();
-    const started = await this.#world.start(profile, workspace, signal, tap);
+    const begunMs = this.#options.nowMs();
+    const started = await this.#options.start(profile, workspace, signal, tap);
     if (signal.aborted) {
       if (started.ok) await started.value.end();
       return stopped();
     }
     if (!started.ok) {
       const reason = sentenceOf(started.refusal);
-      this.#breakers.of(place.name).failed(reason, begunMs, this.#world.nowMs());
+      this.#breakers.of(key.name).failed(reason, begunMs, this.#options.nowMs());
     }
     return started;
   }
 
-  #advice(place: string): Advice {
-    const here = [...this.#members].filter((member) => member.place.name === place);
-    if (here.some((member) => this.#isSteady(member))) this.#breakers.forgive(place);
-    return this.#breakers.of(place).advice(this.#world.nowMs());
+  #advice(key: string): StartAdvice {
+    const same = [...this.#members].filter((member) => member.key.name === key);
+    if (same.some((member) => this.#isSteady(member))) this.#breakers.forgive(key);
+    return this.#breakers.of(key).advice(this.#options.nowMs());
   }
 
-  #isSteady({ startedMs, isHung }: Member): boolean {
-    return !isHung && this.#world.nowMs() - startedMs >= AGENT_STEADY_MS_MIN;
+  #isSteady({ startedMs, isHung }: PoolMember): boolean {
+    return !isHung && this.#options.nowMs() - startedMs >= AGENT_STEADY_MS_MIN;
   }
 
-  /** Whoever waited for it has a seat in it. */
-  #admit(starting: Starting, host: AgentHost): Member {
-    const { place } = starting;
-    const member = new Member(starting, host, this.#world.nowMs());
+  /** Adds a started process. The sessions that waited for it have their seats in it. */
+  #admit(starting: StartingProcess, host: AgentHost): PoolMember {
+    const { key } = starting;
+    const member = new PoolMember(starting, host, this.#options.nowMs());
     starting.member = member;
     this.#members.add(member);
-    host.attend({
-      changed: () => this.#restIfUnused(member),
+    host.observe({
+      changed: () => this.#endIfUnused(member),
       gone: (gone, isFailure) => {
-        member.stir();
+        member.stopIdleTimer();
         this.keeper.keep(member);
-        if (this.#isSteady(member)) this.#breakers.forgive(place.name);
-        // Whoever ended it took it out before.
+        if (this.#isSteady(member)) this.#breakers.forgive(key.name);
+        // `#end` has removed it before.
         if (!this.#members.delete(member) || this.#isSteady(member) || !isFailure) return;
         const { startedMs } = member;
-        const nowMs = this.#world.nowMs();
-        this.#breakers.of(place.name).failed(describeGone(gone), startedMs, nowMs);
+        const nowMs = this.#options.nowMs();
+        this.#breakers.of(key.name).failed(describeGone(gone), startedMs, nowMs);
       },
     });
     return member;
   }
 
-  /** By count and by memory; an agent that nobody uses makes room for one that somebody wants. */
-  async #makeRoom(starting: Starting): Promise<Result<void>> {
+  /** By count and by memory. Unused processes end to make capacity for a needed one. */
+  async #makeCapacity(starting: StartingProcess): Promise<Result<void>> {
     for (;;) {
-      if (this.#world.memoryBytesMax !== null) await this.#weighNew();
-      const full = this.#fullBecause();
-      // In the same breath, so that of many at once each takes what the others have left.
-      starting.hasRoom = full === null;
+      if (this.#options.memoryBytesMax !== null) await this.#measureNew();
+      const full = this.#fullReason();
+      // Without an await in between, so that concurrent starts do not take the same capacity.
+      starting.hasCapacity = full === null;
       if (full === null) return DONE;
       const unused = [...this.#members].find((member) => member.isUnused);
       const unwanted = [...this.#starting].find((one) => one !== starting && isUnwanted(one));
@@ -308,48 +305,48 @@ export class AgentPool implements Agents {
     }
   }
 
-  /** Why there is no room for one more; null if there is. */
-  #fullBecause(): string | null {
+  /** Why there is no capacity for one more; null if there is. */
+  #fullReason(): string | null {
     const members = [...this.#members];
-    const onTheirWay = [...this.#starting].filter(({ hasRoom }) => hasRoom).length;
-    if (members.length + onTheirWay + this.#ending.size >= AGENT_PROCESSES_MAX) {
+    const startingCount = [...this.#starting].filter(({ hasCapacity }) => hasCapacity).length;
+    if (members.length + startingCount + this.#ending.size >= AGENT_PROCESSES_MAX) {
       return `${AGENT_PROCESSES_MAX} are running already`;
     }
-    const { memoryBytesMax } = this.#world;
-    // However little there is, one may try.
-    if (memoryBytesMax === null || members.length + onTheirWay === 0) return null;
-    const weighed = members.filter(({ bytes }) => bytes > 0);
-    const bytes = weighed.reduce((sum, member) => sum + member.bytes, 0);
-    // Those on their way, and the next one, are taken to be about as large as the others are.
-    const each = weighed.length === 0 ? AGENT_PROCESS_ASSUMED_BYTES : bytes / weighed.length;
-    const unweighed = members.length - weighed.length + onTheirWay + 1;
-    const isFull = bytes + each * unweighed > memoryBytesMax;
+    const { memoryBytesMax } = this.#options;
+    // One process may always start, whatever the limit.
+    if (memoryBytesMax === null || members.length + startingCount === 0) return null;
+    const measured = members.filter(({ bytes }) => bytes > 0);
+    const bytes = measured.reduce((sum, member) => sum + member.bytes, 0);
+    // Starting processes, and the next one, count as the average of the measured ones.
+    const each = measured.length === 0 ? AGENT_PROCESS_ASSUMED_BYTES : bytes / measured.length;
+    const unmeasured = members.length - measured.length + startingCount + 1;
+    const isFull = bytes + each * unmeasured > memoryBytesMax;
     return isFull ? `they would take more than ${memoryBytesMax} bytes of memory` : null;
   }
 
-  /** The others are weighed now and then, which is often enough: each look costs something. */
-  async #weighNew(): Promise<void> {
-    const isNew = ({ bytes }: Member) => bytes === 0;
-    await Promise.all([...this.#members].filter(isNew).map((member) => member.weigh()));
+  /** Only new ones: the others are measured at intervals, because each measurement costs. */
+  async #measureNew(): Promise<void> {
+    const isNew = ({ bytes }: PoolMember) => bytes === 0;
+    await Promise.all([...this.#members].filter(isNew).map((member) => member.measure()));
   }
 
-  async #weighAll(): Promise<void> {
+  async #measureAll(): Promise<void> {
     const members = [...this.#members];
-    await Promise.all(members.map((member) => member.weigh()));
-    for (const member of members) this.#restIfUnused(member);
+    await Promise.all(members.map((member) => member.measure()));
+    for (const member of members) this.#endIfUnused(member);
   }
 
-  /** One that nobody may be given any more ends with its last session, the others in a while. */
-  #restIfUnused(member: Member) {
+  /** A process that gets no more sessions ends with its last, the others after the idle time. */
+  #endIfUnused(member: PoolMember) {
     if (!member.isUnused || !this.#members.has(member)) return;
-    if (member.isUsable) member.rest(() => void this.#end(member));
+    if (member.isUsable) member.startIdleTimer(() => void this.#end(member));
     else void this.#end(member);
   }
 
-  /** From here on nobody is given it any more. */
-  #end(member: Member): Promise<void> {
+  /** From here on it gets no session any more. */
+  #end(member: PoolMember): Promise<void> {
     this.#members.delete(member);
-    member.stir();
+    member.stopIdleTimer();
     const ending = member.host.end();
     this.#ending.add(ending);
     return ending.finally(() => this.#ending.delete(ending));
@@ -357,21 +354,21 @@ export class AgentPool implements Agents {
 }
 
 /** It has its share of what there is, and whoever it was started for has left. */
-function isUnwanted({ hasRoom, seats, isPreheated }: Starting): boolean {
-  return hasRoom && seats === 0 && !isPreheated;
+function isUnwanted({ hasCapacity, seats, isPreheated }: StartingProcess): boolean {
+  return hasCapacity && seats === 0 && !isPreheated;
 }
 
-async function stopped({ abort, done }: Starting): Promise<void> {
+async function stopped({ abort, done }: StartingProcess): Promise<void> {
   abort.abort();
   await done;
 }
 
-/** What the names of all places of a tenant begin with, or of one of its profiles. */
-function placesOf(...names: readonly [TenantId, profile?: string]): string {
+/** The common prefix of the keys of a tenant, or of one of its profiles. */
+function keyPrefix(...names: readonly [TenantId, profile?: string]): string {
   return `${JSON.stringify(names).slice(0, -1)},`;
 }
 
-/** Resolves with null when the signal fires, until it is forgotten. */
+/** Resolves with null when the signal fires, unless `forget` is called before. */
 function abortOf(signal: AbortSignal) {
   const { promise, resolve } = Promise.withResolvers<null>();
   const abort = () => resolve(null);
@@ -382,8 +379,4 @@ function abortOf(signal: AbortSignal) {
 
 function shuttingDown(): Result<never> {
   return fail("agent_capacity", { reason: "the server is shutting down" });
-}
-
-function sentenceOf(refusal: Refusal): string {
-  return String(errorBody(refusal).error);
 }

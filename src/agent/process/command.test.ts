@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { findCommand } from "./command.ts";
+import { findCommand } from "./spawn.ts";
 
 describe("a command", () => {
   it("is the first file of its name on the PATH that may be run", async () => {

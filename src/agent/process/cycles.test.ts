@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { endOrphans } from "./orphans.ts";
+import { endOrphans } from "./marks.ts";
 import { World } from "./world.fixture.ts";
 
 /** How many lives; more with `FERMATA_KILLS=1000`. In one of five the server dies. */

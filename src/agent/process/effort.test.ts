@@ -10,20 +10,20 @@ const agentThat = async (script: string) => {
 describe("an agent that is looked at", () => {
   it("is at work while it uses the processor, or a child of its does", async () => {
     const agent = await agentThat("(while :; do :; done) & wait");
-    expect(await agent.isAtWork()).toBe(true);
+    expect(await agent.isWorking()).toBe(true);
     await agent.kill();
   });
 
   it("is at work while it writes, be it to its error output", async () => {
     const agent = await agentThat("while sleep 0.1; do echo waiting >&2; done");
-    expect(await agent.isAtWork()).toBe(true);
+    expect(await agent.isWorking()).toBe(true);
     await agent.kill();
   });
 
   it("is not if it waits, or has ended", async () => {
     const agent = await agentThat("exec sleep 600");
-    await expect.poll(() => agent.isAtWork()).toBe(false);
+    await expect.poll(() => agent.isWorking()).toBe(false);
     await agent.kill();
-    expect(await agent.isAtWork()).toBe(false);
+    expect(await agent.isWorking()).toBe(false);
   });
 });

@@ -1,14 +1,14 @@
 import { SECRET_CHARS_MIN } from "../../core/limits.ts";
 import { type AgentProfile, namesSecret } from "../profile/profile.ts";
 
-/** Who carries this was started for an agent, or by one, and is ended with it. */
+/** Every process that an agent starts, or that is started for it, has this variable. */
 export const AGENT_MARK_VARIABLE = "FERMATA_AGENT_MARK";
 
 /**
- * What every agent gets of the server's environment: who and where it is, how it speaks, and how
- * it reaches the network. Nothing that grants anything: an agent that is to use the person's SSH
- * agent, tokens or cloud account needs a profile that says so. Nothing that changes how programs
- * run either, such as `NODE_OPTIONS` or `LD_PRELOAD`: they were meant for the server.
+ * What every agent gets of the server's environment: user, folders, language and network. Nothing
+ * that grants access: an SSH agent, tokens or a cloud account need a profile that names them. And
+ * nothing that changes how programs run, such as `NODE_OPTIONS` or `LD_PRELOAD`, which were meant
+ * for the server.
  */
 const PASSED_ON: ReadonlySet<string> = new Set([
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP"],
@@ -19,14 +19,14 @@ const PASSED_ON: ReadonlySet<string> = new Set([
   ...["CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO"],
 ]);
 
-/** Families of them: the rest of the locale, and where a person's files are. */
+/** The rest of the locale, and the user's folders. */
 const PASSED_ON_BY_PREFIX = /^(?:LC|XDG)_/;
 
 export interface AgentEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** The values in it that must not be written anywhere. */
+  /** The values in it that must not be stored or logged. */
   readonly secrets: readonly string[];
-  /** The variables that the profile refers to and the server does not have. */
+  /** The variables that the profile refers to and the server lacks. */
   readonly missing: readonly string[];
 }
 
@@ -45,22 +45,22 @@ export function environmentOf(
     if (namesSecret(name)) secrets.add(value);
     for (const password of passwordsIn(value)) secrets.add(password);
   }
-  for (const [name, said] of Object.entries(profile.env)) {
-    const value = typeof said === "string" ? said : ownValue(serverEnv, said.from);
+  for (const [name, setting] of Object.entries(profile.env)) {
+    const value = typeof setting === "string" ? setting : ownValue(serverEnv, setting.from);
     if (value === undefined) {
       env.delete(name);
-      missing.push(typeof said === "string" ? name : said.from);
+      missing.push(typeof setting === "string" ? name : setting.from);
       continue;
     }
     env.set(name, value);
-    if (typeof said !== "string") secrets.add(value);
+    if (typeof setting !== "string") secrets.add(value);
   }
   env.set(AGENT_MARK_VARIABLE, marker);
   const worthHiding = [...secrets].filter((secret) => secret.length >= SECRET_CHARS_MIN);
   return { env: Object.fromEntries(env), secrets: worthHiding, missing };
 }
 
-/** What a command that a person runs gets of it: the same as every agent. */
+/** The environment of shell commands: what every agent gets, too. */
 export function inheritedEnvironment(
   serverEnv: NodeJS.ProcessEnv,
 ): Readonly<Record<string, string>> {
@@ -74,12 +74,12 @@ function isPassedOn(name: string): boolean {
   return PASSED_ON.has(name) || PASSED_ON_BY_PREFIX.test(name);
 }
 
-/** A variable, and not something that every object has. */
+/** Without the properties that every object inherits. */
 function ownValue(env: NodeJS.ProcessEnv, name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name] : undefined;
 }
 
-/** A proxy may be an address with a password in it; both of its spellings are one secret. */
+/** A proxy's address may have a password in it; both of its spellings are secret. */
 function passwordsIn(value: string): readonly string[] {
   const [, written = ""] = /^\w+:\/\/[^/@]*?:([^/]*)@/.exec(value) ?? [];
   try {

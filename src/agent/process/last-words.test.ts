@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_SAID_CHARS_MAX, AGENT_STDERR_BYTES_MAX } from "../../core/limits.ts";
-import { LastWords } from "./last-words.ts";
+import { ErrorOutput } from "./error-output.ts";
 
 function said(texts: readonly string[], secrets: readonly string[] = []): string {
-  const words = new LastWords(secrets);
-  for (const text of texts) words.hear(Buffer.from(text));
-  return words.said();
+  const words = new ErrorOutput(secrets);
+  for (const text of texts) words.push(Buffer.from(text));
+  return words.excerpt();
 }
 
 describe("P10: last words", () => {
@@ -14,9 +14,9 @@ describe("P10: last words", () => {
   });
 
   it("are put together from pieces, even if a piece ends within a character", () => {
-    const words = new LastWords([]);
-    for (const byte of Buffer.from("fröhlich 🎈")) words.hear(Buffer.from([byte]));
-    expect(words.said()).toBe("fröhlich 🎈");
+    const words = new ErrorOutput([]);
+    for (const byte of Buffer.from("fröhlich 🎈")) words.push(Buffer.from([byte]));
+    expect(words.excerpt()).toBe("fröhlich 🎈");
   });
 
   it("are the end of a long speech, and never begin within a character", () => {
@@ -36,17 +36,17 @@ describe("P10: last words", () => {
   );
 
   it("are those since a moment, if that is asked for, even one within a character", () => {
-    const words = new LastWords([]);
+    const words = new ErrorOutput([]);
     const all = Buffer.from("before\nfröhlich");
     for (const byte of all) {
-      expect(words.said(words.heardBytes)).toBe("");
-      words.hear(Buffer.from([byte]));
+      expect(words.excerpt(words.totalBytes)).toBe("");
+      words.push(Buffer.from([byte]));
     }
-    expect(words.said("before\n".length)).toBe("fröhlich");
-    expect(words.said("before\nfr".length + 1)).toBe("hlich");
-    words.hear(Buffer.from(`${"x".repeat(AGENT_STDERR_BYTES_MAX)} now`));
-    expect(words.said(3)).toBe(words.said());
-    expect(words.said(words.heardBytes - 3)).toBe("now");
+    expect(words.excerpt("before\n".length)).toBe("fröhlich");
+    expect(words.excerpt("before\nfr".length + 1)).toBe("hlich");
+    words.push(Buffer.from(`${"x".repeat(AGENT_STDERR_BYTES_MAX)} now`));
+    expect(words.excerpt(3)).toBe(words.excerpt());
+    expect(words.excerpt(words.totalBytes - 3)).toBe("now");
   });
 
   it("have no colours, no control characters, and lines that end in one way", () => {
@@ -67,11 +67,11 @@ describe("P11: secrets in last words", () => {
   });
 
   it("are not shown in part, where a moment has cut one in two", () => {
-    const words = new LastWords(["secret-123"]);
-    words.hear(Buffer.from("key=secret-"));
-    const since = words.heardBytes;
-    words.hear(Buffer.from("123 and more"));
-    expect(words.said(since)).toBe("");
+    const words = new ErrorOutput(["secret-123"]);
+    words.push(Buffer.from("key=secret-"));
+    const since = words.totalBytes;
+    words.push(Buffer.from("123 and more"));
+    expect(words.excerpt(since)).toBe("");
   });
 
   it("are not shown in part, where the ring has cut one in two", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { belongingTo, type Marked, markOfPart } from "./marked.ts";
-import type { RunningProcess } from "./table.ts";
+import type { RunningProcess } from "./process-table.ts";
+import { membersOf, type ProcessTree, subMarker } from "./process-tree.ts";
 
-const MARKED: Marked = {
+const MARKED: ProcessTree = {
   marker: "m",
   leader: { pid: 100, startedAt: "50" },
   seen: [],
@@ -15,7 +15,7 @@ function running(said: Partial<RunningProcess> & { pid: number }): RunningProces
 }
 
 function pids(all: readonly RunningProcess[], marked = MARKED): readonly number[] {
-  return belongingTo(marked, all).map(({ pid }) => pid);
+  return membersOf(marked, all).map(({ pid }) => pid);
 }
 
 describe("P5: to an agent belongs", () => {
@@ -25,10 +25,10 @@ describe("P5: to an agent belongs", () => {
   });
 
   it("who carries its mark with a name behind it, as the commands of a session do", () => {
-    const one = running({ pid: 4, marker: markOfPart("m", "one") });
-    const other = running({ pid: 5, marker: markOfPart("m", "other") });
+    const one = running({ pid: 4, marker: subMarker("m", "one") });
+    const other = running({ pid: 5, marker: subMarker("m", "other") });
     expect(pids([one, other, running({ pid: 6, marker: "mo" })])).toEqual([4, 5]);
-    const part = { ...MARKED, marker: markOfPart("m", "one"), leader: null };
+    const part = { ...MARKED, marker: subMarker("m", "one"), leader: null };
     expect(pids([one, other], part)).toEqual([4]);
   });
 

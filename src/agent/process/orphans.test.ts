@@ -5,8 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { thisProcess } from "../../platform/process-identity.ts";
-import type { AgentMark } from "./marks.ts";
-import { endOrphans } from "./orphans.ts";
+import { type AgentMark, endOrphans } from "./marks.ts";
 import { firstLine, isAlive, World } from "./world.fixture.ts";
 
 const GONE = { ...thisProcess(), startedAt: "1" };

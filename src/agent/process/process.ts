@@ -13,56 +13,53 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
+import type { WireTap } from "../keeper.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
-import type { WireTap } from "../trace.ts";
-import type { OwnFolders } from "../workspace/own-folders.ts";
-import { processorMs } from "./effort.ts";
+import type { OwnFolders } from "../workspace/location.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
-import { LastWords } from "./last-words.ts";
-import { endMarked, familyOf, type KnownProcess, type Marked } from "./marked.ts";
-import { type AgentMark, type AgentMarks, markedBy } from "./marks.ts";
-import { residentBytes } from "./memory.ts";
-import { Redactor } from "./redactor.ts";
+import { ErrorOutput, Redactor } from "./error-output.ts";
+import { type AgentMark, type AgentMarks, treeOf } from "./marks.ts";
+import { processorMs, residentBytes } from "./process-table.ts";
+import { type KnownProcess, killTrees, livingMembers, type ProcessTree } from "./process-tree.ts";
 import { checkDirectory, commandOf, type Spawned, spawnAgent } from "./spawn.ts";
-import { within } from "./within.ts";
 
-export interface AgentStart {
+export interface ProcessOptions {
   readonly profile: AgentProfile;
-  /** Where it runs, unless the profile says where. */
+  /** Its working directory, unless the profile has one. */
   readonly cwd: string;
   readonly marks: AgentMarks;
-  /** The server's environment, of which the profile tells what the agent gets. */
+  /** The server's environment; the profile says what the agent gets of it. */
   readonly env: NodeJS.ProcessEnv;
-  /** What of the server's stays closed to it. */
+  /** The server's own folders, which stay closed to the agent. */
   readonly own?: OwnFolders;
-  /** Where its lines go, for whoever wants to read them. */
+  /** Takes its lines for traces. */
   readonly tap?: WireTap;
 }
 
 /**
- * An agent's process, with all that it starts. However it ends, by itself or because it is told
- * to, its whole family ends with it and its mark goes last: a crash of the server at any moment
- * leaves a mark for everything that may still be alive (P5).
+ * An agent's process, with all that it starts. However it ends, its whole process tree ends with
+ * it, and its mark is removed last: after a crash of the server at any moment there is a mark for
+ * everything that may still be alive (P5).
  */
 export class AgentProcess {
   readonly pid: number;
-  /** Carried by it and all that it starts. What we start on its behalf should carry it too. */
+  /** In the environment of all its processes, also of those that the server starts for it. */
   readonly marker: string;
-  /** The names of the variables that it was given, but for empty ones. */
+  /** The names of its environment variables that are not empty. */
   readonly variables: ReadonlySet<string>;
   /** Variables that the profile refers to and the server does not have. */
   readonly missing: readonly string[];
   readonly stdin: Writable;
-  /** Makes its words fit to be shown and kept: without the secrets of its environment. */
+  /** Removes the secrets of its environment from a text. */
   readonly redactor: Redactor;
-  /** As it comes; nobody here reads it. After an exit what is left in it can still be read. */
+  /** Read by the connection. After an exit the rest can still be read. */
   readonly stdout: Readable;
-  /** When it has ended, nothing of it is left, and `said` is complete. Never rejects. */
+  /** Resolves when no process of it is left and `errorText` is complete. Never rejects. */
   readonly exited: Promise<AgentExit>;
 
   readonly #child: ChildProcessWithoutNullStreams;
-  readonly #words: LastWords;
+  readonly #errorOutput: ErrorOutput;
   readonly #exit = Promise.withResolvers<AgentExit>();
   readonly #marks: AgentMarks;
   readonly #mark: Promise<AgentMark>;
@@ -70,7 +67,7 @@ export class AgentProcess {
   #isOver = false;
   #ending: Promise<AgentExit> | null = null;
 
-  static async start({ profile, cwd, marks, env }: AgentStart): Promise<Result<AgentProcess>> {
+  static async start({ profile, cwd, marks, env }: ProcessOptions): Promise<Result<AgentProcess>> {
     const marker = randomUUID();
     const environment = environmentOf(profile, env, marker);
     const directory = await checkDirectory(profile.cwd ?? cwd);
@@ -100,50 +97,50 @@ export class AgentProcess {
     this.stdout = child.stdout;
     this.#child = child;
     this.redactor = new Redactor(environment.secrets);
-    this.#words = new LastWords(environment.secrets);
+    this.#errorOutput = new ErrorOutput(environment.secrets);
     this.#marks = marks;
-    child.stderr.on("data", (bytes: Buffer) => this.#words.hear(bytes));
-    // Who uses a pipe listens itself; this only keeps a broken one from ending the server.
+    child.stderr.on("data", (bytes: Buffer) => this.#errorOutput.push(bytes));
+    // Users of a pipe listen too; this only keeps a broken pipe from ending the server.
     for (const each of [child, child.stdin, child.stdout, child.stderr]) each.on("error", ignored);
     child.once("exit", (exitCode, signalCode) => {
-      // At once: until this moment its pid, which is the group's, was not free for others.
+      // At once: until now its pid, which is the group's, was not free for another process.
       this.#signal("SIGKILL");
       this.#isOver = true;
       this.#exit.resolve({ exitCode, signalCode });
     });
-    // Without this second note the mark alone has to do, and almost always does.
+    // If this fails, the first version of the mark has to do, and almost always does.
     this.#mark = marks.confirm(mark, pid).catch(() => mark);
-    this.exited = this.#bury();
+    this.exited = this.#cleanUp();
   }
 
-  /** The end of what it wrote to its error output, fit to be shown to people. */
-  get said(): string {
-    return this.#words.said();
+  /** The end of its error output, without secrets and control characters. */
+  get errorText(): string {
+    return this.#errorOutput.excerpt();
   }
 
-  /** How much it has written to its error output. */
-  get saidBytes(): number {
-    return this.#words.heardBytes;
+  /** The size of all its error output so far. */
+  get errorBytes(): number {
+    return this.#errorOutput.totalBytes;
   }
 
-  /** The same as `said`, of what it has written since it had written so much. */
-  saidSince(bytes: number): string {
-    return this.#words.said(bytes);
+  /** Like `errorText`, but only what came after the first so many bytes. */
+  errorTextSince(bytes: number): string {
+    return this.#errorOutput.excerpt(bytes);
   }
 
-  /** All that is kept of its error output, fit to be shown to people. */
+  /** All that is kept of its error output, without secrets and control characters. */
   get log(): string {
-    return this.#words.all();
+    return this.#errorOutput.all();
   }
 
-  /** What it and all that it started have in memory; null where the system does not say. */
+  /** The memory of its whole process tree; null where the system does not say. */
   async memoryBytes(): Promise<number | null> {
-    const family = await familyOf(await this.#marked());
-    return family && residentBytes(family.map(({ pid }) => pid));
+    const living = await livingMembers(await this.#tree());
+    return living && residentBytes(living.map(({ pid }) => pid));
   }
 
-  /** Looks for a moment whether it does anything: it writes, or it uses the processor. */
-  async isAtWork(): Promise<boolean> {
+  /** Watches for a moment whether it writes or uses the processor. */
+  async isWorking(): Promise<boolean> {
     const before = await this.#effort();
     await pause(AGENT_WORK_LOOK_MS);
     if (this.#isOver) return false;
@@ -154,69 +151,69 @@ export class AgentProcess {
   }
 
   async #effort() {
-    const family = await familyOf(await this.#marked());
-    const used = await processorMs((family ?? []).map(({ pid }) => pid));
-    const bytes = this.#words.heardBytes + this.#stdoutBytes();
+    const living = await livingMembers(await this.#tree());
+    const used = await processorMs((living ?? []).map(({ pid }) => pid));
+    const bytes = this.#errorOutput.totalBytes + this.#stdoutBytes();
     return { processorMs: used ?? 0, bytes };
   }
 
-  /** Nobody else may listen to it, and its pipe counts by itself. */
+  /** Only the connection may read the pipe, but the pipe counts its bytes. */
   #stdoutBytes(): number {
     return this.#child.stdout instanceof Socket ? this.#child.stdout.bytesRead : 0;
   }
 
-  /** Ends it: by the end of its input, else by asking, else by force. Always the same end. */
+  /** Ends it: by the end of its input, else by SIGTERM, else by SIGKILL. Always the same end. */
   end(): Promise<AgentExit> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
-  /** Ends it without asking, even if somebody is still asking. */
+  /** Ends it by SIGKILL, also while `end` is waiting. */
   async kill(): Promise<AgentExit> {
-    await this.#strike("SIGKILL");
+    await this.#signalTree("SIGKILL");
     return this.end();
   }
 
   async #end(): Promise<AgentExit> {
     const exit = this.#exit.promise;
-    await this.#lookAround();
+    await this.#rememberTree();
     this.stdin.end();
-    if (!(await within(exit, AGENT_END_MS_MAX))) await this.#strike("SIGTERM");
-    if (!(await within(exit, AGENT_TERMINATE_MS_MAX))) await this.#strike("SIGKILL");
-    // A process that hangs inside the system cannot be killed; nobody waits for it for ever.
+    if (!(await within(exit, AGENT_END_MS_MAX))) await this.#signalTree("SIGTERM");
+    if (!(await within(exit, AGENT_TERMINATE_MS_MAX))) await this.#signalTree("SIGKILL");
+    // A process that hangs inside the system cannot be killed, and must not hold up the server.
     if (!(await within(exit, AGENT_SWEEP_MS_MAX))) {
       this.#exit.resolve({ exitCode: null, signalCode: "SIGKILL" });
     }
     await this.exited;
-    await hearOut(this.stdout);
+    await drain(this.stdout);
     return exit;
   }
 
-  async #strike(signal: NodeJS.Signals) {
-    await this.#lookAround();
+  async #signalTree(signal: NodeJS.Signals) {
+    await this.#rememberTree();
     this.#signal(signal);
   }
 
-  /** While it lives it can be seen who its children are; of orphans only the mark tells. */
-  async #lookAround() {
-    const family = this.#isOver ? null : await familyOf(await this.#marked());
-    for (const member of family ?? []) this.#seen.set(member.pid, member);
+  /** While it lives the system shows its children; of orphans only the mark tells. */
+  async #rememberTree() {
+    const living = this.#isOver ? null : await livingMembers(await this.#tree());
+    for (const member of living ?? []) this.#seen.set(member.pid, member);
   }
 
-  /** After the exit: ends what it has left behind, hears it out, and takes the mark away. */
-  async #bury(): Promise<AgentExit> {
+  /** After the exit: kills what is left, reads the error output to its end, removes the mark. */
+  async #cleanUp(): Promise<AgentExit> {
     const exit = await this.#exit.promise;
-    const { cleared } = await endMarked([await this.#marked()]);
-    await hearOut(this.#child.stderr);
+    const { cleared } = await killTrees([await this.#tree()]);
+    await drain(this.#child.stderr);
     this.stdin.destroy();
-    // Of what could not be ended the mark stays, for the next start.
+    // The mark of what could not be killed stays, for the next start.
     if (cleared.length > 0) await this.#marks.remove(await this.#mark).catch(ignored);
     return exit;
   }
 
-  async #marked(): Promise<Marked> {
+  async #tree(): Promise<ProcessTree> {
     const seen = [...this.#seen.values()];
-    return { ...markedBy(await this.#mark), seen, mayStillStart: false };
+    return { ...treeOf(await this.#mark), seen, mayStillStart: false };
   }
 
   #signal(signal: NodeJS.Signals) {
@@ -242,11 +239,22 @@ async function recorded(
   }
 }
 
-/** Nobody writes to it any more, so that whoever reads it comes to its end soon. */
-async function hearOut(pipe: Readable) {
+/** Waits until the rest is read: the pipe has no writer any more. */
+async function drain(pipe: Readable) {
   const closed = new Promise((resolve) => pipe.once("close", resolve));
   if (!pipe.closed) await within(closed, AGENT_LAST_WORDS_MS_MAX);
   pipe.destroy();
 }
 
 function ignored() {}
+
+/** Whether the promise resolves in time. It must not reject. */
+export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, ms, false);
+  try {
+    return await Promise.race([promise.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

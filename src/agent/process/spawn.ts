@@ -1,12 +1,13 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { delimiter, isAbsolute, join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
-import { findCommand } from "./command.ts";
 
-/** The file that a profile's command means in this environment. */
+/** Finds the file of a profile's command in this environment. */
 export async function commandOf(
   profile: AgentProfile,
   env: Readonly<Record<string, string>>,
@@ -17,7 +18,7 @@ export async function commandOf(
   return fail("agent_command_missing", { profile: profile.name, command: profile.command });
 }
 
-/** The system says the same of a missing directory as of a missing command, so we look first. */
+/** Checked first, because the system has one error for a missing directory or command. */
 export async function checkDirectory(path: string): Promise<Result<string>> {
   try {
     if ((await stat(path)).isDirectory()) return ok(path);
@@ -35,8 +36,8 @@ export interface Spawned {
 }
 
 /**
- * Starts it without a shell, leading a process group and session of its own, so that it can be
- * ended with all that it starts, and a key pressed in the server's terminal does not reach it.
+ * Starts an agent without a shell, as leader of its own process group and session: so it can be
+ * killed with all that it starts, and Ctrl-C in the server's terminal does not reach it.
  */
 export async function spawnAgent(
   profile: AgentProfile,
@@ -52,7 +53,7 @@ export async function spawnAgent(
     const [thrown] = await once(child, "error");
     return refused(profile, thrown);
   } catch (thrown) {
-    return refused(profile, thrown); // Some failures are thrown, others are told.
+    return refused(profile, thrown); // `spawn` throws some failures, and emits others.
   }
 }
 
@@ -64,7 +65,7 @@ function refused(profile: AgentProfile, thrown: unknown): Result<never> {
   return forbidden(profile, REASONS[code] ?? code);
 }
 
-/** What the system means by it when the file is there and may be run. */
+/** What a system error means for a file that exists and is executable. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "the interpreter that its first line names is missing",
   EACCES: "the system denies access to it, its interpreter or its directory",
@@ -75,4 +76,66 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function forbidden({ name, command }: AgentProfile, reason: string): Result<never> {
   return fail("agent_command_forbidden", { profile: name, command, reason });
+}
+
+export type FoundCommand =
+  | { readonly kind: "found"; readonly path: string }
+  | { readonly kind: "forbidden"; readonly path: string; readonly reason: string }
+  | { readonly kind: "missing" };
+
+/**
+ * Finds the file of a command. The system would search from the agent's directory, where a
+ * relative entry of the PATH finds files of the workspace; so only absolute entries count here.
+ */
+export async function findCommand(
+  command: string,
+  path: string | undefined,
+): Promise<FoundCommand> {
+  const candidates = command.includes("/")
+    ? [command]
+    : (path ?? "").split(delimiter).map((folder) => join(folder, command));
+  let forbidden: FoundCommand = { kind: "missing" };
+  for (const candidate of candidates.filter(isAbsolute)) {
+    const found = await look(candidate);
+    if (found.kind === "found") return found;
+    if (found.kind === "forbidden" && forbidden.kind === "missing") forbidden = found;
+  }
+  return forbidden;
+}
+
+async function look(path: string): Promise<FoundCommand> {
+  try {
+    if (!(await stat(path)).isFile()) return { kind: "forbidden", path, reason: "it is no file" };
+  } catch (thrown) {
+    const isHidden = thrown instanceof Error && "code" in thrown && thrown.code === "EACCES";
+    if (!isHidden) return { kind: "missing" };
+    return { kind: "forbidden", path, reason: "its folder may not be entered" };
+  }
+  try {
+    await access(path, constants.X_OK);
+    return { kind: "found", path };
+  } catch {
+    return { kind: "forbidden", path, reason: "it is not executable" };
+  }
+}
+
+export interface Detected {
+  readonly profile: AgentProfile;
+  /** The file that would be run; null if there is none, or the server may not run it. */
+  readonly path: string | null;
+}
+
+/** Finds which agents are installed, without running any of them. */
+export function detect(
+  profiles: Iterable<AgentProfile>,
+  env: NodeJS.ProcessEnv,
+): Promise<readonly Detected[]> {
+  const found = [...profiles].map(async (profile) => {
+    // A profile may set a PATH of its own, which is then the one to search.
+    const path = profile.env.PATH;
+    const searched = typeof path === "string" ? path : env[path?.from ?? "PATH"];
+    const command = await findCommand(profile.command, searched);
+    return { profile, path: command.kind === "found" ? command.path : null };
+  });
+  return Promise.all(found);
 }

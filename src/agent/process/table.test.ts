@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PS, processTable } from "./table.ts";
+import { PS, processTable } from "./process-table.ts";
 import { firstLine, isAlive, World } from "./world.fixture.ts";
 
 describe.each([

@@ -3,13 +3,12 @@ import { AGENT_ARGS_MAX, AGENT_COMMAND_LINE_CHARS_MAX } from "../../core/limits.
 import { ok, type Result } from "../../core/result.ts";
 import { KNOWN_PROFILES } from "./known.ts";
 import { type AgentProfile, profileOf } from "./profile.ts";
-import { invalid } from "./read.ts";
-import { textFault } from "./section.ts";
+import { invalid, textFault } from "./read.ts";
 
 /**
- * The profile of a command that somebody typed, such as `my-agent --acp`. It is quoted as in a
- * shell, but there is no shell: nothing is expanded. A path that begins with a dot is one from
- * where it was typed. If the command is a known agent's, so is the rest of the profile.
+ * The profile of a command line, such as `my-agent --acp`. It is quoted as in a shell, but no
+ * shell expands anything. A relative path begins at `directory`. If the command is a known
+ * agent's, the rest of the profile is too.
  */
 export function adHocProfile(
   commandLine: string,
@@ -23,13 +22,13 @@ export function adHocProfile(
     return wrong("variables cannot be set here; set them for the server, or write a profile");
   }
   const command = first.includes("/") && !isAbsolute(first) ? resolve(directory, first) : first;
-  const kin = KNOWN_PROFILES.find((known) => known.command === basename(command));
+  const known = KNOWN_PROFILES.find((profile) => profile.command === basename(command));
   const name = nameFor(command);
-  const inherited = [...(kin?.inherit ?? []), ...inherit];
-  return ok({ ...profileOf({ ...kin, name, command, args }), inherit: inherited });
+  const inherited = [...(known?.inherit ?? []), ...inherit];
+  return ok({ ...profileOf({ ...known, name, command, args }), inherit: inherited });
 }
 
-/** A profile's name is part of a session's record, so that it has to keep to the rules of names. */
+/** Follows the rules of profile names, because a session's record has it. */
 function nameFor(command: string): string {
   const name = basename(command).toLowerCase();
   return (
@@ -41,8 +40,8 @@ function nameFor(command: string): string {
 }
 
 /**
- * Words as a POSIX shell would split them: in single quotes everything is itself, in double
- * quotes a backslash escapes only a quote or itself, and elsewhere it escapes any character.
+ * Words as a POSIX shell would split them: single quotes escape everything; in double quotes a
+ * backslash escapes only a quote or itself, and elsewhere any character.
  */
 function wordsOf(line: string): Result<readonly string[]> {
   if (line.length > AGENT_COMMAND_LINE_CHARS_MAX) return wrong("it is too long");

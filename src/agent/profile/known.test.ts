@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { detect } from "./detect.ts";
+import { detect } from "../process/spawn.ts";
 import { KNOWN_PROFILES, withOwnProfiles } from "./known.ts";
-import { type AskWay, profileOf } from "./profile.ts";
+import { type AskSetup, profileOf } from "./profile.ts";
 import { readProfiles } from "./read.ts";
 
 /** As an own profile would say it. */
-function askSaid({ asks: _asks, ...said }: AskWay) {
+function askSaid({ asks: _asks, ...said }: AskSetup) {
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null));
 }
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
-import { type AgentProfile, askWay, profileOf } from "./profile.ts";
+import { type AgentProfile, askSetup, profileOf } from "./profile.ts";
 
-/** What each maker of models reads. Keys are passed on if they are set, and never kept. */
+/** The variables of each model provider. Agents get them if they are set; they are never stored. */
 const OPENAI = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"];
 const ANTHROPIC = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"];
 const GOOGLE = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"];
@@ -14,9 +14,9 @@ const GOOGLE_CLOUD = [
 const OTHERS = ["OPENROUTER_API_KEY", "GROQ_API_KEY", "OLLAMA_HOST"];
 
 /**
- * Of opencode and what was made from it. It counts last of all that it reads, and each rule
- * replaces the one of the same name: what a workspace brings along cannot take the asking away.
- * Tools of MCP servers have names with an underscore.
+ * For opencode and its forks. These rules apply last, and each replaces the one of the same name:
+ * so settings in a workspace cannot switch the asking off. Tools of MCP servers have names with an
+ * underscore.
  */
 const ASK_RULES = JSON.stringify({
   bash: "ask",
@@ -26,7 +26,7 @@ const ASK_RULES = JSON.stringify({
   "*_*": "ask",
 });
 
-/** Two programs go by the name of `codex-acp`; a method is used only where it is offered. */
+/** Two programs have the name `codex-acp`; a method is used only where the agent offers it. */
 const CODEX = {
   command: "codex-acp",
   inherit: [...OPENAI, "CODEX_API_KEY", "CODEX_HOME", "CODEX_PATH", "CODEX_CONFIG"],
@@ -35,7 +35,7 @@ const CODEX = {
     { method: "codex-api-key", ifSet: ["CODEX_API_KEY"] },
     { method: "openai-api-key", ifSet: ["OPENAI_API_KEY"] },
   ],
-  ask: askWay({
+  ask: askSetup({
     mode: "read-only",
     unasked: "commands in its own sandbox, which can read, and neither write nor reach the network",
   }),
@@ -43,7 +43,7 @@ const CODEX = {
   signIn: "Set OPENAI_API_KEY or CODEX_API_KEY for the server, or run: codex login",
 };
 
-/** Agents that need no configuration: commands as their makers document and we have tried them. */
+/** Agents that need no configuration: documented commands that were tried with this server. */
 export const KNOWN_PROFILES: readonly AgentProfile[] = [
   profileOf({
     name: "qwen",
@@ -51,7 +51,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     command: "qwen",
     args: ["--acp"],
     inherit: [...OPENAI, "DASHSCOPE_API_KEY", "QWEN_HOME"],
-    ask: askWay({ mode: "default", unasked: "commands that it takes to only read" }),
+    ask: askSetup({ mode: "default", unasked: "commands that it takes to only read" }),
     mcp: "offered",
     home: "QWEN_HOME",
     install: "npm install -g @qwen-code/qwen-code",
@@ -64,8 +64,8 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     args: ["--acp"],
     inherit: [...GOOGLE, ...GOOGLE_CLOUD, "GEMINI_MODEL", "GEMINI_CLI_HOME"],
     auth: [{ method: "gemini-api-key", ifSet: ["GEMINI_API_KEY"] }],
-    ask: askWay({ mode: "default", unasked: "commands that it takes to only read" }),
-    // It takes the answer that there is no such file for a failure, and then makes no new one.
+    ask: askSetup({ mode: "default", unasked: "commands that it takes to only read" }),
+    // It takes "no such file" for a failure, and then creates no new file.
     withhold: ["fs.read"],
     mcp: "offered",
     home: "GEMINI_CLI_HOME",
@@ -82,7 +82,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       ...["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT"],
       ...["OPENCODE_PERMISSION", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"],
     ],
-    ask: askWay({ env: { OPENCODE_PERMISSION: ASK_RULES } }),
+    ask: askSetup({ env: { OPENCODE_PERMISSION: ASK_RULES } }),
     mcp: "offered",
     install: "npm install -g opencode-ai",
     signIn: "Set the key of your provider for the server, or run: opencode auth login",
@@ -108,7 +108,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       "CLAUDE_CODE_USE_BEDROCK",
       "CLAUDE_CODE_USE_VERTEX",
     ],
-    ask: askWay({
+    ask: askSetup({
       mode: "default",
       unasked: "commands that it takes to only read, and what settings files of Claude allow",
     }),
@@ -126,7 +126,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       ...[...OPENAI, "OPENAI_HOST", ...ANTHROPIC, ...GOOGLE, ...OTHERS],
       ...["GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "GOOSE_PATH_ROOT"],
     ],
-    ask: askWay({ env: { GOOSE_MODE: "approve" }, mode: "approve" }),
+    ask: askSetup({ env: { GOOSE_MODE: "approve" }, mode: "approve" }),
     mcp: "offered",
     home: "GOOSE_PATH_ROOT",
     install: "npm install -g @aaif/goose",
@@ -142,7 +142,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       ...["KILO_CONFIG", "KILO_CONFIG_DIR", "KILO_CONFIG_CONTENT", "KILO_PERMISSION"],
       ...["KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_AUTOUPDATE", "KILO_DISABLE_LSP_DOWNLOAD"],
     ],
-    ask: askWay({ env: { KILO_PERMISSION: ASK_RULES } }),
+    ask: askSetup({ env: { KILO_PERMISSION: ASK_RULES } }),
     mcp: "offered",
     install: "npm install -g @kilocode/cli",
     signIn: "Set KILO_API_KEY for the server, or run: kilo auth login",
@@ -157,7 +157,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       ...["KIMI_MODEL_API_KEY", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"],
       ...["KIMI_MODEL_CAPABILITIES", "MOONSHOT_API_KEY", "KIMI_CODE_NO_AUTO_UPDATE"],
     ],
-    ask: askWay({ mode: "default" }),
+    ask: askSetup({ mode: "default" }),
     mcp: "offered",
     home: "KIMI_CODE_HOME",
     install: "npm install -g @moonshot-ai/kimi-code",
@@ -174,7 +174,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       ...["COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_API_KEY"],
       ...["COPILOT_PROVIDER_WIRE_API", "COPILOT_PROVIDER_MODEL_ID"],
     ],
-    ask: askWay({ mode: "https://agentclientprotocol.com/protocol/session-modes#agent" }),
+    ask: askSetup({ mode: "https://agentclientprotocol.com/protocol/session-modes#agent" }),
     mcp: "withheld",
     home: "COPILOT_HOME",
     install: "npm install -g @github/copilot",
@@ -193,7 +193,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
       "GROK_DISABLE_AUTOUPDATER",
     ],
     auth: [{ method: "xai.api_key", ifSet: ["XAI_API_KEY"] }],
-    ask: askWay({
+    ask: askSetup({
       unasked:
         "a list of commands that only read, such as ls, cat and git status, and web searches",
     }),
@@ -214,18 +214,18 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     title: "Echo, an agent for trying things out",
     command: process.execPath,
     args: [fileURLToPath(builtin("echo", import.meta.url))],
-    ask: askWay(),
+    ask: askSetup(),
   }),
 ];
 
-/** All profiles by name. Who configures one of a known name means to replace it. */
+/** All profiles by name. A configured profile replaces the known one of its name. */
 export function withOwnProfiles(
   own: ReadonlyMap<string, AgentProfile>,
 ): ReadonlyMap<string, AgentProfile> {
   return new Map([...KNOWN_PROFILES.map((known) => [known.name, known] as const), ...own]);
 }
 
-/** Development runs the sources as they are, the package its compiled copy. */
+/** Development runs the sources, the package its compiled copy. */
 function builtin(name: string, beside: string): URL {
   return new URL(`../builtin/${name}/main${beside.endsWith(".ts") ? ".ts" : ".js"}`, beside);
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { commandLine, readOrder, shownLine } from "./command.ts";
+import { commandLine, readCommand, shownLine } from "./command.ts";
 
 function shown(params: Record<string, unknown>, directory = "/w"): string {
-  const order = readOrder(params);
+  const order = readCommand(params);
   return typeof order === "string" ? expect.fail(order) : shownLine(order, directory, "/w");
 }
 
@@ -54,7 +54,7 @@ describe("the line that people are asked about", () => {
 
 describe("what is run", () => {
   it("is a shell's line if it has characters of one, whatever files are there", () => {
-    const order = readOrder({ command: "cat src/index.ts" });
+    const order = readCommand({ command: "cat src/index.ts" });
     if (typeof order === "string") expect.fail(order);
     expect(commandLine(order)).toMatchObject({ file: "/bin/sh" });
   });
@@ -65,6 +65,6 @@ describe("what is run", () => {
     ["a NUL in its directory", { command: "ls", cwd: "/w\0" }],
     ["a directory of megabytes", { command: "ls", cwd: "/".repeat(2_000_000) }],
   ])("P10: is nothing for %s", (_what, params) => {
-    expect(readOrder(params)).toEqual(expect.any(String));
+    expect(readCommand(params)).toEqual(expect.any(String));
   });
 });

@@ -1,19 +1,24 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { TERMINAL_COMMAND_BYTES_MAX, TERMINAL_OUTPUT_BYTES_MAX } from "../../core/limits.ts";
-import { commandLineOf, inDirectory, isPlainWords, quoted } from "../../core/policy/approval-key.ts";
+import {
+  commandLineOf,
+  inDirectory,
+  isPlainWords,
+  quoted,
+} from "../../core/policy/approval-key.ts";
 
-/** What an agent wants to run, as `terminal/create` says it. */
-export interface CommandOrder {
+/** A command of `terminal/create`. */
+export interface CommandRequest {
   readonly command: string;
   readonly args: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
-  /** Null for where the session begins. */
+  /** Null for the session's directory. */
   readonly cwd: string | null;
   readonly outputBytesMax: number;
 }
 
-/** The order in these parameters, or the sentence that says why they are none. */
-export function readOrder(params: JsonObject): CommandOrder | string {
+/** The command in these parameters, or a sentence that says what is wrong with them. */
+export function readCommand(params: JsonObject): CommandRequest | string {
   const command = stringAt(params, "command") ?? "";
   const args = params.args ?? [];
   const variables = readVariables(params.env ?? []);
@@ -33,21 +38,21 @@ export function readOrder(params: JsonObject): CommandOrder | string {
 }
 
 /**
- * The order as people are asked about it, begun in this directory. A variable that changes nothing
- * but how output looks is passed over; any other is part of the line, in a form that holds for all
+ * The command line about which people are asked, started in this directory. It has no variables
+ * that only change how output looks; any other is part of the line, in a form that holds for all
  * of it: `PATH=/elsewhere git status` is another command than `git status`.
  */
-export function shownLine(order: CommandOrder, directory: string, cwd: string): string {
-  const { command, args, variables } = order;
+export function shownLine(request: CommandRequest, directory: string, cwd: string): string {
+  const { command, args, variables } = request;
   const line = inDirectory(
     directory,
     commandLineOf(command, args, cwd) ?? [command, ...args].join(" "),
     cwd,
   );
-  const telling = Object.entries(variables).filter(([name, value]) => {
+  const effective = Object.entries(variables).filter(([name, value]) => {
     return !HARMLESS.get(name)?.test(value);
   });
-  const settings = telling.map(([name, value]) => `${name}=${quoted(value)}`).join(" ");
+  const settings = effective.map(([name, value]) => `${name}=${quoted(value)}`).join(" ");
   if (settings === "") return line;
   return isPlainWords(line) ? `${settings} ${line}` : `export ${settings}; ${line}`;
 }
@@ -55,7 +60,7 @@ export function shownLine(order: CommandOrder, directory: string, cwd: string): 
 const FEW_WORDS = /^[\w.:/-]*$/;
 const DIGITS = /^\d*$/;
 
-/** Variables that agents set for their commands, with the values that make them no others. */
+/** Variables that agents set for their commands, and the values that have no other effect. */
 const HARMLESS: ReadonlyMap<string, RegExp> = new Map([
   ["CARGO_TERM_PROGRESS_WHEN", /^\w*$/],
   ["CARGO_TERM_PROGRESS_WIDTH", DIGITS],
@@ -85,20 +90,20 @@ const HARMLESS: ReadonlyMap<string, RegExp> = new Map([
   ["TZ", FEW_WORDS],
 ]);
 
-/** What is really started. */
+/** The program that is started. */
 export interface CommandLine {
   readonly file: string;
   readonly args: readonly string[];
 }
 
 /**
- * By ACP a command is an executable and its arguments are apart. Many agents send a whole shell
- * line instead: where there are no arguments and the command has characters of such a line, it is
- * one. What files there are does not change that, for people were shown a line.
+ * By ACP a command is an executable with separate arguments. Many agents send a whole shell line
+ * instead: without arguments and with characters of such a line, it counts as one. Existing files
+ * do not change that, because people were shown a line.
  */
-export function commandLine({ command, args }: CommandOrder): CommandLine {
+export function commandLine({ command, args }: CommandRequest): CommandLine {
   if (args.length > 0 || !SHELL_CHARACTERS.test(command)) return { file: command, args };
-  // Both outputs become one, so that their lines stay in the order in which they were written.
+  // Both outputs become one pipe, so that their lines stay in order.
   return { file: "/bin/sh", args: ["-c", `exec 2>&1\n${command}`] };
 }
 

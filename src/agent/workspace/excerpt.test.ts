@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OutputExcerpt } from "./excerpt.ts";
+import { OutputExcerpt } from "./output.ts";
 
 const BOUNDS = { headBytesMax: 8, tailBytesMax: 4 };
 

@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { readTextFile, writeTextFile } from "./files.ts";
-import { openInside } from "./handle.ts";
-import { OwnFolders } from "./own-folders.ts";
+import { OwnFolders, openInside } from "./location.ts";
 import { codeOf, given, type World, withWorld } from "./world.fixture.ts";
 
 /** A workspace that has the server's home and data in it, as somebody's home directory has. */

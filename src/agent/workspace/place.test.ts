@@ -1,12 +1,12 @@
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { ok, type Result } from "../../core/result.ts";
-import { locate, type Place } from "./place.ts";
-import { answer } from "./trouble.ts";
+import { answerFor } from "./errors.ts";
+import { type Location, locate } from "./location.ts";
 import { codeOf, given, type World, whyNot, withWorld } from "./world.fixture.ts";
 
-const find = (world: World, path: string): Promise<Result<Place>> =>
-  answer(path, async () => ok(await locate(world.workspace, path)));
+const find = (world: World, path: string): Promise<Result<Location>> =>
+  answerFor(path, async () => ok(await locate(world.workspace, path)));
 
 describe("a path", () => {
   it("is followed to where it really leads", () =>
@@ -78,7 +78,8 @@ describe("P8: a path that leaves the workspace", () => {
 
   it("is outside even if the workspace is `/`, where the kernel shows the server's secrets", () =>
     withWorld(async (world) => {
-      const search = (path: string) => answer(path, async () => ok((await locate("/", path)).real));
+      const search = (path: string) =>
+        answerFor(path, async () => ok((await locate("/", path)).real));
       expect(given(await search(world.workspace))).toBe(world.workspace);
       expect(codeOf(await search("/proc/self/environ"))).toBe("path_outside_workspace");
       expect(codeOf(await search("/sys/kernel"))).toBe("path_outside_workspace");

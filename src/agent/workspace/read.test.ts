@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { FILE_ANSWER_BYTES_MAX, FILE_READ_BYTES_MAX } from "../../core/limits.ts";
 import { readTextFile } from "./files.ts";
-import { openInside, pathFoundAgain } from "./handle.ts";
+import { openInside, pathFoundAgain } from "./location.ts";
 import { codeOf, given, makePipe, type World, whyNot, withWorld } from "./world.fixture.ts";
 
 const read = (
@@ -77,16 +77,16 @@ describe("P8: what is no ordinary file inside the workspace", () => {
     withWorld(async (world) => {
       await writeFile(world.out("a.txt"), "secret");
       await symlink(world.outside, world.in("src"));
-      const opening = openInside(world.reach, world.in("src/a.txt"), 0);
+      const opening = openInside(world.scope, world.in("src/a.txt"), 0);
       await expect(opening).rejects.toMatchObject({ code: "path_outside_workspace" });
       await symlink(world.out("a.txt"), world.in("b.txt"));
-      await expect(openInside(world.reach, world.in("b.txt"), 0)).rejects.toThrow(/ELOOP/);
+      await expect(openInside(world.scope, world.in("b.txt"), 0)).rejects.toThrow(/ELOOP/);
     }));
 
   it("does not wait on a pipe that took the file's place", () =>
     withWorld(async (world) => {
       makePipe(world.in("pipe"));
-      const handle = await openInside(world.reach, world.in("pipe"), 0);
+      const handle = await openInside(world.scope, world.in("pipe"), 0);
       expect((await handle.stat()).isFile()).toBe(false);
       await handle.close();
     }));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OutputRing } from "./ring.ts";
+import { OutputRing } from "./output.ts";
 
 function ringOf(bytesMax: number, ...chunks: (string | Buffer)[]): OutputRing {
   const ring = new OutputRing(bytesMax);

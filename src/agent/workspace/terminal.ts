@@ -4,58 +4,59 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   TERMINAL_DRAIN_MS_MAX,
   TERMINAL_KILL_MS_MAX,
+  TERMINAL_POLL_MS,
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
+import { processTable } from "../process/process-table.ts";
 import { systemCodeOf } from "../system-error.ts";
 import type { CommandLine } from "./command.ts";
-import { ProcessGroup } from "./group.ts";
-import { OutputRing } from "./ring.ts";
-import { reasonOf } from "./trouble.ts";
+import { reasonOf } from "./errors.ts";
+import { OutputRing } from "./output.ts";
 
-/** What the agent is told of a terminal, in ACP's words. */
+/** The state of a terminal as ACP answers it. */
 export interface TerminalReading {
   readonly output: string;
   readonly truncated: boolean;
   readonly exitStatus?: TerminalExit;
 }
 
-/** Everything that a command is started with. */
+/** How a command is started. */
 export interface TerminalStart extends CommandLine {
   readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly outputBytesMax: number;
-  /** Whose rights it has; null for the server's own. */
+  /** Its user; null for the server's own. */
   readonly uid: number | null;
   readonly gid: number | null;
 }
 
-/** Who follows a command. */
-export interface TerminalWatch {
-  /** It wrote something, to either of its outputs. */
+/** Follows a command. */
+export interface TerminalObserver {
+  /** Output on either of its pipes. */
   wrote(chunk: Buffer): void;
-  /** It has ended, and nothing that it writes from here on counts. */
+  /** The end: later output does not count. */
   ended(exit: TerminalExit): void;
 }
 
 /**
- * One command in a process group of its own, without input. Its output is always read and never
- * slows it down. Each of the two outputs is in order, and between them they are as they arrived.
+ * One command in its own process group, without input. The server always reads its output, so that
+ * it is never slowed down. The chunks of both pipes are kept in the order of their arrival.
  */
 export class Terminal {
-  /** Null when it runs, else why it does not. */
+  /** Null when the command runs, else why it does not. */
   readonly started: Promise<string | null>;
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
-  /** Null if it was never there. */
+  /** Null if it never started. */
   readonly #group: ProcessGroup | null;
   readonly #ring: OutputRing;
   readonly #waiters = new Set<(exit: TerminalExit) => void>();
-  #watch: TerminalWatch | null = null;
+  #observer: TerminalObserver | null = null;
   #exit: TerminalExit | null = null;
   #hasEnded = false;
   #ending: Promise<void> | null = null;
 
-  /** Starts it at once: whoever keeps terminals knows of it before anything else can happen. */
+  /** Starts it synchronously, so that `Terminals` has it before anything else can happen. */
   constructor({ file, args, cwd, environment, outputBytesMax, uid, gid }: TerminalStart) {
     this.#ring = new OutputRing(outputBytesMax);
     this.#child = spawn(file, args, {
@@ -71,9 +72,9 @@ export class Terminal {
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.on("data", (chunk: Buffer) => {
         this.#ring.push(chunk);
-        if (this.#exit === null) this.#watch?.wrote(chunk);
+        if (this.#exit === null) this.#observer?.wrote(chunk);
       });
-      // An output that breaks ends like any other.
+      // A broken pipe ends like any other.
       stream.on("error", () => undefined);
     }
     this.#child.on("exit", (exitCode, signal) => void this.#drain({ exitCode, signal }));
@@ -83,9 +84,9 @@ export class Terminal {
     });
   }
 
-  /** For whoever knows by now that it runs; nothing of it can have been heard before. */
-  follow(watch: TerminalWatch) {
-    this.#watch = watch;
+  /** To be called right after `started` has resolved: then no output can have come yet. */
+  follow(observer: TerminalObserver) {
+    this.#observer = observer;
   }
 
   output(): TerminalReading {
@@ -94,7 +95,7 @@ export class Terminal {
     return exitStatus === null ? read : { ...read, exitStatus };
   }
 
-  /** Takes as long as the command does, or until nobody wants to know; then it is null. */
+  /** Waits for the end of the command. Null if the signal fires before. */
   waitForExit(signal?: AbortSignal): Promise<TerminalExit | null> {
     if (this.#exit !== null) return Promise.resolve(this.#exit);
     if (signal?.aborted) return Promise.resolve(null);
@@ -110,13 +111,13 @@ export class Terminal {
     });
   }
 
-  /** Asks the whole group to end, then ends it. What it wrote can still be read. */
+  /** Sends SIGTERM to the whole group, then SIGKILL. The output can still be read. */
   kill(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
-  /** Kills it and lets go of its output, which a process that left the group may still hold. */
+  /** Kills it and closes its pipes, which a process that left the group may still hold. */
   async release(): Promise<void> {
     await this.kill();
     this.#child.stdout.destroy();
@@ -129,14 +130,14 @@ export class Terminal {
       this.#group?.signal("SIGKILL");
       await this.#group?.isGoneWithin(TERMINAL_KILL_MS_MAX);
     }
-    // Not even SIGKILL ends a process that hangs in the system; nobody shall wait for it.
+    // Not even SIGKILL ends a process that hangs in the system, and it must not hold up others.
     if (!this.#hasEnded) this.#settle({ exitCode: null, signal: "SIGKILL" });
     await this.waitForExit();
   }
 
   /**
-   * The command has ended. Its exit is told when its output is complete, or a little later if a
-   * child in the background keeps the output open; what such a child writes is read all the same.
+   * The command has ended. Its exit is reported when its output is complete, or a little later if
+   * a background child keeps a pipe open; that child's output is still read.
    */
   async #drain(exit: TerminalExit): Promise<void> {
     this.#hasEnded = true;
@@ -144,7 +145,7 @@ export class Terminal {
     const stop = new AbortController();
     const { signal } = stop;
     this.#child.once("close", () => {
-      this.#group?.look();
+      this.#group?.check();
       stop.abort();
     });
     await delay(TERMINAL_DRAIN_MS_MAX, undefined, { signal }).catch(() => undefined);
@@ -152,16 +153,79 @@ export class Terminal {
   }
 
   #settle(exit: TerminalExit) {
-    if (this.#exit === null) this.#watch?.ended(exit);
+    if (this.#exit === null) this.#observer?.ended(exit);
     this.#exit ??= exit;
     for (const waiter of this.#waiters) waiter(this.#exit);
   }
 }
 
-/** Some of the system's refusals are thrown by `spawn`, and some told by an event. */
+/** For errors that `spawn` throws and for those that it emits. */
 export function startFault(thrown: unknown): string {
   const code = systemCodeOf(thrown);
   if (code === "ENOENT") return "the command was not found";
   if (code === "EACCES") return "it is not executable";
   return code === null ? "it could not be started" : reasonOf(thrown);
 }
+
+/**
+ * A process group, which has the pid of its leader. The system does not use that number again
+ * while the group has members, and a group that was found empty is never signalled again. It is
+ * checked when the leader ends and when the output ends; so a foreign process could be signalled
+ * only if children outlived both, ended unseen, and the system used up all its pids since.
+ */
+export class ProcessGroup {
+  readonly #id: number;
+  #hasLeader = true;
+  #isGone = false;
+
+  constructor(leader: number) {
+    this.#id = leader;
+  }
+
+  leaderEnded() {
+    this.#hasLeader = false;
+    this.check();
+  }
+
+  check() {
+    this.signal(0);
+  }
+
+  signal(signal: NodeJS.Signals | 0) {
+    if (this.#isGone) return;
+    try {
+      process.kill(-this.#id, signal);
+    } catch (thrown) {
+      // A member that the server may not signal is still a member.
+      this.#isGone = systemCodeOf(thrown) === "ESRCH";
+    }
+  }
+
+  /** Polls, because the system does not report when a group becomes empty. */
+  async isGoneWithin(ms: number): Promise<boolean> {
+    const end = performance.now() + ms;
+    for (;;) {
+      await this.#checkLiving();
+      if (this.#isGone || performance.now() > end) return this.#isGone;
+      await delay(TERMINAL_POLL_MS);
+    }
+  }
+
+  /**
+   * Zombies stay in the group until their parent reaps them, in some containers for ever. A group
+   * of zombies alone counts as gone.
+   */
+  async #checkLiving(): Promise<void> {
+    this.check();
+    if (this.#isGone || this.#hasLeader) return;
+    try {
+      const living = await processTable().list(WITHOUT_MARKS);
+      this.#isGone = living.every(({ group }) => group !== this.#id);
+    } catch {
+      // The table could not be read; the next check may tell.
+    }
+  }
+}
+
+/** No process started this late, so that the table reads no environment. */
+const WITHOUT_MARKS = String(Number.MAX_SAFE_INTEGER);

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
 import type { TerminalReading } from "./terminal.ts";
-import { type TerminalSetting, Terminals } from "./terminals.ts";
+import { Terminals, type TerminalsOptions } from "./terminals.ts";
 import { given, type World, withWorld } from "./world.fixture.ts";
 
 /** A session's terminals, and shorter words for what tests do with them. */
@@ -14,7 +14,7 @@ export class Bench {
   /** What everything that its agent starts would carry. */
   readonly marker = randomUUID();
 
-  constructor(world: World, setting: Partial<TerminalSetting> = {}) {
+  constructor(world: World, setting: Partial<TerminalsOptions> = {}) {
     this.world = world;
     const { workspace, audit } = world;
     const environment = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -58,7 +58,7 @@ export class Bench {
 
 export function withTerminals(
   run: (bench: Bench) => Promise<void>,
-  setting: Partial<TerminalSetting> = {},
+  setting: Partial<TerminalsOptions> = {},
 ): Promise<void> {
   return withWorld(async (world) => {
     const bench = new Bench(world, setting);

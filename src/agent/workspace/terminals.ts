@@ -12,90 +12,88 @@ import { cutText } from "../../core/text.ts";
 import { thisProcess } from "../../platform/process-identity.ts";
 import type { AgentListener } from "../agent.ts";
 import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
-import { endMarked, markOfPart } from "../process/marked.ts";
-import { type CommandLine, type CommandOrder, commandLine, readOrder } from "./command.ts";
-import { Directory } from "./handle.ts";
-import { OwnFolders } from "./own-folders.ts";
-import { locate, mustBePermitted, type Place } from "./place.ts";
+import { killTrees, subMarker } from "../process/process-tree.ts";
+import { type CommandLine, type CommandRequest, commandLine, readCommand } from "./command.ts";
+import { answerFor, isRecorded, NOT_RECORDED, unavailable } from "./errors.ts";
+import { Directory, type Location, locate, mustBePermitted, OwnFolders } from "./location.ts";
 import {
   startFault,
   Terminal,
+  type TerminalObserver,
   type TerminalReading,
   type TerminalStart,
-  type TerminalWatch,
 } from "./terminal.ts";
-import { answer, NOT_RECORDED, recorded, Trouble } from "./trouble.ts";
 
-/** What the terminals of one session have in common. */
-export interface TerminalSetting {
+/** The options of all terminals of one session. */
+export interface TerminalsOptions {
   readonly workspace: string;
-  /** Where commands begin that name no directory. */
+  /** The directory of commands that name none. */
   readonly cwd: string;
-  /** What every command gets; the agent may add to it and replace. */
+  /** The environment of every command; the agent may add to it and replace variables. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The agent's mark, by which its orphans are found; no agent may replace it. */
+  /** The agent's mark, by which its orphans are found; the agent cannot replace it. */
   readonly marker: string;
-  /** Whose rights commands have; the server's own where nothing is said. */
+  /** The user of commands; the server's own by default. */
   readonly uid?: number | null;
   readonly gid?: number | null;
-  /** Where no command begins, wherever the workspace is. */
+  /** The server's own folders, in which no command may start. */
   readonly own?: OwnFolders;
   readonly audit: AgentListener["audit"];
-  /** Who shows people what commands write. */
-  readonly audience?: TerminalAudience;
+  /** Shows the output to clients. */
+  readonly observer?: TerminalsObserver;
 }
 
-/** Hears of each command that runs, and follows it. */
-export interface TerminalAudience {
-  opened(terminalId: string, line: string): TerminalWatch;
-  /** The agent is done with it; it has ended. */
+/** Follows every command that runs. */
+export interface TerminalsObserver {
+  opened(terminalId: string, line: string): TerminalObserver;
+  /** The agent has released it, and it has ended. */
   released(terminalId: string): void;
 }
 
-/** ACP's answer where there is nothing to say. */
-export type Nothing = Readonly<Record<string, never>>;
+/** ACP's answer without content. */
+export type EmptyResult = Readonly<Record<string, never>>;
 
 /**
- * The commands that an agent runs in a session. That they begin inside the workspace is order, not
- * a cage: a command can go where its user may, and what may be run is decided before it gets here.
+ * The commands that an agent runs in a session. They start inside the workspace, but that is no
+ * sandbox: a command can do what its user may. What may run is decided before it gets here.
  */
 export class Terminals {
-  readonly #setting: TerminalSetting;
-  /** Null for those on their way: they count too, or many at once would pass the limit. */
+  readonly #options: TerminalsOptions;
+  /** Null for starting ones: they count too, or many at once would pass the limit. */
   readonly #open = new Map<string, Terminal | null>();
-  /** Released, and not gone yet: they can be used no more, but still take room. */
+  /** Released and not ended yet: they cannot be used, but count for the limit. */
   readonly #leaving = new Set<Terminal>();
-  /** Of this session alone, so that what its commands leave behind can be told from the rest. */
+  /** The mark of this session, so that its own orphans can be found. */
   readonly #marker: string;
   #hasStarted = false;
   #isOver = false;
 
-  constructor(setting: TerminalSetting) {
-    this.#setting = setting;
-    this.#marker = markOfPart(setting.marker, randomUUID());
+  constructor(options: TerminalsOptions) {
+    this.#options = options;
+    this.#marker = subMarker(options.marker, randomUUID());
   }
 
   /**
-   * Takes the parameters of `terminal/create` as they came. Where it was decided that the command
-   * may run in this directory, it runs in no other.
+   * Takes the parameters of `terminal/create`. With `permitted` the command runs in that directory
+   * or not at all.
    */
   async create(
     params: JsonObject,
     permitted?: string,
   ): Promise<Result<{ readonly terminalId: string }>> {
-    const order = readOrder(params);
-    if (typeof order === "string") return failed(stringAt(params, "command") ?? "", order);
-    if (this.#isOver) return failed(order.command, SESSION_OVER);
+    const request = readCommand(params);
+    if (typeof request === "string") return failed(stringAt(params, "command") ?? "", request);
+    if (this.#isOver) return failed(request.command, SESSION_OVER);
     if (this.#open.size + this.#leaving.size >= TERMINALS_OPEN_MAX) {
       return fail("terminal_limit_exceeded", { limit: TERMINALS_OPEN_MAX });
     }
     const terminalId = `terminal-${randomUUID()}`;
     this.#open.set(terminalId, null);
-    const cwd = order.cwd ?? this.#setting.cwd;
+    const cwd = request.cwd ?? this.#options.cwd;
     let isStarted = false;
     try {
-      const started = await answer(cwd, () =>
-        this.#startAt(terminalId, { ...order, cwd }, permitted),
+      const started = await answerFor(cwd, () =>
+        this.#startAt(terminalId, { ...request, cwd }, permitted),
       );
       isStarted = started.ok;
       return started.ok ? ok({ terminalId }) : started;
@@ -109,33 +107,33 @@ export class Terminals {
     return terminal ? ok(terminal.output()) : notFound(terminalId);
   }
 
-  /** As long as the command takes. Its release answers it, and so does whoever gives up. */
+  /** Waits until the command ends, is released, or the signal fires. */
   async waitForExit(terminalId: string, signal?: AbortSignal): Promise<Result<TerminalExit>> {
     const exit = await this.#open.get(terminalId)?.waitForExit(signal);
     if (exit === undefined) return notFound(terminalId);
     return exit === null ? failed(terminalId, "nobody waits for it any more") : ok(exit);
   }
 
-  /** Answers when the command has ended; its output stays until the release. */
-  async kill(terminalId: string): Promise<Result<Nothing>> {
+  /** Resolves when the command has ended; its output stays until the release. */
+  async kill(terminalId: string): Promise<Result<EmptyResult>> {
     const terminal = this.#open.get(terminalId);
     if (!terminal) return notFound(terminalId);
     await terminal.kill();
     return ok({});
   }
 
-  async release(terminalId: string): Promise<Result<Nothing>> {
+  async release(terminalId: string): Promise<Result<EmptyResult>> {
     const terminal = this.#open.get(terminalId);
     if (!terminal) return notFound(terminalId);
     this.#open.delete(terminalId);
     this.#leaving.add(terminal);
     await terminal.release();
     this.#leaving.delete(terminal);
-    this.#setting.audience?.released(terminalId);
+    this.#options.observer?.released(terminalId);
     return ok({});
   }
 
-  /** The session is over: nothing runs when this answers, and nothing starts any more. */
+  /** The session is over: no command is left when this resolves, and none starts any more. */
   async endAll(): Promise<void> {
     this.#isOver = true;
     const left = [...this.#leaving].map((terminal) => terminal.release());
@@ -144,73 +142,74 @@ export class Terminals {
     if (this.#hasStarted) await this.#sweep();
   }
 
-  /** Ends what has left its command's group, as daemons do: it carries the mark all the same. */
+  /** Kills what has left its command's group, as daemons do: it still has the mark. */
   async #sweep(): Promise<void> {
     const since = thisProcess().startedAt;
     const own = { marker: this.#marker, leader: null, seen: [], since, mayStillStart: false };
-    await endMarked([own]);
+    await killTrees([own]);
   }
 
   async #startAt(
     terminalId: string,
-    order: CommandOrder & { readonly cwd: string },
+    request: CommandRequest & { readonly cwd: string },
     permitted?: string,
   ): Promise<Result<void>> {
-    const { workspace, own = OwnFolders.NONE } = this.#setting;
-    const place = await locate(workspace, order.cwd, own.isClosed);
-    mustBePermitted(workspace, place, permitted);
-    if (place.missing.length > 0) throw Trouble.unavailable("there is no such directory");
-    if (!place.stats.isDirectory()) throw Trouble.unavailable("it is not a directory");
-    const directory = await Directory.open(place.reach, place.real);
+    const { workspace, own = OwnFolders.NONE } = this.#options;
+    const location = await locate(workspace, request.cwd, own.isClosed);
+    mustBePermitted(workspace, location, permitted);
+    if (location.missing.length > 0) throw unavailable("there is no such directory");
+    if (!location.stats.isDirectory()) throw unavailable("it is not a directory");
+    const directory = await Directory.open(location.scope, location.real);
     try {
-      const { environment } = this.#setting;
+      const { environment } = this.#options;
       const marks = { [AGENT_MARK_VARIABLE]: this.#marker };
-      // Programs believe PWD, and the server's own would lead them astray.
-      const variables = { ...environment, PWD: place.real, ...order.variables, ...marks };
-      const line = commandLine(order);
-      const fault = await this.#recordFault(order, place);
-      if (fault !== null) return failed(order.command, fault);
+      // Programs trust PWD, and the server's own would be wrong.
+      const variables = { ...environment, PWD: location.real, ...request.variables, ...marks };
+      const line = commandLine(request);
+      const fault = await this.#recordFault(request, location);
+      if (fault !== null) return failed(request.command, fault);
       await directory.mustBeInside();
       const start = { ...line, cwd: directory.path, environment: variables };
-      return await this.#start(terminalId, order, start);
+      return await this.#start(terminalId, request, start);
     } finally {
       await directory.close();
     }
   }
 
   /**
-   * A line may be as long as a page and have secrets in it that nobody knows of. So its beginning
-   * is recorded, and a hash by which somebody who knows the line can tell that it was this one.
+   * A line may be long and have unknown secrets in it. So the audit gets its beginning, and a hash
+   * by which a person who knows the line can recognize it.
    */
-  async #recordFault(order: CommandOrder, place: Place) {
-    const line = lineOf(order);
-    const names = Object.keys(order.variables).slice(0, AUDIT_LISTED_MAX);
+  async #recordFault(request: CommandRequest, location: Location) {
+    const line = lineOf(request);
+    const names = Object.keys(request.variables).slice(0, AUDIT_LISTED_MAX);
     const details = {
       command: cutText(line, COMMAND_SHOWN_CHARS_MAX),
       commandHash: createHash("sha256").update(line).digest("hex").slice(0, HASH_CHARS),
-      cwd: place.name,
+      cwd: location.name,
       // Values may be secret; names are not.
       variables: names.map((name) => cutText(name, AUDIT_AGENT_NAME_CHARS_MAX)),
     };
-    const isRecorded = await recorded(this.#setting.audit, "terminal.create", details);
-    return isRecorded ? null : NOT_RECORDED;
+    return (await isRecorded(this.#options.audit, "terminal.create", details))
+      ? null
+      : NOT_RECORDED;
   }
 
   async #start(
     terminalId: string,
-    order: CommandOrder,
+    request: CommandRequest,
     start: Pick<TerminalStart, keyof CommandLine | "cwd" | "environment">,
   ): Promise<Result<void>> {
-    const { command, outputBytesMax } = order;
+    const { command, outputBytesMax } = request;
     if (this.#isOver) return failed(command, SESSION_OVER);
     try {
-      const { uid = null, gid = null, audience } = this.#setting;
+      const { uid = null, gid = null, observer } = this.#options;
       const terminal = new Terminal({ ...start, outputBytesMax, uid, gid });
       this.#open.set(terminalId, terminal);
       this.#hasStarted = true;
       const fault = await terminal.started;
       if (fault !== null) return failed(command, fault);
-      if (audience !== undefined) terminal.follow(audience.opened(terminalId, lineOf(order)));
+      if (observer !== undefined) terminal.follow(observer.opened(terminalId, lineOf(request)));
       return DONE;
     } catch (thrown) {
       return failed(command, startFault(thrown));
@@ -220,10 +219,10 @@ export class Terminals {
 
 const SESSION_OVER = "the session is over";
 
-/** As many digits as the audit has of every hash. */
+/** The length of every hash in the audit. */
 const HASH_CHARS = 16;
 
-function lineOf({ command, args }: CommandOrder): string {
+function lineOf({ command, args }: CommandRequest): string {
   return [command, ...args].join(" ");
 }
 

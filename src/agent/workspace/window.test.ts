@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FILE_CHUNK_BYTES, FILE_READ_BYTES_MAX } from "../../core/limits.ts";
-import { fill } from "./files.ts";
-import { Trouble } from "./trouble.ts";
-import { LineWindow } from "./window.ts";
+import { WorkspaceError } from "./errors.ts";
+import { fill, LineWindow } from "./files.ts";
 
 const TEXT = "one\ntwo\r\n\nfour\nfünf";
 
@@ -11,7 +10,7 @@ function look(text: string, line: number | null, limit: number | null, pieceByte
   const window = new LineWindow(line, limit, 1_000);
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += pieceBytes) {
-    if (window.wantsMore) window.feed(Buffer.from(bytes.subarray(at, at + pieceBytes)));
+    if (window.isIncomplete) window.feed(Buffer.from(bytes.subarray(at, at + pieceBytes)));
   }
   return window.text();
 }
@@ -73,7 +72,7 @@ describe("P10: a window over a long file", () => {
   it("ends with a file that grows while it is read", async () => {
     const file = endless("no line at all");
     const late = new LineWindow(Number.MAX_SAFE_INTEGER, 1, 1_000);
-    await expect(fill(late, file.read)).rejects.toThrow(Trouble);
+    await expect(fill(late, file.read)).rejects.toThrow(WorkspaceError);
     expect(file.reads).toBe(FILE_READ_BYTES_MAX / FILE_CHUNK_BYTES + 1);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import type { Result } from "../../core/result.ts";
-import type { Reach } from "./place.ts";
+import type { WorkspaceScope } from "./location.ts";
 
 /** A workspace, a directory beside it that is none of the agent's business, and a record. */
 export class World {
@@ -27,7 +27,7 @@ export class World {
   };
 
   /** The whole workspace. */
-  get reach(): Reach {
+  get scope(): WorkspaceScope {
     return { root: this.workspace, isClosed: () => false };
   }
 

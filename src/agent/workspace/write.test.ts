@@ -13,9 +13,8 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FILE_WRITE_BYTES_MAX } from "../../core/limits.ts";
-import { readTextFile, writeTextFile } from "./files.ts";
-import { Directory } from "./handle.ts";
-import { replaceFile } from "./replace.ts";
+import { readTextFile, replaceFile, writeTextFile } from "./files.ts";
+import { Directory } from "./location.ts";
 import { codeOf, given, makePipe, type World, whyNot, withWorld } from "./world.fixture.ts";
 
 const write = (world: World, path: string, content: string) =>
@@ -206,7 +205,7 @@ describe("a write that fails", () => {
 
   it("removes what it had written already", () =>
     withWorld(async (world) => {
-      const directory = await Directory.open(world.reach, world.workspace);
+      const directory = await Directory.open(world.scope, world.workspace);
       const nowhere = join("none", "a.txt");
       await expect(replaceFile(directory, nowhere, Buffer.from("x"))).rejects.toThrow(/ENOENT/);
       await directory.close();

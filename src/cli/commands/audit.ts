@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { auditFilterFields, auditFilterOf } from "../../server/audit-filter.ts";
-import { firstProblem } from "../../server/request-schema.ts";
+import { firstProblem } from "../../server/http/request-schema.ts";
+import { auditFilterFields, auditFilterOf } from "../../server/route/audit.ts";
 import type { AuditFilter } from "../../session/view/audit-entry.ts";
 import {
   type AuditFileFormat,

@@ -4,8 +4,7 @@ import { parseUserId, type TenantId } from "../../core/id.ts";
 import { GRANT_NOTE_CHARS_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import { isCount } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { moment } from "../../server/moment.ts";
-import { firstProblem } from "../../server/request-schema.ts";
+import { firstProblem, moment } from "../../server/http/request-schema.ts";
 import {
   ALL_TIME,
   type BudgetScope,

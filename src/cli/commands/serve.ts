@@ -1,4 +1,4 @@
-import { detect } from "../../agent/profile/detect.ts";
+import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { freeOfOthers } from "../../server/held-sessions.ts";
 import { Members } from "../../server/identity/members.ts";
+import { checkNoForeignHolders } from "../../server/route/tenant.ts";
 import { countSessions } from "../../session/session-pages.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
@@ -121,7 +121,7 @@ async function deleted({ store, server }: Place, tenantId: TenantId): Promise<Re
   if (!there.ok) return there;
   if (server !== null) return inUse(tenantId, server);
   const holder = thisHolder("fermata tenants");
-  const free = await freeOfOthers(store, tenantId, holder);
+  const free = await checkNoForeignHolders(store, tenantId, holder);
   if (!free.ok) return free;
   const removed = await store.removeTenant(tenantId, holder);
   return removed.ok ? ok({ shown: `Tenant ${tenantId} is deleted.` }) : removed;

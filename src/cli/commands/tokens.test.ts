@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseTenantId } from "../../core/id.ts";
 import { Members } from "../../server/identity/members.ts";
-import { StoredWay } from "../../server/identity/stored-way.ts";
+import { StoredWay } from "../../server/identity/token-authenticator.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { bytesIn, emptyFolder, runIn, serverIn } from "./data-folder.fixture.ts";

@@ -4,8 +4,7 @@ import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX, TOKEN_NAME_CHARS_MAX } from "../
 import { parseRole, type Role } from "../../core/permission.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { Members } from "../../server/identity/members.ts";
-import { isInUse } from "../../server/identity/token-record.ts";
-import { type IssuedToken, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
+import { type IssuedToken, isInUse, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../output.ts";

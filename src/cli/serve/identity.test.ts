@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ACME, IdentityWorld, OPERATOR } from "../../server/identity/identity.fixture.ts";
 import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
-import { Voters } from "../../server/identity/voters.ts";
+import { Voters } from "../../server/identity/token-authenticator.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
 import { identify, jwtWayOf } from "./identity.ts";

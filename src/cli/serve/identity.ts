@@ -7,10 +7,13 @@ import {
   sharedToken,
   type WayIn,
   withoutToken,
-} from "../../server/gate/authenticator.ts";
+} from "../../server/http/authenticator.ts";
 import { Members } from "../../server/identity/members.ts";
-import { hasStoredTokens, StoredWay } from "../../server/identity/stored-way.ts";
-import type { Voters } from "../../server/identity/voters.ts";
+import {
+  hasStoredTokens,
+  StoredWay,
+  type Voters,
+} from "../../server/identity/token-authenticator.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
@@ -67,7 +70,7 @@ export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
   }
   const tenantClaim = chosen["jwt-tenant-claim"] ?? "tenant_id";
   const roleClaim = chosen["jwt-role-claim"] ?? "role";
-  const { openJwtWay } = await import("../../server/identity/jwt-way.ts");
+  const { openJwtWay } = await import("../../server/identity/jwt.ts");
   return openJwtWay({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { CREDIT_SWEEP_MS, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { LOCAL_TENANT } from "../../server/gate/authenticator.ts";
+import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { settledSession } from "../../session/life/recovery.ts";
 import { LedgerMeter, type Meter, PriceTable, readPrices } from "../../session/meter/index.ts";
 import type { SessionRuntime } from "../../session/runtime.ts";

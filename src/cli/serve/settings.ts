@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
-import { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../../agent/workspace/location.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { OwnFolders } from "../../agent/workspace/own-folders.ts";
+import { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { chooseOptions } from "./options.ts";

@@ -1,13 +1,12 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AgentMarks } from "../../agent/process/marks.ts";
-import { endOrphans } from "../../agent/process/orphans.ts";
+import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { FilesLoader, type Loader, type LoadPlace } from "../../loader/loader.ts";
-import type { StoredWorkspaces } from "../../server/stored-workspaces.ts";
+import type { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";

@@ -3,10 +3,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Called } from "../daemon.fixture.ts";
+import { IDLE } from "../http/server.fixture.ts";
+import { StreamClient } from "../http/stream-client.fixture.ts";
+import { allRoutes } from "../route/all-routes.ts";
 import { heard } from "../route/work.fixture.ts";
-import { allRoutes } from "../routes.ts";
-import { IDLE } from "../server.fixture.ts";
-import { StreamClient } from "../stream/stream-client.fixture.ts";
 import { tenant } from "./identity.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
 

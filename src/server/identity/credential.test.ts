@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { tenant } from "./identity.fixture.ts";
 import {
   credentialText,
   freshSecret,
@@ -6,8 +7,7 @@ import {
   hashOfSecret,
   isSecretOf,
   parseCredential,
-} from "./credential.ts";
-import { tenant } from "./identity.fixture.ts";
+} from "./tokens.ts";
 
 const ID = "0123456789abcdef";
 const SECRET = "ab".repeat(32);

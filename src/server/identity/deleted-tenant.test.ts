@@ -5,7 +5,7 @@ import { thisHolder } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME, IdentityWorld } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { StoredWay } from "./stored-way.ts";
+import { StoredWay } from "./token-authenticator.ts";
 
 /** Somebody who comes by a token that has not been used yet, and what is written of that. */
 async function opened() {

@@ -3,12 +3,12 @@ import { ok } from "../../core/result.ts";
 import { altered, Door } from "../../session/altered-store.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { type Answer, json } from "../answer.ts";
-import type { Authenticator } from "../gate/authenticator.ts";
+import { type Answer, json } from "../http/answer.ts";
+import type { Authenticator } from "../http/authenticator.ts";
+import { type Caller, route } from "../http/route.ts";
+import { answering, closeServers, serve } from "../http/server.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
-import { type Caller, route } from "../route.ts";
-import { answering, closeServers, serve } from "../server.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
 import type { Person } from "./people.fixture.ts";
 

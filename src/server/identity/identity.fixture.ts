@@ -6,7 +6,7 @@ import { memoryStore } from "../../store/memory/store.ts";
 import { HOST } from "../../store/sample.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { Members } from "./members.ts";
-import { StoredWay } from "./stored-way.ts";
+import { StoredWay } from "./token-authenticator.ts";
 import { type IssuedToken, Tokens } from "./tokens.ts";
 
 export const OPERATOR = { kind: "operator" } as const;

@@ -10,7 +10,7 @@ import {
   KEY_SET_RETRY_MS,
 } from "../../core/limits.ts";
 import { CLAIMS, fileOf, Issuer, KeyServer, NOW_MS, TRUST, wayBy } from "./jwt.fixture.ts";
-import { openJwtWay } from "./jwt-way.ts";
+import { openJwtWay } from "./jwt.ts";
 
 const ADA = { tenantId: "acme", userId: "ada", role: "member" };
 const NOW_S = NOW_MS / 1_000;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 import { onTestFinished } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import { granted } from "../server.fixture.ts";
-import { type JwtTrust, openJwtWay } from "./jwt-way.ts";
+import { granted } from "../http/server.fixture.ts";
+import { type JwtTrust, openJwtWay } from "./jwt.ts";
 
 export const TRUST = {
   issuer: "https://issuer.example",

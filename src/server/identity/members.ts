@@ -8,7 +8,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { changeEntry, type Steward } from "../../session/audit/index.ts";
 import type { Clock } from "../../session/world.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { roleField, userField } from "./request.ts";
+import { roleField, userField } from "../http/request-schema.ts";
 import { changeDocument } from "./tenant-document.ts";
 
 const member = z.object({

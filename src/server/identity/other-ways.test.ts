@@ -4,15 +4,14 @@ import { STREAM_RECHECK_MS } from "../../core/limits.ts";
 import { altered, Door } from "../../session/altered-store.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { LOCAL_TENANT, sharedToken, type WayIn } from "../gate/authenticator.ts";
+import { LOCAL_TENANT, sharedToken, type WayIn } from "../http/authenticator.ts";
+import { ManualClock } from "../http/manual-clock.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
-import { ManualClock } from "../stream/manual-clock.fixture.ts";
 import { ACME, IdentityWorld, OPERATOR, tenant, user } from "./identity.fixture.ts";
 import { CLAIMS, fileOf, Issuer, wayBy } from "./jwt.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
-import { StoredWay } from "./stored-way.ts";
-import { Voters } from "./voters.ts";
+import { StoredWay, Voters } from "./token-authenticator.ts";
 
 const CONSENSUS = { policy: "consensus" } as const;
 const ALLOW = { outcome: { outcome: "selected", optionId: "allow_once" } };

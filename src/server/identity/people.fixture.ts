@@ -3,14 +3,13 @@ import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { value } from "../../store/kit/expect.ts";
 import { type Call, type DaemonOptions, DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Authenticator, byToken, type WayIn } from "../gate/authenticator.ts";
-import { allRoutes } from "../routes.ts";
-import { IDLE } from "../server.fixture.ts";
+import { type Authenticator, byToken, type WayIn } from "../http/authenticator.ts";
+import { IDLE } from "../http/server.fixture.ts";
+import { allRoutes } from "../route/all-routes.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { StoredWay } from "./stored-way.ts";
+import { StoredWay, Voters } from "./token-authenticator.ts";
 import { Tokens } from "./tokens.ts";
-import { Voters } from "./voters.ts";
 
 interface Options extends Omit<DaemonOptions, "routes" | "authenticator"> {
   /** By which people come in who have no tokens of their own. */

@@ -3,7 +3,6 @@ import { TOKEN_GRACE_MS_MAX, TOKEN_USE_NOTED_MS, TOKENS_MAX } from "../../core/l
 import { AWAY, altered } from "../../session/altered-store.fixture.ts";
 import { thisHolder } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
-import { hashOfSecret, parseCredential } from "./credential.ts";
 import {
   ACME,
   BY_OWNER,
@@ -14,8 +13,8 @@ import {
   user,
 } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { hasStoredTokens, StoredWay } from "./stored-way.ts";
-import { Tokens } from "./tokens.ts";
+import { hasStoredTokens, StoredWay } from "./token-authenticator.ts";
+import { hashOfSecret, parseCredential, Tokens } from "./tokens.ts";
 
 const ADA = { tenantId: "acme", userId: "ada", role: "admin" };
 

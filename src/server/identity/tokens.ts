@@ -1,20 +1,16 @@
-import type { TenantId, UserId } from "../../core/id.ts";
-import { TOKENS_MAX } from "../../core/limits.ts";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import { parseTenantId, type TenantId, type UserId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { TOKEN_GRACE_MS_MAX, TOKENS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type ChangeAct, changeEntry, type Steward } from "../../session/audit/index.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
-import {
-  credentialText,
-  freshSecret,
-  freshTokenId,
-  hashOfSecret,
-  isTokenId,
-} from "./credential.ts";
+import { roleField, userField } from "../http/request-schema.ts";
 import type { Members } from "./members.ts";
 import { type ChangeInTurn, changeDocument, inTurn } from "./tenant-document.ts";
-import { isInUse, readTokenRecord, TOKEN_KIND, type TokenRecord } from "./token-record.ts";
 
 /** A token under its id. */
 export interface KeptToken extends TokenRecord {
@@ -216,4 +212,96 @@ export class Tokens {
       if (!page.value.more || after === null) return ok(documents);
     }
   }
+}
+
+const moment = z.number().nullable();
+
+const record = z.object({
+  userId: userField,
+  role: roleField,
+  name: z.string().nullable(),
+  /** The member's own, when it was made: it ends with that. */
+  membership: z.string(),
+  hash: z.string(),
+  /** The secret before the last rotation, as long as it is still good. */
+  formerHash: z.string().nullable(),
+  formerUntilMs: moment,
+  createdAtMs: z.number(),
+  expiresAtMs: moment,
+  lastUsedAtMs: moment,
+  revokedAtMs: moment,
+});
+
+/** What is kept of a token: everything but its secret. */
+export type TokenRecord = z.output<typeof record>;
+
+/** The kind of the documents in which tokens are kept, each under its id. */
+export const TOKEN_KIND = "token";
+
+/** Null is no token that we wrote: nobody comes in by it. */
+export function readTokenRecord(value: JsonObject): TokenRecord | null {
+  return record.safeParse(value).data ?? null;
+}
+
+/** Neither revoked nor expired. */
+export function isInUse({ revokedAtMs, expiresAtMs }: TokenRecord, nowMs: number): boolean {
+  return revokedAtMs === null && (expiresAtMs === null || nowMs < expiresAtMs);
+}
+
+/** Whether the secret opens it: its own, or for a while the one before. */
+export function isOpenedBy(token: TokenRecord, secret: string, nowMs: number): boolean {
+  const { hash, formerHash, formerUntilMs } = token;
+  const isOwn = isSecretOf(secret, hash);
+  const isFormer = isSecretOf(secret, formerHash);
+  if (isOwn || !isFormer || formerUntilMs === null) return isOwn;
+  // Whatever becomes of the clock, it never has longer than it could have been given.
+  const leftMs = formerUntilMs - nowMs;
+  return leftMs > 0 && leftMs <= TOKEN_GRACE_MS_MAX;
+}
+
+/** What a presented token says: whose it is, which one, and what only its holder knows. */
+export interface Credential {
+  readonly tenantId: TenantId;
+  readonly tokenId: string;
+  readonly secret: string;
+}
+
+/** The last two parts have no underscore in them, so a tenant's name may. */
+const SHAPE = /^fmt_(.{1,128})_([0-9a-f]{16})_([0-9a-f]{64})$/;
+
+/** As it is shown to its holder, once. */
+export function credentialText({ tenantId, tokenId, secret }: Credential): string {
+  return `fmt_${tenantId}_${tokenId}_${secret}`;
+}
+
+/** Null is no token of ours. */
+export function parseCredential(text: string): Credential | null {
+  const [, tenant = "", tokenId = "", secret = ""] = SHAPE.exec(text) ?? [];
+  const tenantId = parseTenantId(tenant);
+  return tenantId === null ? null : { tenantId, tokenId, secret };
+}
+
+export function freshTokenId(): string {
+  return randomBytes(8).toString("hex");
+}
+
+/** As much as SHA-256 can tell apart: nobody guesses it, so the hash needs no salt. */
+export function freshSecret(): string {
+  return randomBytes(32).toString("hex");
+}
+
+function isTokenId(text: string): boolean {
+  return /^[0-9a-f]{16}$/.test(text);
+}
+
+/** What is kept of a secret. */
+export function hashOfSecret(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** Takes as long for a wrong secret as for the right one. */
+export function isSecretOf(secret: string, hash: string | null): boolean {
+  const given = Buffer.from(hashOfSecret(secret));
+  const expected = Buffer.from(hash ?? "");
+  return given.length === expected.length && timingSafeEqual(given, expected);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { StreamClient } from "../http/stream-client.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
-import { StreamClient } from "../stream/stream-client.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
 
 const ALLOW = { outcome: { outcome: "selected", optionId: "allow_once" } };

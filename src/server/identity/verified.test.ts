@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { tenant, user } from "./identity.fixture.ts";
-import { Verified } from "./verified.ts";
+import { Verified } from "./jwt.ts";
 
 const ADA = { tenantId: tenant("acme"), userId: user("ada"), role: "member" } as const;
 

@@ -3,7 +3,7 @@ import { VOTERS_TENANTS_MAX } from "../../core/limits.ts";
 import type { Role } from "../../core/permission.ts";
 import { ACME, tenant, user } from "./identity.fixture.ts";
 import type { Member } from "./members.ts";
-import { Voters } from "./voters.ts";
+import { Voters } from "./token-authenticator.ts";
 
 function watched() {
   const gone: string[] = [];

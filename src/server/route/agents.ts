@@ -1,13 +1,18 @@
+import type { TraceReader, WireLine } from "../../agent/keeper.ts";
 import { refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { AGENT_TRACES_MAX } from "../../core/limits.ts";
+import {
+  AGENT_TRACE_LINE_CHARS_MAX,
+  AGENT_TRACE_WAITING_CHARS_MAX,
+  AGENT_TRACES_MAX,
+} from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
 import { type ChangeAct, changeEntry } from "../../session/audit/index.ts";
-import { type Answer, answerTo, file, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
-import { stewardOf } from "../identity/request.ts";
-import { type Caller, type Route, route, type ServerRequest } from "../route.ts";
-import { TraceQueue } from "../trace-queue.ts";
+import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
+import { stewardOf } from "../http/request-schema.ts";
+import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 
 /** The processes of the caller's own tenant, for whoever runs its agents or writes one; ours. */
 export function agentsRoutes(daemon: Daemon): readonly Route[] {
@@ -40,7 +45,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
       clientId: "ignored",
       body: "json",
       handle: async ({ caller, params }) =>
-        told(daemon, caller, { act: "agent_logs_read", agent: params.name }, () => {
+        auditedAnswer(daemon, caller, { act: "agent_logs_read", agent: params.name }, () => {
           const logs = keeper.logs(caller.tenantId, params.name);
           const shown = logs.map((log) => ({ ...log, text: world.redact(log.text) }));
           return json(200, { logs: shown });
@@ -54,7 +59,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
       clientId: "ignored",
       body: "json",
       handle: async ({ caller, params }) =>
-        told(daemon, caller, { act: "agent_restarted", agent: params.name }, () => {
+        auditedAnswer(daemon, caller, { act: "agent_restarted", agent: params.name }, () => {
           return json(200, keeper.restart(caller.tenantId, params.name));
         }),
     }),
@@ -62,7 +67,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
 }
 
 /** What cannot be told to the audit is not done, and is not shown to anybody. */
-async function told(
+async function auditedAnswer(
   daemon: Daemon,
   caller: Caller,
   { act, agent }: { readonly act: ChangeAct; readonly agent: string },
@@ -106,4 +111,75 @@ async function traceOf(
   return answerTo(begun, () => {
     return { ...file("application/x-ndjson", queue.pieces()), afterwards: ended, end: ended };
   });
+}
+
+/**
+ * The lines that wait for one reader of a trace. Agents wait for nobody who reads along: one that
+ * is too slow loses lines, and is told how many (P10).
+ */
+export class TraceQueue implements TraceReader {
+  readonly #redact: (text: string) => string;
+  #waiting: string[] = [];
+  #waitingChars = 0;
+  #lost = 0;
+  #isOver = false;
+  #wake: () => void = () => {};
+
+  /** Every line is freed of the secrets that are known before it is cut (P11). */
+  constructor(redact: (text: string) => string) {
+    this.#redact = redact;
+  }
+
+  line({ atMs, line, ...about }: WireLine) {
+    if (this.#isOver) return;
+    if (this.#waitingChars + line.length > AGENT_TRACE_WAITING_CHARS_MAX) {
+      this.#lost += 1;
+      return;
+    }
+    this.#tellLost();
+    const whole = this.#redact(line);
+    const cut = cutText(whole, AGENT_TRACE_LINE_CHARS_MAX);
+    const cutChars = whole.length - cut.length;
+    const at = new Date(atMs).toISOString();
+    this.#add({ at, ...about, line: cut, ...(cutChars > 0 && { cutChars }) });
+  }
+
+  ended() {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  /** The first one comes at once, so that the reader knows that it reads. */
+  async *pieces(): AsyncGenerator<string> {
+    yield `${JSON.stringify({ at: new Date().toISOString(), trace: "begun" })}\n`;
+    for (;;) {
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      this.#waitingChars = 0;
+      if (waiting.length > 0) yield waiting.join("");
+      else if (this.#isOver) return;
+      else if (this.#lost > 0) this.#tellLost();
+      else await this.#next();
+    }
+  }
+
+  #tellLost() {
+    if (this.#lost === 0) return;
+    const lost = this.#lost;
+    this.#lost = 0;
+    this.#add({ at: new Date().toISOString(), lost });
+  }
+
+  #add(entry: object) {
+    const text = `${JSON.stringify(entry)}\n`;
+    this.#waiting.push(text);
+    this.#waitingChars += text.length;
+    this.#wake();
+  }
+
+  async #next(): Promise<void> {
+    await new Promise<void>((wake) => {
+      this.#wake = wake;
+    });
+  }
 }

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
+import { StreamClient } from "../http/stream-client.fixture.ts";
 import { People, type Person } from "../identity/people.fixture.ts";
-import { StreamClient } from "../stream/stream-client.fixture.ts";
 import { heard } from "./work.fixture.ts";
 
 type Options = Parameters<typeof People.open>[0];

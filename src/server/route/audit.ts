@@ -1,20 +1,75 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
-import type { SessionId } from "../../core/id.ts";
+import {
+  parseClientId,
+  parseSessionId,
+  parseUserId,
+  type SessionId,
+  type TenantId,
+} from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
+import { AUDIT_ACTS_MAX, AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
+import { AUDIT_ACTS } from "../../session/audit/index.ts";
 import { type AuditPage, auditPage } from "../../session/view/audit.ts";
-import { WHOLE_AUDIT } from "../../session/view/audit-entry.ts";
+import { type AuditFilter, WHOLE_AUDIT } from "../../session/view/audit-entry.ts";
+import {
+  AUDIT_FILES,
+  type AuditFileFormat,
+  auditFile,
+  isAuditFileFormat,
+} from "../../session/view/audit-file.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
-import { readQuery } from "../request-schema.ts";
-import { type Route, route } from "../route.ts";
-import { withSession } from "../session-request.ts";
+import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
+import { listOf, moment, readQuery } from "../http/request-schema.ts";
+import { type Route, route } from "../http/route.ts";
+import { withSession } from "./session-request.ts";
+
+/** One that there is not would be found nowhere, as if nothing had been done. */
+const actName = z.enum(AUDIT_ACTS, { error: `it is one of ${AUDIT_ACTS.join(", ")}` });
+
+/** What entries of an audit can be chosen by, as people write it: in a query, or as options. */
+export const auditFilterFields = z.object({
+  session: idBy(parseSessionId).optional(),
+  user: idBy(parseUserId).optional(),
+  client: idBy(parseClientId).optional(),
+  /** Several are separated by commas. */
+  act: z
+    .string()
+    .transform((text): unknown[] => text.split(","))
+    .pipe(listOf(actName, AUDIT_ACTS_MAX))
+    .optional(),
+  accepted: z.enum(["true", "false"]).optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+});
+
+export function auditFilterOf(fields: z.output<typeof auditFilterFields>): AuditFilter {
+  const { session, user, client, act, accepted, from, to } = fields;
+  return {
+    sessionId: session ?? null,
+    userId: user ?? null,
+    clientId: client ?? null,
+    acts: act ?? null,
+    isAccepted: accepted === undefined ? null : accepted === "true",
+    fromMs: from ?? WHOLE_AUDIT.fromMs,
+    toMs: to ?? WHOLE_AUDIT.toMs,
+  };
+}
+
+function idBy<Id extends string>(parse: (text: string) => Id | null) {
+  return z.string().transform((text, context): Id => {
+    const id = parse(text);
+    if (id !== null) return id;
+    context.addIssue({ code: "custom", message: "it is an id, of letters, digits and . _ : -" });
+    return z.NEVER;
+  });
+}
 
 /** How many entries of an audit a page may have. */
-export const auditLimit = z
+const auditLimit = z
   .string()
   .regex(/^\d{1,4}$/, "it is a whole number")
   .transform(Number)
@@ -43,16 +98,16 @@ export function auditRoute(daemon: Daemon): Route {
         const query = readQuery(auditQuery, request.query);
         if (!query.ok) return refused(query.refusal);
         const { limit, cursor } = query.value;
-        const before = cursor === undefined ? null : readCursor(cursor, sessionId);
+        const before = cursor === undefined ? null : readSessionCursor(cursor, sessionId);
         if (before === null && cursor !== undefined) return refused(refusal("invalid_cursor"));
-        const page = await pageOf(daemon, key, { before, limit });
+        const page = await sessionAuditPage(daemon, key, { before, limit });
         return answerTo(page, (found) => json(200, bodyOf(sessionId, found)));
       });
     },
   });
 }
 
-async function pageOf(
+async function sessionAuditPage(
   { world: { store } }: Daemon,
   key: SessionKey,
   range: Parameters<typeof auditPage>[3],
@@ -66,17 +121,97 @@ async function pageOf(
 
 function bodyOf(sessionId: SessionId, { entries, nextBefore }: AuditPage): JsonObject {
   const hasMore = nextBefore !== null;
-  const more = hasMore ? { nextCursor: writeCursor(sessionId, nextBefore) } : {};
+  const more = hasMore ? { nextCursor: writeSessionCursor(sessionId, nextBefore) } : {};
   return { v: 1, sessionId, entries, hasMore, ...more };
 }
 
-function writeCursor(sessionId: SessionId, seq: number): string {
+function writeSessionCursor(sessionId: SessionId, seq: number): string {
   return Buffer.from(JSON.stringify([sessionId, "audit", seq])).toString("base64url");
 }
 
 /** Null if it is none of this session's: what we would not have written is not read either. */
-function readCursor(cursor: string, sessionId: SessionId): number | null {
+function readSessionCursor(cursor: string, sessionId: SessionId): number | null {
   const seq = /,(\d{1,15})\]$/.exec(Buffer.from(cursor, "base64url").toString())?.[1];
   const place = seq === undefined ? null : Number(seq);
-  return place !== null && writeCursor(sessionId, place) === cursor ? place : null;
+  return place !== null && writeSessionCursor(sessionId, place) === cursor ? place : null;
+}
+
+const tenantAuditQuery = auditFilterFields
+  .extend({
+    format: z.enum(["json", "ndjson", "csv"]).default("json"),
+    limit: auditLimit.optional(),
+    cursor: z.string().optional(),
+  })
+  .refine(({ format, limit }) => format === "json" || limit === undefined, {
+    path: ["limit"],
+    error: "a file has all entries, so it takes none",
+  })
+  .refine(({ format, cursor }) => format === "json" || cursor === undefined, {
+    path: ["cursor"],
+    error: "a file begins at the beginning, so it takes none",
+  });
+
+/** What was done in the caller's tenant, by whom, and what was refused (ours). */
+export function tenantAuditRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/audit",
+    gate: "caller",
+    needs: "audit:read",
+    clientId: "ignored",
+    body: "json",
+    async handle({ caller: { tenantId }, query }) {
+      const read = readQuery(tenantAuditQuery, query);
+      if (!read.ok) return refused(read.refusal);
+      const { format, limit = AUDIT_ROWS_DEFAULT_MAX, cursor = null } = read.value;
+      const filter = auditFilterOf(read.value);
+      if (isAuditFileFormat(format)) return wholeFile(daemon, tenantId, filter, format);
+      return onePage(daemon, tenantId, filter, { limit, cursor });
+    },
+  });
+}
+
+/** Newest first. */
+async function onePage(
+  { world: { store } }: Daemon,
+  tenantId: TenantId,
+  filter: AuditFilter,
+  { limit, cursor }: { readonly limit: number; readonly cursor: string | null },
+): Promise<Answer> {
+  const before = cursor === null ? null : readTenantCursor(cursor, tenantId, filter);
+  if (before === null && cursor !== null) return refused(refusal("invalid_cursor"));
+  const page = await auditPage(store, tenantId, filter, { before, limit });
+  return answerTo(page, ({ entries, nextBefore }) => {
+    const hasMore = nextBefore !== null;
+    const more = hasMore ? { nextCursor: writeTenantCursor(tenantId, filter, nextBefore) } : {};
+    return json(200, { v: 1, entries, hasMore, ...more });
+  });
+}
+
+/** Oldest first, to the end. */
+async function wholeFile(
+  { world: { store } }: Daemon,
+  tenantId: TenantId,
+  filter: AuditFilter,
+  format: AuditFileFormat,
+): Promise<Answer> {
+  const disposition = `attachment; filename="fermata-audit.${format}"`;
+  return answerTo(await auditFile(store, tenantId, filter, format), (pieces) => {
+    return file(AUDIT_FILES[format].mediaType, pieces, { "Content-Disposition": disposition });
+  });
+}
+
+/** It belongs to what was asked for, so that nobody goes on with something else unawares. */
+function writeTenantCursor(tenantId: TenantId, filter: AuditFilter, before: number): string {
+  const asked = createHash("sha256")
+    .update(JSON.stringify([tenantId, filter]))
+    .digest("hex");
+  return `${before}-${asked.slice(0, 16)}`;
+}
+
+/** Null if it is none of these: what we would not have written is not read either. */
+function readTenantCursor(cursor: string, tenantId: TenantId, filter: AuditFilter): number | null {
+  const [, place = ""] = /^(\d{1,15})-/.exec(cursor) ?? [];
+  const before = Number(place);
+  return before > 0 && writeTenantCursor(tenantId, filter, before) === cursor ? before : null;
 }

@@ -7,21 +7,14 @@ import { CREATION } from "../../session/world.fixture.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { type Call, type Called, DaemonWorld, LOCAL } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import type { Route } from "../route.ts";
+import type { Route } from "../http/route.ts";
 import type { ServerOptions } from "../settings.ts";
 import { auditRoute } from "./audit.ts";
-import { branchRoute } from "./branch.ts";
-import { btwRoute } from "./btw.ts";
-import { contextRoute } from "./context.ts";
-import { contextUsageRoute } from "./context-usage.ts";
-import { exportRoute } from "./export.ts";
-import { recapRoute } from "./recap.ts";
-import { shellRoute } from "./shell.ts";
-import { statsRoute } from "./stats.ts";
-import { statusTableRoute } from "./status-table.ts";
-import { supportedCommandsRoute } from "./supported-commands.ts";
-import { taskRoutes } from "./tasks.ts";
-import { transcriptRoute } from "./transcript.ts";
+import { branchRoute } from "./restore.ts";
+import { statusTableRoute } from "./server-info.ts";
+import { contextRoute, contextUsageRoute, statsRoute, supportedCommandsRoute } from "./session.ts";
+import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
+import { exportRoute, transcriptRoute } from "./transcripts.ts";
 
 /** What can be read of a session, and done beside its turns. */
 export function routesBeside(daemon: Daemon): readonly Route[] {

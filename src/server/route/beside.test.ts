@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { STRANGER } from "../daemon.fixture.ts";
-import { RouteTable } from "../route-table.ts";
+import { RouteTable } from "../http/route.ts";
 import { routesBeside, SessionBeside, WITH_SHELL } from "./beside.fixture.ts";
-import { featuresOf } from "./features.ts";
+import { featuresOf } from "./server-info.ts";
 
 const ROUTES: readonly (readonly [string, string, object?])[] = [
   ["POST", "/recap"],

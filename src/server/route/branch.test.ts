@@ -7,9 +7,9 @@ import { turn } from "../../session/runtime.fixture.ts";
 import { echo, value } from "../../session/stage.fixture.ts";
 import { given } from "../../session/world.fixture.ts";
 import { LOCAL } from "../daemon.fixture.ts";
-import type { ServerRequest } from "../route.ts";
+import type { ServerRequest } from "../http/route.ts";
 import { SessionBeside } from "./beside.fixture.ts";
-import { branchRoute } from "./branch.ts";
+import { branchRoute } from "./restore.ts";
 
 /** The verdicts of a session's turns, in order. */
 async function verdictsOf(beside: SessionBeside): Promise<readonly JsonObject[]> {

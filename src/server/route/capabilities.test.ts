@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Route } from "../route.ts";
-import { RouteTable } from "../route-table.ts";
-import { bodyOf, closeServers, granted, mirror, serve } from "../server.fixture.ts";
+import { type Route, RouteTable } from "../http/route.ts";
+import { bodyOf, closeServers, granted, mirror, serve } from "../http/server.fixture.ts";
 import { readServerSettings, type ServerOptions } from "../settings.ts";
-import { capabilitiesRoute, type WorkspaceEntry } from "./capabilities.ts";
+import { capabilitiesRoute, type WorkspaceEntry } from "./server-info.ts";
 
 afterEach(closeServers);
 

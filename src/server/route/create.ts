@@ -1,25 +1,38 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
 import { errorBody, type Refusal, refusal } from "../../core/error.ts";
-import type { ClientId, SessionId } from "../../core/id.ts";
-import { CONFLICT_CHARS_MAX, IDEMPOTENCY_KEY_CHARS_MAX } from "../../core/limits.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import {
+  type ClientId,
+  parseClientId,
+  parseSessionId,
+  type SessionId,
+  type TenantId,
+} from "../../core/id.ts";
+import {
+  CONFLICT_CHARS_MAX,
+  IDEMPOTENCY_AGE_MS_MAX,
+  IDEMPOTENCY_KEY_CHARS_MAX,
+  IDEMPOTENCY_KEYS_MAX,
+  SUBMIT_TRIES_MAX,
+} from "../../core/limits.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { givenBy } from "../../session/given-by.ts";
 import type { Resumed } from "../../session/life/arrival.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { isoTime } from "../../session/view/summary.ts";
-import { type Answer, json, refused } from "../answer.ts";
-import { CreateKeys, hashOf, type KeptCreate, nameOfKey } from "../create-keys.ts";
+import type { Clock } from "../../session/world.ts";
+import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
-import { readSessionWish, type SessionWish, settingsWished } from "../new-session.ts";
-import { reapIfLost } from "../reaper.ts";
-import { refusedMode } from "../refused-mode.ts";
-import { type Route, route, type ServerRequest } from "../route.ts";
-import { sessionBody } from "../session-body.ts";
-import { actorOf, freshClientId } from "../session-request.ts";
+import { type Answer, json, refused } from "../http/answer.ts";
+import { type Route, route, type ServerRequest } from "../http/route.ts";
+import { Turnstile } from "../turnstile.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
+import { readSessionWish, type SessionWish, settingsWished } from "./new-session.ts";
+import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
 
 /** A request to make a session, with the names that it will have. */
-interface Order {
+interface CreateOrder {
   readonly request: ServerRequest<unknown>;
   readonly wish: SessionWish;
   readonly workspaceCwd: string;
@@ -57,7 +70,10 @@ export function createRoute(daemon: Daemon): Route {
   });
 }
 
-async function orderOf(daemon: Daemon, request: ServerRequest<unknown>): Promise<Result<Order>> {
+async function orderOf(
+  daemon: Daemon,
+  request: ServerRequest<unknown>,
+): Promise<Result<CreateOrder>> {
   const { tenantId } = request.caller;
   const wish = await readSessionWish(daemon, tenantId, request.body);
   if (!wish.ok) return wish;
@@ -71,16 +87,16 @@ async function orderOf(daemon: Daemon, request: ServerRequest<unknown>): Promise
   return ok({ request, wish: wish.value, workspaceCwd, sessionId, clientId });
 }
 
-async function create(daemon: Daemon, order: Order): Promise<Answer> {
+async function create(daemon: Daemon, order: CreateOrder): Promise<Answer> {
   const joined = await join(daemon, order);
-  return joined.ok ? answerTo(daemon, order, joined.value) : refused(joined.refusal);
+  return joined.ok ? createdAnswer(daemon, order, joined.value) : refused(joined.refusal);
 }
 
 /** The same request, sent again with its key, is answered with the session that it made. */
 async function createOnce(
   daemon: Daemon,
   keys: CreateKeys,
-  order: Order,
+  order: CreateOrder,
   key: string,
 ): Promise<Answer> {
   const { request, sessionId, clientId } = order;
@@ -103,14 +119,14 @@ async function createOnce(
     const isOther = attached || live.key.sessionId !== kept.sessionId;
     const noted = { ...kept, attached, sessionId: live.key.sessionId };
     if (isOther) await keys.correct(tenantId, noted);
-    return answerTo(daemon, named, joined.value);
+    return createdAnswer(daemon, named, joined.value);
   });
 }
 
 /** Null if there is no such session: it was never made, or is gone without a trace. */
 async function madeBefore(
   daemon: Daemon,
-  { request }: Order,
+  { request }: CreateOrder,
   { sessionId, clientId, attached }: KeptCreate,
 ): Promise<Answer | null> {
   const key = { tenantId: request.caller.tenantId, sessionId };
@@ -133,7 +149,7 @@ async function madeBefore(
 }
 
 /** The session that is wanted, with its client registered; or neither. */
-async function join(daemon: Daemon, order: Order): Promise<Result<Resumed>> {
+async function join(daemon: Daemon, order: CreateOrder): Promise<Result<Resumed>> {
   const { request, wish, workspaceCwd, sessionId, clientId } = order;
   const key = { tenantId: request.caller.tenantId, sessionId };
   const actor = actorOf(request, clientId);
@@ -152,7 +168,7 @@ async function join(daemon: Daemon, order: Order): Promise<Result<Resumed>> {
 async function suitRefusal(
   { runtime, world }: Daemon,
   { key, session }: LiveSession,
-  { request, wish, clientId }: Order,
+  { request, wish, clientId }: CreateOrder,
 ): Promise<Refusal | null> {
   const { activeAgent } = session.chosen;
   const { securityMode, allowlist } = session.fixed;
@@ -192,9 +208,9 @@ function withConflict(why: Refusal): Refusal {
 }
 
 /** A model that the agent does not take is told to everybody, and the session is there anyway. */
-async function answerTo(
+async function createdAnswer(
   daemon: Daemon,
-  { request, wish, clientId }: Order,
+  { request, wish, clientId }: CreateOrder,
   { live, attached, agentFailure }: Resumed,
 ): Promise<Answer> {
   const actor = actorOf(request, clientId);
@@ -204,4 +220,128 @@ async function answerTo(
   const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
   const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }), ...failure });
   return reapIfLost(daemon, answer, { live, isMade: !attached, clientId, actor });
+}
+
+/** A create that somebody may send again, and what it came to. */
+export interface KeptCreate extends z.output<typeof keptCreate> {}
+
+const keptCreate = z.object({
+  /** The caller and the key, as a hash: keys may be long, and tell something. */
+  name: z.string(),
+  /** Of the body, so that another one is known. */
+  bodyHash: z.string(),
+  sessionId: z.string().transform(orNever(parseSessionId)),
+  clientId: z.string().transform(orNever(parseClientId)),
+  attached: z.boolean(),
+  atMs: z.number(),
+});
+
+const document = z.object({ creates: z.array(keptCreate) });
+
+const KIND = "idempotency";
+const KEY = "creates";
+
+/**
+ * The keys that sessions were made with, so that the same request, sent again, is answered with
+ * the session that it made; also by the next server. A tenant's last ones are kept in one small
+ * document. A key is written before its session is made, with the id that it will have: whenever
+ * the server dies, the next one finds the session, or makes that one.
+ */
+export class CreateKeys {
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #requests = new Turnstile();
+  readonly #writes = new Turnstile();
+
+  constructor(store: SessionStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Requests with the same key are handled one after the other. */
+  inTurn<Value>(tenantId: TenantId, name: string, act: () => Promise<Value>): Promise<Value> {
+    return this.#requests.pass(JSON.stringify([tenantId, name]), act);
+  }
+
+  /** What the key stands for already, or what it stands for from now on. */
+  async claim(tenantId: TenantId, wanted: Omit<KeptCreate, "atMs">): Promise<Result<Claim>> {
+    const { name, bodyHash } = wanted;
+    const claimed = { ...wanted, atMs: this.#clock.nowMs() };
+    let known: KeptCreate | undefined;
+    const written = await this.#change(tenantId, (creates) => {
+      known = creates.find((one) => one.name === name);
+      return known === undefined ? [...creates, claimed] : null;
+    });
+    if (!written.ok) return written;
+    if (known === undefined) return ok({ ...claimed, isNew: true });
+    return known.bodyHash === bodyHash
+      ? ok({ ...known, isNew: false })
+      : fail("idempotency_conflict");
+  }
+
+  /** It came to something else: a session that was there already. */
+  correct(tenantId: TenantId, kept: KeptCreate): Promise<Result<void>> {
+    return this.#change(tenantId, (creates) =>
+      creates.map((one) => (one.name === kept.name ? kept : one)),
+    );
+  }
+
+  /** It came to nothing, so the key may be used for something else. */
+  forget(tenantId: TenantId, name: string): Promise<Result<void>> {
+    return this.#change(tenantId, (creates) => creates.filter((one) => one.name !== name));
+  }
+
+  #change(tenantId: TenantId, change: KeysChange): Promise<Result<void>> {
+    return this.#writes.pass(tenantId, () => this.#changeNow(tenantId, change));
+  }
+
+  /** Another server may write the document at the same time: then it is read again. */
+  async #changeNow(tenantId: TenantId, change: KeysChange): Promise<Result<void>> {
+    for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
+      const found = await this.#store.readDocument(tenantId, KIND, KEY);
+      if (!found.ok) return found;
+      const changed = change(this.#recent(found.value?.value));
+      if (changed === null) return DONE;
+      const value = { creates: changed.slice(-IDEMPOTENCY_KEYS_MAX) };
+      const expectedVersion = found.value?.version ?? 0;
+      const write = { kind: KIND, key: KEY, expectedVersion, value };
+      const written = await this.#store.writeDocument(tenantId, write);
+      if (written.ok) return DONE;
+      if (written.refusal.code !== "document_conflict") return written;
+    }
+    return fail("server_busy");
+  }
+
+  /** What cannot be read is not known, which makes no session unusable. */
+  #recent(value: unknown): readonly KeptCreate[] {
+    const since = this.#clock.nowMs() - IDEMPOTENCY_AGE_MS_MAX;
+    const creates = document.safeParse(value).data?.creates ?? [];
+    return creates.filter(({ atMs }) => atMs > since);
+  }
+}
+
+interface Claim extends KeptCreate {
+  /** Nobody has used this key before. */
+  readonly isNew: boolean;
+}
+
+/** Null changes nothing. */
+type KeysChange = (creates: readonly KeptCreate[]) => readonly KeptCreate[] | null;
+
+/** A key is its caller's own: nobody is answered with another's session. */
+export function nameOfKey(caller: string | null, key: string): string {
+  return hashOf([caller, key]);
+}
+
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}
+
+function orNever<Id>(parse: (text: string) => Id | null) {
+  return (text: string, context: z.RefinementCtx): Id => {
+    const id = parse(text);
+    if (id !== null) return id;
+    context.addIssue({ code: "custom", message: "it is no id" });
+    return z.NEVER;
+  };
 }

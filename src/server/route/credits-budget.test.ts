@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { LedgerMeter, PriceTable } from "../../session/meter/index.ts";
-import type { StreamClient } from "../stream/stream-client.fixture.ts";
-import { btwRoute } from "./btw.ts";
+import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { AS_ADA, granted, openPaid } from "./credits.fixture.ts";
 import { creditsRoutes } from "./credits.ts";
-import { statsRoute } from "./stats.ts";
+import { statsRoute } from "./session.ts";
+import { btwRoute } from "./side-work.ts";
 import { heard, openWork, Work, workRoutes } from "./work.fixture.ts";
 
 async function opened(budgetMicro: number | null) {

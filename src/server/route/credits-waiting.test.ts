@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import { value } from "../../session/stage.fixture.ts";
 import { type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
-import type { Caller } from "../route.ts";
-import type { StreamClient } from "../stream/stream-client.fixture.ts";
+import type { Caller } from "../http/route.ts";
+import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { AS_ADA, AS_BEN, balance, budget, granted, openPaid } from "./credits.fixture.ts";
 import { heard, Work, withoutError } from "./work.fixture.ts";
 

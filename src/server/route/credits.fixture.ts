@@ -3,11 +3,9 @@ import { LedgerMeter, type Meter, PriceTable } from "../../session/meter/index.t
 import { given } from "../../session/world.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { type Call, type DaemonOptions, type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
-import type { Caller } from "../route.ts";
-import { btwRoute } from "./btw.ts";
-import { creditsRoutes } from "./credits.ts";
-import { creditReportRoutes } from "./credits-report.ts";
-import { recapRoute } from "./recap.ts";
+import type { Caller } from "../http/route.ts";
+import { creditReportRoutes, creditsRoutes } from "./credits.ts";
+import { btwRoute, recapRoute } from "./side-work.ts";
 import { openWork, workRoutes } from "./work.fixture.ts";
 
 /** A micro-credit for each token, ten set aside for a turn. */

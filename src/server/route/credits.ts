@@ -2,14 +2,24 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { type Refusal, refusal } from "../../core/error.ts";
 import { parseSessionId, parseUserId } from "../../core/id.ts";
-import { GRANT_NOTE_CHARS_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
-import type { Balance } from "../../session/meter/index.ts";
-import { type Answer, answerTo, json, refused } from "../answer.ts";
+import {
+  GRANT_NOTE_CHARS_MAX,
+  MICRO_CREDITS_MAX,
+  STATEMENT_ROWS_DEFAULT_MAX,
+  STATEMENT_ROWS_MAX,
+} from "../../core/limits.ts";
+import {
+  ALL_TIME,
+  type Balance,
+  type StatementLine,
+  statementCsv,
+  USAGE_GROUPINGS,
+} from "../../session/meter/index.ts";
 import type { Daemon } from "../daemon.ts";
-import { stewardOf } from "../identity/request.ts";
-import { type FieldCodes, readBody } from "../request-schema.ts";
-import { type Route, route, type ServerRequest } from "../route.ts";
-import { actorOf } from "../session-request.ts";
+import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
+import { type FieldCodes, moment, readBody, readQuery, stewardOf } from "../http/request-schema.ts";
+import { type Route, route, type ServerRequest } from "../http/route.ts";
+import { actorOf } from "./session-request.ts";
 
 /** Money is whole; what is not is refused by its own code, with the largest that there is. */
 const AMOUNT_CODES: FieldCodes = { amountMicro: "invalid_amount", budgetMicro: "invalid_amount" };
@@ -33,7 +43,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       needs: "credits:read",
       clientId: "ignored",
       body: "json",
-      handle: async ({ caller }) => answerTo(await meter.balance(caller.tenantId), told),
+      handle: async ({ caller }) => answerTo(await meter.balance(caller.tenantId), balanceAnswer),
     }),
     route({
       method: "POST",
@@ -62,7 +72,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
         const read = readBody(limitBody, body);
         if (!read.ok) return refused(read.refusal);
         const set = await meter.setLimit(caller.tenantId, read.value.limit, stewardOf(caller));
-        return answerTo(set, told);
+        return answerTo(set, balanceAnswer);
       },
     }),
     route({
@@ -94,12 +104,15 @@ async function setBudget(
   const [of, ...rest] = params.scope.split(":");
   const name = rest.join(":");
   if (params.scope === "tenant") {
-    return answerTo(await meter.setBudget(tenantId, { of: "tenant" }, budgetMicro, by), told);
+    return answerTo(
+      await meter.setBudget(tenantId, { of: "tenant" }, budgetMicro, by),
+      balanceAnswer,
+    );
   }
   const userId = of === "user" ? parseUserId(name) : null;
   if (userId !== null) {
     const scope = { of: "user", userId } as const;
-    return answerTo(await meter.setBudget(tenantId, scope, budgetMicro, by), told);
+    return answerTo(await meter.setBudget(tenantId, scope, budgetMicro, by), balanceAnswer);
   }
   const sessionId = of === "session" ? parseSessionId(name) : null;
   if (sessionId === null) {
@@ -112,11 +125,90 @@ async function setBudget(
   return answerTo(set, () => json(200, { scope: params.scope, budgetMicro }));
 }
 
-function told(balance: Balance): Answer {
+function balanceAnswer(balance: Balance): Answer {
   return json(200, balance);
 }
 
 /** The sentence for a wrong amount names the largest one. */
 function limited(why: Refusal): Refusal {
   return why.code === "invalid_amount" ? refusal(why.code, { limit: MICRO_CREDITS_MAX }) : why;
+}
+
+const whole = z
+  .string()
+  .regex(/^\d{1,15}$/, "it is a whole number")
+  .transform(Number);
+
+const isInOrder = ({ from, to }: { readonly from: number; readonly to: number }) => from <= to;
+const NOT_IN_ORDER = { error: "it is after the end of the period", path: ["from"] };
+
+/** `to` itself is not in it. */
+const period = { from: moment.default(ALL_TIME.fromMs), to: moment.default(ALL_TIME.beforeMs) };
+
+const statementQuery = z
+  .object({
+    ...period,
+    format: z.enum(["json", "csv"]).default("json"),
+    after: whole.default(0),
+    limit: whole.pipe(z.int().min(1).max(STATEMENT_ROWS_MAX)).default(STATEMENT_ROWS_DEFAULT_MAX),
+  })
+  .refine(isInOrder, NOT_IN_ORDER);
+
+const usageQuery = z
+  .object({
+    by: z.enum(USAGE_GROUPINGS).default("day"),
+    ...period,
+  })
+  .refine(isInOrder, NOT_IN_ORDER);
+
+/** What became of a tenant's credits (ours). */
+export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/credits/statement",
+      gate: "caller",
+      needs: "credits:read",
+      clientId: "ignored",
+      body: "json",
+      async handle({ caller, query }) {
+        const read = readQuery(statementQuery, query);
+        if (!read.ok) return refused(read.refusal);
+        const { format, after, limit, from: fromMs, to: beforeMs } = read.value;
+        const wish = { after, fromMs, beforeMs };
+        if (format === "csv") {
+          const pieces = await statementCsv(meter, caller.tenantId, wish);
+          return answerTo(pieces, (csv) => file("text/csv; charset=utf-8", csv));
+        }
+        const page = await meter.statement(caller.tenantId, { ...wish, limit });
+        return answerTo(page, ({ lines, nextAfter }) => {
+          const more = nextAfter === null ? { hasMore: false } : { hasMore: true, nextAfter };
+          return json(200, { v: 1, entries: lines.map(entryOf), ...more });
+        });
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/credits/usage",
+      gate: "caller",
+      needs: "credits:read",
+      clientId: "ignored",
+      body: "json",
+      async handle({ caller, query }) {
+        const read = readQuery(usageQuery, query);
+        if (!read.ok) return refused(read.refusal);
+        const { by, from: fromMs, to: beforeMs } = read.value;
+        const report = await meter.usage(caller.tenantId, { by, fromMs, beforeMs });
+        return answerTo(report, (usage) => json(200, { v: 1, ...usage }));
+      },
+    }),
+  ];
+}
+
+function entryOf({ atMs, turnId, kind, isPriced, isAside, ...line }: StatementLine) {
+  const { seq, n, amountMicro, sessionId, userId, agent, model, tokens, note } = line;
+  const whose = { sessionId, userId, ...(isAside && { aside: true }) };
+  const used = kind === "charge" ? { agent, model, tokens, priced: isPriced } : {};
+  const at = new Date(atMs).toISOString();
+  return { seq, at, kind, id: turnId, n, amountMicro, ...whose, ...used, ...(note && { note }) };
 }

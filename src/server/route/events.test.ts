@@ -4,7 +4,7 @@ import { PlayedAgents } from "../../session/played-agents.fixture.ts";
 import { ada } from "../../session/runtime.fixture.ts";
 import { value } from "../../session/stage.fixture.ts";
 import { STRANGER } from "../daemon.fixture.ts";
-import { type HeardFrame, StreamClient } from "../stream/stream-client.fixture.ts";
+import { type HeardFrame, StreamClient } from "../http/stream-client.fixture.ts";
 import { expectNoGap, heard, openWork, Work, withoutError } from "./work.fixture.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ATTEMPTS_FAILED_MAX } from "../../core/limits.ts";
-import { byToken, sharedToken } from "../gate/authenticator.ts";
+import { byToken, sharedToken } from "../http/authenticator.ts";
+import { RouteTable } from "../http/route.ts";
+import { bodyOf, closeServers, IDLE, serve } from "../http/server.fixture.ts";
 import { ACME, IdentityWorld } from "../identity/identity.fixture.ts";
-import { RouteTable } from "../route-table.ts";
-import { bodyOf, closeServers, IDLE, serve } from "../server.fixture.ts";
-import { type ActivityReport, healthRoute } from "./health.ts";
+import { type ActivityReport, healthRoute } from "./server-info.ts";
 
 afterEach(closeServers);
 

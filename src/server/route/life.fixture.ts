@@ -5,15 +5,16 @@ import type { LiveSession } from "../../session/live.ts";
 import { promptOf, value } from "../../session/stage.fixture.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { type Call, DaemonWorld, LOCAL } from "../daemon.fixture.ts";
-import { batchDeleteRoutes } from "./batch-delete.ts";
-import { closeRoute } from "./close.ts";
 import { createRoute } from "./create.ts";
-import { detachRoute } from "./detach.ts";
-import { heartbeatRoute } from "./heartbeat.ts";
-import { listRoutes } from "./list.ts";
-import { metadataRoute } from "./metadata.ts";
 import { loadRoute, resumeRoute } from "./restore.ts";
-import { sessionStatusRoute } from "./session-status.ts";
+import {
+  closeRoute,
+  detachRoute,
+  heartbeatRoute,
+  metadataRoute,
+  sessionStatusRoute,
+} from "./session.ts";
+import { batchDeleteRoutes, listRoutes } from "./sessions.ts";
 import { workspacesRoutes } from "./workspaces.ts";
 
 /** A daemon with the routes of a session's life. */

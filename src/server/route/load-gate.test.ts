@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LOADS_HELD_CHARS_MAX, LOADS_MADE_MAX } from "../../core/limits.ts";
-import { type Answer, json } from "../answer.ts";
-import { LoadGate } from "./load-gate.ts";
+import { type Answer, json } from "../http/answer.ts";
+import { LoadGate } from "./restore.ts";
 
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { parseUserId } from "../../core/id.ts";
-import { answerTo, empty, json, refused } from "../answer.ts";
+import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX, TOKEN_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { Daemon } from "../daemon.ts";
+import { answerTo, empty, json, refused } from "../http/answer.ts";
+import { readBody, roleField, stewardOf, userField } from "../http/request-schema.ts";
+import { type Route, route } from "../http/route.ts";
 import { type Member, Members } from "../identity/members.ts";
-import { roleField, stewardOf } from "../identity/request.ts";
-import { Tokens } from "../identity/tokens.ts";
-import { readBody } from "../request-schema.ts";
-import { type Route, route } from "../route.ts";
+import { type IssuedToken, type KeptToken, Tokens } from "../identity/tokens.ts";
 
 const memberBody = z.object({ role: roleField });
 
@@ -15,10 +15,10 @@ const memberBody = z.object({ role: roleField });
 export function membersRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const members = new Members(store, clock);
   const tokens = new Tokens(store, members, clock);
-  return [listRoute(members), setRoute(members), removeRoute(members, tokens)];
+  return [listMembersRoute(members), setMemberRoute(members), removeMemberRoute(members, tokens)];
 }
 
-function listRoute(members: Members): Route {
+function listMembersRoute(members: Members): Route {
   return route({
     method: "GET",
     path: "/members",
@@ -34,7 +34,7 @@ function listRoute(members: Members): Route {
   });
 }
 
-function setRoute(members: Members): Route {
+function setMemberRoute(members: Members): Route {
   return route({
     method: "POST",
     path: "/members/:user",
@@ -58,7 +58,7 @@ function setRoute(members: Members): Route {
 }
 
 /** Their tokens are dead as soon as they are no member; then they are cleared away. */
-function removeRoute(members: Members, tokens: Tokens): Route {
+function removeMemberRoute(members: Members, tokens: Tokens): Route {
   return route({
     method: "DELETE",
     path: "/members/:user",
@@ -79,4 +79,126 @@ function removeRoute(members: Members, tokens: Tokens): Route {
 
 function memberEntry({ userId, role, addedAtMs }: Member) {
   return { user: userId, role, addedAt: new Date(addedAtMs).toISOString() };
+}
+
+const tokenBody = z.object({
+  /** The caller themselves, where nobody is named. */
+  user: userField.optional(),
+  role: roleField,
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(TOKEN_NAME_CHARS_MAX)
+    .regex(/^\P{Cc}*$/u, "it has control characters in it")
+    .nullish(),
+  expiresInMs: z.int().min(1).max(TOKEN_LIFE_MS_MAX).nullish(),
+});
+
+const rotateBody = z.object({ graceMs: z.int().min(0).max(TOKEN_GRACE_MS_MAX).default(0) });
+
+/** The tokens of the caller's tenant (ours). A token's text is in the answer that made it only. */
+export function tokensRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
+  const tokens = new Tokens(store, new Members(store, clock), clock);
+  return [
+    listTokensRoute(tokens),
+    createTokenRoute(tokens),
+    revokeTokenRoute(tokens),
+    rotateTokenRoute(tokens),
+  ];
+}
+
+function listTokensRoute(tokens: Tokens): Route {
+  return route({
+    method: "GET",
+    path: "/tokens",
+    gate: "caller",
+    needs: "tokens:read",
+    clientId: "ignored",
+    body: "json",
+    async handle({ caller }) {
+      return answerTo(await tokens.list(caller.tenantId), (all) => {
+        return json(200, { tokens: all.map(tokenEntry) });
+      });
+    },
+  });
+}
+
+function createTokenRoute(tokens: Tokens): Route {
+  return route({
+    method: "POST",
+    path: "/tokens",
+    gate: "strict",
+    needs: "tokens:write",
+    clientId: "ignored",
+    body: "json",
+    async handle({ caller, body }) {
+      const wanted = readBody(tokenBody, body);
+      if (!wanted.ok) return refused(wanted.refusal);
+      const { user, role, name = null, expiresInMs = null } = wanted.value;
+      const userId = user ?? caller.userId;
+      if (userId === null) {
+        const reason = "The body is not valid at user: whose token is it to be?";
+        return refused(refusal("invalid_request", { reason, path: "user" }));
+      }
+      const wish = { userId, role, name, lifeMs: expiresInMs };
+      return answerTo(await tokens.create(caller.tenantId, wish, stewardOf(caller)), issued);
+    },
+  });
+}
+
+function revokeTokenRoute(tokens: Tokens): Route {
+  return route({
+    method: "DELETE",
+    path: "/tokens/:id",
+    gate: "strict",
+    needs: "tokens:write",
+    clientId: "ignored",
+    body: "json",
+    async handle({ caller, params }) {
+      const revoked = await tokens.revoke(caller.tenantId, params.id, stewardOf(caller));
+      return answerTo(revoked, () => empty());
+    },
+  });
+}
+
+function rotateTokenRoute(tokens: Tokens): Route {
+  return route({
+    method: "POST",
+    path: "/tokens/:id/rotate",
+    gate: "strict",
+    needs: "tokens:write",
+    clientId: "ignored",
+    body: "json",
+    async handle({ caller, params, body }) {
+      const wanted = readBody(rotateBody, body);
+      if (!wanted.ok) return refused(wanted.refusal);
+      const { graceMs } = wanted.value;
+      const by = stewardOf(caller);
+      return answerTo(await tokens.rotate(caller.tenantId, params.id, graceMs, by), issued);
+    },
+  });
+}
+
+function issued({ text, kept }: IssuedToken) {
+  return json(200, { ...tokenEntry(kept), token: text });
+}
+
+/** A token as it is listed: without anything of its secret. */
+function tokenEntry(token: KeptToken) {
+  const { id, name, userId, role } = token;
+  return {
+    id,
+    name,
+    user: userId,
+    role,
+    createdAt: momentOf(token.createdAtMs),
+    expiresAt: momentOf(token.expiresAtMs),
+    lastUsedAt: momentOf(token.lastUsedAtMs),
+    revokedAt: momentOf(token.revokedAtMs),
+  };
+}
+
+function momentOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }

@@ -6,12 +6,12 @@ import type { Actor, Command } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { steerPaid } from "../../session/meter/index.ts";
 import { promotedMessages, settledMessageIds } from "../../session/view/mid-turn-messages.ts";
-import { type Answer, answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
-import { withLive, withReader } from "../live-session.ts";
-import { attachmentRefusal, mediaContent } from "../prompt-content.ts";
-import { readBody } from "../request-schema.ts";
-import { type Route, route } from "../route.ts";
+import { type Answer, answerTo, json, refused } from "../http/answer.ts";
+import { readBody } from "../http/request-schema.ts";
+import { type Route, route } from "../http/route.ts";
+import { attachmentRefusal, mediaContent } from "./prompts.ts";
+import { withLive, withReader } from "./session-request.ts";
 
 const messageBody = z
   .object({

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { AgentListener, AgentOrder, AgentSession, AgentTurn } from "../../agent/agent.ts";
+import type { AgentListener, AgentSession, AgentTurn, ConnectRequest } from "../../agent/agent.ts";
 import { PROMPT_ANSWER_LEAD_MS } from "../../core/limits.ts";
 import { DONE } from "../../core/result.ts";
 import { PlayedAgents } from "../../session/played-agents.fixture.ts";
 import { REAL_CLOCK } from "../../session/world.fixture.ts";
 import type { Clock, SessionWorld } from "../../session/world.ts";
 import { openMemoryStore } from "../../store/sample.fixture.ts";
-import type { StreamClient } from "../stream/stream-client.fixture.ts";
+import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { expectNoGap, heard, openWork, Work } from "./work.fixture.ts";
 
 const PROMPTS = 200;
@@ -16,7 +16,7 @@ const AT_ONCE = 5;
 
 /** Agents that have answered before anybody could look. */
 class InstantAgents extends PlayedAgents {
-  override connect(order: AgentOrder, listener: AgentListener) {
+  override connect(order: ConnectRequest, listener: AgentListener) {
     const prompt = ({ turnId }: AgentTurn) => {
       const done = { status: "turn_complete", turnId, stopReason: "end_turn" } as const;
       queueMicrotask(() => listener.status(done));

@@ -1,31 +1,41 @@
 import { z } from "zod";
-import { errorBody, refusal } from "../../core/error.ts";
-import type { ClientId } from "../../core/id.ts";
+import { errorBody, type Refusal, refusal } from "../../core/error.ts";
+import { type ClientId, parsePromptId, type TurnId } from "../../core/id.ts";
 import {
   HISTORY_TURNS_MAX,
   HISTORY_TURNS_MIN,
+  LOADS_HELD_CHARS_MAX,
+  LOADS_MADE_MAX,
   RESTORE_RETRY_MS_MAX,
   RESTORE_RETRY_MS_MIN,
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
+import { displayNameRefusal } from "../../core/session/decide/setting.ts";
 import { pendingCount } from "../../core/session/state.ts";
 import { givenBy } from "../../session/given-by.ts";
 import type { Resumed } from "../../session/life/arrival.ts";
+import type { LiveSession } from "../../session/live.ts";
+import type { Forked } from "../../session/side/fork.ts";
+import { turnOfRecord } from "../../session/view/branch-point.ts";
 import { agentState } from "../../session/view/context.ts";
 import { promptTerminals } from "../../session/view/prompt-terminal.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { type Answer, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
-import { approvalMode, cwd } from "../new-session.ts";
-import { reapIfLost } from "../reaper.ts";
-import { refusedMode } from "../refused-mode.ts";
-import { readBody } from "../request-schema.ts";
-import { type Route, route, type ServerRequest } from "../route.ts";
-import { sessionBody } from "../session-body.ts";
-import { actorOf, freshClientId, withSession } from "../session-request.ts";
+import { type Answer, json, refused } from "../http/answer.ts";
+import { readBody } from "../http/request-schema.ts";
+import { type Route, route, type ServerRequest } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
-import { LoadGate } from "./load-gate.ts";
+import { approvalMode, cwd } from "./new-session.ts";
+import {
+  actorOf,
+  freshClientId,
+  reapIfLost,
+  refusedMode,
+  sessionBody,
+  withLive,
+  withSession,
+} from "./session-request.ts";
 
 const restoreBody = z.object({
   cwd: cwd.optional(),
@@ -88,14 +98,14 @@ export function resumeRoute(daemon: Daemon): Route {
   });
 }
 
-interface Visit {
+interface RestoreVisit {
   readonly key: SessionKey;
   readonly request: RestoreRequest;
   readonly action: "load" | "resume";
   readonly wish: RestoreWish;
 }
 
-interface Visitor {
+interface RestoringClient {
   readonly clientId: ClientId;
   readonly actor: Actor;
 }
@@ -103,7 +113,7 @@ interface Visitor {
 /** Without an agent the session is back all the same, and says why it has none (P6). */
 async function restore(
   daemon: Daemon,
-  visit: Visit,
+  visit: RestoreVisit,
   shown: (resumed: Resumed) => Promise<Result<object>>,
   inTurn: (make: () => Promise<Answer>) => Promise<Answer>,
 ): Promise<Answer> {
@@ -129,8 +139,8 @@ async function restore(
 
 async function restoredBody(
   daemon: Daemon,
-  { wish }: Visit,
-  { clientId, actor }: Visitor,
+  { wish }: RestoreVisit,
+  { clientId, actor }: RestoringClient,
   resumed: Resumed,
   shown: (resumed: Resumed) => Promise<Result<object>>,
 ): Promise<Result<object>> {
@@ -172,7 +182,7 @@ async function historyOf(
 }
 
 /** Whoever names a workspace means a session of it, and is not given that of another one. */
-async function hasWorkspace(daemon: Daemon, { key, wish }: Visit): Promise<Result<void>> {
+async function hasWorkspace(daemon: Daemon, { key, wish }: RestoreVisit): Promise<Result<void>> {
   const record = await daemon.world.store.readRecord(key);
   if (!record.ok) return record;
   if (wish.cwd === undefined) return DONE;
@@ -199,7 +209,7 @@ async function setMode(
 async function resumedInTime(
   { runtime, world, settings }: Daemon,
   key: SessionKey,
-  { clientId, actor }: Visitor,
+  { clientId, actor }: RestoringClient,
 ): Promise<Result<Resumed> | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const callOff = world.clock.after(settings.sessionRestoreTimeoutMs, () => resolve("late"));
@@ -212,11 +222,144 @@ async function resumedInTime(
   return first;
 }
 
-function tooLate({ settings }: Daemon, { key, action }: Visit): Answer {
+function tooLate({ settings }: Daemon, { key, action }: RestoreVisit): Answer {
   const { sessionRestoreTimeoutMs: timeoutMs } = settings;
   const { sessionId } = key;
   const about = { errorKind: "restore_timeout", sessionId, action, timeoutMs };
   const retryMs = Math.min(Math.max(timeoutMs, RESTORE_RETRY_MS_MIN), RESTORE_RETRY_MS_MAX);
   const body = { ...errorBody(refusal("session_restore_timeout", about)), retryable: true };
   return json(504, body, { "Retry-After": `${Math.ceil(retryMs / 1_000)}` });
+}
+
+/**
+ * A loaded history weighs many megabytes, several times that while it is made, and stays until its
+ * client has taken it. So only a few are made at a time, and none while too much of what was made
+ * waits for slow clients (P10). Whoever comes then waits in the order of arrival: an answer that
+ * nobody takes is given up by its delivery, so nobody waits for ever.
+ */
+export class LoadGate {
+  readonly #waiting: (() => void)[] = [];
+  #made = 0;
+  #heldChars = 0;
+
+  async pass(make: () => Promise<Answer>): Promise<Answer> {
+    const { promise: turn, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    this.#letIn();
+    await turn;
+    try {
+      return this.#hold(await make());
+    } finally {
+      this.#made -= 1;
+      this.#letIn();
+    }
+  }
+
+  #hold(answer: Answer): Answer {
+    const chars = answer.kind === "json" ? answer.text.length : 0;
+    this.#heldChars += chars;
+    const afterwards: Answer["afterwards"] = (fate) => {
+      this.#heldChars -= chars;
+      this.#letIn();
+      answer.afterwards?.(fate);
+    };
+    return { ...answer, afterwards };
+  }
+
+  #letIn() {
+    while (this.#made < LOADS_MADE_MAX && this.#heldChars < LOADS_HELD_CHARS_MAX) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#made += 1;
+      next();
+    }
+  }
+}
+
+const branchBody = z.object({
+  name: z.string().nullish(),
+  /** The last turn that the branch has: its own id, or that of its prompt. */
+  atRecordId: z.string().nullish(),
+});
+
+/** Makes a session that goes on from a completed turn of another one, and joins it (wire, 5). */
+export function branchRoute(daemon: Daemon): Route {
+  return route({
+    method: "POST",
+    path: "/session/:id/branch",
+    gate: "caller",
+    needs: "session:create",
+    clientId: "shape",
+    body: "json",
+    handle: (request) =>
+      withLive(daemon, request, async (live, actor) => {
+        const read = readBody(branchBody, request.body);
+        if (!read.ok) return refused(read.refusal);
+        const { name = null, atRecordId = null } = read.value;
+        const badName = displayNameRefusal(name?.trim() ?? "");
+        if (badName !== null) return refused(badName);
+        const turnId = await turnAt(daemon, live, atRecordId);
+        if (!turnId.ok) return refused(turnId.refusal);
+        const order = { actor, turnId: turnId.value, name };
+        const forked = await daemon.runtime.side.fork(live.key, order);
+        if (!forked.ok) return refused(forked.refusal);
+        if (forked.value === null) return refused(noSuchTurn(live, atRecordId));
+        return joined(daemon, request, forked.value);
+      }),
+  });
+}
+
+/** The turn that was named, or null for the last one; refused while a prompt has no verdict. */
+async function turnAt(
+  { world }: Daemon,
+  live: LiveSession,
+  recordId: string | null,
+): Promise<Result<TurnId | null>> {
+  const { sessionId } = live.key;
+  if (pendingCount(live.session) > 0) return fail("branch_while_prompt_active", { sessionId });
+  if (recordId === null) return ok(null);
+  const named = parsePromptId(recordId);
+  const turn = named === null ? ok(null) : await turnOfRecord(world.store, live.key, named);
+  if (turn.ok && turn.value === null) return { ok: false, refusal: noSuchTurn(live, recordId) };
+  return turn;
+}
+
+function noSuchTurn({ key: { sessionId } }: LiveSession, atRecordId: string | null): Refusal {
+  const at = atRecordId === null ? {} : { atRecordId };
+  return refusal("branch_point_invalid", { sessionId, ...at });
+}
+
+/**
+ * Brings the new session to life for whoever wanted it. It has been made by then: if there is no
+ * room for it now, it is answered as one that rests, and can be loaded later.
+ */
+async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): Promise<Answer> {
+  const { runtime, world } = daemon;
+  const { key, displayName, forkedFrom } = forked;
+  const made = { sessionId: key.sessionId, displayName, forkedFrom };
+  const clientId = request.clientId ?? freshClientId(world.ids.session());
+  const actor = actorOf(request, clientId);
+  const resumed = await runtime.resume(key, actor);
+  if (!resumed.ok || clientId === null) return json(201, made);
+  const { live, attached, agentFailure } = resumed.value;
+  const state = await agentState(world.store, live);
+  const replay = await runtime.replay(key, "full");
+  if (!state.ok || !replay.ok) {
+    // Whoever is not told the name they were given cannot leave under it either.
+    await runtime.detach(key, clientId, actor);
+    return json(201, made);
+  }
+  const { compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
+  const body = {
+    ...sessionBody(world, live, { attached, clientId }),
+    hasActivePrompt: pendingCount(live.session) > 0,
+    state: state.value,
+    compactedReplay,
+    liveJournal,
+    lastEventId,
+    eventEpoch,
+    ...(agentFailure !== null && { agentFailure: errorBody(agentFailure) }),
+    ...made,
+  };
+  return reapIfLost(daemon, json(201, body), { live, clientId, actor, isMade: false });
 }

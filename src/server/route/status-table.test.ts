@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { COMMAND_TYPES } from "../../core/session/admission.ts";
-import { bodyOf, closeServers, serve } from "../server.fixture.ts";
-import { statusTableRoute } from "./status-table.ts";
+import { bodyOf, closeServers, serve } from "../http/server.fixture.ts";
+import { statusTableRoute } from "./server-info.ts";
 
 describe("GET /status-table", () => {
   it("P4: gives the tables by which states, agents and commands are judged", async () => {

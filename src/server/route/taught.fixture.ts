@@ -3,10 +3,8 @@ import { fail, ok } from "../../core/result.ts";
 import { NO_SKILLS, type SkillSnapshot } from "../../core/skill/skill.ts";
 import { echo } from "../../session/stage.fixture.ts";
 import type { DaemonOptions } from "../daemon.fixture.ts";
-import { activeAgentRoute } from "./active-agent.ts";
-import { fieldsRoute } from "./fields.ts";
-import { personaReloadRoute, skillsReloadRoute } from "./reload.ts";
-import { supportedCommandsRoute } from "./supported-commands.ts";
+import { fieldsRoute, supportedCommandsRoute } from "./session.ts";
+import { activeAgentRoute, personaReloadRoute, skillsReloadRoute } from "./session-settings.ts";
 import { openWork, Work, workRoutes } from "./work.fixture.ts";
 
 /** Files that a test changes, in the place of those on a disk. */

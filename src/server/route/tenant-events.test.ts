@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { STRANGER } from "../daemon.fixture.ts";
-import { type HeardFrame, StreamClient } from "../stream/stream-client.fixture.ts";
+import { type HeardFrame, StreamClient } from "../http/stream-client.fixture.ts";
 import { heard, openWork, Work } from "./work.fixture.ts";
 
 function sessionOf(frame: HeardFrame): { sessionId?: string; status?: string } {

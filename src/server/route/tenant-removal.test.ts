@@ -8,11 +8,11 @@ import { LedgerMeter, PriceTable } from "../../session/meter/index.ts";
 import { thisHolder } from "../../store/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { DaemonWorld, LOCAL } from "../daemon.fixture.ts";
+import { IDLE } from "../http/server.fixture.ts";
+import { StreamClient } from "../http/stream-client.fixture.ts";
 import { ACME, OPERATOR, tenant } from "../identity/identity.fixture.ts";
 import { People, type Person } from "../identity/people.fixture.ts";
-import { allRoutes } from "../routes.ts";
-import { IDLE } from "../server.fixture.ts";
-import { StreamClient } from "../stream/stream-client.fixture.ts";
+import { allRoutes } from "./all-routes.ts";
 import { heard } from "./work.fixture.ts";
 
 const CONFIRMED = { body: { confirm: "acme" } };

@@ -1,11 +1,20 @@
 import { z } from "zod";
+import { refusal } from "../../core/error.ts";
+import type { SessionId, TenantId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { HELD_SESSIONS_NAMED_MAX } from "../../core/limits.ts";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
-import { type Answer, answerTo, json, refused } from "../answer.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { changeEntry, type Steward } from "../../session/audit/index.ts";
+import { sessionPages } from "../../session/session-pages.ts";
+import type { Clock } from "../../session/world.ts";
+import { describeHolder, type Holder, mayTake } from "../../store/holder.ts";
+import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
-import { stewardOf } from "../identity/request.ts";
-import { readBody } from "../request-schema.ts";
-import { type Caller, type Route, route } from "../route.ts";
-import { type TenantChoices, TenantSettings } from "../tenant-settings.ts";
+import { type Answer, answerTo, empty, events, json, refused } from "../http/answer.ts";
+import { readBody, stewardOf } from "../http/request-schema.ts";
+import { type Caller, type Route, route } from "../http/route.ts";
+import { changeDocument } from "../identity/tenant-document.ts";
 
 const tenantBody = z.object({
   settings: z.strictObject({ autonomy: z.enum(AUTONOMY_PROFILES) }),
@@ -23,7 +32,9 @@ export function tenantRoutes({ world: { store, clock } }: Daemon): readonly Rout
       clientId: "ignored",
       body: "json",
       async handle({ caller }) {
-        return answerTo(await settings.of(caller.tenantId), (chosen) => told(caller, chosen));
+        return answerTo(await settings.of(caller.tenantId), (chosen) =>
+          tenantAnswer(caller, chosen),
+        );
       },
     }),
     route({
@@ -38,12 +49,138 @@ export function tenantRoutes({ world: { store, clock } }: Daemon): readonly Rout
         if (!read.ok) return refused(read.refusal);
         const { settings: wanted } = read.value;
         const set = await settings.set(caller.tenantId, wanted, stewardOf(caller));
-        return answerTo(set, (chosen) => told(caller, chosen));
+        return answerTo(set, (chosen) => tenantAnswer(caller, chosen));
       },
     }),
   ];
 }
 
-function told({ tenantId, role, userId: user }: Caller, settings: TenantChoices): Answer {
+function tenantAnswer({ tenantId, role, userId: user }: Caller, settings: TenantChoices): Answer {
   return json(200, { v: 1, tenantId, role, user, settings });
+}
+
+const choices = z.object({ autonomy: z.enum(AUTONOMY_PROFILES) });
+
+/** What a tenant's new sessions begin with, where nobody says otherwise. */
+export type TenantChoices = z.output<typeof choices>;
+
+/** Nothing happens unasked, as long as no owner has said that it may. */
+const CAREFUL: TenantChoices = { autonomy: "manual" };
+
+const KIND = "settings";
+const KEY = "all";
+
+/** What the owners of a tenant have chosen for it. Sessions that are there do not move (P7). */
+export class TenantSettings {
+  readonly #store: SessionStore;
+  readonly #clock: Pick<Clock, "nowMs">;
+
+  constructor(store: SessionStore, clock: Pick<Clock, "nowMs">) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async of(tenantId: TenantId): Promise<Result<TenantChoices>> {
+    const found = await this.#store.readDocument(tenantId, KIND, KEY);
+    return found.ok ? ok(choicesIn(found.value?.value ?? null)) : found;
+  }
+
+  async set(
+    tenantId: TenantId,
+    wanted: TenantChoices,
+    by: Steward,
+  ): Promise<Result<TenantChoices>> {
+    const atMs = this.#clock.nowMs();
+    const place = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, place, (before) => {
+      const { autonomy: from } = choicesIn(before);
+      const told = { act: "tenant_settings_set", by, details: { ...wanted, from }, atMs } as const;
+      const entry = from === wanted.autonomy ? null : changeEntry(told);
+      return ok({ value: wanted, entry, outcome: wanted });
+    });
+  }
+}
+
+/** What cannot be read allows nothing, and the next change writes it anew. */
+function choicesIn(value: JsonObject | null): TenantChoices {
+  const read = choices.safeParse(value);
+  return read.success ? read.data : CAREFUL;
+}
+
+/** Deletes the caller's tenant with everything in it, if they say which one they mean (ours). */
+export function tenantRemovalRoute({ runtime, world }: Daemon): Route {
+  const { store, holder, tenants } = world;
+  return route({
+    method: "DELETE",
+    path: "/tenant",
+    gate: "caller",
+    needs: "tenant:write",
+    clientId: "ignored",
+    body: "json",
+    deletesTenant: true,
+    async handle({ caller: { tenantId, userId }, body }) {
+      if (body.confirm !== tenantId) return unconfirmed(tenantId);
+      const ending = tenants.endingOf(tenantId);
+      const free = await checkNoForeignHolders(store, tenantId, holder);
+      if (!free.ok) return refused(free.refusal);
+      // By now another may have the name, whom the caller does not know.
+      if (ending.aborted) return refused(refusal("tenant_deleting"));
+      const by = userId ?? "an owner without a name";
+      return answerTo(await runtime.removeTenant(tenantId, by), () => empty());
+    },
+  });
+}
+
+/** It cannot be undone, so nobody does it by a slip of the hand, or to another than they think. */
+function unconfirmed(tenantId: TenantId): Answer {
+  const wanted = JSON.stringify({ confirm: tenantId });
+  const reason = `To delete this tenant with everything in it, send the body ${wanted}.`;
+  return refused(refusal("invalid_request", { reason, path: "confirm" }));
+}
+
+/**
+ * Whether this holder could remove the tenant: not while others may have sessions of it open. The
+ * store asks that too, but last of all, when the tenant's own sessions have been ended for it; so
+ * it is asked before anything is done, and the answer says what a person can do. What cannot be
+ * read is left to the store.
+ */
+export async function checkNoForeignHolders(
+  store: SessionStore,
+  tenantId: TenantId,
+  holder: Holder,
+): Promise<Result<void>> {
+  const named: SessionId[] = [];
+  let count = 0;
+  let first: Holder | null = null;
+  for await (const page of sessionPages(store, tenantId)) {
+    if (!page.ok) return DONE;
+    for (const { sessionId, holder: held } of page.value.sessions) {
+      if (held === null || mayTake(held, holder)) continue;
+      first ??= held;
+      count += 1;
+      if (named.length < HELD_SESSIONS_NAMED_MAX) named.push(sessionId);
+    }
+  }
+  if (first === null) return DONE;
+  const sessionIds = `${named.join(", ")}${count > named.length ? ", …" : ""}`;
+  const advice = `Stop it. If it is gone for good, "${seizing(tenantId)}" frees a session.`;
+  return fail("tenant_locked", { count, sessionIds, holder: describeHolder(first), advice });
+}
+
+const seizing = (tenantId: TenantId) => `fermata seize ID --tenant ${tenantId}`;
+
+/** All of a tenant's sessions as they are, and then each that changes; ours, and not the wire's. */
+export function tenantEventsRoute({ runtime }: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/events",
+    gate: "caller",
+    needs: "session:read",
+    clientId: "ignored",
+    body: "json",
+    rate: "exempt",
+    async handle({ caller }) {
+      return answerTo(runtime.watchTenant(caller.tenantId), (source) => events(source, null));
+    },
+  });
 }

@@ -3,7 +3,7 @@ import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX } from "../../core/limits.ts";
 import { DaemonWorld, LOCAL } from "../daemon.fixture.ts";
 import { tenant } from "../identity/identity.fixture.ts";
 import { People } from "../identity/people.fixture.ts";
-import { tokensRoutes } from "./tokens.ts";
+import { tokensRoutes } from "./members.ts";
 
 async function opened() {
   const people = await People.open();

@@ -3,8 +3,8 @@ import type { MediationPolicy } from "../../core/policy/ask.ts";
 import { named } from "../../session/runtime.fixture.ts";
 import { type Call, STRANGER } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import type { Route, ServerRequest } from "../route.ts";
-import type { StreamClient } from "../stream/stream-client.fixture.ts";
+import type { Route, ServerRequest } from "../http/route.ts";
+import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { heard, openWork, Work, withoutError, workRoutes } from "./work.fixture.ts";
 
 const ALLOW = { outcome: { outcome: "selected", optionId: "allow_once" } };

@@ -12,18 +12,14 @@ import {
   LOCAL,
 } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import type { Caller, Route } from "../route.ts";
-import { type HeardFrame, StreamClient } from "../stream/stream-client.fixture.ts";
-import { approvalModeRoute } from "./approval-mode.ts";
-import { cancelRoute } from "./cancel.ts";
-import { eventsRoute } from "./events.ts";
+import type { Caller, Route } from "../http/route.ts";
+import { type HeardFrame, StreamClient } from "../http/stream-client.fixture.ts";
+import { voteRoutes } from "./asks.ts";
 import { midTurnRoutes } from "./mid-turn.ts";
-import { modelRoute } from "./model.ts";
-import { pendingPromptsRoutes } from "./pending-prompts.ts";
-import { promptRoute } from "./prompt.ts";
-import { tenantEventsRoute } from "./tenant-events.ts";
-import { turnRoutes } from "./turns.ts";
-import { voteRoutes } from "./vote.ts";
+import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
+import { approvalModeRoute, modelRoute } from "./session-settings.ts";
+import { tenantEventsRoute } from "./tenant.ts";
+import { eventsRoute } from "./transcripts.ts";
 
 /** The routes of work in a session, and of its streams. */
 export function workRoutes(daemon: Daemon): readonly Route[] {

@@ -1,12 +1,11 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { answerTo, json, refused } from "../answer.ts";
 import type { Daemon } from "../daemon.ts";
-import { stewardOf } from "../identity/request.ts";
-import { cwd } from "../new-session.ts";
-import { readBody } from "../request-schema.ts";
-import { type Route, route } from "../route.ts";
+import { answerTo, json, refused } from "../http/answer.ts";
+import { readBody, stewardOf } from "../http/request-schema.ts";
+import { type Route, route } from "../http/route.ts";
 import type { Workspace } from "../workspaces.ts";
+import { cwd } from "./new-session.ts";
 
 const workspaceBody = z.object({
   cwd: cwd.refine(isAbsolute, { error: "a workspace is an absolute path" }),

@@ -50,7 +50,7 @@ export class ModelChanges {
   async #refused(live: LiveSession, refused: ModelRefusal, actor: Actor): Promise<Result<void>> {
     const failure = { ...refused.part, reason: sentenceOf(refused.refusal) };
     const outcome = await live.submit(this.#command({ failure }, actor));
-    for (const { setting, value, refusal: why } of refused.adrift) {
+    for (const { setting, value, refusal: why } of refused.unrestored) {
       const data = { setting, value, reason: sentenceOf(why) };
       const announcement = { type: "agent_setting_refused", data } as const;
       await live.submit({ type: "announce", ...this.#by(SERVER), announcement });
@@ -90,5 +90,5 @@ async function refusalBy(
   const isThere = agent !== null && live.agent === agent;
   if (refused !== null || isThere || part === undefined) return refused;
   const gone = refusal("agent_gone", { exit: "while it changed its model" });
-  return { part, refusal: gone, adrift: [] };
+  return { part, refusal: gone, unrestored: [] };
 }

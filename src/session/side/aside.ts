@@ -1,4 +1,4 @@
-import type { AgentOrder } from "../../agent/agent.ts";
+import type { ConnectRequest } from "../../agent/agent.ts";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import type { UserId } from "../../core/id.ts";
 import { ASIDE_MS_MAX, ASIDES_OPEN_MAX, BTW_QUESTION_CHARS_MAX } from "../../core/limits.ts";
@@ -117,7 +117,7 @@ export class Asides {
     return this.#awaited(tenants.count(bill.key.tenantId, paid));
   }
 
-  #order({ key, session }: LiveSession, messageCount: number): AgentOrder {
+  #order({ key, session }: LiveSession, messageCount: number): ConnectRequest {
     const { store, log } = this.#world;
     const messages = () =>
       pastOf({

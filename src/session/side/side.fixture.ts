@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
-import { processTable } from "../../agent/process/table.ts";
+import { processTable } from "../../agent/process/process-table.ts";
 import { parseClientId } from "../../core/id.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Actor, Idempotency } from "../../core/session/command.ts";

@@ -1,10 +1,10 @@
 import type {
   AccessAnswer,
   AgentListener,
-  AgentOrder,
   AgentSession,
   AgentTurn,
   AskAnswer,
+  ConnectRequest,
 } from "../../agent/agent.ts";
 import { type AgentUpdate, chunkText, parentToolCallId } from "../../core/agent-update.ts";
 import type { TurnId } from "../../core/id.ts";
@@ -58,7 +58,7 @@ export class ThrowAway implements AgentListener {
   }
 
   /** Answers when the agent session is closed, which may be later than the answer. */
-  async run(order: AgentOrder, turn: AgentTurn): Promise<void> {
+  async run(order: ConnectRequest, turn: AgentTurn): Promise<void> {
     try {
       await this.#ask(order, turn);
     } finally {
@@ -67,7 +67,7 @@ export class ThrowAway implements AgentListener {
     }
   }
 
-  async #ask(order: AgentOrder, turn: AgentTurn): Promise<void> {
+  async #ask(order: ConnectRequest, turn: AgentTurn): Promise<void> {
     const signal = this.#signal;
     if (signal.aborted) return;
     const connected = await this.#world.agents.connect(order, this, signal);

@@ -7,7 +7,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { CLIENT_INFO } from "../../agent/bridge/start.ts";
-import { within } from "../../agent/process/within.ts";
+import { within } from "../../agent/process/process.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MCP_FAREWELL_MS_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX } from "../../core/limits.ts";
 import type { Resolved } from "./config.ts";

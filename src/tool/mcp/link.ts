@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Breaker } from "../../agent/pool/breaker.ts";
-import { within } from "../../agent/process/within.ts";
+import { Breaker } from "../../agent/pool/retry.ts";
+import { within } from "../../agent/process/process.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
   ERROR_MESSAGE_CHARS_MAX,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
-import { endOrphans } from "../../agent/process/orphans.ts";
+import { endOrphans } from "../../agent/process/marks.ts";
 import { StillTime } from "../../agent/still-time.fixture.ts";
 import { MCP_PAGES_MAX, TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, isAlive, newWorld } from "../place.fixture.ts";

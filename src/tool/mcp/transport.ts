@@ -3,9 +3,9 @@ import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
-import { describeGone } from "../../agent/bridge/exit.ts";
+import { describeGone } from "../../agent/bridge/request.ts";
 import type { AgentMarks } from "../../agent/process/marks.ts";
-import { AgentProcess, type AgentStart } from "../../agent/process/process.ts";
+import { AgentProcess, type ProcessOptions } from "../../agent/process/process.ts";
 import { profileOf } from "../../agent/profile/profile.ts";
 import type { Refusal } from "../../core/error.ts";
 import { MCP_MESSAGE_BYTES_MAX, MCP_OUTBOX_BYTES_MAX, RPC_NESTING_MAX } from "../../core/limits.ts";
@@ -57,13 +57,13 @@ export class StdioTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: ((message: JSONRPCMessage) => void) | undefined;
-  readonly #order: AgentStart;
+  readonly #order: ProcessOptions;
   #process: AgentProcess | null = null;
   #starting: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #exit: string | null = null;
 
-  constructor(order: AgentStart) {
+  constructor(order: ProcessOptions) {
     this.#order = order;
   }
 
@@ -108,7 +108,7 @@ export class StdioTransport implements Transport {
     const process = this.#process;
     if (process !== null) {
       const exit = await process.end();
-      this.#exit = describeGone({ ...exit, message: process.said });
+      this.#exit = describeGone({ ...exit, message: process.errorText });
     }
     this.onclose?.();
   }

@@ -104,7 +104,7 @@ const killServer: Check = {
 const CLEAR = /\bkeys?\b|api.?key|auth|sign.?in|log.?in|credential|\b401\b/i;
 const KEY_MS_MAX = 60_000;
 
-/** Whatever reaches the person first: a refused session, a failed turn, or words of the agent. */
+/** What the user sees first: a refused session, a failed turn, or text of the agent. */
 async function complaint(world: World): Promise<string> {
   const body = { sessionScope: "thread" };
   const made = await send(world.server.url, "POST", "/session", { body, ms: KEY_MS_MAX });

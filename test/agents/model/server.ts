@@ -104,7 +104,7 @@ export class ModelServer {
     for (const chunk of chunks) {
       response.write(wire.text(read, chunk));
       if (answer.kind === "say" && answer.pauseMs > 0) await pause(answer.pauseMs);
-      // Whoever was killed or called off reads no more.
+      // An agent that was killed or cancelled reads no more.
       if (response.destroyed) return;
     }
     if (call !== null) response.write(wire.call(read, call.tool, id, call.input));

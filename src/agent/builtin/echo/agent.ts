@@ -2,45 +2,50 @@ import { type JsonObject, objectAt, stringAt } from "../../../core/json.ts";
 import { ACP_VERSION, AGENT_METHODS, CANCEL_REQUEST } from "../../../wire/acp.ts";
 import * as rpc from "../../../wire/rpc.ts";
 import { OVERLONG } from "../../../wire/rpc.ts";
-import { type Answer, refusal, type Serve } from "./answer.ts";
-import { ClientLink, readClientAbilities } from "./client-link.ts";
+import {
+  ClientLink,
+  type EchoAnswer,
+  type MethodHandler,
+  type Outbox,
+  readClientAbilities,
+  refusal,
+} from "./client-link.ts";
 import type { Flags } from "./flags.ts";
-import type { Outbox } from "./outbox.ts";
-import { PromptDesk } from "./prompt-desk.ts";
-import { SessionBook } from "./session-book.ts";
-import { SessionDesk } from "./session-desk.ts";
-import type { Shelf } from "./shelf.ts";
-import type { Stage } from "./turn.ts";
+import { Prompts } from "./prompts.ts";
+import { EchoSessions } from "./session.ts";
+import { SessionMethods } from "./session-methods.ts";
+import type { EchoStore } from "./session-store.ts";
+import type { EchoDeps } from "./turn.ts";
 
 const AUTH_METHOD = { id: "echo", name: "Nothing at all", description: "Always succeeds" };
 
-/** The agent itself: a line comes in, and what follows from it goes to the outbox. */
+/** The agent itself: it takes lines of the client, and writes to the outbox. */
 export class EchoAgent {
   readonly #flags: Flags;
   readonly #outbox: Outbox;
   readonly #link: ClientLink;
-  readonly #prompts: PromptDesk;
-  readonly #methods: ReadonlyMap<string, Serve>;
+  readonly #prompts: Prompts;
+  readonly #methods: ReadonlyMap<string, MethodHandler>;
   #isInitialized = false;
   #needsAuth: boolean;
 
-  constructor(flags: Flags, outbox: Outbox, shelf: Shelf) {
-    const book = new SessionBook(shelf, flags.has("--single-session"));
+  constructor(flags: Flags, outbox: Outbox, store: EchoStore) {
+    const sessions = new EchoSessions(store, flags.has("--single-session"));
     const link = new ClientLink(outbox);
-    const stage: Stage = { flags, outbox, link, sessionIds: () => book.liveIds() };
+    const deps: EchoDeps = { flags, outbox, link, sessionIds: () => sessions.openIds() };
     this.#flags = flags;
     this.#outbox = outbox;
     this.#link = link;
-    this.#prompts = new PromptDesk(stage, book);
+    this.#prompts = new Prompts(deps, sessions);
     this.#needsAuth = flags.has("--needs-auth");
-    this.#methods = new Map<string, Serve>([
+    this.#methods = new Map<string, MethodHandler>([
       [AGENT_METHODS.authenticate, (params) => this.#authenticate(params)],
       [AGENT_METHODS.prompt, this.#prompts.prompt],
-      ...new SessionDesk(stage, book).methods(),
+      ...new SessionMethods(deps, sessions).methods(),
     ]);
   }
 
-  hear(line: string | typeof OVERLONG) {
+  receive(line: string | typeof OVERLONG) {
     const message = line === OVERLONG ? TOO_LONG : rpc.readRpc(line);
     switch (message.kind) {
       case "request":
@@ -62,7 +67,7 @@ export class EchoAgent {
     }
   }
 
-  /** What can be answered at once is, so that the answers come in the order of the requests. */
+  /** Answers at once where it can, so that answers come in the order of the requests. */
   #serve(id: rpc.RpcId, method: string, params: JsonObject) {
     const answer = this.#answer(id, method, params);
     if (!(answer instanceof Promise)) this.#reply(id, answer);
@@ -72,15 +77,19 @@ export class EchoAgent {
     }
   }
 
-  #reply(id: rpc.RpcId, answer: Answer | null) {
+  #reply(id: rpc.RpcId, answer: EchoAnswer | null) {
     if (answer === null) return;
     const line =
       "error" in answer ? rpc.errorLine(id, answer.error) : rpc.resultLine(id, answer.result);
     this.#outbox.post(line.repeat(answer.times ?? 1));
   }
 
-  /** Null where echo was told not to answer. */
-  #answer(id: rpc.RpcId, method: string, params: JsonObject): Answer | Promise<Answer> | null {
+  /** Null where a flag tells echo not to answer. */
+  #answer(
+    id: rpc.RpcId,
+    method: string,
+    params: JsonObject,
+  ): EchoAnswer | Promise<EchoAnswer> | null {
     if (method === AGENT_METHODS.initialize) {
       return this.#flags.has("--never-answer") ? null : this.#initialize(params);
     }
@@ -97,7 +106,7 @@ export class EchoAgent {
     }
   }
 
-  #initialize(params: JsonObject): Answer {
+  #initialize(params: JsonObject): EchoAnswer {
     this.#isInitialized = true;
     this.#link.abilities = readClientAbilities(objectAt(params, "clientCapabilities") ?? {});
     return {
@@ -110,7 +119,7 @@ export class EchoAgent {
     };
   }
 
-  #authenticate(params: JsonObject): Answer {
+  #authenticate(params: JsonObject): EchoAnswer {
     if (params.methodId !== AUTH_METHOD.id) return refusal("invalidParams", "no such method");
     this.#needsAuth = false;
     return { result: {} };
@@ -135,7 +144,7 @@ function capabilitiesOf(flags: Flags): JsonObject {
       audio: false,
       embeddedContext: !flags.has("--no-embedded"),
     },
-    // It never speaks with the servers, only of them.
+    // Echo never connects to the servers; it only lists them.
     mcpCapabilities: { http: true, sse: true },
     sessionCapabilities: {
       ...unless("--no-list", "list"),
@@ -144,7 +153,7 @@ function capabilitiesOf(flags: Flags): JsonObject {
       ...unless("--no-fork", "fork"),
       ...unless("--no-system-prompt", "systemPrompt"),
     },
-    // No version of ACP has a word for it yet.
+    // No version of ACP has a name for it yet.
     ...(flags.has("--steer") || flags.has("--queue")
       ? { _meta: { echo: { promptQueueing: true } } }
       : {}),

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from "../../../core/json.ts";
 
 /**
- * Reads what follows the word of a directive. The first thing that is wrong is kept and told; what
- * is read after it is filled in, so that no directive has to look for faults itself.
+ * Reads what follows the verb of a directive. It keeps the first fault; what is read after that is
+ * filled in, so that no directive has to look for faults itself.
  */
 export class ArgumentReader {
   #rest: string;
@@ -16,7 +16,7 @@ export class ArgumentReader {
     return this.#fault;
   }
 
-  /** All that is left, as it stands; a JSON string stands for what it means, newlines included. */
+  /** The rest of the line. A JSON string is parsed, so that it can hold newlines. */
   text(name: string): string {
     const text = this.optionalText();
     return text === null ? this.#lacks(name, "") : text;
@@ -76,15 +76,16 @@ export class ArgumentReader {
   }
 
   /** `key=value` words, as long as they come; a value with spaces is written as a JSON string. */
-  options<K extends string>(keys: readonly K[]): Options<K> {
+  options<K extends string>(keys: readonly K[]): DirectiveOptions<K> {
     const found = new Map<K, string>();
     for (;;) {
       const [whole, name, value] = OPTION.exec(this.#rest) ?? [];
-      if (whole === undefined || value === undefined) return new Options(found, this.#note);
+      if (whole === undefined || value === undefined)
+        return new DirectiveOptions(found, this.refuse);
       const key = keys.find((known) => known === name);
       if (key === undefined) {
-        this.#note(`it knows no ${name}=, only ${keys.map((known) => `${known}=`).join(" ")}`);
-        return new Options(found, this.#note);
+        this.refuse(`it knows no ${name}=, only ${keys.map((known) => `${known}=`).join(" ")}`);
+        return new DirectiveOptions(found, this.refuse);
       }
       found.set(key, unquoted(value));
       this.#rest = this.#rest.slice(whole.length);
@@ -101,14 +102,14 @@ export class ArgumentReader {
     return this.#rest === "" ? {} : this.json(name);
   }
 
-  /** For a reader that knows more of what is wrong than this one. */
-  refuse(fault: string) {
-    this.#note(fault);
-  }
+  /** Notes a fault that the directive has found. */
+  readonly refuse = (fault: string) => {
+    this.#fault ??= fault;
+  };
 
-  /** Whatever nobody has read is a mistake of whoever wrote the script. */
+  /** What no directive has read is a mistake of the script. */
   end() {
-    if (this.#rest !== "") this.#note(`nobody expects ${JSON.stringify(this.#rest)} there`);
+    if (this.#rest !== "") this.refuse(`nobody expects ${JSON.stringify(this.#rest)} there`);
   }
 
   #count(name: string, word: string | null, max: number): number | null {
@@ -123,17 +124,13 @@ export class ArgumentReader {
   }
 
   #wrong<T>(fault: string, filler: T): T {
-    this.#note(fault);
+    this.refuse(fault);
     return filler;
   }
-
-  readonly #note = (fault: string) => {
-    this.#fault ??= fault;
-  };
 }
 
 /** The `key=value` words of a directive. */
-export class Options<K extends string> {
+export class DirectiveOptions<K extends string> {
   readonly #values: ReadonlyMap<K, string>;
   readonly #note: (fault: string) => void;
 

@@ -1,18 +1,28 @@
+import type { Writable } from "node:stream";
 import { type JsonObject, objectAt } from "../../../core/json.ts";
 import { CANCEL_REQUEST } from "../../../wire/acp.ts";
 import * as rpc from "../../../wire/rpc.ts";
-import { CALLS_OPEN_MAX } from "./limits.ts";
-import type { Outbox } from "./outbox.ts";
+import { BATCH_CHARS_MAX, CALLS_OPEN_MAX, EXIT_FLUSH_MS_MAX } from "./limits.ts";
 
-export type Reply = { readonly result: unknown } | { readonly error: rpc.RpcError };
+/** The result or error that answers a request, of either side. */
+export type EchoReply = { readonly result: unknown } | { readonly error: rpc.RpcError };
 
-/** JSON-RPC's code for a request that was given up; ACP took it over. */
+/** Echo's answer to a request; absent `times` means once. */
+export type EchoAnswer = EchoReply & { readonly times?: number };
+
+export type MethodHandler = (params: JsonObject, id: rpc.RpcId) => EchoAnswer | Promise<EchoAnswer>;
+
+export function refusal(reason: keyof typeof rpc.RPC_ERRORS, message: string): EchoAnswer {
+  return { error: { code: rpc.RPC_ERRORS[reason], message } };
+}
+
+/** JSON-RPC's code for a request that was given up; ACP has taken it over. */
 const REQUEST_CANCELLED = -32_800;
 
 /** Echo's own calls to its client. */
 export class ClientLink {
   readonly #outbox: Outbox;
-  readonly #open = new Map<rpc.RpcId, (reply: Reply) => void>();
+  readonly #open = new Map<rpc.RpcId, (reply: EchoReply) => void>();
   #lastId = 0;
   abilities: ClientAbilities = readClientAbilities({});
 
@@ -24,10 +34,12 @@ export class ClientLink {
     return this.#outbox.send(rpc.notificationLine(method, params));
   }
 
-  /** Answers with what the client says, or with "cancelled" once the signal has fired. */
-  call(method: string, params: JsonObject, signal: AbortSignal): Promise<Reply> {
+  /** Resolves with the client's answer, or with "cancelled" once the signal has fired. */
+  call(method: string, params: JsonObject, signal: AbortSignal): Promise<EchoReply> {
     if (signal.aborted) return Promise.resolve(GIVEN_UP);
-    if (this.#open.size >= CALLS_OPEN_MAX) return Promise.resolve(TOO_MANY);
+    if (this.#open.size >= CALLS_OPEN_MAX) {
+      return Promise.resolve(refusal("internal", "echo waits for too many answers"));
+    }
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve) => {
@@ -45,8 +57,8 @@ export class ClientLink {
     });
   }
 
-  /** An answer of the client; one to nothing is let go. */
-  answered(id: rpc.RpcId | null, reply: Reply) {
+  /** Takes an answer of the client. An answer to nothing has no effect. */
+  answered(id: rpc.RpcId | null, reply: EchoReply) {
     if (id === null) return;
     const settle = this.#open.get(id);
     this.#open.delete(id);
@@ -54,10 +66,7 @@ export class ClientLink {
   }
 }
 
-const GIVEN_UP: Reply = { error: { code: REQUEST_CANCELLED, message: "echo gave it up" } };
-const TOO_MANY: Reply = {
-  error: { code: rpc.RPC_ERRORS.internal, message: "echo waits for too many answers" },
-};
+const GIVEN_UP: EchoReply = { error: { code: REQUEST_CANCELLED, message: "echo gave it up" } };
 
 /** What the client said it can do when it called `initialize`. */
 export interface ClientAbilities {
@@ -79,4 +88,64 @@ export function readClientAbilities(capabilities: JsonObject): ClientAbilities {
     hasForms: objectAt(elicitation, "form") !== null,
     takesBooleanOptions: objectAt(objectAt(session, "configOptions") ?? {}, "boolean") !== null,
   };
+}
+
+/**
+ * Everything that echo writes, in order. What it writes in one turn of the event loop goes out in
+ * one write. A caller that awaits the promise of `send` waits for a slow reader.
+ */
+export class Outbox {
+  readonly #output: Writable;
+  #batch = "";
+  #isScheduled = false;
+  #full: Promise<undefined> | undefined;
+
+  constructor(output: Writable) {
+    this.#output = output;
+  }
+
+  /** Undefined while the reader keeps up, else a promise for when it has. */
+  send(text: string): Promise<undefined> | undefined {
+    this.post(text);
+    return this.#full;
+  }
+
+  /** For answers and the like: there are no more of them than the client has asked for. */
+  post(text: string) {
+    this.#batch += text;
+    if (this.#batch.length >= BATCH_CHARS_MAX) this.#flush();
+    else this.#flushSoon();
+  }
+
+  /** Resolves when everything is written, or the reader has had its time. */
+  flushed(): Promise<void> {
+    return new Promise((resolve) => {
+      setTimeout(resolve, EXIT_FLUSH_MS_MAX).unref();
+      const last = this.#batch;
+      this.#batch = "";
+      this.#output.write(last, () => resolve());
+    });
+  }
+
+  #flushSoon() {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush() {
+    if (this.#batch === "") return;
+    const batch = this.#batch;
+    this.#batch = "";
+    if (this.#output.write(batch) || this.#full !== undefined) return;
+    this.#full = new Promise((resolve) => {
+      this.#output.once("drain", () => {
+        this.#full = undefined;
+        resolve(undefined);
+      });
+    });
+  }
 }

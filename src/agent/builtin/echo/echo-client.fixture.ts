@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import { AGENT_LINE_BYTES_MAX } from "../../../core/limits.ts";
 import { LineSplitter } from "../../../wire/rpc.ts";
 import { EchoAgent } from "./agent.ts";
+import { Outbox } from "./client-link.ts";
 import { readFlags } from "./flags.ts";
 import { LineClient } from "./line-client.fixture.ts";
-import { memoryShelf } from "./memory-shelf.ts";
-import { Outbox } from "./outbox.ts";
+import { memoryStore } from "./session-store.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 /**
@@ -68,10 +68,10 @@ export function echoInside(...argv: readonly string[]): LineClient {
   const flags = readFlags(argv);
   if (typeof flags === "string") throw new Error(flags);
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const agent = new EchoAgent(flags, new Outbox(output), memoryShelf());
+  const agent = new EchoAgent(flags, new Outbox(output), memoryStore());
   const lines = new LineSplitter(AGENT_LINE_BYTES_MAX);
   input.on("data", (chunk: Buffer) => {
-    for (const line of lines.feed(chunk)) agent.hear(line);
+    for (const line of lines.feed(chunk)) agent.receive(line);
   });
   return new LineClient({ input, output });
 }

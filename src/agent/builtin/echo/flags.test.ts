@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EchoClient, endEchoes } from "./echo-client.fixture.ts";
-import { FLAG_GROUPS, readFlags } from "./flags.ts";
+import { FLAG_GROUPS, helpText, readFlags } from "./flags.ts";
 import { HeldStart } from "./held-start.fixture.ts";
-import { helpText } from "./help.ts";
 import { LANGUAGE } from "./language.ts";
 
 afterEach(async () => expect(await endEchoes()).toEqual([]));

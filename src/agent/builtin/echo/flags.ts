@@ -1,17 +1,18 @@
 import { readCount } from "./argument-reader.ts";
+import { LANGUAGE } from "./language.ts";
 import { WAIT_MS_MAX } from "./limits.ts";
 
-interface Flag {
-  /** What has to follow it, if anything. */
+interface EchoFlag {
+  /** What has to follow the flag; null if nothing has. */
   readonly value: string | null;
-  /** The largest number that it takes; null where it takes a text. */
+  /** The largest number that the flag takes; null where it takes a text. */
   readonly max: number | null;
   readonly says: string;
 }
 
-const on = (says: string): Flag => ({ value: null, max: null, says });
-const text = (value: string, says: string): Flag => ({ value, max: null, says });
-const count = (value: string, max: number, says: string): Flag => ({ value, max, says });
+const on = (says: string): EchoFlag => ({ value: null, max: null, says });
+const text = (value: string, says: string): EchoFlag => ({ value, max: null, says });
+const count = (value: string, max: number, says: string): EchoFlag => ({ value, max, says });
 
 const CAPABILITY_FLAGS = {
   "--no-load": on("does not offer session/load"),
@@ -33,7 +34,7 @@ const CAPABILITY_FLAGS = {
   "--steer": on("takes further prompts into the running turn"),
   "--queue": on("takes further prompts, and does them one after the other"),
   "--state": text("DIR", "keeps its sessions in this folder, and so over restarts"),
-} as const satisfies Record<string, Flag>;
+} as const satisfies Record<string, EchoFlag>;
 
 const MISCONDUCT_FLAGS = {
   "--protocol": count("N", 65_535, "answers `initialize` with this version"),
@@ -49,9 +50,9 @@ const MISCONDUCT_FLAGS = {
   "--reset-with-model": on("goes back to its other options when it gets another model"),
   "--ignore-eof": on("stays when its input ends"),
   "--ignore-term": on("stays when it gets SIGTERM"),
-} as const satisfies Record<string, Flag>;
+} as const satisfies Record<string, EchoFlag>;
 
-/** By headings, as the help shows them. */
+/** The flags under the headings of the help. */
 export const FLAG_GROUPS = {
   "What it offers": CAPABILITY_FLAGS,
   "How it misbehaves": MISCONDUCT_FLAGS,
@@ -61,10 +62,10 @@ const FLAGS = { ...CAPABILITY_FLAGS, ...MISCONDUCT_FLAGS, "--help": on("prints t
 
 export type FlagName = keyof typeof FLAGS;
 
-/** What echo was started with. */
+/** The flags of this process. */
 export class Flags {
   readonly #values: ReadonlyMap<FlagName, string>;
-  /** As they were written. */
+  /** The command line as it was. */
   readonly argv: readonly string[];
 
   constructor(values: ReadonlyMap<FlagName, string>, argv: readonly string[]) {
@@ -106,4 +107,53 @@ export function readFlags(argv: readonly string[]): Flags | string {
 
 function isFlag(name: string): name is FlagName {
   return Object.hasOwn(FLAGS, name);
+}
+
+/** What `--help` prints. */
+export function helpText(program: string): string {
+  const flags = Object.entries(FLAG_GROUPS).flatMap(([heading, group]) => {
+    const rows = Object.entries(group).map(([name, { value, says }]) => {
+      return [value === null ? name : `${name} ${value}`, says] as const;
+    });
+    return ["", `${heading}:`, ...columns(rows)];
+  });
+  return [...INTRODUCTION, `Usage: node ${program} [flags]`, ...flags, "", languageText(), ""].join(
+    "\n",
+  );
+}
+
+/** What the directive `help` says. */
+export function languageText(): string {
+  const rows = Object.values(LANGUAGE).map(({ usage, says }) => [usage, says] as const);
+  return [
+    "A prompt whose first line begins with one of these words is a script, one",
+    "directive a line; # begins a remark. Any other prompt is said back.",
+    "",
+    ...columns(rows),
+    "",
+    "Numbers may end in k, m or g. A TEXT or value in double quotes is a JSON string.",
+  ].join("\n");
+}
+
+/** Follows the first answer of a session, for a new user. */
+export const HINT =
+  "\n\n(I am echo: I say back what you say. I can also act like a busy agent; " +
+  'try "think hm", "plan a|b", "tool kind=edit path=a.txt", "ask command=ls" or "help".)';
+
+const INTRODUCTION = [
+  "echo: an agent for tests, benchmarks and a first try. It speaks ACP (version 1) on",
+  "its input and output, needs no model, and does the same each time.",
+  "",
+];
+
+const COLUMN_CHARS = 32;
+
+/** A name that is too wide for its column has a line of its own. */
+function columns(rows: readonly (readonly [string, string])[]): readonly string[] {
+  return rows.map(([name, says]) => {
+    const isWide = name.length >= COLUMN_CHARS;
+    return isWide
+      ? `  ${name}\n  ${" ".repeat(COLUMN_CHARS)}${says}`
+      : `  ${name.padEnd(COLUMN_CHARS)}${says}`;
+  });
 }

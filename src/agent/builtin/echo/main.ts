@@ -3,22 +3,19 @@ import { basename } from "node:path";
 import { AGENT_LINE_BYTES_MAX } from "../../../core/limits.ts";
 import { LineSplitter } from "../../../wire/rpc.ts";
 import { EchoAgent } from "./agent.ts";
-import { type Flags, readFlags } from "./flags.ts";
-import { folderShelf } from "./folder-shelf.ts";
-import { helpText } from "./help.ts";
+import { Outbox } from "./client-link.ts";
+import { type Flags, helpText, readFlags } from "./flags.ts";
 import { WAIT_MS_MAX } from "./limits.ts";
-import { memoryShelf } from "./memory-shelf.ts";
-import { Outbox } from "./outbox.ts";
-import type { Shelf } from "./shelf.ts";
+import { type EchoStore, folderStore, memoryStore } from "./session-store.ts";
 
 /** Echo, an agent that speaks ACP on its standard input and output. */
 
 const BAD_USAGE = 2;
 const BANNER = "echo agent 1.0.0\n\n  ready (press Ctrl-C to leave)\n{not: json}\n";
-/** The longest that a timer can be; all it has to do is be there. */
+/** The longest timer that Node has: it only keeps the process alive. */
 const FOREVER_MS = 2 ** 31 - 1;
-/** How often it looks for the file that it waits for. */
-const LOOK_MS = 10;
+/** How often echo looks for the file of `--start-when`. */
+const FILE_POLL_MS = 10;
 
 await start(process.argv.slice(2));
 
@@ -26,7 +23,7 @@ async function start(argv: readonly string[]): Promise<void> {
   const flags = readFlags(argv);
   if (typeof flags === "string") return leave(BAD_USAGE, `${flags}; see --help`);
   const outbox = new Outbox(process.stdout);
-  // A reader that went away will not come back.
+  // A client that closed the pipe does not come back.
   process.stdout.on("error", () => process.exit(0));
   if (flags.has("--help") || flags.has("--help-text")) {
     outbox.post(helpText(basename(process.argv[1] ?? "main")));
@@ -34,19 +31,19 @@ async function start(argv: readonly string[]): Promise<void> {
   }
   const exitCode = flags.count("--exit-at-start");
   if (exitCode !== null) return leave(exitCode, `it was told to exit with ${exitCode}`);
-  const shelf = openShelf(flags);
-  if (typeof shelf === "string") return leave(1, shelf);
+  const store = openStore(flags);
+  if (typeof store === "string") return leave(1, store);
   if (flags.has("--ignore-term")) process.on("SIGTERM", () => {});
   if (flags.has("--garbage-at-start")) outbox.post(BANNER);
   await waitMs(flags.count("--slow-start") ?? 0);
-  await untilThere(flags.text("--start-when"));
-  listen(new EchoAgent(flags, outbox, shelf), flags, outbox);
+  await untilExists(flags.text("--start-when"));
+  listen(new EchoAgent(flags, outbox, store), flags, outbox);
 }
 
 function listen(agent: EchoAgent, flags: Flags, outbox: Outbox) {
   const lines = new LineSplitter(AGENT_LINE_BYTES_MAX);
   process.stdin.on("data", (chunk: Buffer) => {
-    for (const line of lines.feed(chunk)) agent.hear(line);
+    for (const line of lines.feed(chunk)) agent.receive(line);
   });
   process.stdin.on("end", () => {
     if (flags.has("--ignore-eof")) setInterval(() => {}, FOREVER_MS);
@@ -54,20 +51,21 @@ function listen(agent: EchoAgent, flags: Flags, outbox: Outbox) {
   });
 }
 
-function openShelf(flags: Flags): Shelf | string {
+function openStore(flags: Flags): EchoStore | string {
   const folder = flags.text("--state");
-  if (folder === null) return memoryShelf();
+  if (folder === null) return memoryStore();
   try {
-    return folderShelf(folder);
+    return folderStore(folder);
   } catch (thrown) {
     return `it cannot keep sessions in ${folder}: ${thrown}`;
   }
 }
 
-/** Waits for a file, though no longer than echo waits for anything. */
-async function untilThere(file: string | null): Promise<void> {
+/** Waits for a file, for `WAIT_MS_MAX` at most. */
+async function untilExists(file: string | null): Promise<void> {
   const untilMs = performance.now() + WAIT_MS_MAX;
-  while (file !== null && !existsSync(file) && performance.now() < untilMs) await waitMs(LOOK_MS);
+  while (file !== null && !existsSync(file) && performance.now() < untilMs)
+    await waitMs(FILE_POLL_MS);
 }
 
 function waitMs(ms: number): Promise<void> {

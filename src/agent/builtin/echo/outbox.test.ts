@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { Outbox } from "./outbox.ts";
+import { Outbox } from "./client-link.ts";
 
 /** A reader that takes a write only when it is told to. */
 function slowReader() {

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LANGUAGE } from "./language.ts";
-import { readScript } from "./script.ts";
+import { LANGUAGE, readScript } from "./language.ts";
 
 /** The directives of a script as `[verb, args]`. */
 function read(...lines: readonly string[]) {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../core/json.ts";
-import type { ClientAbilities } from "./client-link.ts";
 import type { FlagName, Flags } from "./flags.ts";
-import type { Session } from "./session.ts";
+import type { EchoSession } from "./session.ts";
+import type { EchoDeps } from "./turn.ts";
 
 /** What can be set in a session: modes, and options. None of them changes what echo does. */
 const MODES = [
@@ -76,15 +76,16 @@ export function isModel(id: string): boolean {
 }
 
 /** The part of an answer that tells what can be set, by what the flags left on. */
-export function settingsOf(session: Session, flags: Flags, client: ClientAbilities): JsonObject {
+export function settingsOf(session: EchoSession, deps: EchoDeps): JsonObject {
+  const { flags } = deps;
   return {
     ...(flags.has("--no-modes") ? {} : { modes: modesOf(session) }),
-    ...(flags.has("--no-config") ? {} : { configOptions: configOptionsOf(session, flags, client) }),
+    ...(flags.has("--no-config") ? {} : { configOptions: configOptionsOf(session, deps) }),
     ...(flags.has("--with-legacy-model") ? { models: legacyModelsOf(session) } : {}),
   };
 }
 
-function modesOf(session: Session): JsonObject {
+function modesOf(session: EchoSession): JsonObject {
   return { currentModeId: session.modeId, availableModes: MODES };
 }
 
@@ -101,16 +102,15 @@ function selectionsOf(flags: Flags): readonly Selection[] {
 }
 
 export function configOptionsOf(
-  session: Session,
-  flags: Flags,
-  client: ClientAbilities,
+  session: EchoSession,
+  { flags, link }: EchoDeps,
 ): readonly JsonObject[] {
   const model = {
     id: MODEL_OPTION,
     name: "Model",
     category: "model",
     type: "select",
-    currentValue: session.option(MODEL_OPTION),
+    currentValue: session.setting(MODEL_OPTION),
     options: MODELS.map(({ id, name }) => ({ value: id, name })),
   };
   const loud = {
@@ -118,20 +118,20 @@ export function configOptionsOf(
     name: "Loud",
     description: "Whether to speak up",
     type: "boolean",
-    currentValue: session.option(LOUD_OPTION) === "true",
+    currentValue: session.setting(LOUD_OPTION) === "true",
   };
   const selections = selectionsOf(flags).map(({ id, name, category, values }) => {
     const options = values.map((value) => ({ value, name: value }));
-    return { id, name, category, type: "select", currentValue: session.option(id), options };
+    return { id, name, category, type: "select", currentValue: session.setting(id), options };
   });
   // A client that does not know booleans must not be sent any.
-  return client.takesBooleanOptions ? [model, ...selections, loud] : [model, ...selections];
+  return link.abilities.takesBooleanOptions ? [model, ...selections, loud] : [model, ...selections];
 }
 
 /** As agents told of their models before there were options; the SDK has forgotten it. */
-function legacyModelsOf(session: Session): JsonObject {
+function legacyModelsOf(session: EchoSession): JsonObject {
   return {
-    currentModelId: session.option(MODEL_OPTION),
+    currentModelId: session.setting(MODEL_OPTION),
     availableModels: MODELS.map(({ id, name }) => ({ modelId: id, name })),
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EchoClient, endEchoes } from "./echo-client.fixture.ts";
-import { HINT, languageText } from "./help.ts";
+import { HINT, languageText } from "./flags.ts";
 
 afterEach(async () => expect(await endEchoes()).toEqual([]));
 

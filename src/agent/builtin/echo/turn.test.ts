@@ -2,10 +2,10 @@ import { Writable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { notificationLine, requestLine } from "../../../wire/rpc.ts";
 import { EchoAgent } from "./agent.ts";
+import { Outbox } from "./client-link.ts";
 import { EchoClient, endEchoes } from "./echo-client.fixture.ts";
 import { Flags } from "./flags.ts";
-import { memoryShelf } from "./memory-shelf.ts";
-import { Outbox } from "./outbox.ts";
+import { memoryStore } from "./session-store.ts";
 
 afterEach(async () => expect(await endEchoes()).toEqual([]));
 
@@ -74,13 +74,13 @@ describe("a cancel", () => {
       },
     });
     const flags = new Flags(new Map(), []);
-    const agent = new EchoAgent(flags, new Outbox(output), memoryShelf());
+    const agent = new EchoAgent(flags, new Outbox(output), memoryStore());
     const sessionId = "sess-1";
     const prompt = [{ type: "text", text: "chunks 10_000_000 1" }];
-    agent.hear(requestLine(1, "initialize", {}));
-    agent.hear(requestLine(2, "session/new", { cwd: "/" }));
-    agent.hear(requestLine(3, "session/prompt", { sessionId, prompt }));
-    setImmediate(() => agent.hear(notificationLine("session/cancel", { sessionId })));
+    agent.receive(requestLine(1, "initialize", {}));
+    agent.receive(requestLine(2, "session/new", { cwd: "/" }));
+    agent.receive(requestLine(3, "session/prompt", { sessionId, prompt }));
+    setImmediate(() => agent.receive(notificationLine("session/cancel", { sessionId })));
     expect(await ended.promise).toContain("cancelled");
   });
 

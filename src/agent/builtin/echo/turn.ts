@@ -1,58 +1,66 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { CLIENT_METHODS } from "../../../wire/acp.ts";
-import type { RpcError, RpcId } from "../../../wire/rpc.ts";
-import type { ClientLink, Reply } from "./client-link.ts";
+import { notificationLine, type RpcError, type RpcId } from "../../../wire/rpc.ts";
+import type { ClientLink, EchoReply, Outbox } from "./client-link.ts";
 import type { Flags } from "./flags.ts";
-import type { Directive, UsageArguments } from "./language.ts";
+import type { Arguments, Directive, Verb } from "./language.ts";
 import { ASK_AFTER_CANCEL_MS_MAX, STEERED_PROMPTS_MAX, TEXT_KEPT_CHARS_MAX } from "./limits.ts";
-import type { Outbox } from "./outbox.ts";
-import type { Session } from "./session.ts";
+import type { EchoSession } from "./session.ts";
 
 /** How a turn ends, if a directive says so. */
 export type Ending =
   | { readonly kind: "stop"; readonly stopReason: string }
   | { readonly kind: "error"; readonly error: RpcError };
 
-/** What doing a directive comes to; mostly nothing, and then the next one follows. */
-export type Step = Promise<Ending | undefined> | Ending | undefined;
+/** What performs each directive. Without an ending the next directive follows. */
+export type Performers = {
+  readonly [V in Verb]: (
+    turn: Turn,
+    args: Arguments[V],
+  ) => Promise<Ending | undefined> | Ending | undefined;
+};
 
-/** What there is around a turn. */
-export interface Stage {
+/** What all sessions of this process share. */
+export interface EchoDeps {
   readonly flags: Flags;
   readonly outbox: Outbox;
   readonly link: ClientLink;
   sessionIds(): readonly string[];
 }
 
-/** What is known of a prompt at work, and what its directives work with. */
+/** A running prompt, and what its directives work with. */
 export class Turn {
   readonly requestId: RpcId;
-  readonly session: Session;
-  readonly stage: Stage;
-  /** Text that came in front of the user's words. */
+  readonly session: EchoSession;
+  readonly deps: EchoDeps;
+  /** Text blocks that came before the user's own. */
   readonly context: readonly string[];
   readonly openCalls = new Set<string>();
   readonly #queue: Directive[] = [];
   readonly #cancel = new AbortController();
   readonly #askCancel = new AbortController();
-  readonly #ended = Promise.withResolvers<Reply>();
+  readonly #ended = Promise.withResolvers<EchoReply>();
   #steered = 0;
   #said = "";
-  usage: UsageArguments | null = null;
+  usage: Arguments["usage"] | null = null;
   messageId: string | null = null;
   ignoresCancel = false;
-  /** How often the prompt is answered: once, unless it is told to do it wrong. */
+  /** How often echo answers the prompt: once, unless the script wants the fault. */
   answers = 1;
 
-  constructor(requestId: RpcId, session: Session, stage: Stage, context: readonly string[]) {
+  constructor(requestId: RpcId, session: EchoSession, deps: EchoDeps, context: readonly string[]) {
     this.requestId = requestId;
     this.session = session;
-    this.stage = stage;
+    this.deps = deps;
     this.context = context;
   }
 
   get said(): string {
     return this.#said;
+  }
+
+  get outbox(): Outbox {
+    return this.deps.outbox;
   }
 
   get isCancelled(): boolean {
@@ -64,11 +72,11 @@ export class Turn {
   }
 
   /** The prompt's answer, once there is one. */
-  get ended(): Promise<Reply> {
+  get ended(): Promise<EchoReply> {
     return this.#ended.promise;
   }
 
-  end(reply: Reply) {
+  end(reply: EchoReply) {
     this.#ended.resolve(reply);
   }
 
@@ -84,7 +92,7 @@ export class Turn {
     return this.#queue.shift();
   }
 
-  /** Asks get some time more: the client is bound to take them back, and should be seen to. */
+  /** Asks stay open a little longer: the client has to withdraw them, and tests watch for it. */
   cancel() {
     if (this.isCancelled) return;
     this.#cancel.abort();
@@ -93,39 +101,39 @@ export class Turn {
 
   say(text: string): Promise<undefined> | undefined {
     if (this.#said.length < TEXT_KEPT_CHARS_MAX) this.#said += text;
-    return this.update({ sessionUpdate: "agent_message_chunk", ...this.#chunk(text) });
+    return this.#chunk("agent_message_chunk", text);
   }
 
   think(text: string): Promise<undefined> | undefined {
-    return this.update({ sessionUpdate: "agent_thought_chunk", ...this.#chunk(text) });
+    return this.#chunk("agent_thought_chunk", text);
   }
 
-  #chunk(text: string): JsonObject {
-    const content = { type: "text", text };
-    return this.messageId === null ? { content } : { content, messageId: this.messageId };
+  #chunk(sessionUpdate: string, text: string): Promise<undefined> | undefined {
+    const { messageId } = this;
+    const chunk = { sessionUpdate, content: { type: "text", text } };
+    return this.update(messageId === null ? chunk : { ...chunk, messageId });
   }
 
   update(update: JsonObject): Promise<undefined> | undefined {
-    return this.stage.link.notify(CLIENT_METHODS.update, { sessionId: this.session.id, update });
+    return this.outbox.send(this.updateLine(update));
   }
 
-  /** A call to the client about this session, given up when the turn is cancelled. */
-  call(method: string, params: JsonObject): Promise<Reply> {
+  updateLine(update: JsonObject): string {
+    return notificationLine(CLIENT_METHODS.update, { sessionId: this.session.id, update });
+  }
+
+  /** Calls the client about this session. A cancel of the turn gives the call up. */
+  call(method: string, params: JsonObject): Promise<EchoReply> {
     return this.#call(method, params, this.#cancel.signal);
   }
 
-  /** A call that people have to answer. */
-  ask(method: string, params: JsonObject): Promise<Reply> {
+  /** The same for what a person answers, or cleans up: it may outlast a cancel for a while. */
+  ask(method: string, params: JsonObject): Promise<EchoReply> {
     return this.#call(method, params, this.#askCancel.signal);
   }
 
-  /** A call that is made even by a cancelled turn: it cleans up. */
-  callAnyway(method: string, params: JsonObject): Promise<Reply> {
-    return this.ask(method, params);
-  }
-
-  #call(method: string, params: JsonObject, signal: AbortSignal): Promise<Reply> {
-    return this.stage.link.call(method, { sessionId: this.session.id, ...params }, signal);
+  #call(method: string, params: JsonObject, signal: AbortSignal): Promise<EchoReply> {
+    return this.deps.link.call(method, { sessionId: this.session.id, ...params }, signal);
   }
 
   /** Ends early if the turn is cancelled. */

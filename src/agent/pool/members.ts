@@ -1,0 +1,193 @@
+import type { TenantId } from "../../core/id.ts";
+import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
+import type { Result } from "../../core/result.ts";
+import type { AgentHost } from "../bridge/host.ts";
+import type {
+  AgentKeeper,
+  AgentLog,
+  AgentProcessView,
+  AgentRestart,
+  TraceReader,
+  Traces,
+  WireTap,
+} from "../keeper.ts";
+import type { AgentProfile } from "../profile/profile.ts";
+
+/** Sessions with an equal key may share a process. Tenants never do. */
+export interface PoolKey {
+  /** The key as text, without the content of the profile, which may change. */
+  readonly name: string;
+  readonly tenantId: TenantId;
+  readonly profile: AgentProfile;
+  readonly workspace: string;
+}
+
+/** A process that is starting, and the sessions that wait for it. */
+export interface StartingProcess {
+  readonly key: PoolKey;
+  readonly abort: AbortController;
+  /** Takes its lines, and has the process's number. */
+  readonly tap: WireTap;
+  /** Never rejects. */
+  readonly done: Promise<Result<PoolMember>>;
+  /** The process, once it has started. */
+  member: PoolMember | null;
+  /** How many sessions wait for it. */
+  seats: number;
+  /** It counts against the limits of the pool. */
+  hasCapacity: boolean;
+  /** It was started before a session needed it. */
+  isPreheated: boolean;
+}
+
+/** One process of the pool. */
+export class PoolMember {
+  readonly key: PoolKey;
+  readonly process: number;
+  readonly host: AgentHost;
+  readonly startedMs: number;
+  /** Sessions that have a seat and are not counted by the host yet. */
+  arriving: number;
+  /** It did not answer when it was to make a session. */
+  isHung = false;
+  /** The memory of the process and its children, when it was last measured. */
+  bytes = 0;
+  #idle: NodeJS.Timeout | null = null;
+
+  constructor({ key, tap, seats }: StartingProcess, host: AgentHost, startedMs: number) {
+    this.key = key;
+    this.process = tap.process;
+    this.host = host;
+    this.startedMs = startedMs;
+    this.arriving = seats;
+  }
+
+  get sessionCount(): number {
+    return this.host.sessionCount + this.arriving;
+  }
+
+  get isUnused(): boolean {
+    return this.sessionCount === 0;
+  }
+
+  /** A process that has grown too large, or is retired, keeps its sessions and gets no others. */
+  get isUsable(): boolean {
+    return this.host.isOpen && this.bytes < this.host.profile.limits.memoryBytes;
+  }
+
+  /** False after a change of the profile: then the operator wants new processes. */
+  hasCapacityFor({ name, profile }: PoolKey): boolean {
+    const isSame = this.key.name === name && this.host.profile === profile;
+    return isSame && this.isUsable && this.sessionCount < profile.limits.sessionsPerProcess;
+  }
+
+  async measure(): Promise<void> {
+    this.bytes = (await this.host.process.memoryBytes()) ?? 0;
+  }
+
+  /** Calls `end` after the idle time of its profile. */
+  startIdleTimer(end: () => void) {
+    if (this.#idle !== null) return;
+    this.#idle = setTimeout(end, this.host.profile.limits.idleMs);
+    this.#idle.unref();
+  }
+
+  stopIdleTimer() {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#idle = null;
+  }
+}
+
+/** What the keeper needs of the pool. */
+interface PoolContents {
+  readonly members: ReadonlySet<PoolMember>;
+  readonly starting: ReadonlySet<StartingProcess>;
+  readonly traces: Traces;
+  nowMs(): number;
+  /** Forgets the failures of this profile. */
+  forgive(tenantId: TenantId, profile: string): void;
+}
+
+/** Shows the pool's processes to operators of their tenant, and restarts them (P8). */
+export class PoolKeeper implements AgentKeeper {
+  readonly #pool: PoolContents;
+  /** The logs of the processes that ended last. */
+  #past: readonly (AgentLog & { readonly tenantId: TenantId })[] = [];
+
+  constructor(pool: PoolContents) {
+    this.#pool = pool;
+  }
+
+  processes(tenantId: TenantId): readonly AgentProcessView[] {
+    const starting = [...this.#pool.starting].filter(({ key }) => key.tenantId === tenantId);
+    const running = this.#members(tenantId);
+    return [...running.map((member) => this.#view(member)), ...starting.map(viewOfStarting)];
+  }
+
+  restart(tenantId: TenantId, profile: string): AgentRestart {
+    const running = this.#members(tenantId, profile);
+    const ended = running.filter(({ isUnused }) => isUnused).length;
+    for (const { host } of running) host.retire();
+    this.#pool.forgive(tenantId, profile);
+    return { ended, closing: running.length - ended };
+  }
+
+  logs(tenantId: TenantId, profile: string): readonly AgentLog[] {
+    const past = this.#past.filter((log) => log.tenantId === tenantId && log.profile === profile);
+    const running = this.#members(tenantId, profile).map((member) => logOf(member, true));
+    return [...past.map(({ tenantId: _tenantId, ...log }) => log), ...running];
+  }
+
+  trace(tenantId: TenantId, reader: TraceReader): (() => void) | null {
+    return this.#pool.traces.read(tenantId, reader);
+  }
+
+  /** Keeps the log of a process that has ended. */
+  keep(member: PoolMember) {
+    const { tenantId } = member.key;
+    const kept = [...this.#past, { ...logOf(member, false), tenantId }];
+    this.#past = kept.slice(-AGENT_LOGS_KEPT_MAX);
+  }
+
+  /** Drops the logs of a tenant that is deleted. */
+  forget(tenantId: TenantId) {
+    this.#past = this.#past.filter((log) => log.tenantId !== tenantId);
+  }
+
+  #members(tenantId: TenantId, profile?: string): readonly PoolMember[] {
+    return [...this.#pool.members].filter(({ key }) => {
+      return key.tenantId === tenantId && (profile ?? key.profile.name) === key.profile.name;
+    });
+  }
+
+  #view({ key, process, host, bytes, sessionCount, startedMs }: PoolMember): AgentProcessView {
+    return {
+      profile: key.profile.name,
+      process,
+      pid: host.process.pid,
+      workspace: key.workspace,
+      state: host.isOpen ? "ready" : "closing",
+      sessions: sessionCount,
+      memoryBytes: bytes,
+      runsForMs: Math.round(this.#pool.nowMs() - startedMs),
+    };
+  }
+}
+
+function viewOfStarting({ key, tap, seats }: StartingProcess): AgentProcessView {
+  return {
+    profile: key.profile.name,
+    process: tap.process,
+    pid: null,
+    workspace: key.workspace,
+    state: "starting",
+    sessions: seats,
+    memoryBytes: 0,
+    runsForMs: 0,
+  };
+}
+
+function logOf({ key, process, host }: PoolMember, isRunning: boolean): AgentLog {
+  const { pid, log: text } = host.process;
+  return { profile: key.profile.name, process, pid, isRunning, text };
+}

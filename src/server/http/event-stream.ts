@@ -1,0 +1,214 @@
+import type { ServerResponse } from "node:http";
+import { STREAM_ENDING_MS_MAX, STREAM_HEARTBEAT_MS, STREAM_RETRY_MS } from "../../core/limits.ts";
+import type { Batch, Chunk, Notice } from "../../session/bus/frame.ts";
+import { notice, streamError } from "../../session/bus/notice.ts";
+import type { CallOff, Clock } from "../../session/world.ts";
+import { EVENT_STREAM_TYPE, HEARTBEAT, retryLine, sseFrame } from "../../wire/sse.ts";
+import type { AnswerHeaders } from "./answer.ts";
+
+/** What a stream is fed from: a subscription to a session, or to a tenant's sessions. */
+export interface EventSource {
+  next(): Promise<IteratorResult<Chunk, undefined>>;
+  /** The client is gone. */
+  cancel(): void;
+  /** Ends it from our side, with a last word. */
+  end(last: Notice | null): void;
+  /** Resolves when nothing new will come, if the source knows that before its reader does. */
+  readonly ending?: Promise<void>;
+}
+
+export interface StreamOptions {
+  readonly clock: Clock;
+  /** How long one write may take before its client is dropped; null is as long as it likes. */
+  readonly writerIdleTimeoutMs: number | null;
+  /** Something failed that nobody foresaw. */
+  failed(error: unknown): void;
+}
+
+/**
+ * Writes one source to one socket. It asks for more only when the socket has room, so what a slow
+ * client does not take waits with the source, which knows what to do about it; nobody else waits
+ * (P10). When the source is at its end, the rest has a little while to get out.
+ */
+export class EventStream {
+  readonly #response: ServerResponse;
+  readonly #source: EventSource;
+  readonly #options: StreamOptions;
+  #callOffHeartbeat: CallOff = () => {};
+  #callOffEnd: CallOff = () => {};
+  /** The client has not taken the last write yet. */
+  #isWaiting = false;
+  #isEnding = false;
+
+  constructor(response: ServerResponse, source: EventSource, options: StreamOptions) {
+    this.#response = response;
+    this.#source = source;
+    this.#options = options;
+  }
+
+  /** Until the stream is over, from whichever side. The head has been sent before. */
+  async run(): Promise<void> {
+    const gone = () => this.#source.cancel();
+    this.#response.once("close", gone);
+    void this.#source.ending?.then(() => this.#startEnding());
+    try {
+      if (this.#response.destroyed) gone();
+      this.#response.write(retryLine(STREAM_RETRY_MS));
+      this.#beatLater();
+      await this.#pump();
+    } catch (error) {
+      this.#options.failed(error);
+      const last = streamError("Internal server error", "internal_error");
+      this.#response.write(sseFrame(null, last.text));
+    } finally {
+      this.#callOffHeartbeat();
+      this.#source.cancel();
+      await this.#finish();
+      this.#callOffEnd();
+    }
+  }
+
+  end(last: Notice) {
+    this.#source.end(last);
+    this.#startEnding();
+  }
+
+  async #pump(): Promise<void> {
+    for (;;) {
+      const { done, value: chunk } = await this.#source.next();
+      if (done || this.#response.destroyed) return;
+      this.#write(chunk);
+      if (this.#response.writableNeedDrain) await this.#drained();
+    }
+  }
+
+  /** What is written in one go leaves in one piece: Node corks the socket until the next tick. */
+  #write(chunk: Chunk) {
+    for (const batch of chunk) this.#response.write(batchBytes(batch));
+  }
+
+  /** Waits until the client has taken enough, unless that takes too long. */
+  async #drained(): Promise<void> {
+    const { clock, writerIdleTimeoutMs } = this.#options;
+    const sinceMs = clock.nowMs();
+    const evict = () => this.#evict(clock.nowMs() - sinceMs);
+    const callOff = writerIdleTimeoutMs === null ? null : clock.after(writerIdleTimeoutMs, evict);
+    await this.#waitFor("drain");
+    callOff?.();
+  }
+
+  #evict(idleForMs: number) {
+    const reason = "writer_idle_timeout";
+    const timeoutMs = this.#options.writerIdleTimeoutMs;
+    this.end(notice("client_evicted", { reason, errorKind: reason, idleForMs, timeoutMs }));
+  }
+
+  async #finish(): Promise<void> {
+    this.#isEnding = true;
+    this.#response.end();
+    if (!this.#response.writableFinished && !this.#response.destroyed) {
+      await this.#waitFor("finish");
+    }
+  }
+
+  async #waitFor(event: "drain" | "finish"): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#response.once(event, resolve).once("close", resolve);
+    this.#isWaiting = true;
+    this.#limitWait();
+    await promise;
+    this.#isWaiting = false;
+    this.#callOffEnd();
+    this.#response.off(event, resolve).off("close", resolve);
+  }
+
+  #startEnding() {
+    this.#isEnding = true;
+    this.#limitWait();
+  }
+
+  /** Nothing new comes, so a client that does not even take what is left is cut off. */
+  #limitWait() {
+    if (!this.#isEnding || !this.#isWaiting) return;
+    const { clock } = this.#options;
+    this.#callOffEnd();
+    this.#callOffEnd = clock.after(STREAM_ENDING_MS_MAX, () => this.#response.destroy());
+  }
+
+  /** A socket that takes nothing is not given heartbeats either: they would pile up. */
+  #beatLater() {
+    this.#callOffHeartbeat = this.#options.clock.after(STREAM_HEARTBEAT_MS, () => {
+      if (this.#response.destroyed) return;
+      if (!this.#response.writableNeedDrain) this.#response.write(HEARTBEAT);
+      this.#beatLater();
+    });
+  }
+}
+
+/** All open streams of a server. */
+export class EventStreams {
+  readonly #options: StreamOptions;
+  readonly #freshId: () => string;
+  readonly #open = new Set<EventStream>();
+
+  constructor(options: StreamOptions, freshId: () => string) {
+    this.#options = options;
+    this.#freshId = freshId;
+  }
+
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  /** The head leaves with the stream's first line, at once: clients give up waiting for it. */
+  async serve(
+    response: ServerResponse,
+    source: EventSource,
+    epoch: string | null,
+    headers: AnswerHeaders,
+  ): Promise<void> {
+    this.greet(response, epoch, headers);
+    const stream = new EventStream(response, source, this.#options);
+    this.#open.add(stream);
+    try {
+      await stream.run();
+    } finally {
+      this.#open.delete(stream);
+    }
+  }
+
+  /** The head alone, as for whoever asks for no more. */
+  greet(response: ServerResponse, epoch: string | null, headers: AnswerHeaders): ServerResponse {
+    return response.writeHead(200, { ...headers, ...this.#head(epoch) });
+  }
+
+  endAll(last: Notice) {
+    for (const stream of this.#open) stream.end(last);
+  }
+
+  /** Nothing between us and the client may hold frames back or change them (wire, 6.2). */
+  #head(epoch: string | null): AnswerHeaders {
+    return {
+      "Content-Type": EVENT_STREAM_TYPE,
+      "Cache-Control": "no-cache, no-transform",
+      Connection: "keep-alive",
+      "X-Accel-Buffering": "no",
+      "X-Qwen-SSE-Stream-Id": this.#freshId(),
+      ...(epoch === null ? {} : { "X-Qwen-Event-Epoch": epoch }),
+    };
+  }
+}
+
+const known = new WeakMap<Batch, Buffer>();
+
+/**
+ * What goes to a socket for a batch. All subscribers that keep up are handed the same batch, so it
+ * is encoded once, and the bytes live as long as somebody has the batch.
+ */
+export function batchBytes(batch: Batch): Buffer {
+  const written = known.get(batch);
+  if (written !== undefined) return written;
+  const bytes = Buffer.from(batch.frames.map(({ id, text }) => sseFrame(id, text)).join(""));
+  known.set(batch, bytes);
+  return bytes;
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { DaemonWorld } from "../daemon.fixture.ts";
+import { CorsGate, OwnNames } from "../http/origins.ts";
+import { allRoutes } from "./all-routes.ts";
+import { featuresOf } from "./server-info.ts";
+
+async function everything() {
+  const world = await DaemonWorld.open({ routes: () => [] });
+  const table = allRoutes(world.daemon, "0", async () => ({ degraded: "bootstrap" }));
+  return { world, table };
+}
+
+/** Seed 004's list of capability tags, as it stands there. */
+const SEED_TAGS = [
+  ...["session_create", "session_scope_override", "session_load", "session_resume"],
+  ...["unstable_session_resume", "session_list", "session_close", "session_metadata"],
+  ...["session_set_model", "client_identity", "client_heartbeat", "session_recap"],
+  ...["session_btw", "session_context_usage", "session_tasks", "session_stats"],
+  "non_blocking_prompt",
+];
+
+describe("all routes of a server", () => {
+  it("keep every promise of seed 004, and say so", async () => {
+    const { world, table } = await everything();
+    expect(featuresOf(table, world.daemon.settings)).toEqual(expect.arrayContaining(SEED_TAGS));
+  });
+
+  it("promise nothing that is not there: each tag goes with what makes it true", async () => {
+    const { world, table } = await everything();
+    const all = featuresOf(table, world.daemon.settings);
+    for (const gone of table.routes) {
+      const others = table.routes.filter((route) => route !== gone);
+      const rest = {
+        routes: others,
+        has: (method: string, path: string) =>
+          others.some((route) => route.method === method && route.path === path),
+      };
+      const left = featuresOf(rest, world.daemon.settings);
+      expect(left.filter((tag) => !all.includes(tag))).toEqual([]);
+    }
+    const none = { routes: [], has: () => false };
+    expect(featuresOf(none, world.daemon.settings)).toEqual([]);
+  });
+
+  it("ask for a token, but for the one that tells whether the server is there", async () => {
+    const { table } = await everything();
+    const open = table.routes.filter(({ gate }) => gate === "open").map(({ path }) => path);
+    expect(open).toEqual(["/health"]);
+  });
+
+  it("can be called by web pages of allowed origins, whatever their method", async () => {
+    const { table } = await everything();
+    const origin = "https://console.example";
+    const asked = { method: "OPTIONS", origin, host: "127.0.0.1", isPreflight: true };
+    const { headers } = new CorsGate([origin]).judge(asked, new OwnNames("127.0.0.1", 80));
+    const allowed = headers["Access-Control-Allow-Methods"]?.split(", ") ?? [];
+    expect(allowed).toContain("POST");
+    expect(table.routes.filter(({ method }) => !allowed.includes(method))).toEqual([]);
+  });
+
+  it("P8: look up every session under the tenant of the caller", async () => {
+    const { table } = await everything();
+    const own = table.routes.filter(({ path }) => path.startsWith("/session/:id"));
+    expect(own.length).toBeGreaterThan(30);
+    expect(own.every(({ gate }) => gate !== "open")).toBe(true);
+  });
+});

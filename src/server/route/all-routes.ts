@@ -1,0 +1,142 @@
+import type { Daemon } from "../daemon.ts";
+import { type Caller, type Route, RouteTable } from "../http/route.ts";
+import { agentsRoutes } from "./agents.ts";
+import { approvalsRoute, grantsRoutes, voteRoutes } from "./asks.ts";
+import { auditRoute, tenantAuditRoute } from "./audit.ts";
+import { createRoute } from "./create.ts";
+import { creditReportRoutes, creditsRoutes } from "./credits.ts";
+import { membersRoutes, tokensRoutes } from "./members.ts";
+import { midTurnRoutes } from "./mid-turn.ts";
+import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
+import { branchRoute, loadRoute, resumeRoute } from "./restore.ts";
+import {
+  type ActivityReport,
+  capabilitiesRoute,
+  healthRoute,
+  statusTableRoute,
+  type WorkspaceEntry,
+} from "./server-info.ts";
+import {
+  closeRoute,
+  contextRoute,
+  contextUsageRoute,
+  detachRoute,
+  fieldsRoute,
+  heartbeatRoute,
+  metadataRoute,
+  sessionStatusRoute,
+  statsRoute,
+  supportedCommandsRoute,
+} from "./session.ts";
+import {
+  activeAgentRoute,
+  agentModeRoute,
+  approvalModeRoute,
+  autonomyRoute,
+  modelRoute,
+  personaReloadRoute,
+  sandboxRoute,
+  skillsReloadRoute,
+} from "./session-settings.ts";
+import { batchDeleteRoutes, listRoutes } from "./sessions.ts";
+import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
+import { tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
+import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
+import { workspaceEntry, workspacesRoutes } from "./workspaces.ts";
+
+/** Everything that can be asked of a server. */
+export function allRoutes(daemon: Daemon, version: string, report: ActivityReport): RouteTable {
+  const table: RouteTable = new RouteTable([
+    healthRoute(report),
+    capabilitiesRoute({
+      settings: daemon.settings,
+      version,
+      table: () => table,
+      workspaces: (caller) => workspaceEntries(daemon, caller),
+    }),
+    statusTableRoute(),
+    ...workspacesRoutes(daemon),
+    ...agentsRoutes(daemon),
+    ...creditsRoutes(daemon),
+    ...creditReportRoutes(daemon),
+    ...tenantRoutes(daemon),
+    ...membersRoutes(daemon),
+    tenantAuditRoute(daemon),
+    ...tokensRoutes(daemon),
+    ...listRoutes(daemon),
+    ...batchDeleteRoutes(daemon),
+    tenantEventsRoute(daemon),
+    tenantRemovalRoute(daemon),
+    ...lifeRoutes(daemon),
+    ...workRoutes(daemon),
+    ...readingRoutes(daemon),
+  ]);
+  return table;
+}
+
+/** How a session comes, goes, and is known. */
+function lifeRoutes(daemon: Daemon): readonly Route[] {
+  return [
+    createRoute(daemon),
+    loadRoute(daemon),
+    resumeRoute(daemon),
+    closeRoute(daemon),
+    detachRoute(daemon),
+    heartbeatRoute(daemon),
+    metadataRoute(daemon),
+    branchRoute(daemon),
+  ];
+}
+
+/** What is done in one. */
+function workRoutes(daemon: Daemon): readonly Route[] {
+  return [
+    promptRoute(daemon),
+    cancelRoute(daemon),
+    modelRoute(daemon),
+    activeAgentRoute(daemon),
+    skillsReloadRoute(daemon),
+    personaReloadRoute(daemon),
+    approvalModeRoute(daemon),
+    autonomyRoute(daemon),
+    agentModeRoute(daemon),
+    ...grantsRoutes(daemon),
+    sandboxRoute(daemon),
+    ...voteRoutes(daemon),
+    ...pendingPromptsRoutes(daemon),
+    ...midTurnRoutes(daemon),
+    recapRoute(daemon),
+    btwRoute(daemon),
+    shellRoute(daemon),
+    ...taskRoutes(daemon),
+  ];
+}
+
+/** What can be read of one. */
+function readingRoutes(daemon: Daemon): readonly Route[] {
+  return [
+    eventsRoute(daemon),
+    sessionStatusRoute(daemon),
+    fieldsRoute(daemon),
+    approvalsRoute(daemon),
+    contextRoute(daemon),
+    contextUsageRoute(daemon),
+    statsRoute(daemon),
+    supportedCommandsRoute(daemon),
+    ...turnRoutes(daemon),
+    transcriptRoute(daemon),
+    exportRoute(daemon),
+    auditRoute(daemon),
+  ];
+}
+
+/** Where a list cannot be read, the server's own workspaces are still known. */
+async function workspaceEntries(
+  { workspaces, settings }: Daemon,
+  { tenantId }: Caller,
+): Promise<readonly WorkspaceEntry[]> {
+  const known = await workspaces.of(tenantId);
+  if (known.ok) return known.value.map(workspaceEntry);
+  const [cwd = "/"] = settings.workspaces;
+  return [{ id: cwd, cwd, primary: true, trusted: true }];
+}

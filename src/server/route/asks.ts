@@ -1,0 +1,196 @@
+import { z } from "zod";
+import { type Refusal, refusal } from "../../core/error.ts";
+import { type AskId, parseAskId } from "../../core/id.ts";
+import { VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
+import type { Actor, CommandData } from "../../core/session/command.ts";
+import { givenBy } from "../../session/given-by.ts";
+import type { LiveSession } from "../../session/live.ts";
+import { approvalsView } from "../../session/view/approvals.ts";
+import type { Daemon } from "../daemon.ts";
+import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
+import { readBody } from "../http/request-schema.ts";
+import { type Route, readClientId, route, type ServerRequest } from "../http/route.ts";
+import { actorOf, withLive, withSession } from "./session-request.ts";
+
+const answers = z
+  .record(z.string(), z.string().max(VOTE_ANSWER_CHARS_MAX))
+  .refine((all) => Object.keys(all).length <= VOTE_ANSWERS_MAX, {
+    error: `at most ${VOTE_ANSWERS_MAX} answers`,
+  });
+
+const ballot = z.object({
+  outcome: z.discriminatedUnion("outcome", [
+    z.object({ outcome: z.literal("cancelled") }),
+    z.object({ outcome: z.literal("selected"), optionId: z.string().min(1) }),
+  ]),
+  answers: answers.optional(),
+});
+
+type Ballot = Omit<CommandData["vote"], "requestId">;
+
+/** Votes on what the agent asks, by the session's path and by the request's own (wire, 4.11). */
+export function voteRoutes(daemon: Daemon): readonly Route[] {
+  return [sessionVoteRoute(daemon), requestVoteRoute(daemon)];
+}
+
+function sessionVoteRoute(daemon: Daemon): Route {
+  return route({
+    method: "POST",
+    path: "/session/:id/permission/:requestId",
+    gate: "caller",
+    needs: "session:vote",
+    clientId: "ignored",
+    body: "json",
+    honours: ["permission_mediation"],
+    handle: (request) =>
+      withVoter(request, (vote, actor) =>
+        withSession(request, async (key) => {
+          const found = await daemon.runtime.find(key);
+          if (!found.ok) return refused(found.refusal);
+          const { requestId } = request.params;
+          const asked = parseAskId(requestId);
+          const { sessionId } = key;
+          if (asked === null) return refused(refusal("ask_not_found", { sessionId, requestId }));
+          const why = await cast(daemon, found.value, asked, vote, actor);
+          return why === null ? json(200, {}) : refused(why);
+        }),
+      ),
+  });
+}
+
+/** Answers with the request's id alone: whose session it might have been is not said. */
+function requestVoteRoute(daemon: Daemon): Route {
+  return route({
+    method: "POST",
+    path: "/permission/:requestId",
+    gate: "caller",
+    needs: "session:vote",
+    clientId: "ignored",
+    body: "json",
+    handle: (request) =>
+      withVoter(request, async (vote, actor) => {
+        const { requestId } = request.params;
+        const asked = parseAskId(requestId);
+        const live = asked && sessionAsking(daemon, request, asked);
+        if (asked === null || !live) return notPending(requestId);
+        const why = await cast(daemon, live, asked, vote, actor);
+        if (why === null) return json(200, {});
+        return UNKNOWN.has(why.code) ? notPending(requestId) : refused(why);
+      }),
+  });
+}
+
+/**
+ * Reads who votes for what, and then lets it be done. The checks and their order are the wire's
+ * (8.3): the body comes before the client's name, so that is read here and not at the gate.
+ */
+async function withVoter(
+  request: ServerRequest<unknown>,
+  act: (vote: Ballot, actor: Actor) => Promise<Answer>,
+): Promise<Answer> {
+  const body = readBody(ballot, request.body);
+  if (!body.ok) return refused(body.refusal);
+  const named = readClientId(request.header("x-qwen-client-id"), "registered");
+  if (named.kind === "refused") return named.answer;
+  const { outcome, answers } = body.value;
+  return act(
+    { outcome, ...(answers === undefined ? {} : { answers }) },
+    actorOf(request, named.clientId),
+  );
+}
+
+async function cast(
+  { runtime, world }: Daemon,
+  live: LiveSession,
+  requestId: AskId,
+  vote: Ballot,
+  actor: Actor,
+): Promise<Refusal | null> {
+  const by = givenBy(world.clock, actor);
+  const counted = await runtime.submit(live.key, { type: "vote", ...by, requestId, ...vote });
+  return counted.ok ? null : counted.refusal;
+}
+
+/** The caller's live session in which this is open, or was a while ago. */
+function sessionAsking(
+  { runtime }: Daemon,
+  { caller }: ServerRequest<unknown>,
+  requestId: AskId,
+): LiveSession | undefined {
+  return runtime.liveOf(caller.tenantId).find(({ session }) => {
+    const open = session.connection.turn.openAsks;
+    return open.has(requestId) || session.resolvedAsks.has(requestId);
+  });
+}
+
+/** Refusals that say no more than that nothing waits for this vote. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  "ask_not_found",
+  "ask_already_resolved",
+  "session_not_found",
+  "session_closing",
+]);
+
+function notPending(requestId: string): Answer {
+  const error = "No pending permission request";
+  return json(404, { error, code: "ask_not_found", requestId });
+}
+
+/** What a session lets happen unasked, has granted, and asks just now (ours). */
+export function approvalsRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/approvals",
+    gate: "caller",
+    needs: "session:read",
+    clientId: "ignored",
+    body: "json",
+    handle: (request) =>
+      withLive(daemon, request, async (live) => {
+        const { sessionId } = live.key;
+        const known = await approvalsView(daemon.world, live);
+        return answerTo(known, (approvals) => json(200, { v: 1, sessionId, ...approvals }));
+      }),
+  });
+}
+
+/**
+ * Takes back what was allowed for the rest of a session (ours): if the agent asks for such a call
+ * again, it is asked of people. An agent that was given its own `allow_always` option may remember
+ * that and not ask any more, which is not for us to take back. Whoever may vote for it may take it
+ * back. A path that ends in a slash is that of all, as everywhere: an empty key is none.
+ */
+export function grantsRoutes(daemon: Daemon): readonly Route[] {
+  return [
+    route({
+      method: "DELETE",
+      path: "/session/:id/grants",
+      gate: "caller",
+      needs: "session:vote",
+      clientId: "registered",
+      body: "json",
+      handle: (request) => revoked(daemon, request, null),
+    }),
+    route({
+      method: "DELETE",
+      path: "/session/:id/grants/:key",
+      gate: "caller",
+      needs: "session:vote",
+      clientId: "registered",
+      body: "json",
+      handle: (request) => revoked(daemon, request, request.params.key),
+    }),
+  ];
+}
+
+function revoked(
+  { runtime, world }: Daemon,
+  request: ServerRequest<{ readonly id: string }>,
+  grant: string | null,
+): Promise<Answer> {
+  return withSession(request, async (key) => {
+    const by = givenBy(world.clock, actorOf(request));
+    const done = await runtime.submit(key, { type: "revoke_grant", ...by, key: grant });
+    return answerTo(done, () => empty());
+  });
+}

@@ -1,0 +1,200 @@
+import { z } from "zod";
+import { parseSessionId, type SessionId, type TenantId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import {
+  AGENT_NAME_CHARS_MAX,
+  ALLOWLIST_PATTERNS_MAX,
+  PATH_CHARS_MAX,
+  SOURCE_ID_CHARS_MAX,
+  SOURCE_TYPE_CHARS_MAX,
+  TEMPERATURE_MAX,
+} from "../../core/limits.ts";
+import {
+  APPROVAL_MODES,
+  type ApprovalMode,
+  AUTONOMY_PROFILES,
+  type AutonomyProfile,
+} from "../../core/policy/risk.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Command } from "../../core/session/command.ts";
+import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
+import type { NewSession } from "../../session/life/create.ts";
+import { UNFINISHED_FORK } from "../../session/side/fork-draft.ts";
+import type { Daemon } from "../daemon.ts";
+import { listOf, readBody } from "../http/request-schema.ts";
+import { TenantSettings } from "./tenant.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
+
+export const sourceType = z
+  .string()
+  .max(SOURCE_TYPE_CHARS_MAX)
+  .regex(/^[a-z][a-z0-9_-]*$/)
+  // What has this one is deleted when a server starts.
+  .refine((type) => type !== UNFINISHED_FORK, "it is the server's own");
+
+export const sourceId = z
+  .string()
+  .min(1)
+  .max(SOURCE_ID_CHARS_MAX)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  .regex(/^[^\u0000-\u001f\u007f]*$/, "it has control characters in it");
+
+export const approvalMode = z.enum(APPROVAL_MODES);
+
+export const cwd = z.string().max(PATH_CHARS_MAX);
+
+/** How a model can be set, beside which one it is. */
+const modelSettings = {
+  temperature: z.number().min(0).max(TEMPERATURE_MAX).optional(),
+  reasoning: name.optional(),
+  verbosity: name.optional(),
+};
+
+const modelConfig = z
+  .strictObject({ modelId: name.nullable().default(null), ...modelSettings })
+  .transform(({ modelId, ...settings }): ModelConfig => ({ modelId, ...given(settings) }));
+
+/** What somebody wants changed of a session's model: something, at least. */
+export const modelChange = z
+  .object({ modelId: name.optional(), ...modelSettings })
+  .refine((change) => Object.values(change).some((value) => value !== undefined), {
+    error: "it changes nothing",
+  })
+  .transform(({ modelId, ...settings }): ModelChange => {
+    return { ...(modelId !== undefined && { modelId }), ...given(settings) };
+  });
+
+type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;
+
+function given({ temperature, reasoning, verbosity }: ModelSettings): Omit<ModelChange, "modelId"> {
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(verbosity !== undefined && { verbosity }),
+  };
+}
+
+/** The wire's fields and our own (design, section 12); nothing of it has to be there. */
+const newSessionBody = z
+  .object({
+    cwd: cwd.optional(),
+    sessionScope: z.enum(["single", "thread"]).optional(),
+    // Anything else than a name is passed over, as the wire has it.
+    modelServiceId: name.optional().catch(undefined),
+    approvalMode: approvalMode.optional(),
+    sessionId: z.string().regex(UUID, "it is not a UUID").toLowerCase().nullish(),
+    sourceType: sourceType.optional(),
+    sourceId: sourceId.optional(),
+    agent: name.optional(),
+    mode: z.enum(["ask", "allowlist", "yolo"]).optional(),
+    allowlist: listOf(z.string(), ALLOWLIST_PATTERNS_MAX).optional(),
+    autonomy: z.enum(AUTONOMY_PROFILES).optional(),
+    model_config: modelConfig.optional(),
+    budget: z.number().nullish(),
+  })
+  .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
+    path: ["sourceId"],
+    error: "there is no type with it",
+  });
+
+const CODES = {
+  sessionScope: "invalid_session_scope",
+  approvalMode: "invalid_approval_mode",
+  sessionId: "invalid_session_id",
+  sourceType: "invalid_session_source",
+  sourceId: "invalid_session_source",
+} as const;
+
+/** What somebody wants a session to be. */
+export interface SessionWish {
+  /** Null is the workspace that is meant where none is named. */
+  readonly cwd: string | null;
+  readonly sessionId: SessionId | null;
+  /** To be tried once the session is there; that an agent has no such model hinders nobody. */
+  readonly modelId: string | null;
+  /** Those that a session which is there already has to have, or is then set to. */
+  readonly agent: string | null;
+  readonly securityMode: Creation["securityMode"] | null;
+  readonly allowlist: readonly string[] | null;
+  readonly approvalMode: ApprovalMode | null;
+  readonly autonomy: AutonomyProfile | null;
+  readonly creation: Omit<NewSession, "workspaceCwd">;
+}
+
+/** What nobody names is as the tenant has it, or as it always is. */
+export async function readSessionWish(
+  daemon: Daemon,
+  tenantId: TenantId,
+  body: JsonObject,
+): Promise<Result<SessionWish>> {
+  const read = readBody(newSessionBody, body, CODES);
+  if (!read.ok) return read;
+  const { agent = null, mode = null, autonomy = null, modelServiceId } = read.value;
+  const { agentNames } = daemon.world.settings;
+  if (agent !== null && !agentNames.includes(agent)) {
+    return fail("agent_unknown", { profile: agent, known: agentNames.join(", ") });
+  }
+  const profile = await profileOf(daemon, tenantId, read.value);
+  if (!profile.ok) return profile;
+  return ok({
+    cwd: read.value.cwd ?? null,
+    sessionId: parseSessionId(read.value.sessionId ?? ""),
+    modelId: modelServiceId ?? null,
+    agent,
+    securityMode: mode,
+    allowlist: read.value.allowlist ?? null,
+    approvalMode: read.value.approvalMode ?? null,
+    autonomy,
+    creation: creationOf(daemon, read.value, profile.value),
+  });
+}
+
+type NewSessionBody = z.output<typeof newSessionBody>;
+
+/** Null is the profile that the approval mode stands for: both are names of one setting. */
+async function profileOf(
+  { world: { store, clock } }: Daemon,
+  tenantId: TenantId,
+  { autonomy, approvalMode: mode }: NewSessionBody,
+): Promise<Result<AutonomyProfile | null>> {
+  if (autonomy !== undefined || mode !== undefined) return ok(autonomy ?? null);
+  const usual = await new TenantSettings(store, clock).of(tenantId);
+  return usual.ok ? ok(usual.value.autonomy) : usual;
+}
+
+/** What a session that is there already is set to by somebody who joins it and names it. */
+export function settingsWished(
+  { approvalMode: mode, autonomy: profile }: SessionWish,
+  by: Pick<Command, "atMs" | "actor">,
+): readonly Command[] {
+  return [
+    ...(mode === null ? [] : [{ type: "approval_mode", ...by, mode, persisted: false } as const]),
+    ...(profile === null ? [] : [{ type: "autonomy", ...by, profile } as const]),
+  ];
+}
+
+function creationOf(
+  { world, settings }: Daemon,
+  body: NewSessionBody,
+  autonomyProfile: AutonomyProfile | null,
+): SessionWish["creation"] {
+  const { sourceType: type, sourceId: id = null, sessionId } = body;
+  const isOneOfItsOwn = (sessionId ?? null) !== null;
+  return {
+    scope: isOneOfItsOwn ? "thread" : (body.sessionScope ?? settings.sessionScope),
+    securityMode: body.mode ?? "ask",
+    allowlist: body.allowlist ?? [],
+    storeId: world.store.contract.storeId,
+    source: type === undefined ? null : { type, id },
+    parentSessionId: null,
+    activeAgent: body.agent ?? world.settings.defaultAgent,
+    modelConfig: body.model_config ?? { modelId: null },
+    approvalMode: body.approvalMode ?? "default",
+    displayName: null,
+    autonomyProfile,
+    budgetMicro: body.budget ?? null,
+  };
+}

@@ -1,0 +1,333 @@
+import type { TenantId } from "../../core/id.ts";
+import { ADMISSION } from "../../core/session/admission.ts";
+import { pendingCount } from "../../core/session/state.ts";
+import {
+  AGENT_STATUSES,
+  applySessionTransition,
+  hasTurn,
+  SESSION_STATES,
+  VALID_TRANSITIONS,
+} from "../../core/status.ts";
+import type { Daemon } from "../daemon.ts";
+import { type Answer, json } from "../http/answer.ts";
+import type { RateTier } from "../http/rate-limiter.ts";
+import { type Caller, type Method, type Route, route } from "../http/route.ts";
+import type { HttpServer } from "../http/server.ts";
+import type { ServerSettings } from "../settings.ts";
+
+/** What a server is busy with (wire, 2.1). */
+export interface ServerActivity {
+  readonly workspaceCount: number;
+  readonly sessions: number;
+  readonly pendingPermissions: number;
+  readonly activePrompts: number;
+  readonly activeWork: boolean;
+  readonly activeWorkReporting: "full" | "partial" | "none";
+  readonly activeWorkStaleMs: number | null;
+  /** Open event streams. */
+  readonly connectedClients: number;
+  /** Whether any agent runs. */
+  readonly channelAlive: boolean;
+  readonly lastActivityAt: string | null;
+  readonly idleSinceMs: number | null;
+  /** How far the server has come with what the last one left at work; ours. Of all tenants. */
+  readonly recovery?: {
+    readonly total: number;
+    readonly recovered: number;
+    readonly setAside: number;
+  };
+  readonly rateLimitHits?: Readonly<Record<RateTier, number>>;
+}
+
+/** A server that is up and not well, with the wire's word for why. */
+interface Degradation {
+  readonly degraded: "aggregation_failed" | "bootstrap" | "workspace_runtime_blocked";
+}
+
+/** Of one tenant; null is of all. */
+export type ActivityReport = (tenantId: TenantId | null) => Promise<ServerActivity | Degradation>;
+
+/**
+ * Whether the server answers, and on request what it is doing: all of it for whoever runs it, or
+ * needs no token; for a user what their tenant does; for others nothing (P8).
+ */
+export function healthRoute(report: ActivityReport): Route {
+  return route({
+    method: "GET",
+    path: "/health",
+    gate: "open",
+    needs: null,
+    clientId: "ignored",
+    body: "json",
+    mindsCaller: isDeep,
+    async handle({ query, caller }) {
+      if (caller === null || !isDeep(query)) return json(200, { status: "ok" });
+      return deepHealth(() => report(caller.userId === null ? null : caller.tenantId));
+    },
+  });
+}
+
+function isDeep(query: URLSearchParams): boolean {
+  const deep = query.get("deep");
+  return deep === "" || deep === "1" || deep === "true";
+}
+
+/** That the figures cannot be had is itself a finding, and no error of this request. */
+async function deepHealth(report: () => ReturnType<ActivityReport>): Promise<Answer> {
+  const found = await report().catch((): Degradation => ({ degraded: "aggregation_failed" }));
+  if ("degraded" in found) return json(503, { status: "degraded", reason: found.degraded });
+  return json(200, { status: "ok", ...found });
+}
+
+/** A workspace as clients know it. */
+export interface WorkspaceEntry {
+  readonly id: string;
+  /** Canonical, whatever was configured. */
+  readonly cwd: string;
+  readonly displayName?: string;
+  readonly primary: boolean;
+  readonly trusted: boolean;
+  readonly removable?: boolean;
+}
+
+export interface CapabilitiesSource {
+  readonly settings: ServerSettings;
+  readonly version: string;
+  /** Asked late: the table has this route in it too. */
+  table(): KnownRoutes;
+  /** Those of the caller's tenant, the primary one among them. */
+  workspaces(caller: Caller): Promise<readonly WorkspaceEntry[]>;
+}
+
+/** What this server can do, for clients that look before they ask (wire, 2.2). */
+export function capabilitiesRoute(source: CapabilitiesSource): Route {
+  return route({
+    method: "GET",
+    path: "/capabilities",
+    gate: "caller",
+    needs: null,
+    clientId: "ignored",
+    body: "json",
+    async handle({ caller }) {
+      return json(200, capabilitiesOf(source, await source.workspaces(caller)));
+    },
+  });
+}
+
+function capabilitiesOf(source: CapabilitiesSource, workspaces: readonly WorkspaceEntry[]) {
+  const { settings, version } = source;
+  const primary = workspaces.find((one) => one.primary) ?? workspaces[0];
+  return {
+    v: 1,
+    protocolVersions: { current: "v1", supported: ["v1"] },
+    qwenCodeVersion: version,
+    mode: "native",
+    features: featuresOf(source.table(), settings),
+    modelServices: [],
+    workspaceCwd: primary?.cwd ?? settings.workspaces[0],
+    transports: ["rest"],
+    policy: { permission: settings.permissionPolicy },
+    limits: limitsOf(settings, workspaces.length),
+    workspaces,
+    supportedLanguages: [],
+  };
+}
+
+/** The wire has null where we have no limit, and tells of workspaces only if there are several. */
+function limitsOf(settings: ServerSettings, workspaceCount: number) {
+  const orNull = (max: number) => (max === 0 ? null : max);
+  const perWorkspace = {
+    maxSessionsPerWorkspace: orNull(settings.maxSessions),
+    maxTotalSessions: null,
+  };
+  return {
+    maxPendingPromptsPerSession: orNull(settings.maxPendingPrompts),
+    sessionRestoreTimeoutMs: settings.sessionRestoreTimeoutMs,
+    ...(workspaceCount > 1 ? perWorkspace : {}),
+  };
+}
+
+/** Tags that a route promises by what it does, and not by being there: its row says so. */
+export type HonouredFeature =
+  | "session_scope_override"
+  | "session_id_override"
+  | "session_source_metadata"
+  | "non_blocking_prompt"
+  | "slow_client_warning"
+  | "typed_event_schema"
+  | "client_identity"
+  | "permission_mediation"
+  | "workspace_qualified_rest_core"
+  | "multi_workspace_sessions";
+
+type RouteName = `${Method} /${string}`;
+
+/** When a tag is true: a route is there, a row honours it, or an option is on. */
+type Condition =
+  | { readonly route: RouteName; readonly option?: (settings: ServerSettings) => boolean }
+  | { readonly honoured: true }
+  | { readonly option: (settings: ServerSettings) => boolean };
+
+const HONOURED: Condition = { honoured: true };
+
+const BY_BEHAVIOUR: Readonly<Record<HonouredFeature, Condition>> = {
+  session_scope_override: HONOURED,
+  session_id_override: HONOURED,
+  session_source_metadata: HONOURED,
+  non_blocking_prompt: HONOURED,
+  slow_client_warning: HONOURED,
+  typed_event_schema: HONOURED,
+  client_identity: HONOURED,
+  permission_mediation: HONOURED,
+  workspace_qualified_rest_core: HONOURED,
+  multi_workspace_sessions: HONOURED,
+};
+
+/** Every tag that clients may look for, beside what makes it true (wire, 2.3). */
+const FEATURES: Readonly<Record<string, Condition>> = {
+  health: { route: "GET /health" },
+  capabilities: { route: "GET /capabilities" },
+  session_create: { route: "POST /session" },
+  session_load: { route: "POST /session/:id/load" },
+  session_resume: { route: "POST /session/:id/resume" },
+  unstable_session_resume: { route: "POST /session/:id/resume" },
+  session_list: { route: "GET /workspace/:id/sessions" },
+  session_info: { route: "GET /workspace/:id/session-info" },
+  session_prompt: { route: "POST /session/:id/prompt" },
+  session_cancel: { route: "POST /session/:id/cancel" },
+  session_events: { route: "GET /session/:id/events" },
+  session_set_model: { route: "POST /session/:id/model" },
+  session_approval_mode_control: { route: "POST /session/:id/approval-mode" },
+  client_heartbeat: { route: "POST /session/:id/heartbeat" },
+  session_permission_vote: { route: "POST /session/:id/permission/:requestId" },
+  permission_vote: { route: "POST /permission/:requestId" },
+  session_context: { route: "GET /session/:id/context" },
+  session_context_usage: { route: "GET /session/:id/context-usage" },
+  session_supported_commands: { route: "GET /session/:id/supported-commands" },
+  session_stats: { route: "GET /session/:id/stats" },
+  session_tasks: { route: "GET /session/:id/tasks" },
+  session_lsp: { route: "GET /session/:id/lsp" },
+  session_status: { route: "GET /session/:id/status" },
+  session_close: { route: "DELETE /session/:id" },
+  session_metadata: { route: "PATCH /session/:id/metadata" },
+  session_recap: { route: "POST /session/:id/recap" },
+  session_btw: { route: "POST /session/:id/btw" },
+  session_shell_command: {
+    route: "POST /session/:id/shell",
+    option: ({ enableShell }) => enableShell,
+  },
+  session_turn_status: { route: "GET /session/:id/turns/:promptId" },
+  session_mid_turn_message_query: { route: "GET /session/:id/mid-turn-messages" },
+  session_mid_turn_message_mutation: { route: "DELETE /session/:id/mid-turn-messages/:messageId" },
+  session_archive: { route: "POST /sessions/archive" },
+  session_export: { route: "GET /session/:id/export" },
+  session_transcript: { route: "GET /session/:id/transcript" },
+  session_branch: { route: "POST /session/:id/branch" },
+  session_rewind: { route: "POST /session/:id/rewind" },
+  session_organization: { route: "PATCH /session/:id/organization" },
+  session_attachments: { route: "POST /session/:id/attachments" },
+  session_artifacts: { route: "GET /session/:id/artifacts" },
+  session_generation: { route: "POST /session/:id/generate" },
+  session_language: { route: "POST /session/:id/language" },
+  session_side_task: { route: "POST /session/:id/side-task" },
+  session_hooks: { route: "GET /session/:id/hooks" },
+  workspace_session_live_state: { route: "GET /workspaces/:workspace/sessions/live-state" },
+  ...BY_BEHAVIOUR,
+  prompt_absolute_deadline: { option: ({ promptDeadlineMs }) => promptDeadlineMs !== null },
+  writer_idle_timeout: { option: ({ writerIdleTimeoutMs }) => writerIdleTimeoutMs !== null },
+  require_auth: { option: ({ requireAuth }) => requireAuth },
+  allow_origin: { option: ({ allowOrigins }) => allowOrigins.length > 0 },
+  rate_limit: { option: ({ rateLimit }) => rateLimit !== null },
+};
+
+/** The routes of a server, and whether there is one for such requests. */
+export interface KnownRoutes {
+  readonly routes: readonly Route[];
+  has(method: Method, path: string): boolean;
+}
+
+/** The tags that are true of this server; nothing is promised that is not there. */
+export function featuresOf(table: KnownRoutes, settings: ServerSettings): readonly string[] {
+  const honoured: ReadonlySet<string> = new Set(
+    table.routes.flatMap(({ honours }) => honours ?? []),
+  );
+  return Object.entries(FEATURES).flatMap(([tag, condition]) => {
+    if ("honoured" in condition) return honoured.has(tag) ? [tag] : [];
+    const isOn = condition.option?.(settings) ?? true;
+    const isThere = !("route" in condition) || hasRoute(table, condition.route);
+    return isOn && isThere ? [tag] : [];
+  });
+}
+
+const METHODS: readonly Method[] = ["GET", "POST", "PATCH", "DELETE"];
+
+function hasRoute(table: KnownRoutes, name: RouteName): boolean {
+  return METHODS.some((method) => {
+    return name.startsWith(`${method} `) && table.has(method, name.slice(method.length + 1));
+  });
+}
+
+/**
+ * The tables that decide what a session may do, as data (ours): the edges between its states, what
+ * each status of an agent does to each state, and what may be asked of a session in each of them.
+ */
+export function statusTableRoute(): Route {
+  return route({
+    method: "GET",
+    path: "/status-table",
+    gate: "caller",
+    needs: null,
+    clientId: "ignored",
+    body: "json",
+    handle: async () => json(200, TABLES),
+  });
+}
+
+const TABLES = {
+  v: 1,
+  states: SESSION_STATES,
+  transitions: byState((state) => [...VALID_TRANSITIONS[state]]),
+  agentStatuses: AGENT_STATUSES,
+  agentTransitions: byState((state) => {
+    const cells = AGENT_STATUSES.map((status) => [status, applySessionTransition(state, status)]);
+    return Object.fromEntries(cells);
+  }),
+  admission: ADMISSION,
+};
+
+function byState<Value>(cellOf: (state: (typeof SESSION_STATES)[number]) => Value) {
+  return Object.fromEntries(SESSION_STATES.map((state) => [state, cellOf(state)]));
+}
+
+/**
+ * What the sessions of a tenant are busy with, or of all together if none is named: figures, and
+ * nothing of what is in them. What cannot be told apart by tenant is only for who sees all.
+ */
+export function activityOf(
+  { runtime, settings, world }: Daemon,
+  server: HttpServer,
+  tenantId: TenantId | null = null,
+): ServerActivity {
+  const all = runtime.live.filter(({ key }) => tenantId === null || key.tenantId === tenantId);
+  const states = all.map(({ session }) => session.connection.sessionState);
+  const asks = all.map(({ session }) => session.connection.turn.openAsks.size);
+  const activePrompts = all.filter(({ session }) => pendingCount(session) > 0).length;
+  const activeMs = all.reduce((last, { attendance }) => Math.max(last, attendance.activeMs), 0);
+  const hits = server.rateLimitHits;
+  const { total, recovered, setAside } = runtime.recovery;
+  return {
+    workspaceCount: settings.workspaces.length,
+    sessions: all.length,
+    pendingPermissions: asks.reduce((sum, one) => sum + one, 0),
+    activePrompts,
+    activeWork: activePrompts > 0,
+    activeWorkReporting: "full",
+    activeWorkStaleMs: null,
+    connectedClients: tenantId === null ? server.openStreamCount : server.streamCountOf(tenantId),
+    channelAlive: states.some((state) => state === "ready" || hasTurn(state)),
+    lastActivityAt: activeMs === 0 ? null : new Date(activeMs).toISOString(),
+    idleSinceMs: activeMs === 0 || activePrompts > 0 ? null : world.clock.nowMs() - activeMs,
+    ...(tenantId === null && { recovery: { total, recovered, setAside: setAside.length } }),
+    ...(tenantId === null && hits !== null && { rateLimitHits: hits }),
+  };
+}

@@ -1,0 +1,133 @@
+import { z } from "zod";
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
+import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
+import { SANDBOX_STATES } from "../../core/turn.ts";
+import { changeIn } from "../../session/actor/outcome.ts";
+import { givenBy } from "../../session/given-by.ts";
+import type { Daemon } from "../daemon.ts";
+import { answerTo, json } from "../http/answer.ts";
+import type { Route } from "../http/route.ts";
+import { modelChange } from "./new-session.ts";
+import { refusedMode, settingRoute } from "./session-request.ts";
+
+/**
+ * Changes the session's model (wire, 4.10) and how it is set (ours), if its agent takes all that is
+ * asked for.
+ */
+export function modelRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/model",
+    schema: modelChange,
+    set: async ({ key }, wanted, actor) => {
+      const changed = await daemon.runtime.choices.changeModel(key, wanted, actor);
+      return answerTo(changed, () => json(200, {}));
+    },
+  });
+}
+
+/** Changes the session's agent, as `/agent NAME` does; refused in a turn. Ours. */
+export function activeAgentRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/agent",
+    schema: z.object({ agent: z.string().min(1).max(AGENT_NAME_CHARS_MAX) }),
+    set: async ({ key }, { agent }, actor) => {
+      const changed = await daemon.runtime.choices.changeAgent(key, agent, actor);
+      return answerTo(changed, (change) => json(200, change));
+    },
+  });
+}
+
+/** Chooses which of its own modes a session's agent is in from the next turn on (ours). */
+export function agentModeRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/agent-mode",
+    schema: z.object({ mode: z.string().min(1).max(AGENT_NAME_CHARS_MAX).nullable() }),
+    set: async ({ key }, { mode }, actor) => {
+      const { sessionId } = key;
+      const changed = await daemon.runtime.choices.changeAgentMode(key, mode, actor);
+      return answerTo(changed, (previous) => json(200, { sessionId, mode, previous }));
+    },
+  });
+}
+
+/** Chooses how much may happen unasked in this session (wire, 5; design, 8). */
+export function approvalModeRoute(daemon: Daemon): Route {
+  const { runtime, world } = daemon;
+  return settingRoute(daemon, {
+    path: "/session/:id/approval-mode",
+    schema: z.object({ mode: z.enum(APPROVAL_MODES), persist: z.boolean().optional() }),
+    codes: { mode: "invalid_approval_mode", persist: "invalid_persist_flag" },
+    refusedBody: refusedMode,
+    set: async ({ key }, { mode }, actor) => {
+      // The session keeps it for ever; there are no settings of a workspace to keep it in.
+      const persisted = false;
+      const change = { atMs: world.clock.nowMs(), actor, mode, persisted };
+      const changed = await runtime.submit(key, { type: "approval_mode", ...change });
+      return answerTo(changed, (outcome) => {
+        const previous = changeIn(outcome, "approval_mode_changed")?.previous ?? mode;
+        return json(200, { sessionId: key.sessionId, mode, previous, persisted });
+      });
+    },
+  });
+}
+
+/** Chooses the highest risk that a session takes unasked; the wire's word for it follows (ours). */
+export function autonomyRoute(daemon: Daemon): Route {
+  const { runtime, world } = daemon;
+  return settingRoute(daemon, {
+    path: "/session/:id/autonomy",
+    schema: z.object({ profile: z.enum(AUTONOMY_PROFILES) }),
+    set: async ({ key }, { profile }, actor) => {
+      const by = givenBy(world.clock, actor);
+      const changed = await runtime.submit(key, { type: "autonomy", ...by, profile });
+      return answerTo(changed, (outcome) => {
+        const previous = changeIn(outcome, "autonomy_profile_changed")?.from ?? profile;
+        return json(200, { sessionId: key.sessionId, profile, previous });
+      });
+    },
+  });
+}
+
+/** For whoever runs the sandbox of a session: this server only keeps and shows it (A16). Ours. */
+export function sandboxRoute(daemon: Daemon): Route {
+  const { runtime, world } = daemon;
+  return settingRoute(daemon, {
+    path: "/session/:id/sandbox",
+    schema: z.object({ state: z.enum(SANDBOX_STATES) }),
+    set: async ({ key }, { state }, actor) => {
+      const by = givenBy(world.clock, actor);
+      const changed = await runtime.submit(key, { type: "sandbox", ...by, state });
+      return answerTo(changed, (outcome) => {
+        const previous = changeIn(outcome, "sandbox_changed")?.from ?? state;
+        return json(200, { sessionId: key.sessionId, state, previous });
+      });
+    },
+  });
+}
+
+/** Nothing is said with it: the files say what changes. */
+const schema = z.looseObject({});
+
+/** Reads the skill files again, as `/reload_skills` does; refused in a turn. Ours. */
+export function skillsReloadRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/skills/reload",
+    schema,
+    set: async ({ key }, _nothing, actor) => {
+      const reloaded = await daemon.runtime.choices.reloadSkills(key, actor);
+      return answerTo(reloaded, (change) => json(200, change));
+    },
+  });
+}
+
+/** Reads the persona files again, as `/reload_persona` does; refused in a turn. Ours. */
+export function personaReloadRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/persona/reload",
+    schema,
+    set: async ({ key }, _nothing, actor) => {
+      const reloaded = await daemon.runtime.choices.reloadPersona(key, actor);
+      return answerTo(reloaded, (change) => json(200, change));
+    },
+  });
+}

@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { type Refusal, refusal } from "../../core/error.ts";
+import { parsePromptId } from "../../core/id.ts";
+import { stringAt } from "../../core/json.ts";
+import {
+  HISTORY_TURNS_MAX,
+  HISTORY_TURNS_MIN,
+  STREAM_QUEUED_MAX,
+  STREAM_QUEUED_MIN,
+  TRANSCRIPT_TURNS_DEFAULT_MAX,
+} from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { notice } from "../../session/bus/notice.ts";
+import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
+import type { LiveSession } from "../../session/live.ts";
+import { type TranscriptStart, transcriptPage } from "../../session/view/transcript.ts";
+import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
+import type { Daemon } from "../daemon.ts";
+import { answerTo, events, file, json, refused } from "../http/answer.ts";
+import { readQuery } from "../http/request-schema.ts";
+import { type OpenRequest, type Route, route } from "../http/route.ts";
+import { withLive, withSession } from "./session-request.ts";
+
+/** What happens in a session, from a given event on or from now on (wire, 6). */
+export function eventsRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/events",
+    gate: "caller",
+    needs: "session:read",
+    clientId: "ignored",
+    body: "json",
+    rate: "exempt",
+    honours: ["slow_client_warning", "typed_event_schema"],
+    handle: (request) =>
+      withLive(daemon, request, async (live) => {
+        const wish = readStreamWish(request);
+        if (!wish.ok) return refused(wish.refusal);
+        const { wantsSnapshot, ...from } = wish.value;
+        const snapshot = wantsSnapshot ? { snapshot: () => snapshotOf(live) } : {};
+        const stream = await daemon.runtime.subscribe(live.key, { ...from, ...snapshot });
+        return answerTo(stream, (source) => events(source, source.epoch));
+      }),
+  });
+}
+
+function snapshotOf({ key, session, agent }: LiveSession) {
+  const { modelConfig, approvalMode } = session.chosen;
+  return notice("session_snapshot", {
+    sessionId: key.sessionId,
+    currentModelId: modelConfig.modelId ?? offeredModel(agent),
+    currentApprovalMode: approvalMode,
+  });
+}
+
+/** Where nobody has chosen a model, it is the one that the agent came with. */
+function offeredModel(agent: LiveSession["agent"]): string | null {
+  const option = agent?.offer.configOptions.find(({ category }) => category === "model");
+  return option === undefined ? null : stringAt(option, "currentValue");
+}
+
+/** What a client wants of a session's stream; the first three are as the bus takes them. */
+export interface StreamWish {
+  readonly after: number | null;
+  readonly epoch: string | null;
+  readonly maxQueued?: number;
+  readonly wantsSnapshot: boolean;
+}
+
+/** Reads it from the request for the stream (wire, 6.1). Only a bad queue length is refused. */
+export function readStreamWish(request: Pick<OpenRequest, "header" | "query">): Result<StreamWish> {
+  const range = { min: STREAM_QUEUED_MIN, max: STREAM_QUEUED_MAX };
+  const maxQueued = readMaxQueued(request.query.get("maxQueued"), range);
+  if (maxQueued === "invalid") return fail("invalid_max_queued", range);
+  const after = readLastEventId(request.header("last-event-id"));
+  return ok({
+    after,
+    epoch: after === null ? null : readEventEpoch(request.header("x-qwen-event-epoch")),
+    ...(maxQueued === null ? {} : { maxQueued }),
+    wantsSnapshot: request.query.get("snapshot") === "1",
+  });
+}
+
+const transcriptQuery = z.object({
+  limit: z.string().optional(),
+  cursor: z.string().optional(),
+  beforeRecordId: z.string().optional(),
+  direction: z.literal("backward").optional(),
+});
+
+type TranscriptQuery = z.output<typeof transcriptQuery>;
+
+/**
+ * The finished turns of a session, in pages: from the first on, or back from the last one or from
+ * the one that the caller names (wire, 5).
+ */
+export function transcriptRoute({ world }: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/transcript",
+    gate: "caller",
+    needs: "session:read",
+    clientId: "ignored",
+    body: "json",
+    handle: (request) =>
+      withSession(request, async (key) => {
+        const order = orderOf(request.query);
+        if (!order.ok) return refused(order.refusal);
+        const page = await transcriptPage(world.store, key, order.value);
+        return answerTo(page, (body) => json(200, body));
+      }),
+  });
+}
+
+function orderOf(query: URLSearchParams) {
+  const read = readQuery(transcriptQuery, query);
+  if (!read.ok) return read;
+  const limit = limitOf(read.value);
+  if (limit === null) return { ok: false, refusal: INVALID_LIMIT } as const;
+  const start = startOf(read.value);
+  return start.ok ? ok({ start: start.value, limit }) : start;
+}
+
+const INVALID_LIMIT: Refusal = refusal("invalid_transcript_limit", {
+  min: HISTORY_TURNS_MIN,
+  max: HISTORY_TURNS_MAX,
+});
+
+function limitOf({ limit = `${TRANSCRIPT_TURNS_DEFAULT_MAX}` }: TranscriptQuery): number | null {
+  const turns = /^\d+$/.test(limit) ? Number(limit) : 0;
+  return turns >= HISTORY_TURNS_MIN && turns <= HISTORY_TURNS_MAX ? turns : null;
+}
+
+/** A cursor is a place and a direction already, so it comes alone. */
+function startOf(query: TranscriptQuery): Result<TranscriptStart> {
+  const { cursor, beforeRecordId, direction } = query;
+  if (cursor !== undefined) {
+    const isAlone = beforeRecordId === undefined && direction === undefined;
+    return isAlone ? ok({ from: "cursor", cursor }) : fail("invalid_transcript_cursor");
+  }
+  if (beforeRecordId === undefined) return ok({ from: direction ? "last" : "first" });
+  const recordId = parsePromptId(beforeRecordId);
+  if (recordId === null) return fail("invalid_transcript_cursor");
+  return ok({ from: "before", recordId });
+}
+
+/** A whole session as a file to keep (wire, 5). */
+export function exportRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/export",
+    gate: "caller",
+    needs: "session:read",
+    clientId: "ignored",
+    body: "json",
+    handle: (request) =>
+      withLive(daemon, request, async ({ key }) => {
+        const format = request.query.get("format") ?? "html";
+        if (!isExportFormat(format)) {
+          const formats = Object.keys(EXPORT_FORMATS).join(", ");
+          return refused(refusal("invalid_export_format", { formats }));
+        }
+        const name = `fermata-${key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
+        const exported = await daemon.runtime.export(key, format);
+        return answerTo(exported, ({ mediaType, pieces }) => {
+          return file(mediaType, pieces, {
+            "Content-Disposition": `attachment; filename="${name}.${format}"`,
+          });
+        });
+      }),
+  });
+}
