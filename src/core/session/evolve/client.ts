@@ -1,9 +1,9 @@
-import type { ClientId, UserId } from "../../id.ts";
+import type { ClientId } from "../../id.ts";
 import { SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
 import { cutText, lastOfText } from "../../text.ts";
 import type { SessionEvent } from "../event.ts";
 import type { RegisteredClient, Session } from "../state.ts";
-import { remember } from "./prompt.ts";
+import { boundTo, remember } from "./prompt.ts";
 
 export function attached(session: Session, { data }: SessionEvent<"client_attached">): Session {
   const known = session.clients.get(data.clientId);
@@ -53,20 +53,4 @@ export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_
     return room >= 0;
   });
   return { ...session, shells, shellContext: kept.reverse() };
-}
-
-/**
- * A client that came before there were users belongs to the first one who speaks through it: from
- * then on nobody else does.
- */
-export function boundTo(
-  session: Session,
-  clientId: ClientId | undefined,
-  userId: UserId | undefined,
-): Session {
-  if (clientId === undefined || userId === undefined) return session;
-  const known = session.clients.get(clientId);
-  if (known === undefined || known.userId !== null) return session;
-  const clients = new Map(session.clients).set(clientId, { ...known, userId });
-  return { ...session, clients };
 }

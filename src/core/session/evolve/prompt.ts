@@ -15,7 +15,6 @@ import {
   type Totals,
   type WaitingPrompt,
 } from "../state.ts";
-import { boundTo } from "./client.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
   const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
@@ -115,4 +114,20 @@ function withoutPrompt(session: Session, promptId: PromptId, lastVerdictAtMs: nu
 
 function counted(totals: Totals, figure: "turnsCompleted" | "turnsFailed"): Totals {
   return { ...totals, [figure]: totals[figure] + 1 };
+}
+
+/**
+ * A client that came before there were users belongs to the first one who speaks through it: from
+ * then on nobody else does.
+ */
+export function boundTo(
+  session: Session,
+  clientId: ClientId | undefined,
+  userId: UserId | undefined,
+): Session {
+  if (clientId === undefined || userId === undefined) return session;
+  const known = session.clients.get(clientId);
+  if (known === undefined || known.userId !== null) return session;
+  const clients = new Map(session.clients).set(clientId, { ...known, userId });
+  return { ...session, clients };
 }
