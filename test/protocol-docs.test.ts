@@ -9,9 +9,9 @@ import { granted, IDLE } from "../src/server/http/server.fixture.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
 import { featuresOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
+import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/audited.ts";
 import { readText, textsUnder } from "./house/files.ts";
-import { placesIn, programOf } from "./house/syntax.ts";
+import { nodesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
 
 // docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
@@ -72,7 +72,7 @@ describe("the routes of docs/protocol.md", () => {
     );
     const wrong = (await tableOf()).routes.filter(({ method, path, clientId, gate }) => {
       // Votes look at their body first, and so read the id themselves.
-      const word = path.includes("permission/") ? "known" : ID_WORDS[clientId];
+      const word = path.includes("permission/") ? "known" : ID_WORDS[clientId ?? "ignored"];
       return rows.get(`${method} ${path}`) !== (gate === "strict" ? `${word}, *strict*` : word);
     });
     expect(wrong.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
@@ -238,7 +238,7 @@ const EVENT_FILES = ["event", "ask-event"].map((name) => `src/core/session/${nam
 /** `type: field, optional?` for every event, in the order of the alphabet, from its own type. */
 function declaredFields(): readonly string[] {
   const nodes = EVENT_FILES.flatMap((path) => {
-    return [...placesIn(programOf(path, readText(path)))].map(({ node }) => node);
+    return [...nodesIn(programOf(path, readText(path)))].map(({ node }) => node);
   });
   const interfaces = nodes.filter((node) => node.type === "TSInterfaceDeclaration");
   const named = new Map(interfaces.map((one) => [one.id.name, one]));

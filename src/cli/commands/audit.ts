@@ -4,12 +4,12 @@ import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { firstProblem } from "../../server/http/request-schema.ts";
 import { auditFilterFields, auditFilterOf } from "../../server/route/audit.ts";
-import type { AuditFilter } from "../../session/view/audit-entry.ts";
 import {
   type AuditFileFormat,
+  type AuditFilter,
   auditFile,
   isAuditFileFormat,
-} from "../../session/view/audit-file.ts";
+} from "../../session/audit/audit-view.ts";
 import type { SessionStore } from "../../store/store.ts";
 import {
   type DataAct,

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { changeEntry } from "../../session/audit/index.ts";
+import { changeEntry } from "../../session/audit/entries.ts";
 import type { BackupContents } from "../../store/sqlite/backup/contents.ts";
 import { restoreBackup } from "../../store/sqlite/backup/restore.ts";
 import { takeBackup } from "../../store/sqlite/backup/take.ts";

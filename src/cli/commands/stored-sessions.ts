@@ -4,7 +4,8 @@ import { parseSessionId, parseTenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { type ChangeAct, changeEntry } from "../../session/audit/index.ts";
+import type { ChangeAct } from "../../session/audit/audited.ts";
+import { changeEntry } from "../../session/audit/entries.ts";
 import { describeHolder, isAliveHere, thisHolder } from "../../store/holder.ts";
 import type {
   JournalEntry,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseTenantId } from "../../core/id.ts";
 import { Members } from "../../server/identity/members.ts";
-import { StoredWay } from "../../server/identity/token-authenticator.ts";
+import { TokenAuthenticator } from "../../server/identity/token-authenticator.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { bytesIn, emptyFolder, runIn, serverIn } from "./data-folder.fixture.ts";
@@ -21,8 +21,8 @@ async function unmade() {
 /** Whom a server at work in a data directory takes for whom. */
 async function serving(folder: string) {
   const store = await serverIn(folder);
-  const way = new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK);
-  const who = async (text: string) => value(Promise.resolve(way.recognize(text)));
+  const way = new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK);
+  const who = async (text: string) => value(Promise.resolve(way.authenticate(text)));
   return { store, who };
 }
 

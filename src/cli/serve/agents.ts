@@ -8,7 +8,7 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { AGENT_MEMORY_PERCENT_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
-import type { ShellRunner } from "../../session/side/shell-runner.ts";
+import type { ShellRunner } from "../../session/side/shell-command.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";

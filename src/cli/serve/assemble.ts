@@ -3,7 +3,7 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Daemon } from "../../server/daemon.ts";
-import { LOCAL_TENANT, type WayIn } from "../../server/http/authenticator.ts";
+import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
@@ -12,8 +12,8 @@ import { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionRuntime } from "../../session/runtime.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
-import { withoutVoter } from "../../session/tenant/gone-voter.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
+import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, memoryOfMachine, openHands } from "./agents.ts";
 import { identify } from "./identity.ts";
@@ -38,7 +38,7 @@ interface ServerKit {
   readonly defaultAgent: string;
   readonly mcp: ChosenMcp;
   /** In by JWT, if that was chosen. */
-  readonly jwt: WayIn | null;
+  readonly jwt: Authenticator | null;
   readonly prices: PriceTable;
   readonly folder: string;
   /** What of all that it keeps nobody reaches through it. */

@@ -7,7 +7,7 @@ import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
-import { identify, jwtWayOf } from "./identity.ts";
+import { identify, jwtAuthenticatorOf } from "./identity.ts";
 import { chooseOptions } from "./options.ts";
 
 function chosenBy(...args: readonly string[]) {
@@ -18,7 +18,7 @@ function chosenBy(...args: readonly string[]) {
 
 async function started(world: IdentityWorld, ...args: readonly string[]) {
   const chosen = await chosenBy(...args);
-  const jwt = await value(jwtWayOf(chosen));
+  const jwt = await value(jwtAuthenticatorOf(chosen));
   const voters = new Voters(async () => {});
   return identify({ chosen, jwt, store: world.store, tenants: new TenantGate(), voters });
 }
@@ -89,7 +89,7 @@ describe("how callers say who they are", () => {
     ["--jwt-issuer", "x"],
     ["--jwt-jwks", "/x", "--jwt-audience", "x"],
   ])("is not by half of what a JWT needs: %s %s", async (...args) => {
-    expect(await jwtWayOf(await chosenBy(...args))).toMatchObject({
+    expect(await jwtAuthenticatorOf(await chosenBy(...args))).toMatchObject({
       refusal: { code: "invalid_server_config" },
     });
   });

@@ -4,14 +4,14 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Authenticator,
   byToken,
+  type RequestAuthenticator,
   sharedToken,
-  type WayIn,
   withoutToken,
 } from "../../server/http/authenticator.ts";
 import { Members } from "../../server/identity/members.ts";
 import {
   hasStoredTokens,
-  StoredWay,
+  TokenAuthenticator,
   type Voters,
 } from "../../server/identity/token-authenticator.ts";
 import type { ServerSettings } from "../../server/settings.ts";
@@ -23,7 +23,7 @@ import { serverSettings } from "./settings.ts";
 
 interface Identification {
   readonly settings: ServerSettings;
-  readonly authenticator: Authenticator;
+  readonly authenticator: RequestAuthenticator;
 }
 
 /**
@@ -38,7 +38,7 @@ export async function identify({
   voters,
 }: {
   readonly chosen: Chosen;
-  readonly jwt: WayIn | null;
+  readonly jwt: Authenticator | null;
   readonly store: SessionStore;
   readonly tenants: TenantGate;
   readonly voters: Voters;
@@ -53,14 +53,14 @@ export async function identify({
   }
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
-    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
+    new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
     ...(jwt === null ? [] : [jwt]),
   ];
   return ok({ settings: settings.value, authenticator: byToken(ways) });
 }
 
 /** In by JWT, where keys were chosen. Whose word they are must be said with them. */
-export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
+export async function jwtAuthenticatorOf(chosen: Chosen): Promise<Result<Authenticator | null>> {
   const { "jwt-jwks": keySet, "jwt-issuer": issuer, "jwt-audience": audience } = chosen;
   if (keySet === null && issuer === null && audience === null) return ok(null);
   if (keySet === null || issuer === null || audience === null) {
@@ -70,8 +70,8 @@ export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
   }
   const tenantClaim = chosen["jwt-tenant-claim"] ?? "tenant_id";
   const roleClaim = chosen["jwt-role-claim"] ?? "role";
-  const { openJwtWay } = await import("../../server/identity/jwt.ts");
-  return openJwtWay({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
+  const { openJwtAuthenticator } = await import("../../server/identity/jwt.ts");
+  return openJwtAuthenticator({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }
 
 /** Whether there is a store that could have tokens in it: only a look inside can tell. */

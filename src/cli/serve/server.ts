@@ -2,7 +2,7 @@ import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { chooseAgents } from "./agents.ts";
 import type { RunningServer } from "./assemble.ts";
-import { jwtWayOf, mayHaveTokens } from "./identity.ts";
+import { jwtAuthenticatorOf, mayHaveTokens } from "./identity.ts";
 import { openLog } from "./log.ts";
 import { choosePrices } from "./meter.ts";
 import type { Chosen } from "./options.ts";
@@ -21,7 +21,7 @@ export async function startServer(
   version: string,
 ): Promise<Result<RunningServer>> {
   const folder = dataFolder(chosen, env);
-  const jwt = await jwtWayOf(chosen);
+  const jwt = await jwtAuthenticatorOf(chosen);
   if (!jwt.ok) return jwt;
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(chosen, folder);
   const settings = await serverSettings(chosen, mayKnowCallers);

@@ -10,7 +10,8 @@ import type { OpenSession } from "../actor/actor.ts";
 import { OpenHistory } from "../actor/history.ts";
 import { readWindow, WINDOW_SLOT } from "../actor/log-window.ts";
 import { recordOf } from "../actor/record.ts";
-import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/index.ts";
+import type { Tally } from "../stats/tally.ts";
+import { EMPTY_TALLY, readTally, TALLY_SLOT } from "../stats/tally.ts";
 import { eventIn } from "../stored-log.ts";
 import type { SessionWorld } from "../world.ts";
 

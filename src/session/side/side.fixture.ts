@@ -8,7 +8,7 @@ import { type Hand, Stage } from "../stage.fixture.ts";
 import type { Clock } from "../world.ts";
 import { LocalShell } from "./local-shell.ts";
 import { Shells } from "./shell.ts";
-import type { ShellMarks } from "./shell-runner.ts";
+import type { ShellMarks } from "./shell-command.ts";
 
 /** For tests in which no server dies. */
 export const NO_MARKS: ShellMarks = {

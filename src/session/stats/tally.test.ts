@@ -13,8 +13,7 @@ import {
   promptId,
   turnId,
 } from "../../core/session/life.fixture.ts";
-import { EMPTY_TALLY, type Tally, withEvents } from "./tally.ts";
-import { readTally, tallyText } from "./tally-text.ts";
+import { EMPTY_TALLY, readTally, type Tally, tallyText, withEvents } from "./tally.ts";
 
 const logOf = ({ log }: Life): readonly LogEvent[] =>
   log.map((event, index) => ({ ...event, id: index + 1 }));

@@ -7,7 +7,7 @@ import { pageOf } from "../../store/page.ts";
 import type { BackwardRange, FoldedTurn } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { turnsAfter, turnsBefore } from "./turn-pages.ts";
+import { turnsAfter, turnsBefore } from "./transcript.ts";
 
 const KEY = { tenantId: given(parseTenantId("t")), sessionId: given(parseSessionId("s")) };
 

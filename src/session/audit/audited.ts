@@ -1,13 +1,24 @@
+import { createHash } from "node:crypto";
+import type { Refusal } from "../../core/error.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import {
+  AUDIT_AGENT_NAME_CHARS_MAX,
+  AUDIT_LISTED_MAX,
+  AUDIT_NAME_CHARS_MAX,
+} from "../../core/limits.ts";
 import { keyKind } from "../../core/policy/approval-key.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
 import { approvalMeaning, isToolKind } from "../../core/policy/risk.ts";
-import type { Command } from "../../core/session/command.ts";
+import type { Command, CommandType } from "../../core/session/command.ts";
 import type { SessionEvent, Skipped } from "../../core/session/event.ts";
-import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
+import {
+  EVENT_TABLE,
+  EVENT_TYPES,
+  type EventTypeThat,
+  eventIs,
+} from "../../core/session/event-table.ts";
 import type { Creation } from "../../core/session/state.ts";
-import { type Details, details, listed } from "./details.ts";
-import { agentName, hashName } from "./name.ts";
+import { cutText } from "../../core/text.ts";
 
 type AuditedType = EventTypeThat<"audited">;
 
@@ -162,3 +173,179 @@ function toolKind(kind: string): string {
 function keyDetails(key: string) {
   return { toolKind: toolKind(keyKind(key)), keyHash: hashName(key) };
 }
+
+/**
+ * Whether a refusal of this command is worth an entry. Not what comes in floods and asks for no
+ * change of anything: there the caller's counters tell enough. A new command does not compile
+ * until somebody decides.
+ */
+const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
+  create: true,
+  resume: true,
+  stop: true,
+  close: true,
+  recovery: true,
+  store_failure: true,
+
+  activate: true,
+  agent_status: true,
+  agent_exit: true,
+  agent_unavailable: true,
+  instructed: true,
+  agent_update: false,
+  usage: false,
+
+  prompt: true,
+  begin_turn: true,
+  command_result: true,
+  remove_prompt: true,
+  steer: true,
+  cancel: true,
+  reserve_slice: true,
+  deadline_passed: true,
+  limit_passed: true,
+  commit_refused: true,
+
+  ask: true,
+  access: true,
+  ask_withdrawn: true,
+  vote: true,
+  voter_gone: true,
+  revoke_grant: true,
+
+  metadata: true,
+  model: true,
+  approval_mode: true,
+  autonomy: true,
+  agent_mode: true,
+  sandbox: true,
+  reload_skills: true,
+  reload_persona: true,
+  change_agent: true,
+  change_cwd: true,
+  set_budget: true,
+
+  attach: true,
+  detach: true,
+  client_expiry: true,
+  shell_started: true,
+  shell_output: false,
+  shell_result: true,
+
+  announce: true,
+};
+
+/** Of a refusal's details, those that are names of ours; others may quote what was asked. */
+const TELLING = [
+  "state",
+  "trigger",
+  "actor",
+  "limit",
+  "scope",
+  "neededMicro",
+  "availableMicro",
+] as const;
+
+/** What the audit is told of a refusal that left no event; null if nothing. */
+export function refusedDetails(command: Command, refusal: Refusal): Details | null {
+  if (!REFUSAL_AUDITED[command.type]) return null;
+  const requestId = "requestId" in command ? command.requestId : undefined;
+  const told = Object.fromEntries(TELLING.map((name) => [name, refusal.details[name]]));
+  return details({ requestId, ...told });
+}
+
+/**
+ * What an entry says of its act. Only names, ids, codes and counts, each of them short: what
+ * people and agents said, what tools were given and what they gave back, is in the log and is
+ * deleted with it, while the audit stays.
+ */
+export interface Details {
+  readonly [name: string]: Detail;
+}
+
+type Detail = string | number | boolean | null | readonly Detail[] | Details;
+
+/** Details with every text cut to the length of a name, and what is not there left out. */
+export function details(facts: { readonly [name: string]: Detail | undefined }): Details {
+  const told: { [name: string]: Detail } = {};
+  for (const [name, fact] of Object.entries(facts)) {
+    if (fact !== undefined) told[name] = short(fact);
+  }
+  return told;
+}
+
+function short(fact: Detail): Detail {
+  return typeof fact === "string" ? cutText(fact, AUDIT_NAME_CHARS_MAX) : fact;
+}
+
+/** The first few of a list, and how many there are. */
+function listed(name: string, items: readonly Details[]): Details {
+  if (items.length === 0) return {};
+  return { [name]: items.slice(0, AUDIT_LISTED_MAX), [`${name}Count`]: items.length };
+}
+
+/**
+ * A short name for what is none of the audit's: equal texts have equal names, so that entries can
+ * be told apart and put together by somebody who knows the text already.
+ */
+function hashName(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, HASH_NAME_CHARS);
+}
+
+const HASH_NAME_CHARS = 16;
+
+/**
+ * What an agent calls something, if that is a name. Agents may put whatever they like there, also
+ * what they have read: anything that is not short and plain is told by its hash (P11).
+ */
+function agentName(text: string): string {
+  const isName = text.length <= AUDIT_AGENT_NAME_CHARS_MAX && PLAIN.test(text);
+  return isName ? text : `sha256:${hashName(text)}`;
+}
+
+const PLAIN = /^[\w.:-]+$/;
+
+/**
+ * What the audit is told of beside the events of sessions and what agents do: changes of what is
+ * a tenant's, by its people and by operators, and who looked into its agents, which shows what is
+ * said in every session. docs/protocol.md has a word for each.
+ */
+export const CHANGE_ACTS = [
+  "token_created",
+  "token_rotated",
+  "token_revoked",
+  "member_set",
+  "member_removed",
+  "credits_granted",
+  "credits_limit_set",
+  "credits_budget_set",
+  "workspace_added",
+  "workspace_trust_set",
+  "tenant_settings_set",
+  "agents_traced",
+  "agent_logs_read",
+  "agent_restarted",
+  "session_seized",
+  "log_cut",
+  "restored",
+] as const;
+
+export type ChangeAct = (typeof CHANGE_ACTS)[number];
+
+/** What else is told beside events: of sessions as such, and of what agents do in the world. */
+export const OTHER_ACTS = [
+  "command_refused",
+  "checkpoint",
+  "session_deleted",
+  "fs.read",
+  "fs.write",
+  "terminal.create",
+  "tool_dispatch",
+] as const;
+
+/** Everything that an entry of the audit may be called, by the alphabet. */
+export const AUDIT_ACTS: readonly string[] = [
+  ...EVENT_TYPES.filter((type) => EVENT_TABLE[type].audited),
+  ...CHANGE_ACTS,
+  ...OTHER_ACTS,
+].toSorted();

@@ -1,8 +1,9 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { choicesOf, objectsIn } from "../choice/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
-import { latestUpdate } from "./latest-update.ts";
+import { latestUpdate } from "./recent-log.ts";
 
 /** What a session's agent can be set to, as ACP's answers to new, load and resume have it. */
 export interface AgentState {
@@ -52,13 +53,6 @@ export function modelIds(configOptions: readonly JsonObject[]): readonly string[
   return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
 }
 
-/** The choices of an option, those in groups too. */
-export function choicesOf(options: unknown): readonly JsonObject[] {
-  return objectsIn(options).flatMap((one) => {
-    return Array.isArray(one.options) ? objectsIn(one.options) : [one];
-  });
-}
-
 function modelOf(choice: JsonObject): readonly JsonObject[] {
   const modelId = stringAt(choice, "value");
   if (modelId === null) return [];
@@ -67,6 +61,26 @@ function modelOf(choice: JsonObject): readonly JsonObject[] {
   return [{ modelId, name, ...(description !== null && { description }) }];
 }
 
-export function objectsIn(list: unknown): readonly JsonObject[] {
-  return Array.isArray(list) ? list.filter(isObject) : [];
+type Offering = Pick<LiveSession, "agent" | "agentCommands" | "key">;
+
+/**
+ * The slash commands that a session's agent offers, in the wire's shape: as it has said since it
+ * came, or as the log has it. What stands there of a new agent's predecessor is not its own.
+ */
+export async function availableCommands(
+  store: SessionStore,
+  { agent, agentCommands, key }: Offering,
+): Promise<Result<readonly JsonObject[]>> {
+  const isNewcomer = agent?.context === "new" || agent?.context === "seeded";
+  if (agentCommands.length > 0 || isNewcomer) return ok(agentCommands.flatMap(commandOf));
+  const latest = await latestUpdate(store, key, "available_commands_update");
+  if (!latest.ok) return latest;
+  const offered = latest.value?.availableCommands;
+  return ok(Array.isArray(offered) ? offered.flatMap(commandOf) : []);
+}
+
+/** Kept as the agent has it; only that there is no input is said outright. */
+function commandOf(command: unknown): readonly JsonObject[] {
+  if (!isObject(command) || stringAt(command, "name") === null) return [];
+  return [{ ...command, input: command.input ?? null }];
 }

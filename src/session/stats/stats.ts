@@ -1,10 +1,13 @@
 import type { SessionId } from "../../core/id.ts";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { addTokens, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
+import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
-import type { Use } from "../meter/use.ts";
-import type { ModelTally, Tally, ToolTally } from "./tally.ts";
+import type { LiveSession } from "../live.ts";
+import { type Use, usedByTurns, usedInAll } from "../meter/use.ts";
+import type { SessionWorld } from "../world.ts";
+import { type ContextFill, filled, type ModelTally, type Tally, type ToolTally } from "./tally.ts";
 
 /** The wire's `GET …/stats`; what it does not have is ours and additive. */
 export interface StatsAnswer {
@@ -142,4 +145,102 @@ function toolsStats(tools: ReadonlyMap<string, ToolTally>): ToolsStats {
 
 function toolStats({ accept, reject, autoAccept, ...figures }: ToolTally): ToolStats {
   return { ...figures, decisions: { accept, reject, modify: 0, auto_accept: autoAccept } };
+}
+
+/** The wire's `GET …/context-usage`. */
+export interface ContextUsageAnswer {
+  readonly v: 1;
+  readonly sessionId: SessionId;
+  readonly workspaceCwd: string;
+  readonly usage: {
+    readonly modelName: string;
+    readonly totalTokens: number;
+    readonly contextWindowSize: number;
+    readonly breakdown: typeof NO_BREAKDOWN;
+    readonly builtinTools: readonly never[];
+    readonly mcpTools: readonly never[];
+    readonly memoryFiles: readonly never[];
+    readonly skills: readonly never[];
+    readonly isEstimated: true;
+    readonly showDetails: boolean;
+  };
+  readonly formattedText: string;
+}
+
+/** Only an agent knows what its context consists of, and ACP has no words for it. */
+const NO_BREAKDOWN = {
+  systemPrompt: 0,
+  builtinTools: 0,
+  mcpTools: 0,
+  memoryFiles: 0,
+  skills: 0,
+  messages: 0,
+  freeSpace: 0,
+  autocompactBuffer: 0,
+};
+
+/**
+ * How full the agent's context is: as the turn at work reports it, or else as it was last told.
+ * The state forgets it with its turn, so it comes from the tally.
+ */
+export function contextUsageAnswer(
+  session: Session,
+  { context }: Tally,
+  showDetails: boolean,
+): ContextUsageAnswer {
+  const { sessionId, fixed, chosen, connection } = session;
+  const live = connection.turn.lastContextUsage;
+  const fill = live === null ? context : filled(context, live);
+  const used = fill?.used ?? 0;
+  const size = fill?.size ?? 0;
+  return {
+    v: 1,
+    sessionId,
+    workspaceCwd: fixed.workspaceCwd,
+    usage: {
+      modelName: fill?.model ?? chosen.modelConfig.modelId ?? "unknown",
+      totalTokens: used,
+      contextWindowSize: size,
+      breakdown: { ...NO_BREAKDOWN, freeSpace: Math.max(0, size - used) },
+      builtinTools: [],
+      mcpTools: [],
+      memoryFiles: [],
+      skills: [],
+      isEstimated: true,
+      showDetails,
+    },
+    formattedText: inWords(fill),
+  };
+}
+
+function inWords(fill: ContextFill | null): string {
+  const { used = null, size = null } = fill ?? {};
+  if (used === null) return "The agent has not said how full its context is.";
+  const figure = used.toLocaleString("en-US");
+  if (size === null || size === 0) return `The agent's context has ${figure} tokens.`;
+  const percent = Math.round((used / size) * 100);
+  const all = size.toLocaleString("en-US");
+  return `The agent's context has ${figure} of ${all} tokens (${percent} %).`;
+}
+
+/** What a session has used and done so far, with what was asked beside it. */
+export async function sessionStats(
+  { meter, clock }: SessionWorld,
+  live: LiveSession,
+): Promise<Result<StatsAnswer>> {
+  const beside = await meter.usedBeside(live.key);
+  if (!beside.ok) return beside;
+  const tally = await live.tally();
+  if (!tally.ok) return tally;
+  const used = usedInAll(usedByTurns(live.session), beside.value);
+  return ok(statsAnswer(live.session, tally.value, used, clock.nowMs()));
+}
+
+/** How full the agent's context is. */
+export async function contextUsage(
+  live: LiveSession,
+  showDetails: boolean,
+): Promise<Result<ContextUsageAnswer>> {
+  const tally = await live.tally();
+  return tally.ok ? ok(contextUsageAnswer(live.session, tally.value, showDetails)) : tally;
 }

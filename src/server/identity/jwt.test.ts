@@ -10,7 +10,7 @@ import {
   KEY_SET_RETRY_MS,
 } from "../../core/limits.ts";
 import { CLAIMS, fileOf, Issuer, KeyServer, NOW_MS, TRUST, wayBy } from "./jwt.fixture.ts";
-import { openJwtWay } from "./jwt.ts";
+import { openJwtAuthenticator } from "./jwt.ts";
 
 const ADA = { tenantId: "acme", userId: "ada", role: "member" };
 const NOW_S = NOW_MS / 1_000;
@@ -113,12 +113,12 @@ describe("a JWT that was verified", () => {
     const keys = await KeyServer.open(issuer.jwk);
     const { world, who, way } = await wayBy(keys.url);
     const token = await issuer.sign({ ...CLAIMS, exp: NOW_S + 3_600 });
-    expect(way.recognize(token)).toBeInstanceOf(Promise);
+    expect(way.authenticate(token)).toBeInstanceOf(Promise);
     expect(await who(token)).toEqual(ADA);
     world.nowMs += JWT_CACHED_MS_MAX - 1;
-    expect(way.recognize(token)).toEqual({ ok: true, value: ADA });
+    expect(way.authenticate(token)).toEqual({ ok: true, value: ADA });
     world.nowMs += 1;
-    expect(way.recognize(token)).toBeInstanceOf(Promise);
+    expect(way.authenticate(token)).toBeInstanceOf(Promise);
   });
 
   it("but never beyond its own end", async () => {
@@ -222,9 +222,15 @@ describe("a set of keys", () => {
 
   it("comes by https, unless it comes from this machine", async () => {
     const clock = { nowMs: () => NOW_MS };
-    const opened = await openJwtWay({ ...TRUST, keySet: "http://keys.example/jwks" }, clock);
+    const opened = await openJwtAuthenticator(
+      { ...TRUST, keySet: "http://keys.example/jwks" },
+      clock,
+    );
     expect(opened).toMatchObject({ refusal: { code: "invalid_server_config" } });
-    const safe = await openJwtWay({ ...TRUST, keySet: "https://keys.example/jwks" }, clock);
+    const safe = await openJwtAuthenticator(
+      { ...TRUST, keySet: "https://keys.example/jwks" },
+      clock,
+    );
     expect(safe).toMatchObject({ ok: true });
   });
 
@@ -233,7 +239,10 @@ describe("a set of keys", () => {
     async (text) => {
       const path = fileOf();
       writeFileSync(path, text);
-      const opened = await openJwtWay({ ...TRUST, keySet: path }, { nowMs: () => NOW_MS });
+      const opened = await openJwtAuthenticator(
+        { ...TRUST, keySet: path },
+        { nowMs: () => NOW_MS },
+      );
       expect(opened).toMatchObject({
         refusal: { code: "invalid_server_config", details: { path: "--jwt-jwks" } },
       });
@@ -241,7 +250,10 @@ describe("a set of keys", () => {
   );
 
   it("that is not there is said so", async () => {
-    const opened = await openJwtWay({ ...TRUST, keySet: "/no/such" }, { nowMs: () => NOW_MS });
+    const opened = await openJwtAuthenticator(
+      { ...TRUST, keySet: "/no/such" },
+      { nowMs: () => NOW_MS },
+    );
     expect(opened).toMatchObject({ refusal: { details: { path: "--jwt-jwks" } } });
   });
 });
