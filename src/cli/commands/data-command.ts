@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { sentenceOf } from "../../core/error.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { StoreSteps } from "../../store/operation.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { homeOf } from "../home.ts";
@@ -122,9 +123,13 @@ export function storeFolder(data: string): string {
 }
 
 /** Nothing is made where nothing is: a mistyped directory must not look like an empty store. */
-export async function inStore<Value>(data: string, act: StoreAct<Value>): Promise<Result<Value>> {
+export async function inStore<Value>(
+  data: string,
+  act: StoreAct<Value>,
+  steps: StoreSteps = {},
+): Promise<Result<Value>> {
   const folder = storeFolder(data);
-  if (existsSync(folder)) return inOpened(folder, act);
+  if (existsSync(folder)) return inOpened(folder, act, steps);
   return fail("store_unavailable", { reason: `there is no ${folder}` });
 }
 
@@ -143,8 +148,12 @@ export async function inMadeStore<Value>(
   return inOpened(folder, act);
 }
 
-async function inOpened<Value>(path: string, act: StoreAct<Value>): Promise<Result<Value>> {
-  const store = sqliteStore();
+async function inOpened<Value>(
+  path: string,
+  act: StoreAct<Value>,
+  steps: StoreSteps = {},
+): Promise<Result<Value>> {
+  const store = sqliteStore(undefined, steps);
   const host = {
     persistenceSurface: { announce: () => {} },
     env: { get: () => undefined },

@@ -8,10 +8,9 @@ import { checkNoForeignHolders } from "../../server/route/tenant.ts";
 import { countSessions } from "../../session/session-pages.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
-import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
 import { tenantFolder } from "../../store/sqlite/database.ts";
-import { openersOf, unreadableIn } from "../../store/sqlite/presence.ts";
+import { openersOf, unreadableIn } from "../../store/sqlite/openers.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { tableText } from "../output.ts";
 import {
@@ -81,10 +80,9 @@ function inLocated(
 ): Promise<Result<Outcome>> {
   const folder = storeFolder(data);
   const server = serverAt(folder); // Before we have it open ourselves.
-  return inStore(data, (plain) => {
-    const locator = new SessionLocator(join(data, "located"));
-    const store = withLocator(plain, locator, { isLasting: true });
-    return act({ store, folder, server });
+  const locator = new SessionLocator(join(data, "located"));
+  return inStore(data, (store) => act({ store, folder, server }), {
+    location: { locator, isLasting: true },
   });
 }
 

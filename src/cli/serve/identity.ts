@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Authenticator,
@@ -20,6 +19,7 @@ import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
 import type { Chosen } from "./options.ts";
 import { serverSettings } from "./settings.ts";
+import { STORES, sessionsFolder } from "./store.ts";
 
 interface Identification {
   readonly settings: ServerSettings;
@@ -76,5 +76,5 @@ export async function jwtAuthenticatorOf(chosen: Chosen): Promise<Result<Authent
 
 /** Whether there is a store that could have tokens in it: only a look inside can tell. */
 export function mayHaveTokens({ store }: Chosen, folder: string): boolean {
-  return store === "sqlite" && existsSync(join(folder, "sessions"));
+  return STORES[store].isLasting && existsSync(sessionsFolder(folder));
 }

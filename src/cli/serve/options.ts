@@ -6,6 +6,7 @@ import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../c
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf } from "../home.ts";
+import { STORE_NAMES } from "./store.ts";
 
 const count = (help: string, most = 1_000_000) => whole(0, most, { help });
 const ms = (help: string, variables: readonly string[] = []) =>
@@ -122,7 +123,7 @@ export const OPTIONS = {
   }),
 
   // Where it remembers
-  store: choice(["sqlite", "memory"], "sqlite", { help: "Where sessions are kept (sqlite)" }),
+  store: choice(STORE_NAMES, "sqlite", { help: "Where sessions are kept (sqlite)" }),
   data: text({ help: "Directory of sessions and marks (~/.fermata)", placeholder: "DIR" }),
   durability: choice(["full", "relaxed"], "full", {
     help: "`relaxed` is faster and may lose the last moments in a power cut (full)",

@@ -7,8 +7,14 @@ import { decide } from "../../core/session/decide.ts";
 import { eventIs } from "../../core/session/event-table.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
-import type { Manifest } from "../../store/manifest.ts";
-import type { Commit, FoldedTurn, JournalEntry, SessionKey, Snapshot } from "../../store/store.ts";
+import type {
+  Commit,
+  FoldedTurn,
+  JournalEntry,
+  Manifest,
+  SessionKey,
+  Snapshot,
+} from "../../store/store.ts";
 import {
   EMPTY_WINDOW,
   type LogWindow,

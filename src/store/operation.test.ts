@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
+import { fail } from "../core/result.ts";
 import { thisHolder } from "./holder.ts";
-import { withLocator } from "./located.ts";
 import { SessionLocator } from "./locator.ts";
-import { keyOf, newSession, openMemoryStore } from "./sample.fixture.ts";
+import { MemoryBackend } from "./memory/store.ts";
+import { keyOf, newSession, openMemoryStore, openSurface } from "./sample.fixture.ts";
 
 const holder = thisHolder("located");
 const entry = { journal: "audit", key: "k", sessionId: null, atMs: 1, text: "{}" } as const;
@@ -15,7 +16,7 @@ async function located(isLasting = true) {
   const root = await mkdtemp(join(tmpdir(), "fermata-located-"));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const locator = new SessionLocator(root);
-  return { locator, store: withLocator(await openMemoryStore(), locator, { isLasting }) };
+  return { locator, store: await openMemoryStore({ location: { locator, isLasting } }) };
 }
 
 describe("a store that notes where its sessions are", () => {
@@ -89,5 +90,68 @@ describe("a store that notes where its sessions are", () => {
     expect(await store.readManifest(key)).toMatchObject({ value: { storeId: "memory" } });
     expect(await store.delete(key, newSession("s1").holder, [])).toMatchObject({ ok: true });
     expect(await locator.find(key)).toEqual({ ok: true, value: null });
+  });
+});
+
+async function refusing(code: Parameters<typeof fail>[0], reason: string) {
+  const logged: object[] = [];
+  const backend = new MemoryBackend();
+  backend.tenants = async () => fail(code, { reason });
+  const store = await openSurface(backend, {
+    log: (what, about) => logged.push({ what, ...about }),
+  });
+  return { logged, answer: await store.tenants() };
+}
+
+describe("what callers see of a store that fails", () => {
+  it.each([
+    "its database /var/lib/fermata/sessions/tenants/acme/sessions.db is gone",
+    "ENOSPC: no space left on device, open '/data/my files/x' (free some space on its disk)",
+    "its index of sessions: EACCES: permission denied, mkdir '/data/located'",
+    "unable to open C:\\data\\sessions.db",
+  ])("names no path of the server: %s", async (reason) => {
+    const { answer, logged } = await refusing("store_unavailable", reason);
+    expect(answer).toEqual(fail("store_unavailable", { reason: "the server's log says why" }));
+    const code = "store_unavailable";
+    expect(logged).toEqual([{ what: "store failed", operation: "tenants", code, reason }]);
+  });
+
+  it("names none if it is damaged, either", async () => {
+    const reason = "file /data/sessions.db is not a database";
+    const { answer } = await refusing("session_corrupt", reason);
+    expect(JSON.stringify(answer)).not.toContain("/data");
+  });
+
+  it("names none if the backend throws, in a read or in a write", async () => {
+    const backend = new MemoryBackend();
+    const thrown = new Error("cannot open /data/sessions.db");
+    backend.readRecord = () => Promise.reject(thrown);
+    backend.commit = () => {
+      throw thrown;
+    };
+    const store = await openSurface(backend, { log: () => {} });
+    const commit = { afterEventId: 0, events: [], journal: [] };
+    const answers = [
+      await store.readRecord(keyOf("s1")),
+      await store.commit(keyOf("s1"), 1, commit),
+    ];
+    const hidden = fail("store_unavailable", { reason: "the server's log says why" });
+    expect(answers).toEqual([hidden, hidden]);
+  });
+
+  it.each([
+    ["store_unavailable", "too much is waiting to be written"],
+    ["session_corrupt", "document members/all"],
+    ["invalid_store_input", "it begins with /"],
+  ] as const)("is what the store says where it names none: %s, %s", async (code, reason) => {
+    const { answer, logged } = await refusing(code, reason);
+    expect(answer).toEqual(fail(code, { reason }));
+    expect(logged).toEqual([]);
+  });
+
+  it("is all that is changed: what the store knows is answered as it is", async () => {
+    const store = await openMemoryStore({ log: () => {} });
+    expect(await store.create(keyOf("s1"), newSession("s1"))).toMatchObject({ ok: true });
+    expect(await store.tenants()).toEqual({ ok: true, value: [keyOf("s1").tenantId] });
   });
 });

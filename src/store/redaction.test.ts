@@ -1,17 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ok } from "../core/result.ts";
-import { memoryStore } from "./memory/store.ts";
+import { MemoryBackend } from "./memory/store.ts";
+import { type Redaction, redactCommit } from "./redaction.ts";
 import {
   commitOf,
   keyOf,
   manifest,
   newSession,
   openMemoryStore,
+  openSurface,
   record,
   snapshotOf,
 } from "./sample.fixture.ts";
 import { SecretGuard } from "./secret.ts";
-import { guardSecrets, type Redaction, redactCommit } from "./secret-store.ts";
 import type { Commit, JournalEntry, SessionStore } from "./store.ts";
 
 const SECRET = 'sk-"quoted"\\and-long';
@@ -33,7 +34,7 @@ function entry(change: Partial<JournalEntry> = {}): JournalEntry {
   return { journal: "audit", key: "k", sessionId: null, atMs: 1, text: "{}", ...change };
 }
 
-/** What only somebody without types can hand in. */
+/** What only a caller without types can hand in. */
 const untyped = (json: string) => JSON.parse(json);
 
 describe("P11: a commit", () => {
@@ -108,13 +109,16 @@ describe("P11: a commit", () => {
 });
 
 describe("P11: through a guarded store", () => {
-  let store: SessionStore;
+  let backend: MemoryBackend;
   let guarded: SessionStore;
   let told: Redaction[] = [];
-  beforeEach(() => {
+  beforeEach(async () => {
     told = [];
-    store = memoryStore();
-    guarded = guardSecrets(store, guard, (redaction) => told.push(redaction));
+    backend = new MemoryBackend();
+    guarded = await openSurface(backend, {
+      guard,
+      onRedacted: (redaction) => told.push(redaction),
+    });
   });
 
   const key = keyOf("s1");
@@ -181,21 +185,21 @@ describe("P11: through a guarded store", () => {
   it("what was said is redacted, and whoever listens is told where", async () => {
     const written: unknown[] = [];
     const keep = (value: unknown) => written.push(value);
-    store.create = async (_, { commit }) => {
+    backend.create = async (_, { commit }) => {
       keep(commit.events);
       return ok({ term: 1, revision: 0 });
     };
-    store.commit = async (_, __, { events }) => {
+    backend.commit = async (_, __, { events }) => {
       keep(events);
       return ok({ revision: 0, lastEventId: 2 });
     };
-    store.appendJournal = async (_, entries) => {
+    backend.appendJournal = async (_, entries) => {
       keep(entries.map(({ text }) => text));
       return ok(undefined);
     };
-    store.writeDocument = async (_, { entries, ...rest }) => {
-      keep(entries?.map(({ text }) => text));
-      return ok({ ...rest, version: 1, value: {} });
+    backend.writeDocument = async (_, { entries }) => {
+      keep(entries.map(({ text }) => text));
+      return ok(1);
     };
     const commit = commitOf({ afterEventId: 0, events: [said(SECRET)] });
     await guarded.create(key, { ...session, commit });
@@ -214,7 +218,7 @@ describe("P11: through a guarded store", () => {
   });
 
   it("is read back as it was redacted", async () => {
-    const real = guardSecrets(await openMemoryStore(), guard);
+    const real = await openMemoryStore({ guard });
     const commit = commitOf({ afterEventId: 0, events: [said(SECRET)] });
     expect(await real.create(key, { ...session, commit })).toMatchObject({ ok: true });
     expect(await real.readEvents(key, { after: 0, limit: 9 })).toMatchObject({
@@ -224,20 +228,23 @@ describe("P11: through a guarded store", () => {
 
   it("nothing is told of what was not written, and a listener can break nothing", async () => {
     const commit = commitOf({ afterEventId: 0, events: [said(SECRET)] });
-    const refused = { refusal: { code: "store_unavailable" } };
+    const refused = { refusal: { code: "session_not_found" } };
     expect(await guarded.commit(key, 1, commit)).toMatchObject(refused);
     expect(told).toEqual([]);
-    store.commit = async () => ok({ revision: 0, lastEventId: 1 });
-    const broken = guardSecrets(store, guard, () => {
-      throw new Error("not listening");
+    backend.commit = async () => ok({ revision: 0, lastEventId: 1 });
+    const broken = await openSurface(backend, {
+      guard,
+      onRedacted: () => {
+        throw new Error("not listening");
+      },
     });
     expect(await broken.commit(key, 1, commit)).toMatchObject({ ok: true });
   });
 
   it("a session that turned out to have a secret for a name can still be ended", async () => {
-    const unavailable = { refusal: { code: "store_unavailable" } };
-    expect(await guarded.close(bad, 1)).toMatchObject(unavailable);
-    expect(await guarded.delete(bad, holder, [])).toMatchObject(unavailable);
+    expect(await guarded.close(bad, 1)).toMatchObject({ ok: true });
+    const missing = { refusal: { code: "session_not_found" } };
+    expect(await guarded.delete(bad, holder, [])).toMatchObject(missing);
   });
 
   it("what is not of the right shape is refused, and nothing is thrown", async () => {
@@ -267,23 +274,23 @@ describe("P11: through a guarded store", () => {
     expect(answers).toMatchObject(answers.map(() => invalid));
   });
 
-  it("a store that throws is unavailable, and does not tell the value either", async () => {
+  it("a backend that throws is unavailable, and does not tell the value either", async () => {
     const thrown = new Error(`cannot write ${SECRET}`);
-    store.commit = () => Promise.reject(thrown);
-    store.writeBlob = () => {
+    backend.commit = () => Promise.reject(thrown);
+    backend.writeBlob = () => {
       throw thrown;
     };
     const unavailable = {
       ok: false,
-      refusal: { code: "store_unavailable", details: { reason: "cannot write [redacted]" } },
+      refusal: { code: "store_unavailable", details: { reason: "Error: cannot write [redacted]" } },
     };
     expect(await guarded.commit(key, 1, commitOf({}))).toEqual(unavailable);
     expect(await guarded.writeBlob(key.tenantId, Buffer.from("fine"))).toEqual(unavailable);
   });
 
-  it("everything else goes as it came", async () => {
-    expect(guarded.contract).toBe(store.contract);
-    store.tenants = async () => ok([key.tenantId]);
-    expect(await guarded.tenants()).toEqual({ ok: true, value: [key.tenantId] });
+  it("a store that is not active refuses before it scans", async () => {
+    await guarded.deactivate();
+    const refused = { refusal: { code: "store_unavailable" } };
+    expect(await guarded.create(bad, session)).toMatchObject(refused);
   });
 });
