@@ -2,8 +2,8 @@ import type { Dirent } from "node:fs";
 import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../core/skill/canonical.ts";
 import { codes, names } from "../core/skill/skill.fixture.ts";
+import { canonicalJson } from "../core/skill/snapshot.ts";
 import { listFolder } from "./skills.ts";
 import { listedAs, type Tree, withTree } from "./tree.fixture.ts";
 

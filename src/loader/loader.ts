@@ -11,11 +11,9 @@ import {
   type PersonaSource,
 } from "../core/persona.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { ofRoot } from "../core/skill/diagnostic.ts";
-import type { Surroundings } from "../core/skill/eligibility.ts";
 import type { SkillHeader } from "../core/skill/header.ts";
-import { precedenceOf } from "../core/skill/precedence.ts";
-import type { SkillDiagnostic, SkillSnapshot } from "../core/skill/skill.ts";
+import { precedenceOf, type Surroundings } from "../core/skill/precedence.ts";
+import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
 import { type SkillCandidate, snapshotOf } from "../core/skill/snapshot.ts";
 import {
   binariesOnPath,

@@ -20,7 +20,7 @@ const PROGRAM = `
 `;
 
 function loadUnder(locale: string, tree: Tree): { readonly here: string; readonly text: string } {
-  const modules = ["./loader.ts", "../core/skill/canonical.ts"];
+  const modules = ["./loader.ts", "../core/skill/snapshot.ts"];
   const args = [
     ...["--input-type=module", "-e", PROGRAM],
     ...modules.map((path) => new URL(path, import.meta.url).href),

@@ -9,11 +9,10 @@ import {
   SKILL_ROOT_ENTRIES_MAX,
   SKILLS_READ_BYTES_MAX,
 } from "../core/limits.ts";
-import { byCodePoint } from "../core/skill/code-point.ts";
-import { ofRoot } from "../core/skill/diagnostic.ts";
 import type { FoundSkill } from "../core/skill/precedence.ts";
-import type { SkillDiagnostic, SkillSource } from "../core/skill/skill.ts";
+import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/skill.ts";
 import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
+import { byCodePoint } from "../core/text.ts";
 import { hasName, isInside, isNothingThere, readTextInside, reasonOf } from "./text-file.ts";
 
 /** A directory whose immediate children may be skills. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { isObject } from "../../core/json.ts";
 import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
-import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
+import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf, isMissingFile, messageOf } from "../home.ts";
 import { STORE_NAMES } from "./store.ts";

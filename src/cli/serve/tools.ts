@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
+import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
 import type { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import type { TenantId } from "../../core/id.ts";
-import { NO_PERSONA, type Persona } from "../../core/persona.ts";
-import { readPersona, writePersona } from "../../core/persona-text.ts";
+import { NO_PERSONA, type Persona, readPersona, writePersona } from "../../core/persona.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Chosen } from "../../core/session/state.ts";
-import { canonicalJson, readSnapshot } from "../../core/skill/canonical.ts";
 import { NO_SKILLS, type SkillSnapshot } from "../../core/skill/skill.ts";
+import { canonicalJson, readSnapshot } from "../../core/skill/snapshot.ts";
 import type { Loader, LoadScope } from "../../loader/loader.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
