@@ -1,6 +1,6 @@
 import type { TenantId } from "../core/id.ts";
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
-import type { LogEvent } from "../core/replay/join.ts";
+import type { LogEvent } from "../core/replay/compact.ts";
 import {
   compactedReplay,
   type LiveReplayMode,

@@ -11,7 +11,7 @@ import {
   SERVER,
   userOf,
 } from "../core/session/command.ts";
-import { slashTextOf } from "../core/slash/line.ts";
+import { slashTextOf } from "../core/slash/commands.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";

@@ -143,7 +143,13 @@ export class Client {
     const evidence = words.redact(text);
     return this.#command(key, `steers "${evidence}"`, evidence, (live) => {
       const prompt = this.#newPrompt(sent, live, false);
-      return { ...this.#by(), type: "steer", messageId, prompt, agentCanSteer: live.canSteer };
+      return {
+        ...this.#by(),
+        type: "steer",
+        messageId,
+        prompt,
+        agentCanSteer: live.agent?.offer.canSteer ?? false,
+      };
     });
   }
 

@@ -1,6 +1,6 @@
 import { type Deadline, SERVER } from "../../core/session/command.ts";
-import { sandboxDueAtMs } from "../../core/session/sandbox.ts";
 import type { Session } from "../../core/session/state.ts";
+import { sandboxDueAtMs } from "../../core/turn.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 import { type CallOff, type Clock, givenBy, type SessionWorld } from "../world.ts";
 

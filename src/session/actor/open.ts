@@ -1,6 +1,6 @@
 import { type Refusal, refusal } from "../../core/error.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";

@@ -1,6 +1,6 @@
 import type { PromptId } from "../../core/id.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
-import { slashTextOf } from "../../core/slash/line.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 
 interface QueueDeps {

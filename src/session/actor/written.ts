@@ -1,5 +1,5 @@
 import type { Refusal } from "../../core/error.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
 import type { SessionRecord } from "../../store/store.ts";

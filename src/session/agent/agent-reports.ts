@@ -12,7 +12,7 @@ import {
   SERVER,
 } from "../../core/session/command.ts";
 import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
-import type { ModelPart } from "../../core/session/model-config.ts";
+import type { ModelPart } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
 import { givenBy, type SessionWorld } from "../world.ts";

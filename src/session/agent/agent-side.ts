@@ -7,10 +7,9 @@ import {
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
 import { ACCESS_REFUSED } from "../../core/policy/access.ts";
-import { steeredAs } from "../../core/session/admission-key.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
-import { isRegistered, type Session } from "../../core/session/state.ts";
+import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
 import type { Written } from "../actor/written.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 import { type CallOff, givenBy, type SessionWorld } from "../world.ts";

@@ -9,9 +9,9 @@ import type { AgentContext, InstructionsSent } from "../../core/session/event.ts
 import type { Chosen, Instructed, Session, Surroundings } from "../../core/session/state.ts";
 import { instructionsOf, skillBlock } from "../../core/skill/instructions.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
-import { slashTextOf } from "../../core/slash/line.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import { resolveSlash } from "../../core/slash/resolve.ts";
-import type { LoadPlace } from "../../loader/loader.ts";
+import type { LoadScope } from "../../loader/loader.ts";
 import {
   type Knowledge,
   look,
@@ -150,7 +150,7 @@ type Files = Pick<Surroundings, "skills" | "persona">;
 const UNSEEN: Files = { skills: null, persona: null };
 
 /** What the files of a session come to at the moment, to be compared with the last time. */
-export async function filesAround(world: SessionWorld, place: LoadPlace): Promise<Files> {
+export async function filesAround(world: SessionWorld, place: LoadScope): Promise<Files> {
   const looks = [look(world, place, SKILLS), look(world, place, PERSONA)] as const;
   const [skills, persona] = await Promise.all(looks);
   return { skills, persona };

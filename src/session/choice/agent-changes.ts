@@ -2,7 +2,7 @@ import type { AgentSession, ModelRefusal } from "../../agent/agent.ts";
 import { refusal, sentenceOf } from "../../core/error.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
-import { type ModelChange, type ModelPart, partsOf } from "../../core/session/model-config.ts";
+import { type ModelChange, type ModelPart, partsOf } from "../../core/session/state.ts";
 import type { AgentMode } from "../../core/turn.ts";
 import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";

@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
-import type { ModelChange } from "../../core/session/model-config.ts";
-import { personaDifference, skillDifference } from "../../core/skill/difference.ts";
+import type { ModelChange } from "../../core/session/state.ts";
+import { personaDifference, skillDifference } from "../../core/skill/snapshot.ts";
 import type { Reload } from "../../core/slash/reply.ts";
 import type { AgentMode } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";

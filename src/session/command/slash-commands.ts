@@ -6,7 +6,7 @@ import { DONE, ok, type Result } from "../../core/result.ts";
 import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
-import { slashTextOf } from "../../core/slash/line.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
 import { ensureAgent } from "../eviction.ts";

@@ -7,8 +7,7 @@ import { type Command, SERVER, type TurnStart, userOf } from "../../core/session
 import { firstAnswer } from "../../core/session/decide/prompt.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { pendingCount, type Session, type WaitingPrompt } from "../../core/session/state.ts";
-import type { BuiltInName } from "../../core/slash/built-in.ts";
-import { readSlash, slashTextOf } from "../../core/slash/line.ts";
+import { type BuiltInName, readSlash, slashTextOf } from "../../core/slash/commands.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import { EVICTED } from "../eviction.ts";
