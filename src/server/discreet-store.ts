@@ -4,8 +4,8 @@ import type { Result } from "../core/result.ts";
 import type { SessionStore } from "../store/store.ts";
 
 /**
- * A store whose refusals may be shown to anybody. Where its files are is for whoever runs the
- * server: a reason that names a place goes to the log, and callers are told to look there.
+ * Wraps a store so that its refusals reveal no file paths to clients: a reason that contains a path
+ * goes to the log, and the client is referred to it.
  */
 export function withoutPaths(store: SessionStore, log: Log): SessionStore {
   return new Proxy(store, {
@@ -25,10 +25,10 @@ export function withoutPaths(store: SessionStore, log: Log): SessionStore {
 
 const ELSEWHERE = "the server's log says why";
 
-/** Their reasons are what the disk, the database or the system has said. */
+/** Their reasons are messages of the disk, the database or the system. */
 const TECHNICAL: ReadonlySet<ErrorCode> = new Set(["store_unavailable", "session_corrupt"]);
 
-/** The beginning of an absolute path, of whichever system. */
+/** The beginning of an absolute path, on any system. */
 const PLACE = /(?:^|[^\w.])(?:\/|[A-Za-z]:\\|\\\\)[^\s/]/;
 
 function tellsPlace({ code, details: { reason } }: Refusal): boolean {

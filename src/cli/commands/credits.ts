@@ -4,7 +4,7 @@ import { parseUserId, type TenantId } from "../../core/id.ts";
 import { GRANT_NOTE_CHARS_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import { isCount } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { firstProblem, moment } from "../../server/http/request-schema.ts";
+import { firstProblem, timeField } from "../../server/http/request-schema.ts";
 import {
   ALL_TIME,
   type BudgetScope,
@@ -278,7 +278,7 @@ function periodOf({ from, to }: Given): Result<Period> {
 
 function momentOf(option: string, text: string | undefined, usual: number): Result<number> {
   if (text === undefined) return ok(usual);
-  const read = moment.safeParse(text);
+  const read = timeField.safeParse(text);
   return read.success ? ok(read.data) : wrong(`${option}: ${firstProblem(read.error).text}`);
 }
 
