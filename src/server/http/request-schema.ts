@@ -66,7 +66,14 @@ export function firstProblem({ issues }: z.ZodError): {
   return { path: issue?.path.map(String).join(".") ?? "", text };
 }
 
-const isoTime = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
+/** The precision of times without seconds, which `zod` otherwise takes only without a zone. */
+const MINUTES = -1;
+const ZONES = { offset: true, local: true };
+const isoTime = z.union([
+  z.iso.date(),
+  z.iso.datetime(ZONES),
+  z.iso.datetime({ ...ZONES, precision: MINUTES }),
+]);
 
 /** A time as an ISO date, as an ISO date with time (UTC by default), or in milliseconds. */
 export const timeField = z.string().transform((text, context): number => {

@@ -113,7 +113,7 @@ export class ServerWorld {
 
 const open: HttpServer[] = [];
 
-/** For `afterEach`: whatever a test has opened is closed. */
+/** For `afterEach`: closes all that a test has opened. */
 export async function closeServers(): Promise<void> {
   for (const server of open.splice(0)) await server.close();
 }

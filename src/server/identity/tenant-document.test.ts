@@ -85,7 +85,7 @@ describe("a change of what is a tenant's", () => {
 });
 
 describe("changes of one tenant through several stores, as processes have them", () => {
-  /** One more store over this directory: nobody waits for what another one does. */
+  /** A further store over this directory: it does not wait for the other. */
   async function opened(path: string): Promise<SessionStore> {
     const store = sqliteStore();
     onTestFinished(async () => void (await store.dispose()));
@@ -94,7 +94,7 @@ describe("changes of one tenant through several stores, as processes have them",
     return store;
   }
 
-  it("A7: are told as often as they were made, and in their order", async () => {
+  it("are told as often as they were made, and in their order", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fermata-changes-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const store = await opened(folder);
