@@ -27,13 +27,14 @@ import type {
 } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import { type AgentProcess, within } from "../process/process.ts";
-import type { AgentProfile, UsageScope } from "../profile/profile.ts";
+import type { AgentProfile } from "../profile/profile.ts";
+import type { TerminalsOptions } from "../workspace/terminals.ts";
 import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
 import { arrive } from "./arrive.ts";
 import { type AgentAbilities, isWithheld } from "./capability.ts";
 import { Claims } from "./claims.ts";
 import { describeGone, request } from "./request.ts";
-import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
+import { type Arrival, BridgeSession } from "./session.ts";
 
 /** Tells the pool about a process, before its sessions know. */
 export interface PoolObserver {
@@ -43,26 +44,29 @@ export interface PoolObserver {
   gone(gone: AgentGone, isFailure: boolean): void;
 }
 
+/** The options that the terminals of all its sessions share. */
+type HostTerminals = Omit<TerminalsOptions, "workspace" | "cwd" | "audit" | "observer"> &
+  Pick<Required<TerminalsOptions>, "own">;
+
 interface StartedAgent {
   readonly profile: AgentProfile;
   readonly process: AgentProcess;
   readonly connection: AgentConnection;
   readonly abilities: AgentAbilities;
-  readonly terminals: SessionHost["terminals"];
+  readonly terminals: HostTerminals;
   readonly faults: FaultLog;
 }
 
 /** One initialized agent process, and the sessions that it serves. */
-export class AgentHost implements SessionHost {
+export class AgentHost {
   readonly profile: AgentProfile;
   readonly process: AgentProcess;
   readonly connection: AgentConnection;
   readonly abilities: AgentAbilities;
-  readonly terminals: SessionHost["terminals"];
+  readonly terminals: HostTerminals;
   readonly faults: FaultLog;
+  /** Bounds the file requests of all its sessions. */
   readonly files = new Semaphore(AGENT_FILE_CALLS_MAX);
-  readonly usageScope: UsageScope;
-  readonly callMs: number;
   readonly redacted: (text: string) => string;
   /** Resolves when the process has ended and all listeners know. Never rejects. */
   readonly gone: Promise<void>;
@@ -88,8 +92,6 @@ export class AgentHost implements SessionHost {
     this.abilities = started.abilities;
     this.terminals = started.terminals;
     this.faults = started.faults;
-    this.usageScope = started.profile.usage;
-    this.callMs = started.profile.limits.callMs;
     this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();
   }
@@ -143,6 +145,7 @@ export class AgentHost implements SessionHost {
     this.#hasServed = true;
   }
 
+  /** Error output from now on is about this turn, if the process has no other session. */
   turnBegins(session: BridgeSession) {
     if (this.#sessions.size > 1) this.#soleSince.delete(session);
     else this.#soleSince.set(session, this.process.errorBytes);
@@ -233,22 +236,30 @@ export class AgentHost implements SessionHost {
     }
   }
 
+  /** How the process ended, with its error output where that can be about this session only. */
   async exit(session: BridgeSession | null): Promise<string> {
     const exit = await this.#exit.promise;
     return describeGone({ ...exit, message: this.#errorTextFor(session) });
   }
 
+  /** The session is over; the agent's messages about it are not passed on any more. */
   release(session: BridgeSession) {
     this.#claims.release(session);
     if (this.#sessions.delete(session)) this.#observer?.changed();
   }
 
+  /** Has the agent close a session; if it cannot, later messages about it are ignored. */
   async closeSession(agentSessionId: string, isRunning = () => false): Promise<void> {
     if (!this.abilities.close) return this.#keepUnclosed(agentSessionId, isRunning());
     const params = { sessionId: agentSessionId };
     const { connection, redacted } = this;
     const callee = { connection, redacted, exit: () => this.exit(null) };
-    const closed = await request(callee, AGENT_METHODS.closeSession, params, this.callMs);
+    const closed = await request(
+      callee,
+      AGENT_METHODS.closeSession,
+      params,
+      this.profile.limits.callMs,
+    );
     if (!closed.ok) this.retire();
   }
 
@@ -263,12 +274,14 @@ export class AgentHost implements SessionHost {
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
   }
 
+  /** Gives the process no further session, so that it ends with its last. */
   retire() {
     if (this.#isRetired) return;
     this.#isRetired = true;
     this.#observer?.changed();
   }
 
+  /** Retires a process that goes on with a cancelled turn, and kills it if that lasts. */
   retireStray(isRunning: () => boolean) {
     this.retire();
     const end = () => {
