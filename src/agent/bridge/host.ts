@@ -18,7 +18,6 @@ import type {
   AgentSession,
   ConnectRequest,
 } from "../agent.ts";
-import { patientLimit } from "../call-limit.ts";
 import type {
   AgentConnection,
   AgentMessageHandler,
@@ -30,11 +29,11 @@ import { type AgentProcess, within } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import type { TerminalsOptions } from "../workspace/terminals.ts";
 import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
-import { arrive } from "./arrive.ts";
 import { type AgentAbilities, isWithheld } from "./capability.ts";
 import { Claims } from "./claims.ts";
 import { describeGone, request } from "./request.ts";
 import { type Arrival, BridgeSession } from "./session.ts";
+import { SessionOpening } from "./session-opening.ts";
 
 /** Tells the pool about a process, before its sessions know. */
 export interface PoolObserver {
@@ -75,10 +74,9 @@ export class AgentHost {
   readonly #exit = Promise.withResolvers<AgentExit>();
   /** From how many bytes on the error output can be about this session only. */
   readonly #soleSince = new WeakMap<BridgeSession, number>();
+  readonly #openings = new Set<SessionOpening>();
   #observer: PoolObserver | null = null;
   #hasServed = false;
-  #arriving = 0;
-  #restoring = 0;
   /** The server has requested its end. */
   #isEnding = false;
   #isAlive = true;
@@ -148,13 +146,13 @@ export class AgentHost {
   /** Error output from now on is about this turn, if the process has no other session. */
   turnBegins(session: BridgeSession) {
     if (this.#sessions.size > 1) this.#soleSince.delete(session);
-    else this.#soleSince.set(session, this.process.errorBytes);
+    else this.#soleSince.set(session, this.process.errorOutput.totalBytes);
   }
 
   /** The error output that can be about this session only. */
   #errorTextFor(session: BridgeSession | null): string {
     const since = session === null ? undefined : this.#soleSince.get(session);
-    return since === undefined ? "" : this.process.errorTextSince(since);
+    return since === undefined ? "" : this.process.errorOutput.excerpt(since);
   }
 
   async #open(
@@ -176,61 +174,18 @@ export class AgentHost {
   }
 
   async #arrived(session: BridgeSession): Promise<Result<Arrival>> {
-    const { abilities, profile } = this;
-    const { request: wanted } = session;
-    this.#arriving += 1;
-    let isRestoring = false;
-    const setRestoring = (is: boolean) => {
-      if (isRestoring !== is) this.#restoring += is ? 1 : -1;
-      isRestoring = is;
-    };
-    const restoring = (id: string, isReplayed: boolean) => {
-      if (session.isOver || !this.#claims.mayRestore(id, wanted)) return false;
-      if (!this.#claims.claim(id, session)) return false;
-      session.restoring(isReplayed);
-      setRestoring(true);
-      return true;
-    };
-    const begun = (id: string, answer: JsonObject) => {
-      const isNew = !isRestoring;
-      setRestoring(false);
-      if (session.isOver) return true;
-      if (isNew && this.#claims.isForgotten(id)) {
-        // The agent may still have the other conversation under this id (P8).
-        this.retire();
-        return false;
-      }
-      if (!this.#claims.claim(id, session)) return false;
-      if (isNew) this.#claims.created(id, wanted);
-      const early = this.#claims.takeEarly(id);
-      for (const { update, chars } of early) void session.receive(update, chars);
-      session.begun(answer);
-      return true;
-    };
-    const notRestored = () => {
-      setRestoring(false);
-      this.#claims.release(session);
-      session.notRestored();
-    };
+    const opening = new SessionOpening(this, this.#claims, session);
+    this.#openings.add(opening);
     try {
-      const isWanted = () => !session.isOver;
-      const hung = () => this.retire();
-      const late = (id: string) => this.#late(id);
-      const isSet = (variable: string) => this.process.variables.has(variable);
-      const { callMs, startMs } = profile.limits;
-      const newLimit = patientLimit(callMs, startMs, this.process);
-      const { callee } = session;
-      const given = { callee, abilities, profile, request: wanted, newLimit, isSet };
-      return await arrive({ ...given, isWanted, restoring, begun, notRestored, hung, late });
+      return await opening.run();
     } finally {
-      setRestoring(false);
-      this.#arriving -= 1;
-      if (this.#arriving === 0) this.#claims.forgetEarly();
+      this.#openings.delete(opening);
+      if (this.#openings.size === 0) this.#claims.forgetEarly();
     }
   }
 
   /** Closes what the agent opened too late, unless another session has the id now. */
-  #late(agentSessionId: string) {
+  closeLate(agentSessionId: string) {
     if (this.#isAlive && this.#claims.get(agentSessionId) === undefined) {
       void this.closeSession(agentSessionId);
     }
@@ -325,7 +280,7 @@ export class AgentHost {
     const session = this.#claims.get(id);
     if (session !== undefined) return session.receive(update, chars);
     if (this.#claims.isForgotten(id)) return undefined;
-    if (this.#arriving === 0) this.faults.add("unknown_session", id);
+    if (this.#openings.size === 0) this.faults.add("unknown_session", id);
     else if (!this.#claims.keepEarly(id, update, chars)) this.faults.add("dropped_update", id);
     return undefined;
   }
@@ -355,9 +310,10 @@ export class AgentHost {
     await within(this.connection.ended, AGENT_LAST_WORDS_MS_MAX);
     const sessions = [...this.#sessions];
     const [only = null] = sessions;
-    const message = this.#hasServed ? this.#errorTextFor(only) : this.process.errorText;
+    const message = this.#hasServed ? this.#errorTextFor(only) : this.process.errorOutput.excerpt();
     const gone = { ...exit, message };
-    const isFailure = !this.#isEnding && this.#restoring === 0;
+    const isRestoring = [...this.#openings].some((opening) => opening.isRestoring);
+    const isFailure = !this.#isEnding && !isRestoring;
     this.#end = { gone, isFailure };
     this.#observer?.gone(gone, isFailure);
     this.#exit.resolve(exit);
