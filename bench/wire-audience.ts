@@ -1,7 +1,7 @@
 import { ToldProcess } from "./wire-told.ts";
 
 /** What the process of an audience is told to do. */
-export type AudienceOrder =
+export type AudienceRequest =
   | { readonly act: "listen"; readonly port: number; readonly paths: readonly string[] }
   | { readonly act: "wait"; readonly lastIds: readonly number[] };
 
@@ -13,7 +13,7 @@ export interface AudienceReport {
 
 /** Many readers in a process of their own, so that the writing server has a core to itself. */
 export class Audience {
-  readonly #readers = new ToldProcess<AudienceOrder, AudienceReport>(
+  readonly #readers = new ToldProcess<AudienceRequest, AudienceReport>(
     new URL("wire-audience-main.ts", import.meta.url),
   );
 
@@ -31,8 +31,8 @@ export class Audience {
     return this.#readers.end();
   }
 
-  async #told(order: AudienceOrder): Promise<AudienceReport> {
-    const report = await this.#readers.told(order);
+  async #told(request: AudienceRequest): Promise<AudienceReport> {
+    const report = await this.#readers.told(request);
     if (report.cut > 0) throw new Error(`${report.cut} streams were cut`);
     return report;
   }

@@ -23,7 +23,7 @@ interface EarWish {
  * The cheapest reader of an event stream: a socket, and a search in what comes. It parses nothing,
  * so that the writer is what is measured.
  */
-export class Ear {
+export class StreamReader {
   /** The last event that has come. */
   lastId = 0;
   isOver = false;
@@ -48,12 +48,12 @@ export class Ear {
     port: number,
     path: string,
     { headers = [], until = "retry: " }: EarWish = {},
-  ): Promise<Ear> {
-    const ear = new Ear(connect(port, "127.0.0.1"));
+  ): Promise<StreamReader> {
+    const reader = new StreamReader(connect(port, "127.0.0.1"));
     const lines = [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...headers, "", ""];
-    ear.#socket.write(lines.join("\r\n"));
-    await ear.heard(until);
-    return ear;
+    reader.#socket.write(lines.join("\r\n"));
+    await reader.heard(until);
+    return reader;
   }
 
   /** Resolves when this comes; what came before does not count. */

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Subscription } from "../src/session/bus/subscription.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { value } from "./store-world.ts";
-import type { IdleOrder, Weight } from "./wire-idle.ts";
+import type { IdleRequest, Weight } from "./wire-idle.ts";
 import { WireWorld } from "./wire-world.ts";
 
 /** After so long everything is on the disk and nothing more is on its way. */
@@ -19,15 +19,15 @@ let stored = 0;
 await world.open();
 world.agents.speech = async (say) => say("A few words of an answer. ".repeat(40));
 
-process.on("message", (order: IdleOrder) => void obey(order));
+process.on("message", (request: IdleRequest) => void obey(request));
 // What is alive here need not end in order: its store is thrown away.
 process.on("disconnect", () => void world.stores.close().then(() => process.exit()));
 
-async function obey(order: IdleOrder): Promise<void> {
-  if (order.act === "make") await make(order.count);
-  else if (order.act === "make by the store alone") await makeBarely(order.count);
-  else if (order.act === "listen") await listen();
-  process.send?.(order.act === "weigh" ? await weight() : NOT_WEIGHED);
+async function obey(request: IdleRequest): Promise<void> {
+  if (request.act === "make") await make(request.count);
+  else if (request.act === "make by the store alone") await makeBarely(request.count);
+  else if (request.act === "listen") await listen();
+  process.send?.(request.act === "weigh" ? await weight() : NOT_WEIGHED);
 }
 
 async function make(count: number): Promise<void> {

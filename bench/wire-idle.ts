@@ -4,7 +4,7 @@ import type { WireScale } from "./wire-scale.ts";
 import { ToldProcess } from "./wire-told.ts";
 
 /** What the process of the idle sessions can do. */
-export type IdleOrder =
+export type IdleRequest =
   | { readonly act: "make" | "make by the store alone"; readonly count: number }
   | { readonly act: "listen" }
   | { readonly act: "weigh" };
@@ -22,7 +22,7 @@ const MADE_AT_ONCE = 20;
 /** Sessions that have had a turn, and wait: what they cost to make, and to have. */
 export function idleTrial(scale: WireScale): Trial {
   const { idle } = scale;
-  let sessions: ToldProcess<IdleOrder, Weight> | null = null;
+  let sessions: ToldProcess<IdleRequest, Weight> | null = null;
   let figures: Readonly<Record<string, string>> = {};
   const make = (act: "make" | "make by the store alone") => async () => {
     await sessions?.told({ act, count: MADE_AT_ONCE });

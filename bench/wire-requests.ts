@@ -1,6 +1,6 @@
 import { Latencies } from "./latency.ts";
 import type { Trial } from "./trial.ts";
-import { Ear, hangUp, post } from "./wire-client.ts";
+import { hangUp, post, StreamReader } from "./wire-client.ts";
 import { ServerHome, type ServerProcess, startBare } from "./wire-process.ts";
 import type { WireScale } from "./wire-scale.ts";
 
@@ -13,14 +13,14 @@ const CHUNK_BYTES = 100;
 interface Seat {
   readonly sessionId: string;
   readonly clientId: string;
-  readonly ear: Ear;
+  readonly reader: StreamReader;
 }
 
 /** A server of ours and a bare one, each a process of its own. */
 class Pair {
   readonly #home: ServerHome;
   readonly #running: ServerProcess[] = [];
-  readonly #ears: Ear[] = [];
+  readonly #readers: StreamReader[] = [];
   ours = 0;
   bare = 0;
 
@@ -38,7 +38,7 @@ class Pair {
   }
 
   async close(): Promise<void> {
-    for (const ear of this.#ears.splice(0)) ear.leave();
+    for (const reader of this.#readers.splice(0)) reader.leave();
     hangUp();
     for (const server of this.#running.splice(0)) await server.end("SIGTERM", "SIGINT");
     await this.#home.close();
@@ -52,20 +52,20 @@ class Pair {
   async seat(): Promise<Seat> {
     const { body } = await this.create();
     const [sessionId, clientId] = [String(body.sessionId), String(body.clientId)];
-    return { sessionId, clientId, ear: await this.listen(sessionId) };
+    return { sessionId, clientId, reader: await this.listen(sessionId) };
   }
 
-  async listen(sessionId: string): Promise<Ear> {
-    return this.#kept(await Ear.open(this.ours, `/session/${sessionId}/events`));
+  async listen(sessionId: string): Promise<StreamReader> {
+    return this.#kept(await StreamReader.open(this.ours, `/session/${sessionId}/events`));
   }
 
-  async listenBare(path: string): Promise<Ear> {
-    return this.#kept(await Ear.open(this.bare, path));
+  async listenBare(path: string): Promise<StreamReader> {
+    return this.#kept(await StreamReader.open(this.bare, path));
   }
 
-  #kept(ear: Ear): Ear {
-    this.#ears.push(ear);
-    return ear;
+  #kept(reader: StreamReader): StreamReader {
+    this.#readers.push(reader);
+    return reader;
   }
 
   prompt({ sessionId, clientId }: Seat, script: string) {
@@ -120,11 +120,11 @@ function promptTrial(scale: WireScale): Trial {
   const toEvent = new Latencies("to the first event");
   const toVerdict = new Latencies("to the verdict");
   let seat: Seat | null = null;
-  let bareEar: Ear | null = null;
-  const turn = async (ear: Ear | null, say: () => Promise<unknown>) => {
+  let bareReader: StreamReader | null = null;
+  const turn = async (reader: StreamReader | null, say: () => Promise<unknown>) => {
     const times = [
-      toEvent.of(async () => ear?.heard("\nid: ")),
-      toVerdict.of(async () => ear?.heard("event: turn_complete")),
+      toEvent.of(async () => reader?.heard("\nid: ")),
+      toVerdict.of(async () => reader?.heard("event: turn_complete")),
     ];
     await toAnswer.of(say);
     await Promise.all(times);
@@ -136,13 +136,13 @@ function promptTrial(scale: WireScale): Trial {
     async prepare() {
       await pair.open();
       seat = await pair.seat();
-      bareEar = await pair.listenBare("/turn");
+      bareReader = await pair.listenBare("/turn");
     },
     clear: () => pair.close(),
     floor: {
       name: `bare POST and ${TURN_FRAMES} frames`,
       async run() {
-        const heard = bareEar?.heard("event: turn_complete");
+        const heard = bareReader?.heard("event: turn_complete");
         await pair.postBare("/turn", TURN_FRAMES);
         await heard;
         return 1;
@@ -152,7 +152,7 @@ function promptTrial(scale: WireScale): Trial {
       name: "echo's turn",
       async run() {
         const own = seat;
-        return own === null ? 0 : turn(own.ear, () => pair.prompt(own, "say hello"));
+        return own === null ? 0 : turn(own.reader, () => pair.prompt(own, "say hello"));
       },
     },
     figures: () => ({ ...toAnswer.figures, ...toEvent.figures, ...toVerdict.figures }),
@@ -164,20 +164,20 @@ function streamTrial(scale: WireScale): Trial {
   const pair = new Pair(scale);
   const { events } = scale;
   let seat: Seat | null = null;
-  let bareEar: Ear | null = null;
+  let bareReader: StreamReader | null = null;
   return {
     group: "wire",
     name: `one stream of ${events} events`,
     async prepare() {
       await pair.open();
       seat = await pair.seat();
-      bareEar = await pair.listenBare("/turn");
+      bareReader = await pair.listenBare("/turn");
     },
     clear: () => pair.close(),
     floor: {
       name: "bare frames, a write each",
       async run() {
-        const heard = bareEar?.heard("event: turn_complete");
+        const heard = bareReader?.heard("event: turn_complete");
         await pair.postBare("/turn", events);
         await heard;
         return events;
@@ -186,7 +186,7 @@ function streamTrial(scale: WireScale): Trial {
     subject: {
       name: "echo's chunks",
       async run() {
-        const heard = seat?.ear.heard("event: turn_complete");
+        const heard = seat?.reader.heard("event: turn_complete");
         if (seat !== null) await pair.prompt(seat, `chunks ${events} ${CHUNK_BYTES}`);
         await heard;
         return events;
@@ -209,18 +209,18 @@ function reconnectTrial(scale: WireScale): Trial {
     async prepare() {
       await pair.open();
       const seat = await pair.seat();
-      const heard = seat.ear.heard("event: turn_complete");
+      const heard = seat.reader.heard("event: turn_complete");
       await pair.prompt(seat, `chunks ${missed + 100} ${CHUNK_BYTES}`);
       await heard;
       sessionId = seat.sessionId;
-      after = seat.ear.lastId - missed;
+      after = seat.reader.lastId - missed;
     },
     clear: () => pair.close(),
     floor: {
       name: "bare, from memory in one write",
       async run() {
         const path = `/back?frames=${missed}&bytes=${FRAME_BYTES}`;
-        (await Ear.open(pair.bare, path, { until })).leave();
+        (await StreamReader.open(pair.bare, path, { until })).leave();
         return 1;
       },
     },
@@ -229,7 +229,7 @@ function reconnectTrial(scale: WireScale): Trial {
       async run() {
         const headers = [`Last-Event-ID: ${after}`];
         const path = `/session/${sessionId}/events`;
-        (await back.of(() => Ear.open(pair.ours, path, { headers, until }))).leave();
+        (await back.of(() => StreamReader.open(pair.ours, path, { headers, until }))).leave();
         return 1;
       },
     },
@@ -242,7 +242,7 @@ function atOnceTrial(scale: WireScale): Trial {
   const pair = new Pair(scale);
   const { atOnce } = scale;
   const seats: Seat[] = [];
-  const bareEars: Ear[] = [];
+  const bareReaders: StreamReader[] = [];
   const last = new Latencies("to the last verdict");
   return {
     group: "wire",
@@ -251,15 +251,15 @@ function atOnceTrial(scale: WireScale): Trial {
       await pair.open();
       for (let n = 0; n < atOnce; n += 1) {
         seats.push(await pair.seat());
-        bareEars.push(await pair.listenBare(`/turn-${n}`));
+        bareReaders.push(await pair.listenBare(`/turn-${n}`));
       }
     },
     clear: () => pair.close(),
     floor: {
       name: `bare POST and ${TURN_FRAMES} frames`,
       async run() {
-        const heard = bareEars.map((ear) => ear.heard("event: turn_complete"));
-        await Promise.all(bareEars.map((_, n) => pair.postBare(`/turn-${n}`, TURN_FRAMES)));
+        const heard = bareReaders.map((reader) => reader.heard("event: turn_complete"));
+        await Promise.all(bareReaders.map((_, n) => pair.postBare(`/turn-${n}`, TURN_FRAMES)));
         await Promise.all(heard);
         return atOnce;
       },
@@ -268,7 +268,7 @@ function atOnceTrial(scale: WireScale): Trial {
       name: "echo's turns",
       run: () =>
         last.of(async () => {
-          const heard = seats.map(({ ear }) => ear.heard("event: turn_complete"));
+          const heard = seats.map(({ reader }) => reader.heard("event: turn_complete"));
           await Promise.all(seats.map((seat) => pair.prompt(seat, "say hello")));
           await Promise.all(heard);
           return atOnce;

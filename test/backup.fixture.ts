@@ -23,7 +23,7 @@ export interface Heard {
 }
 
 /** What a session's client keeps in order to come back. */
-export interface Place {
+export interface CreatedSession {
   readonly sessionId: string;
   readonly epoch: string;
 }
@@ -57,7 +57,7 @@ export class Caller {
     return response.ok && isObject(said) ? said : expect.fail(`${path}: ${JSON.stringify(said)}`);
   }
 
-  async session(): Promise<Place> {
+  async session(): Promise<CreatedSession> {
     const made = await this.ask("POST", "/session", { sessionScope: "thread" });
     return { sessionId: String(made.sessionId), epoch: String(made.eventEpoch) };
   }
@@ -68,7 +68,11 @@ export class Caller {
   }
 
   /** Reads a session's stream from an event on, until the caller stops. */
-  async *stream(sessionId: string, from: Partial<Place> = {}, after = 0): AsyncGenerator<Heard> {
+  async *stream(
+    sessionId: string,
+    from: Partial<CreatedSession> = {},
+    after = 0,
+  ): AsyncGenerator<Heard> {
     const cursor = { "last-event-id": `${after}` };
     const epoch: Record<string, string> =
       from.epoch === undefined ? {} : { "x-qwen-event-epoch": from.epoch };
@@ -123,7 +127,7 @@ export interface Watch {
 /** Gives a session one prompt after the other, until the server is gone or it is told to stop. */
 export async function keepAtWork(
   caller: Caller,
-  { sessionId }: Place,
+  { sessionId }: CreatedSession,
   script: readonly string[],
   { isOver, onVerdict }: Watch,
 ): Promise<void> {

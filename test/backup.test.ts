@@ -12,10 +12,10 @@ import { sqliteStore } from "../src/store/sqlite/store.ts";
 import type { SessionStore } from "../src/store/store.ts";
 import {
   Caller,
+  type CreatedSession,
   fermata,
   type Heard,
   keepAtWork,
-  type Place,
   settled,
   verdictsOf,
 } from "./backup.fixture.ts";
@@ -45,7 +45,7 @@ interface Taken {
 
 interface Team {
   readonly caller: Caller;
-  readonly places: readonly Place[];
+  readonly sessions: readonly CreatedSession[];
 }
 
 async function started(folder: string): Promise<ServeProcess> {
@@ -59,9 +59,9 @@ async function started(folder: string): Promise<ServeProcess> {
 async function team(caller: Caller): Promise<Team> {
   await caller.ask("POST", "/credits/limit", { limit: "granted" });
   await caller.ask("POST", "/credits/grants", { amountMicro: GRANTED_MICRO, id: "g" });
-  const places: Place[] = [];
-  for (let n = 0; n < SESSIONS_EACH; n += 1) places.push(await caller.session());
-  return { caller, places };
+  const sessions: CreatedSession[] = [];
+  for (let n = 0; n < SESSIONS_EACH; n += 1) sessions.push(await caller.session());
+  return { caller, sessions };
 }
 
 /**
@@ -78,8 +78,8 @@ async function backupsAtWork(server: ServeProcess, teams: readonly Team[], folde
   };
   const watch = { isOver: () => isOver, onVerdict };
   const work: Promise<void>[] = [];
-  for (const { caller, places } of teams) {
-    const [first, ...others] = places;
+  for (const { caller, sessions } of teams) {
+    const [first, ...others] = sessions;
     await caller.prompt(first?.sessionId ?? expect.fail("a team has sessions"), ...LONG_TURN);
     work.push(...others.map((place) => keepAtWork(caller, place, TURN, watch)));
   }
@@ -119,10 +119,10 @@ async function verifyAtRest(data: string, teams: readonly Team[]): Promise<AtRes
   const epochs: string[] = [];
   const counts: number[] = [];
   try {
-    for (const { caller, places } of teams) {
+    for (const { caller, sessions } of teams) {
       const tenantId = parseTenantId(caller.tenant) ?? expect.fail();
       const records = await allListed(store, tenantId);
-      expect(records.map(({ holder }) => holder)).toEqual(places.map(() => null));
+      expect(records.map(({ holder }) => holder)).toEqual(sessions.map(() => null));
       for (const { sessionId, epoch, lastEventId } of records) {
         epochs.push(epoch);
         const log = await allEvents(store, { tenantId, sessionId });
@@ -145,8 +145,8 @@ async function verifyAtRest(data: string, teams: readonly Team[]): Promise<AtRes
 }
 
 /** What those who use it find when the server is there again. */
-async function verifyServed({ caller, places }: Team): Promise<void> {
-  for (const { sessionId, epoch } of places) {
+async function verifyServed({ caller, sessions }: Team): Promise<void> {
+  for (const { sessionId, epoch } of sessions) {
     const events = await settled(caller, sessionId);
     const verdicts = verdictsOf(events);
     expect([...verdicts.values()]).toEqual([...verdicts].map(() => 1));
@@ -193,7 +193,7 @@ describe("backups of a server at work", { timeout: 240_000 }, () => {
     const teams = [];
     for (const caller of callers) teams.push(await team(caller));
     const taken = await backupsAtWork(server, teams, folder);
-    const known = new Set(teams.flatMap(({ places }) => places.map(({ epoch }) => epoch)));
+    const known = new Set(teams.flatMap(({ sessions }) => sessions.map(({ epoch }) => epoch)));
     for (const [index, { target: backup, heardBefore }] of taken.entries()) {
       for (const { token } of callers) expect(isUnder(backup, token)).toBe(false);
       const occupied = await fermata(server, "restore", backup);

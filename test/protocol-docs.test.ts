@@ -3,15 +3,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
 import { ERRORS } from "../src/core/error.ts";
 import { EVENT_TYPES, type Fold, foldOf } from "../src/core/session/event-table.ts";
-import { BUILT_INS } from "../src/core/slash/built-in.ts";
+import { BUILT_INS } from "../src/core/slash/commands.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
 import { granted, IDLE } from "../src/server/http/server.fixture.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
 import { featuresOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/act.ts";
+import { CHANGE_ACTS, OTHER_ACTS } from "../src/session/audit/audited.ts";
 import { readText, textsUnder } from "./house/files.ts";
-import { placesIn, programOf } from "./house/syntax.ts";
+import { nodesIn, programOf } from "./house/syntax.ts";
 import { examplesIn, masked, type Played, play } from "./server/curl.fixture.ts";
 
 // docs/protocol.md is what strangers write clients from. Here its examples are run, and its tables
@@ -72,7 +72,7 @@ describe("the routes of docs/protocol.md", () => {
     );
     const wrong = (await tableOf()).routes.filter(({ method, path, clientId, gate }) => {
       // Votes look at their body first, and so read the id themselves.
-      const word = path.includes("permission/") ? "known" : ID_WORDS[clientId];
+      const word = path.includes("permission/") ? "known" : ID_WORDS[clientId ?? "ignored"];
       return rows.get(`${method} ${path}`) !== (gate === "strict" ? `${word}, *strict*` : word);
     });
     expect(wrong.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
@@ -130,7 +130,7 @@ describe("the slash commands of docs/protocol.md", () => {
     const words = [...section.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, word = ""]) => word);
     const events = new Set(["command_result", "agent_message_chunk"]);
     const documented = new Set(words.filter((word) => !events.has(word)));
-    const said = [...textsUnder("src/core/slash/reply").values()].flatMap((text) => {
+    const said = [...textsUnder("src/core/slash").values()].flatMap((text) => {
       const calls = text.matchAll(/\b(?:done|failed|reloaded)\(\s*"(\w+)"/g);
       return [...calls].map(([, code = ""]) => code);
     });
@@ -233,14 +233,12 @@ function anchorsOf(page: string): readonly string[] {
   });
 }
 
-const EVENT_FILES = ["event", "ask-event", "credit-event"].map(
-  (name) => `src/core/session/${name}.ts`,
-);
+const EVENT_FILES = ["event", "ask-event"].map((name) => `src/core/session/${name}.ts`);
 
 /** `type: field, optional?` for every event, in the order of the alphabet, from its own type. */
 function declaredFields(): readonly string[] {
   const nodes = EVENT_FILES.flatMap((path) => {
-    return [...placesIn(programOf(path, readText(path)))].map(({ node }) => node);
+    return [...nodesIn(programOf(path, readText(path)))].map(({ node }) => node);
   });
   const interfaces = nodes.filter((node) => node.type === "TSInterfaceDeclaration");
   const named = new Map(interfaces.map((one) => [one.id.name, one]));

@@ -18,7 +18,7 @@ import {
   VERDICT_HELD_MS_MAX,
   WORKSPACES_MAX,
 } from "../core/limits.ts";
-import { MEDIATION_POLICIES } from "../core/policy/mediation.ts";
+import { MEDIATION_POLICIES } from "../core/policy/ask.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { isLoopbackName, isNetwork } from "./http/origins.ts";
 import { firstProblem } from "./http/request-schema.ts";

@@ -5,7 +5,8 @@ import { isBelow } from "../agent/workspace/location.ts";
 import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import { changeEntry, details, type Steward } from "../session/audit/index.ts";
+import { details } from "../session/audit/audited.ts";
+import { changeEntry, type Steward } from "../session/audit/entries.ts";
 import type { SessionStore } from "../store/store.ts";
 import { type ChangeInTurn, inTurn } from "./identity/tenant-document.ts";
 
@@ -21,7 +22,7 @@ export interface Workspace {
 }
 
 /** What somebody wants to be so of a directory. */
-export interface WorkspaceWish {
+export interface WorkspaceChange {
   readonly cwd: string;
   /** Null leaves that as it is; a new one is trusted then. */
   readonly isTrusted: boolean | null;
@@ -34,7 +35,7 @@ export interface Workspaces {
   /** The first is meant where none is named. */
   of(tenantId: TenantId): Promise<Result<readonly Workspace[]>>;
   /** Adds one, or changes whether one that is there is trusted, and not without an audit. */
-  add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>>;
+  add(tenantId: TenantId, wish: WorkspaceChange): Promise<Result<Workspace>>;
 }
 
 /** A path as the system has it; one that is not there is at least without its detours. */
@@ -130,7 +131,7 @@ export class StoredWorkspaces implements Workspaces {
     return ok(all.map((cwd, index) => this.#workspace(cwd, index === 0, said.value.get(cwd))));
   }
 
-  async add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>> {
+  async add(tenantId: TenantId, wish: WorkspaceChange): Promise<Result<Workspace>> {
     const cwd = await canonical(wish.cwd);
     // Said of the path as it was asked for: where a link leads to is not told.
     const unfit = (reason: string) => fail("invalid_workspace", { cwd: wish.cwd, reason });
@@ -146,7 +147,7 @@ export class StoredWorkspaces implements Workspaces {
 
   async #add(
     tenantId: TenantId,
-    wish: WorkspaceWish,
+    wish: WorkspaceChange,
     there: Result<void>,
     change: ChangeInTurn,
   ): Promise<Result<Workspace>> {
@@ -167,7 +168,7 @@ export class StoredWorkspaces implements Workspaces {
   }
 
   /** Of what two say of the same one at the same time the later stands, and is told as news. */
-  #say({ cwd, isTrusted, by, atMs }: WorkspaceWish, change: ChangeInTurn): Promise<Result<Said>> {
+  #say({ cwd, isTrusted, by, atMs }: WorkspaceChange, change: ChangeInTurn): Promise<Result<Said>> {
     const key = idOf(cwd);
     return change({ kind: KIND, key }, (before) => {
       const isSaid = before?.cwd === cwd;

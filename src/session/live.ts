@@ -18,12 +18,12 @@ import type { SessionKey } from "../store/store.ts";
 import { type ActorOwner, type OpenSession, SessionActor } from "./actor/actor.ts";
 import type { Outcome } from "./actor/outcome.ts";
 import type { Written } from "./actor/written.ts";
-import { storedMessages } from "./conversation/index.ts";
+import { storedMessages } from "./conversation/past.ts";
 import { givenBy } from "./given-by.ts";
 import { Attendance } from "./life/attendance.ts";
 import { openSession } from "./life/open.ts";
 import type { SessionCredit } from "./meter/session-credit.ts";
-import type { Tally } from "./stats/index.ts";
+import type { Tally } from "./stats/tally.ts";
 import type { CallOff, SessionWorld } from "./world.ts";
 
 /** The command came too late and was not even looked at: whoever gave it may give it again. */

@@ -2,10 +2,10 @@ import { expect } from "vitest";
 import type {
   AgentListener,
   AgentOffer,
-  ConnectRequest,
   AgentSession,
   Agents,
   AgentTurn,
+  ConnectRequest,
 } from "../agent/agent.ts";
 import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";

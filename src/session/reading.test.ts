@@ -3,7 +3,7 @@ import { altered } from "./altered-store.fixture.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { ada, NEVER, withSession } from "./runtime.fixture.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
-import { sessionStats } from "./stats/live-stats.ts";
+import { sessionStats } from "./stats/stats.ts";
 
 describe("P1: the figures of a session", () => {
   it("are told when all that they speak of is durable", async () => {

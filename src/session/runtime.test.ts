@@ -4,7 +4,7 @@ import { SESSION_IDLE_MS } from "../core/limits.ts";
 import { ada, bob, NEVER, read, turn, withSession } from "./runtime.fixture.ts";
 import { SessionRuntime } from "./runtime.ts";
 import { promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
-import { sessionStats } from "./stats/live-stats.ts";
+import { sessionStats } from "./stats/stats.ts";
 
 describe("a stream", () => {
   it("P3: goes on exactly where a client was, also over a restart of the server", async () => {

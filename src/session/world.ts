@@ -6,7 +6,7 @@ import type { Holder, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { SessionSettings } from "./settings.ts";
-import type { ShellRunner } from "./side/shell-runner.ts";
+import type { ShellRunner } from "./side/shell-command.ts";
 import type { TenantGate } from "./tenant/tenant-gate.ts";
 
 /** Everything that live sessions reach the world through; a simulation gives them another one. */

@@ -1,5 +1,5 @@
 import type { Node } from "oxc-parser";
-import { placesIn, programOf } from "./syntax.ts";
+import { nodesIn, programOf } from "./syntax.ts";
 
 /** File texts by path relative to `src`, with forward slashes. */
 export type Sources = ReadonlyMap<string, string>;
@@ -17,7 +17,7 @@ export function importsOf(path: string, text: string): readonly Import[] {
   const program = programOf(path, text);
   // Only these two forms can stand inside of a statement; most files have neither.
   const isNested = /\b(?:import|require)\s*\(/.test(text);
-  const nodes = isNested ? [...placesIn(program)].map(({ node }) => node) : program.body;
+  const nodes = isNested ? [...nodesIn(program)].map(({ node }) => node) : program.body;
   return nodes.flatMap((node) => {
     const found = importIn(node);
     return found ? [{ from: path, ...found }] : [];

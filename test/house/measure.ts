@@ -1,5 +1,5 @@
 import type { CallExpression, Expression, Node } from "oxc-parser";
-import { lineOf, type Place, placesIn, programOf } from "./syntax.ts";
+import { lineOf, nodesIn, programOf, type TreeNode } from "./syntax.ts";
 
 export const FILE_LINES_MAX = 400;
 export const FUNCTION_LINES_MAX = 70;
@@ -23,10 +23,10 @@ export function longLines(text: string): readonly number[] {
 /** Each function that is too long, as `line 12 (71 lines)`. */
 export function longFunctions(path: string, text: string): readonly string[] {
   if (lineCount(text) <= FUNCTION_LINES_MAX) return [];
-  return [...placesIn(programOf(path, text))].flatMap((place) => {
-    if (!isFunction(place.node) || isDescribeBody(place)) return [];
-    const first = lineOf(text, place.node.start);
-    const lines = lineOf(text, place.node.end) - first + 1;
+  return [...nodesIn(programOf(path, text))].flatMap((found) => {
+    if (!isFunction(found.node) || isDescribeBody(found)) return [];
+    const first = lineOf(text, found.node.start);
+    const lines = lineOf(text, found.node.end) - first + 1;
     return lines > FUNCTION_LINES_MAX ? [`line ${first} (${lines} lines)`] : [];
   });
 }
@@ -34,7 +34,7 @@ export function longFunctions(path: string, text: string): readonly string[] {
 /** Each test that does not run, or keeps others from running, as `line 3: it.skip`. */
 export function idleTests(path: string, text: string): readonly string[] {
   if (!IDLE.test(text)) return []; // So most files need not be parsed.
-  return [...placesIn(programOf(path, text))].flatMap(({ node }) => {
+  return [...nodesIn(programOf(path, text))].flatMap(({ node }) => {
     if (node.type !== "MemberExpression" || node.property.type !== "Identifier") return [];
     const { name } = node.property;
     const runner = rootName(node);
@@ -47,7 +47,7 @@ export function idleTests(path: string, text: string): readonly string[] {
 /** Waits that give up after a second by themselves; `expect.poll` has its time by our settings. */
 export function hastyWaits(path: string, text: string): readonly string[] {
   if (!HASTY.test(text)) return [];
-  return [...placesIn(programOf(path, text))].flatMap(({ node }) => {
+  return [...nodesIn(programOf(path, text))].flatMap(({ node }) => {
     if (node.type !== "MemberExpression" || node.property.type !== "Identifier") return [];
     const { name } = node.property;
     if (rootName(node) !== "vi" || !HASTY.test(`.${name}`)) return [];
@@ -60,7 +60,7 @@ function isFunction(node: Node): boolean {
 }
 
 /** The body of a `describe` is a chapter, not a function: its tests are measured one by one. */
-function isDescribeBody({ parent, key }: Place): boolean {
+function isDescribeBody({ parent, key }: TreeNode): boolean {
   if (parent?.type !== "CallExpression" || key !== "arguments") return false;
   return rootName(parent) === "describe";
 }

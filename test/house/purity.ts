@@ -1,5 +1,5 @@
 import type { Node } from "oxc-parser";
-import { lineOf, type Place, placesIn, programOf } from "./syntax.ts";
+import { lineOf, nodesIn, programOf, type TreeNode } from "./syntax.ts";
 
 /** Names that bring the outside world in, with what they would bring. */
 const IMPURE_NAMES: Readonly<Record<string, string>> = {
@@ -22,19 +22,19 @@ const IMPURE_MEMBERS: Readonly<Record<string, string>> = {
   "Math.random": "randomness",
 };
 
-/** One sentence for each place where a source does more than compute: P4 rests on a pure core. */
+/** One sentence for each use by which a source does more than compute: P4 rests on a pure core. */
 export function impurities(path: string, text: string): readonly string[] {
-  return [...placesIn(programOf(path, text))].flatMap((place) => {
-    const impurity = impurityOf(place);
-    return impurity ? [`${path}:${lineOf(text, place.node.start)} uses ${impurity}`] : [];
+  return [...nodesIn(programOf(path, text))].flatMap((found) => {
+    const impurity = impurityOf(found);
+    return impurity ? [`${path}:${lineOf(text, found.node.start)} uses ${impurity}`] : [];
   });
 }
 
-function impurityOf(place: Place): string | undefined {
-  const { node } = place;
+function impurityOf(found: TreeNode): string | undefined {
+  const { node } = found;
   switch (node.type) {
     case "Identifier":
-      if (isPropertyName(place) || !Object.hasOwn(IMPURE_NAMES, node.name)) return undefined;
+      if (isPropertyName(found) || !Object.hasOwn(IMPURE_NAMES, node.name)) return undefined;
       return `${node.name} (${IMPURE_NAMES[node.name]})`;
     case "MemberExpression": {
       const member = memberText(node);
@@ -61,7 +61,7 @@ function impurityOf(place: Place): string | undefined {
 }
 
 /** `turn.process` and `{ process: 1 }` merely use the word. */
-function isPropertyName({ parent, key }: Place): boolean {
+function isPropertyName({ parent, key }: TreeNode): boolean {
   if (!parent) return false;
   if (parent.type === "MemberExpression") return key === "property" && !parent.computed;
   return key === "key" && "computed" in parent && !parent.computed;

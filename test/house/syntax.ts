@@ -1,7 +1,7 @@
 import { type Node, type Program, parseSync, visitorKeys } from "oxc-parser";
 
 /** A node with the place where its parent keeps it, which tells a name from a property's name. */
-export type Place = { readonly node: Node; readonly parent?: Node; readonly key?: string };
+export type TreeNode = { readonly node: Node; readonly parent?: Node; readonly key?: string };
 
 export function programOf(path: string, text: string): Program {
   const { program, errors } = parseSync(path, text, { sourceType: "module" });
@@ -11,13 +11,13 @@ export function programOf(path: string, text: string): Program {
 }
 
 /** Every node of the tree, parents first. Comments and the insides of strings are not nodes. */
-export function* placesIn(node: Node, parent?: Node, key?: string): Generator<Place> {
+export function* nodesIn(node: Node, parent?: Node, key?: string): Generator<TreeNode> {
   yield parent && key ? { node, parent, key } : { node };
   const fields = node as unknown as Record<string, unknown>;
   for (const childKey of visitorKeys[node.type] ?? []) {
     const field = fields[childKey];
     for (const child of Array.isArray(field) ? field : [field]) {
-      if (isNode(child)) yield* placesIn(child, node, childKey);
+      if (isNode(child)) yield* nodesIn(child, node, childKey);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Node } from "oxc-parser";
 import type { Sources } from "./imports.ts";
-import { type Place, placesIn, programOf } from "./syntax.ts";
+import { nodesIn, programOf, type TreeNode } from "./syntax.ts";
 
 /** The names that no source uses, in their order. */
 export function unusedNames(names: readonly string[], sources: Sources): readonly string[] {
@@ -10,9 +10,9 @@ export function unusedNames(names: readonly string[], sources: Sources): readonl
 
 /** The identifiers and strings by which a source uses something that is defined elsewhere. */
 function usedNames(path: string, text: string): readonly string[] {
-  return [...placesIn(programOf(path, text))].flatMap((place) => {
-    const name = nameIn(place.node);
-    return name === undefined || isMereMention(place) ? [] : [name];
+  return [...nodesIn(programOf(path, text))].flatMap((found) => {
+    const name = nameIn(found.node);
+    return name === undefined || isMereMention(found) ? [] : [name];
   });
 }
 
@@ -26,7 +26,7 @@ function nameIn(node: Node): string | undefined {
  * events have the name of an error code, so these do not count either: what is emitted, what a
  * `type` is compared with, a case, and a table's key.
  */
-function isMereMention({ node, parent, key }: Place): boolean {
+function isMereMention({ node, parent, key }: TreeNode): boolean {
   switch (parent?.type) {
     case "ImportSpecifier":
     case "ExportSpecifier":

@@ -1,5 +1,5 @@
 import type { TurnId } from "../../src/core/id.ts";
-import { readMessage } from "../../src/session/conversation/index.ts";
+import { readMessage } from "../../src/session/conversation/message.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { nameOf } from "./disk.ts";
 import type { Scene } from "./scene.ts";

@@ -2,7 +2,7 @@ import type { AgentListener, AgentSession, Agents } from "../../src/agent/agent.
 import type { TenantId } from "../../src/core/id.ts";
 import { DONE, ok } from "../../src/core/result.ts";
 import type { SessionRuntime } from "../../src/session/runtime.ts";
-import type { ShellRunner } from "../../src/session/side/shell-runner.ts";
+import type { ShellRunner } from "../../src/session/side/shell-command.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import type { Listing } from "../../src/store/index.ts";
 import { altered, reworded, withStore } from "./altered.ts";

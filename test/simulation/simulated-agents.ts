@@ -1,4 +1,4 @@
-import type { AgentListener, ConnectRequest, AgentSession, Agents } from "../../src/agent/agent.ts";
+import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../../src/agent/agent.ts";
 import { fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import type { Scene } from "./scene.ts";

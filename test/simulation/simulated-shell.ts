@@ -4,7 +4,7 @@ import type {
   ShellExit,
   ShellOrder,
   ShellRunner,
-} from "../../src/session/side/shell-runner.ts";
+} from "../../src/session/side/shell-command.ts";
 import type { Scene } from "./scene.ts";
 import { TENANTS } from "./words.ts";
 

@@ -7,7 +7,7 @@ import type { Session } from "../../src/core/session/state.ts";
 import type { Outcome } from "../../src/session/actor/outcome.ts";
 import type { Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
-import type { ShellOrder } from "../../src/session/side/shell-runner.ts";
+import type { ShellOrder } from "../../src/session/side/shell-command.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { nameOf } from "./disk.ts";
 import { HeldVerdicts } from "./held-verdicts.ts";

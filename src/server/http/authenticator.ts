@@ -10,7 +10,7 @@ import type { Caller } from "./route.ts";
 export type Identified = Result<Caller | null>;
 
 /** Who is behind an `Authorization` header. */
-export interface Authenticator {
+export interface RequestAuthenticator {
   /** Whether callers need a token at all; where they do not, strict routes are refused. */
   readonly needsToken: boolean;
   /**
@@ -21,14 +21,14 @@ export interface Authenticator {
     authorization: string | undefined,
     isSuspect?: boolean,
   ): Identified | Promise<Identified>;
-  lookAgain?: LookAgain;
+  recheck?: Recheck;
 }
 
 /**
  * Something has changed about who may do what in a tenant. Whoever remembers who they are looks at
  * once, and at this user above all, who may have done something since they had lost their vote.
  */
-type LookAgain = (tenantId: TenantId, suspect: Suspect | null) => Promise<void>;
+type Recheck = (tenantId: TenantId, suspect: Suspect | null) => Promise<void>;
 
 /** By what they came in; who comes by another way has lost nothing when that has ended. */
 export interface Suspect {
@@ -40,52 +40,55 @@ export interface Suspect {
  * One way to know a caller by what follows `Bearer`. What a person may have chosen, and so can be
  * guessed, is judged at once and not in a promise: then each guess is counted before the next.
  */
-export interface WayIn {
+export interface Authenticator {
   /** Whether what opens it may have been chosen by a person; else it is long and random. */
   readonly isGuessable?: boolean;
-  recognize(token: string): Identified | Promise<Identified>;
-  lookAgain?: LookAgain;
+  authenticate(token: string): Identified | Promise<Identified>;
+  recheck?: Recheck;
 }
 
 /** Whoever can reach a server without a token owns it: it listens on this machine only. */
-export function withoutToken(): Authenticator {
+export function withoutToken(): RequestAuthenticator {
   return { needsToken: false, authenticate: () => ok(LOCAL_OWNER) };
 }
 
 /** Everybody is somebody by one of these ways; the first that knows them counts. */
-export function byToken(ways: readonly WayIn[]): Authenticator {
+export function byToken(ways: readonly Authenticator[]): RequestAuthenticator {
   return {
     needsToken: true,
     authenticate(authorization, isSuspect = false) {
       const token = bearerToken(authorization);
       const open = isSuspect ? ways.filter(({ isGuessable }) => !isGuessable) : ways;
-      return token === null ? NOBODY : firstKnown(open, token);
+      return token === null ? UNKNOWN_CALLER : firstKnown(open, token);
     },
-    async lookAgain(tenantId, suspect) {
-      await Promise.all(ways.map((way) => way.lookAgain?.(tenantId, suspect)));
+    async recheck(tenantId, suspect) {
+      await Promise.all(ways.map((way) => way.recheck?.(tenantId, suspect)));
     },
   };
 }
 
 /** One token for everybody, as upstream has it: it says nothing about who is behind it. */
-export function sharedToken(token: string): WayIn {
+export function sharedToken(token: string): Authenticator {
   const expected = digestOf(token);
   return {
     isGuessable: true,
-    recognize(given) {
+    authenticate(given) {
       // Digests are equally long, so the comparison tells nothing, not even the token's length.
-      return timingSafeEqual(digestOf(given), expected) ? ok(LOCAL_OWNER) : NOBODY;
+      return timingSafeEqual(digestOf(given), expected) ? ok(LOCAL_OWNER) : UNKNOWN_CALLER;
     },
   };
 }
 
 /** What every way answers about somebody that it does not know. */
-export const NOBODY: Identified = ok(null);
+export const UNKNOWN_CALLER: Identified = ok(null);
 
-function firstKnown(ways: readonly WayIn[], token: string): Identified | Promise<Identified> {
+function firstKnown(
+  ways: readonly Authenticator[],
+  token: string,
+): Identified | Promise<Identified> {
   const [way, ...others] = ways;
-  if (way === undefined) return NOBODY;
-  const answer = way.recognize(token);
+  if (way === undefined) return UNKNOWN_CALLER;
+  const answer = way.authenticate(token);
   const goOn = (found: Identified) => {
     return found.ok && found.value === null ? firstKnown(others, token) : found;
   };

@@ -6,7 +6,7 @@ import { EPOCH, eventText, ids, LogWorld } from "../../session/bus/log.fixture.t
 import { streamError } from "../../session/bus/notice.ts";
 import { sessionUpdated, TenantStream } from "../../session/bus/tenant-stream.ts";
 import { given } from "../../session/world.fixture.ts";
-import { readStreamWish } from "../route/transcripts.ts";
+import { readStreamRequest } from "../route/transcripts.ts";
 import type { ServerOptions } from "../settings.ts";
 import { events, refused } from "./answer.ts";
 import { batchBytes } from "./event-stream.ts";
@@ -38,7 +38,7 @@ function eventsRoute(): Route {
     body: "json",
     rate: "exempt",
     async handle(request) {
-      const wish = readStreamWish(request);
+      const wish = readStreamRequest(request);
       return wish.ok ? events(log.subscribe(wish.value), EPOCH) : refused(wish.refusal);
     },
   });

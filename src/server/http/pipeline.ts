@@ -8,7 +8,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
-import { type Authenticator, type Identified, NOBODY } from "./authenticator.ts";
+import { type Identified, type RequestAuthenticator, UNKNOWN_CALLER } from "./authenticator.ts";
 import { type Body, BodyDesk } from "./body.ts";
 import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
@@ -29,7 +29,7 @@ import { Readers } from "./watched-source.ts";
 
 export interface ReceptionParts {
   readonly table: RouteTable;
-  readonly authenticator: Authenticator;
+  readonly authenticator: RequestAuthenticator;
   readonly limiter: RateLimiter | null;
   readonly clock: Clock;
   readonly tenants: TenantGate;
@@ -185,7 +185,7 @@ export class Reception {
 
   async #readBody(visit: Visit, who: Recognized | null): Promise<Answer> {
     const { incoming, match } = visit;
-    const kind = match.kind === "found" ? match.route.body : "json";
+    const kind = (match.kind === "found" && match.route.body) || "json";
     const answer = await this.#bodies.with(incoming, kind, (body) => {
       return this.#enter(visit, who, body);
     });
@@ -232,7 +232,7 @@ export class Reception {
     if (isFresh && tenants.changes === changes) return ok(caller);
     const found = await authenticator.authenticate(incoming.headers.authorization);
     if (tenants.deletions !== deletions) return fail("server_busy");
-    return found.ok && !isSame(found.value, caller) ? NOBODY : found;
+    return found.ok && !isSame(found.value, caller) ? UNKNOWN_CALLER : found;
   }
 
   async #ask(
@@ -244,7 +244,7 @@ export class Reception {
   ): Promise<Answer> {
     const { incoming, target, signal } = visit;
     const header = (name: string) => headerOf(incoming, name);
-    const named = readClientId(header("x-qwen-client-id"), route.clientId);
+    const named = readClientId(header("x-qwen-client-id"), route.clientId ?? "ignored");
     if (named.kind === "refused") return named.answer;
     const { clientId } = named;
     const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
@@ -283,11 +283,11 @@ export class Reception {
     if (!authenticator.needsToken) return source;
     const mayGoOn = async () => {
       // By whatever way this one came in: what another process did to the members is seen by it.
-      await authenticator.lookAgain?.(caller.tenantId, null);
+      await authenticator.recheck?.(caller.tenantId, null);
       return this.#isStill(caller, route.needs, visit.incoming.headers.authorization);
     };
     const watched = this.#readers.watch(caller.tenantId, source, mayGoOn);
-    if (tenants.changes !== visit.changes) this.#readers.lookAgain(caller.tenantId);
+    if (tenants.changes !== visit.changes) this.#readers.recheck(caller.tenantId);
     return watched;
   }
 
@@ -303,12 +303,12 @@ export class Reception {
     } finally {
       if (route.needs !== null && CHANGES_STANDING.has(route.needs)) {
         tenants.changed();
-        this.#readers.lookAgain(tenantId);
-        await authenticator.lookAgain?.(tenantId, null);
+        this.#readers.recheck(tenantId);
+        await authenticator.recheck?.(tenantId, null);
       } else if (userId !== null && tenants.changes !== visit.changes) {
         const { authorization } = visit.incoming.headers;
         const mayVote = await this.#isStill(caller, "session:vote", authorization);
-        if (!mayVote) await authenticator.lookAgain?.(tenantId, { userId, authorization });
+        if (!mayVote) await authenticator.recheck?.(tenantId, { userId, authorization });
       }
     }
   }

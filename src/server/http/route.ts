@@ -16,12 +16,6 @@ export interface Caller {
 }
 
 /**
- * Who may come in (wire, 1.3). `open`: anybody, on a loopback bind that does not insist on tokens.
- * `caller`: whoever is authenticated. `strict`: the same, and only where a token is needed at all.
- */
-type Gate = "open" | "caller" | "strict";
-
-/**
  * What becomes of `X-Qwen-Client-Id` (wire, 3.2). `registered` and `shape`: a malformed one is
  * refused; the first says besides that the core is asked whether the session knows it. `ignored`:
  * a malformed one counts as none.
@@ -69,8 +63,10 @@ interface RouteRow<Path extends string> {
   readonly method: Method;
   /** Segments of plain letters, or `:name`. A route with an alias is a second row. */
   readonly path: Path;
-  readonly clientId: ClientIdRule;
-  readonly body: "json" | "bytes";
+  /** `ignored` by default. */
+  readonly clientId?: ClientIdRule;
+  /** `json` by default. */
+  readonly body?: "json" | "bytes";
   /** For the rate limiter; without it, reading and changing have their own rates. */
   readonly rate?: "prompt" | "exempt";
   /** It deletes the tenant, and so is not among what is waited for when one is deleted. */
@@ -89,7 +85,8 @@ interface OpenRoute<Path extends string> extends RouteRow<Path> {
 }
 
 interface CallerRoute<Path extends string> extends RouteRow<Path> {
-  readonly gate: Exclude<Gate, "open">;
+  /** `caller` by default. */
+  readonly gate?: "caller" | "strict";
   /** What the caller's role must allow; null is for whoever has been let in. */
   readonly needs: Permission | null;
   handle(request: ServerRequest<ParamsOf<Path>>): Promise<Answer>;

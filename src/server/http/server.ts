@@ -10,7 +10,7 @@ import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
-import { type Authenticator, byToken, sharedToken, withoutToken } from "./authenticator.ts";
+import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
 import { Delivery } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
@@ -25,14 +25,14 @@ export interface ServerParts {
   readonly clock: Clock;
   readonly log: Log;
   /** By default as the settings say: one token, or none. */
-  readonly authenticator?: Authenticator;
+  readonly authenticator?: RequestAuthenticator;
   /** Whom requests may be let in for; without it, for everybody. */
   readonly tenants?: TenantGate;
   /** How long open requests have when it closes. */
   readonly closeMs?: number;
 }
 
-function usualAuthenticator(token: string | null): Authenticator {
+function usualAuthenticator(token: string | null): RequestAuthenticator {
   return token === null ? withoutToken() : byToken([sharedToken(token)]);
 }
 

@@ -103,7 +103,7 @@ export class Readers {
   }
 
   /** Something has changed about who may do what: nobody reads on until the next look is due. */
-  lookAgain(tenantId: TenantId) {
+  recheck(tenantId: TenantId) {
     for (const reader of this.#open.get(tenantId) ?? []) reader.look();
   }
 }

@@ -134,9 +134,9 @@ describe("a request whose body comes later than its head", () => {
   it("P8: is nobody's if what opened it is somebody else's by then", async () => {
     const clock = new ManualClock();
     let name = "mal";
-    const recognize = (text: string) =>
+    const authenticate = (text: string) =>
       ok(text === "shared" ? { tenantId: ACME, userId: user(name), role: "owner" as const } : null);
-    const people = await People.open({ clock, otherWays: [{ recognize }] });
+    const people = await People.open({ clock, otherWays: [{ authenticate }] });
     const request = ["/members/friend", { role: "owner" }] as const;
     const done = await late(people, people.stranger("shared"), request, async () => {
       name = "eve";

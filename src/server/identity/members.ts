@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { MEMBERS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { changeEntry, type Steward } from "../../session/audit/index.ts";
+import { changeEntry, type Steward } from "../../session/audit/entries.ts";
 import type { Clock } from "../../session/world.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";

@@ -1,19 +1,19 @@
 import type { Role } from "../../core/permission.ts";
-import { withoutVoter } from "../../session/tenant/gone-voter.ts";
+import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { value } from "../../store/kit/expect.ts";
 import { type Call, type DaemonOptions, DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Authenticator, byToken, type WayIn } from "../http/authenticator.ts";
+import { type Authenticator, byToken, type RequestAuthenticator } from "../http/authenticator.ts";
 import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { StoredWay, Voters } from "./token-authenticator.ts";
+import { TokenAuthenticator, Voters } from "./token-authenticator.ts";
 import { Tokens } from "./tokens.ts";
 
 interface Options extends Omit<DaemonOptions, "routes" | "authenticator"> {
   /** By which people come in who have no tokens of their own. */
-  readonly otherWays?: readonly WayIn[];
+  readonly otherWays?: readonly Authenticator[];
 }
 
 /** A whole server, all routes, and people who have tokens of their own. */
@@ -83,15 +83,18 @@ export class Person {
   }
 }
 
-function storedWay({ world, runtime }: Daemon): StoredWay {
+function storedWay({ world, runtime }: Daemon): TokenAuthenticator {
   const { store, clock, tenants } = world;
   const voters = new Voters((tenantId, userId) => {
     return withoutVoter(world, runtime.liveOf(tenantId), userId);
   });
-  return new StoredWay(store, new Members(store, clock), clock, tenants, voters);
+  return new TokenAuthenticator(store, new Members(store, clock), clock, tenants, voters);
 }
 
-function counted(authenticator: Authenticator, lookups: { count: number }): Authenticator {
+function counted(
+  authenticator: RequestAuthenticator,
+  lookups: { count: number },
+): RequestAuthenticator {
   return {
     ...authenticator,
     async authenticate(...given) {

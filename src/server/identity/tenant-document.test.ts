@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { SUBMIT_TRIES_MAX, TENANT_CHANGES_WAITING_MAX } from "../../core/limits.ts";
 import { ok } from "../../core/result.ts";
 import { AWAY, altered } from "../../session/altered-store.fixture.ts";
-import { changeEntry } from "../../session/audit/index.ts";
+import { changeEntry } from "../../session/audit/entries.ts";
 import { value } from "../../store/kit/expect.ts";
 import { HOST } from "../../store/sample.fixture.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";

@@ -6,11 +6,11 @@ import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
 import {
+  type Authenticator,
   bearerToken,
   type Identified,
-  NOBODY,
   type Suspect,
-  type WayIn,
+  UNKNOWN_CALLER,
 } from "../http/authenticator.ts";
 import type { Member, Members } from "./members.ts";
 import {
@@ -27,7 +27,7 @@ import {
  * they are made with every request: whatever is revoked or changed, by whichever process, counts
  * from the next request on.
  */
-export class StoredWay implements WayIn {
+export class TokenAuthenticator implements Authenticator {
   readonly #store: SessionStore;
   readonly #members: Members;
   readonly #clock: Pick<Clock, "nowMs">;
@@ -50,9 +50,9 @@ export class StoredWay implements WayIn {
     this.#voters = voters;
   }
 
-  recognize(text: string): Identified | Promise<Identified> {
+  authenticate(text: string): Identified | Promise<Identified> {
     const credential = parseCredential(text);
-    return credential === null ? NOBODY : this.#lookUp(credential);
+    return credential === null ? UNKNOWN_CALLER : this.#lookUp(credential);
   }
 
   async #lookUp(credential: Credential): Promise<Identified> {
@@ -69,7 +69,7 @@ export class StoredWay implements WayIn {
     if (!members.ok) return isGoing ? OF_NO_MORE : members;
     this.#missVoters(tenantId, members.value);
     return found.value === null
-      ? NOBODY
+      ? UNKNOWN_CALLER
       : this.#judge(credential, found.value, members.value, isNoted);
   }
 
@@ -79,7 +79,7 @@ export class StoredWay implements WayIn {
     if (missing !== null) void this.#tenants.count(tenantId, missing);
   }
 
-  async lookAgain(tenantId: TenantId, suspect: Suspect | null): Promise<void> {
+  async recheck(tenantId: TenantId, suspect: Suspect | null): Promise<void> {
     await this.#tenants.admit(tenantId, async () => {
       const members = await this.#members.list(tenantId);
       const isOurs = parseCredential(bearerToken(suspect?.authorization) ?? "") !== null;
@@ -97,11 +97,11 @@ export class StoredWay implements WayIn {
     const nowMs = this.#clock.nowMs();
     const token = readTokenRecord(document.value);
     if (token === null || !isOpenedBy(token, secret, nowMs) || !isInUse(token, nowMs)) {
-      return NOBODY;
+      return UNKNOWN_CALLER;
     }
     const { userId, membership, lastUsedAtMs } = token;
     const member = members.find((one) => one.userId === userId);
-    if (member === undefined || member.membership !== membership) return NOBODY;
+    if (member === undefined || member.membership !== membership) return UNKNOWN_CALLER;
     const unnotedMs = lastUsedAtMs === null ? null : nowMs - lastUsedAtMs;
     const isDue = unnotedMs === null || unnotedMs < 0 || unnotedMs >= TOKEN_USE_NOTED_MS;
     if (isDue && isNoted) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentListener, ConnectRequest, AgentSession, AgentTurn } from "../../agent/agent.ts";
+import type { AgentListener, AgentSession, AgentTurn, ConnectRequest } from "../../agent/agent.ts";
 import { PROMPT_ANSWER_LEAD_MS } from "../../core/limits.ts";
 import { DONE } from "../../core/result.ts";
 import { PlayedAgents } from "../../session/played-agents.fixture.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseSessionId, type TenantId } from "../../core/id.ts";
 import type { Role } from "../../core/permission.ts";
 import { altered } from "../../session/altered-store.fixture.ts";
-import { changeEntry } from "../../session/audit/index.ts";
+import { changeEntry } from "../../session/audit/entries.ts";
 import { LedgerMeter, PriceTable } from "../../session/meter/index.ts";
 import { thisHolder } from "../../store/index.ts";
 import type { SessionStore } from "../../store/store.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { TRANSCRIPT_PAGE_BYTES_MAX } from "../../core/limits.ts";
-import { writeTranscriptCursor } from "../../session/view/transcript-cursor.ts";
+import { writeTranscriptCursor } from "../../session/view/transcript.ts";
 import { SessionBeside } from "./beside.fixture.ts";
 
 interface Event {

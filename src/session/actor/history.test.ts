@@ -4,7 +4,7 @@ import { Life } from "../../core/session/life.fixture.ts";
 import { keyOf, manifest as manifestOf } from "../../store/sample.fixture.ts";
 import type { Snapshot } from "../../store/store.ts";
 import { DEFAULT_SESSION_SETTINGS } from "../settings.ts";
-import { EMPTY_TALLY } from "../stats/index.ts";
+import { EMPTY_TALLY } from "../stats/tally.ts";
 import { OpenHistory } from "./history.ts";
 import { readWindow, WINDOW_SLOT } from "./log-window.ts";
 import { type Written, writeEvents } from "./written.ts";

@@ -4,13 +4,14 @@ import {
   HISTORY_OPEN_EVENTS_MAX,
   TURN_BYTES_MAX,
 } from "../../core/limits.ts";
-import { compact, compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compact, compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { Manifest, Snapshot } from "../../store/index.ts";
-import { messageText, type TurnPrompt, turnMessages } from "../conversation/index.ts";
-import { TALLY_SLOT, type Tally, tallyText, withEvents } from "../stats/index.ts";
+import { messageText } from "../conversation/message.ts";
+import { type TurnPrompt, turnMessages } from "../conversation/turn-messages.ts";
+import type { Tally } from "../stats/tally.ts";
+import { TALLY_SLOT, tallyText, withEvents } from "../stats/tally.ts";
 import type { SessionWorld } from "../world.ts";
 import {
   EMPTY_WINDOW,

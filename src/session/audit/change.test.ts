@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseSessionId, parseUserId } from "../../core/id.ts";
 import { given } from "../world.fixture.ts";
-import { changeEntry } from "./change.ts";
-import { actEntry } from "./entries.ts";
+import { actEntry, changeEntry } from "./entries.ts";
 
 const sessionId = given(parseSessionId("s"));
 const userId = given(parseUserId("ada"));

@@ -1,12 +1,12 @@
+import { randomUUID } from "node:crypto";
 import type { Refusal } from "../../core/error.ts";
-import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
+import type { PromptId, SessionId, TurnId, UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import type { JournalEntry } from "../../store/store.ts";
-import { auditedDetails } from "./audited-events.ts";
-import type { Details } from "./details.ts";
+import { auditedDetails, type ChangeAct, type Details } from "./audited.ts";
 
 /** A decision, and what is needed to name its entries. */
 export interface Audited {
@@ -182,4 +182,36 @@ function namesInCommand(command: Command): Names {
   const promptId = "promptId" in command ? command.promptId : undefined;
   const turnId = "turnId" in command ? command.turnId : undefined;
   return { ...(promptId && { promptId }), ...(turnId && { turnId }) };
+}
+
+/** Who changes what is a tenant's: a caller, or whoever has the data directory in their hands. */
+export type Steward =
+  | { readonly kind: "client"; readonly userId: UserId | null }
+  | { readonly kind: "operator" };
+
+interface Change {
+  readonly act: ChangeAct;
+  readonly by: Steward;
+  readonly details: JsonObject;
+  readonly atMs: number;
+  /** One with a key of its own is told once, however often it is done. */
+  readonly key?: string;
+  readonly sessionId?: SessionId;
+}
+
+/**
+ * What the tenant's audit is told of a change that no session decides: of tokens, members,
+ * credits, workspaces and agents, and by operators. It never has a secret in it.
+ */
+export function changeEntry(change: Change): JournalEntry {
+  const { act, by, details, atMs, sessionId = null } = change;
+  const text = JSON.stringify({ v: 1, act, actor: stewardActor(by), accepted: true, details });
+  const key = change.key ?? `change ${randomUUID()}`;
+  return { journal: "audit", key, sessionId, atMs, text };
+}
+
+/** Nobody in particular is left out, as everywhere in the audit. */
+function stewardActor(by: Steward) {
+  if (by.kind === "operator") return by;
+  return { kind: by.kind, ...(by.userId !== null && { userId: by.userId }) };
 }

@@ -1,9 +1,8 @@
 import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
-import { stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { type AgentAsking, wantsAsks } from "../../core/policy/asking.ts";
 import { hasWord } from "../../core/policy/risk.ts";
 import type { Session } from "../../core/session/state.ts";
-import { choicesOf, objectsIn } from "../view/context.ts";
 
 /** An agent's own modes: the one that it says it is in, and all that it offers, in its order. */
 export interface AgentModes {
@@ -74,4 +73,15 @@ export function modeOnArrival(
 
 function namesIn(list: unknown, field: string): readonly string[] {
   return objectsIn(list).flatMap((one) => stringAt(one, field) ?? []);
+}
+
+/** Returns the choices of an option, those in groups too. */
+export function choicesOf(options: unknown): readonly JsonObject[] {
+  return objectsIn(options).flatMap((one) => {
+    return Array.isArray(one.options) ? objectsIn(one.options) : [one];
+  });
+}
+
+export function objectsIn(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
 }

@@ -3,7 +3,7 @@ import { AGENT_COMMANDS_MS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { readied } from "../life/comeback.ts";
 import type { LiveSession } from "../live.ts";
-import { availableCommands } from "../view/commands.ts";
+import { availableCommands } from "../view/agent-state.ts";
 import type { Clock, SessionWorld } from "../world.ts";
 
 /**

@@ -10,9 +10,10 @@ import {
 } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { cutText, lastOfText } from "../../core/text.ts";
-import type { Page, Range, StoredText } from "../../store/store.ts";
-import type { LoggedTurn } from "./logged-turns.ts";
+import type { Page, Range, SessionKey, StoredText } from "../../store/store.ts";
+import type { SessionWorld } from "../world.ts";
 import { type ConversationMessage, readMessage, type ToolMessage } from "./message.ts";
+import { type LoggedTurn, loggedTurns } from "./turn-messages.ts";
 
 /** Where a conversation is read from. */
 export interface StoredConversation {
@@ -162,4 +163,23 @@ async function* newestFirst(conversation: StoredConversation): AsyncGenerator<Co
     through = after;
     rowsWanted = Math.min(rowsWanted * 2, PAST_PAGE_ROWS_MAX);
   }
+}
+
+/** What was said and done in a session, newest first; for an agent that comes to it. */
+export async function* storedMessages(
+  { store, log }: SessionWorld,
+  key: SessionKey,
+): AsyncGenerator<PastMessage> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return;
+  const { messageCount } = record.value;
+  const missed = (reason: string) => {
+    log("message not told to the agent", { sessionId: key.sessionId, reason });
+  };
+  const conversation = {
+    messageCount,
+    read: (range: Range) => store.readMessages(key, range),
+    missed,
+  };
+  yield* pastWith(conversation, loggedTurns({ store, key, missed }));
 }

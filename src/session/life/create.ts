@@ -8,9 +8,9 @@ import type { OpenSession } from "../actor/actor.ts";
 import { OpenHistory } from "../actor/history.ts";
 import { recordOf } from "../actor/record.ts";
 import { writeEvents } from "../actor/written.ts";
-import { auditEntries } from "../audit/index.ts";
+import { auditEntries } from "../audit/entries.ts";
 import { PERSONA, SKILLS, take } from "../choice/knowledge.ts";
-import { EMPTY_TALLY } from "../stats/index.ts";
+import { EMPTY_TALLY } from "../stats/tally.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** What a session is made with; its skills and persona are found where it is made. */

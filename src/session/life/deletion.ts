@@ -2,7 +2,7 @@ import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { deletionEntry } from "../audit/index.ts";
+import { deletionEntry } from "../audit/entries.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import type { SessionWorld } from "../world.ts";

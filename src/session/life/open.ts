@@ -1,5 +1,5 @@
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import { evolve } from "../../core/session/evolve.ts";
@@ -10,7 +10,8 @@ import type { OpenSession } from "../actor/actor.ts";
 import { OpenHistory } from "../actor/history.ts";
 import { readWindow, WINDOW_SLOT } from "../actor/log-window.ts";
 import { recordOf } from "../actor/record.ts";
-import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/index.ts";
+import type { Tally } from "../stats/tally.ts";
+import { EMPTY_TALLY, readTally, TALLY_SLOT } from "../stats/tally.ts";
 import { eventIn } from "../stored-log.ts";
 import type { SessionWorld } from "../world.ts";
 

@@ -6,7 +6,7 @@ import type { Announcements } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
-import type { Steward } from "../audit/index.ts";
+import type { Steward } from "../audit/entries.ts";
 import type { CallOff } from "../world.ts";
 import type { Allowance, BudgetScope } from "./allowance.ts";
 import type { Weighing } from "./room.ts";

@@ -1,12 +1,20 @@
+import type { SessionId } from "../../core/id.ts";
 import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
-import { type Actor, SERVER } from "../../core/session/command.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
+import { decide } from "../../core/session/decide.ts";
+import { eventIs } from "../../core/session/event-table.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
-import type { Manifest } from "../../store/manifest.ts";
-import type { Commit, FoldedTurn, SessionKey, Snapshot } from "../../store/store.ts";
+import type {
+  Commit,
+  FoldedTurn,
+  JournalEntry,
+  Manifest,
+  SessionKey,
+  Snapshot,
+} from "../../store/store.ts";
 import {
   EMPTY_WINDOW,
   type LogWindow,
@@ -15,9 +23,9 @@ import {
   windowWith,
 } from "../actor/log-window.ts";
 import { recordOf } from "../actor/record.ts";
-import type { Written } from "../actor/written.ts";
+import { type Written, writeEvents } from "../actor/written.ts";
+import { auditEntries } from "../audit/entries.ts";
 import type { SessionWorld } from "../world.ts";
-import { ForkLog } from "./fork-log.ts";
 
 /** What a half-made fork is listed as, so that one whose server died is found and deleted. */
 export const UNFINISHED_FORK = "unfinished-branch";
@@ -204,4 +212,74 @@ function batches(written: readonly Written[]): readonly (readonly Written[])[] {
     all.at(-1)?.push(one);
   }
   return all;
+}
+
+/** The log of a session that is made from another: what the core decides, and copies between. */
+export class ForkLog {
+  readonly epoch: string;
+  readonly #key: SessionKey;
+  readonly #journal: JournalEntry[] = [];
+  #session: Session | null = null;
+  #lastEventId = 0;
+  #turnsCompleted = 0;
+
+  constructor(key: SessionKey, epoch: string) {
+    this.#key = key;
+    this.epoch = epoch;
+  }
+
+  get lastEventId(): number {
+    return this.#lastEventId;
+  }
+
+  /** What the audit is to be told, once it is true. */
+  get journal(): readonly JournalEntry[] {
+    return this.#journal;
+  }
+
+  /** How many of the copied turns were completed. */
+  get turnsCompleted(): number {
+    return this.#turnsCompleted;
+  }
+
+  get session(): Result<Session> {
+    const { sessionId } = this.#key;
+    return this.#session === null ? fail("session_not_found", { sessionId }) : ok(this.#session);
+  }
+
+  decided(command: Command): Result<readonly Written[]> {
+    const decision = decide(this.#session, command);
+    if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
+    const { sessionId } = this.#key;
+    const firstEventId = this.#lastEventId + 1;
+    const about = { sessionId, epoch: this.epoch, firstEventId };
+    this.#journal.push(...auditEntries({ ...about, command, decision, revision: null }));
+    this.#session = decision.session;
+    this.#lastEventId += decision.events.length;
+    return ok(writeEvents(decision.events, firstEventId));
+  }
+
+  /** What the fork has of a folded turn; perhaps nothing. */
+  copied(turn: readonly LogEvent[]): readonly Written[] {
+    const events = copiedEvents(turn, this.#key.sessionId, this.#lastEventId + 1);
+    this.#lastEventId += events.length;
+    for (const { type, data } of events) {
+      if (type === "turn_complete" && data.turnId !== undefined) this.#turnsCompleted += 1;
+    }
+    return events.map((event) => ({ id: event.id, event, text: JSON.stringify(event) }));
+  }
+}
+
+/** What a fork has of a folded turn, in its own name and numbered on from where its log ends. */
+function copiedEvents(
+  turn: readonly LogEvent[],
+  sessionId: SessionId,
+  firstId: number,
+): readonly LogEvent[] {
+  const copied = turn.filter((event) => eventIs(event, "copied"));
+  return copied.map((event, index) => inSession(event, sessionId, firstId + index));
+}
+
+function inSession<Event extends LogEvent>(event: Event, sessionId: SessionId, id: number): Event {
+  return { ...event, id, data: { ...event.data, sessionId } };
 }

@@ -1,18 +1,20 @@
 import type { AgentSession } from "../../agent/agent.ts";
-import type { SessionId, TurnId } from "../../core/id.ts";
-import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import { promptText } from "../../core/agent-update.ts";
+import type { PromptId, SessionId, TenantId, TurnId } from "../../core/id.ts";
+import { DISPLAY_NAME_CHARS_MAX, FORK_NAMES_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { type Actor, originatorOf, SERVER } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
-import type { SessionKey } from "../../store/store.ts";
+import { cutText } from "../../core/text.ts";
+import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
+import { readMessage } from "../conversation/message.ts";
 import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
 import { sessionPages } from "../session-pages.ts";
+import { eventsIn } from "../stored-log.ts";
 import type { SessionWorld } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
-import { branchName, sessionName } from "./fork-name.ts";
-import { type ForkPoint, forkPoint } from "./fork-point.ts";
-import { eachTurnThrough } from "./fork-turns.ts";
 
 export interface ForkOrder {
   readonly actor: Actor;
@@ -200,4 +202,158 @@ export async function deleteUnfinishedForks({
     }
   }
   return ok(deleted);
+}
+
+/** What a session is called: by its name, or else by how it began, as lists do. */
+async function sessionName(
+  store: SessionStore,
+  key: SessionKey,
+  displayName: string | null,
+): Promise<Result<string>> {
+  if (displayName !== null) return ok(displayName);
+  const page = await store.readMessages(key, { after: 0, limit: 1 });
+  if (!page.ok) return page;
+  const first = readMessage(page.value.rows[0]?.text ?? "");
+  const said = first?.role === "user" ? promptText(first.content) : "";
+  return ok(said.replace(/[\s\p{Cc}]+/gu, " ").trim() || "Session");
+}
+
+/** The name with ` (Branch)` behind it, and with a number as well if there is one such already. */
+async function branchName(
+  store: SessionStore,
+  tenantId: TenantId,
+  name: string,
+): Promise<Result<string>> {
+  const numbered = (n: number) => withEnding(name, n === 1 ? " (Branch)" : ` (Branch ${n})`);
+  const page = { limit: FORK_NAMES_MAX, cursor: null };
+  const alike = await store.list(tenantId, { text: withEnding(name, " (Branch") }, page);
+  if (!alike.ok) return alike;
+  const taken = new Set(alike.value.sessions.map(({ displayName }) => displayName));
+  let n = 1;
+  while (taken.has(numbered(n))) n += 1;
+  return ok(numbered(n));
+}
+
+/** Room is left for any number, so that names that differ in it differ in nothing else. */
+function withEnding(name: string, ending: string): string {
+  const chars = DISPLAY_NAME_CHARS_MAX - ` (Branch ${FORK_NAMES_MAX})`.length;
+  return `${cutText(name, chars)}${ending}`;
+}
+
+/** Where a conversation is forked: after this turn, which is in it whole. */
+interface ForkPoint {
+  readonly turnId: TurnId;
+  /** How many messages the conversation has up to there. */
+  readonly messageCount: number;
+}
+
+/**
+ * The end of the given turn, or of the last one. Null if the conversation has no such turn: one
+ * that failed or was abandoned is not in it, and one at work is not in it yet.
+ */
+async function forkPoint(
+  store: SessionStore,
+  key: SessionKey,
+  messageCount: number,
+  turnId: TurnId | null,
+): Promise<Result<ForkPoint | null>> {
+  let point: ForkPoint | null = null;
+  const from = turnId === null ? Math.max(0, messageCount - 1) : 0;
+  for (let after = from; after < messageCount; ) {
+    const page = await store.readMessages(key, { after, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    for (const { id, text } of page.value.rows) {
+      after = id;
+      const of = id <= messageCount ? readMessage(text)?.turnId : undefined;
+      if (of !== undefined && (turnId === null || of === turnId)) {
+        point = { turnId: of, messageCount: id };
+      }
+    }
+    if (!page.value.more) break;
+  }
+  return ok(point);
+}
+
+/**
+ * Gives the folded turns of a session up to and with the given one, oldest first, each when the
+ * one before has been taken. Stores give them newest first, so the places where pages begin are
+ * found first; then never more than one page is held.
+ */
+async function eachTurnThrough(
+  store: SessionStore,
+  key: SessionKey,
+  through: { readonly turnId: TurnId; readonly lastEventId: number },
+  take: (events: readonly LogEvent[]) => Promise<Result<void>>,
+): Promise<Result<void>> {
+  const starts = await pageStarts(store, key, through);
+  if (!starts.ok) return starts;
+  for (const before of starts.value.toReversed()) {
+    const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    for (const turn of page.value.rows.toReversed()) {
+      const taken = await take(eventsIn(turn));
+      if (!taken.ok) return taken;
+    }
+  }
+  return DONE;
+}
+
+/** Where the pages begin that lead back from the end of that turn; none if it is not there. */
+async function pageStarts(
+  store: SessionStore,
+  key: SessionKey,
+  { turnId, lastEventId }: { readonly turnId: TurnId; readonly lastEventId: number },
+): Promise<Result<readonly number[]>> {
+  const starts: number[] = [];
+  let isFound = false;
+  for (let before = lastEventId + 1; ; ) {
+    const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    const { rows, more } = page.value;
+    const last = isFound ? undefined : rows.find((turn) => hasVerdict(turn, turnId));
+    if (last !== undefined) {
+      isFound = true;
+      before = last.lastId + 1;
+      continue;
+    }
+    if (isFound) starts.push(before);
+    if (!more) return ok(starts);
+    before = rows.at(-1)?.lastId ?? 0;
+  }
+}
+
+function hasVerdict(turn: FoldedTurn, turnId: TurnId): boolean {
+  return (
+    turn.text.includes(turnId) &&
+    eventsIn(turn).some(({ type, data }) => type === "turn_complete" && data.turnId === turnId)
+  );
+}
+
+/**
+ * The completed turn that goes by this name: its own, or that of its prompt. Null if the
+ * conversation has none. The newest messages are looked at first.
+ */
+export async function turnOfRecord(
+  store: SessionStore,
+  key: SessionKey,
+  recordId: PromptId | TurnId,
+): Promise<Result<TurnId | null>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
+  for (let through = record.value.messageCount; through > 0; ) {
+    const from = Math.max(0, through - PAGE_ROWS_MAX);
+    for (let after = from; after < through; ) {
+      const page = await store.readMessages(key, { after, limit: through - after });
+      if (!page.ok) return page;
+      for (const { text } of page.value.rows) {
+        const message = text.includes(recordId) ? readMessage(text) : null;
+        if (message === null) continue;
+        const promptId = message.role === "user" ? message.promptId : null;
+        if (message.turnId === recordId || promptId === recordId) return ok(message.turnId);
+      }
+      after = page.value.rows.at(-1)?.id ?? through;
+    }
+    through = from;
+  }
+  return ok(null);
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { CommandMarks, AgentMarks, endOrphans } from "../../agent/process/marks.ts";
+import { AgentMarks, CommandMarks, endOrphans } from "../../agent/process/marks.ts";
 import { LocalShell } from "./local-shell.ts";
 import { areGone, FOREVER, isAlive, NO_MARKS } from "./side.fixture.ts";
 

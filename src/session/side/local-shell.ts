@@ -5,7 +5,7 @@ import {
   TERMINAL_KILL_MS_MAX,
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
-import type { ShellEars, ShellExit, ShellMarks, ShellOrder, ShellRunner } from "./shell-runner.ts";
+import type { ShellEars, ShellExit, ShellMarks, ShellOrder, ShellRunner } from "./shell-command.ts";
 
 type Environment = Readonly<Record<string, string>>;
 

@@ -1,14 +1,18 @@
 import type { ShellId } from "../../core/id.ts";
-import { SHELL_CONTEXT_CHARS_MAX, SHELL_MS_MAX } from "../../core/limits.ts";
+import {
+  SHELL_CONTEXT_CHARS_MAX,
+  SHELL_MS_MAX,
+  SHELL_OUTPUT_CHARS_MAX,
+  SHELL_OUTPUT_CHUNK_CHARS_MAX,
+  SHELL_OUTPUT_PAUSE_MS,
+} from "../../core/limits.ts";
 import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
-import { lastOfText } from "../../core/text.ts";
+import { cutText, lastOfText } from "../../core/text.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
-import type { SessionWorld } from "../world.ts";
-import { ShellOutput } from "./shell-output.ts";
-import type { ShellExit, ShellOrder, ShellRunner } from "./shell-runner.ts";
+import type { CallOff, Clock, SessionWorld } from "../world.ts";
 
 /** What a command came to, as its result in the log has it: of a long output, the end. */
 export type ShellAnswer = Pick<ShellResult, "exitCode" | "signal" | "aborted" | "output" | "error">;
@@ -99,4 +103,143 @@ export class ShellCommand {
   #by() {
     return givenBy(this.#world.clock, SERVER);
   }
+}
+
+/** Stands where the rest of an output was left out; its end is in the result all the same. */
+export const OUTPUT_LEFT_OUT = `\n[longer than ${SHELL_OUTPUT_CHARS_MAX} characters: cut here]\n`;
+
+/**
+ * The output of one command on its way to the session. However it arrives, it is told in a few
+ * large pieces: one at a time, each when the one before is durable and a pause has passed. What
+ * waits meanwhile is bounded, and so is the whole; of what is too much only the end is kept.
+ */
+export class ShellOutput {
+  readonly #clock: Clock;
+  /** Answers whether it was taken; if not, nothing more is told. */
+  readonly #tell: (output: string) => Promise<boolean>;
+  #waiting = "";
+  #taken = 0;
+  #tail = "";
+  #telling: Promise<void> | null = null;
+  #endPause: CallOff = () => {};
+  #writers: (() => void)[] = [];
+  #hasEnded = false;
+  #isRefused = false;
+
+  constructor(clock: Clock, tell: (output: string) => Promise<boolean>) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  /** The end of all that was written, as much as a result holds. */
+  get tail(): string {
+    return this.#tail;
+  }
+
+  /** A promise is kept when there is room for more. */
+  write(text: string): Promise<void> | undefined {
+    this.#tail = lastOfText(this.#tail + text, SHELL_CONTEXT_CHARS_MAX);
+    if (this.#isRefused) return undefined;
+    this.#waiting += this.#fitting(text);
+    if (this.#waiting !== "") this.#telling ??= this.#tellAll();
+    if (this.#isRoomy) return undefined;
+    return new Promise((resolve) => this.#writers.push(resolve));
+  }
+
+  /** No more is written. Answers when everything is told, or will never be. */
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    this.#endPause();
+    await this.#telling;
+  }
+
+  get #isRoomy(): boolean {
+    return this.#isRefused || this.#waiting.length <= SHELL_OUTPUT_CHUNK_CHARS_MAX;
+  }
+
+  #fitting(text: string): string {
+    const room = SHELL_OUTPUT_CHARS_MAX - this.#taken;
+    if (room < 0) return "";
+    this.#taken += text.length;
+    return text.length <= room ? text : `${cutText(text, room)}${OUTPUT_LEFT_OUT}`;
+  }
+
+  async #tellAll(): Promise<void> {
+    while (this.#waiting !== "" && !this.#isRefused) {
+      const piece = cutText(this.#waiting, SHELL_OUTPUT_CHUNK_CHARS_MAX);
+      this.#waiting = this.#waiting.slice(piece.length);
+      this.#isRefused = !(await this.#tell(piece));
+      if (this.#isRoomy) this.#letWrite();
+      await this.#pause();
+    }
+    this.#telling = null;
+  }
+
+  #pause(): Promise<void> {
+    if (this.#hasEnded || this.#isRefused) return Promise.resolve();
+    return new Promise((resolve) => {
+      const callOff = this.#clock.after(SHELL_OUTPUT_PAUSE_MS, resolve);
+      this.#endPause = () => {
+        callOff();
+        resolve();
+      };
+    });
+  }
+
+  #letWrite() {
+    const writers = this.#writers;
+    this.#writers = [];
+    for (const write of writers) write();
+  }
+}
+
+/**
+ * Runs the command lines that clients give to a session's shell. Sessions know no more of it than
+ * this, so that what runs them can be another machine, or a test.
+ */
+export interface ShellRunner {
+  /**
+   * Runs one command line and answers when it has ended and its output is complete; what it left
+   * in the background has been killed by then. The signal ends it, politely and then not. It never
+   * rejects.
+   */
+  run(order: ShellOrder, ears: ShellEars, signal: AbortSignal): Promise<ShellExit>;
+}
+
+export interface ShellOrder {
+  readonly command: string;
+  /** The directory that it runs in. */
+  readonly cwd: string;
+}
+
+/** What is heard of a command while it runs. */
+export interface ShellEars {
+  started(pid: number): void;
+  /** Its two outputs as they arrive. While the promise is open, nothing more is read of it. */
+  output(text: string): Promise<void> | undefined;
+}
+
+export interface ShellExit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** Why it could not be run at all, in a sentence. */
+  readonly error: string | null;
+}
+
+/**
+ * Notes down each process before it is there, so that the next server finds and ends what this one
+ * leaves behind when it is killed (P5). The agents' marks can be given as this.
+ */
+export interface ShellMarks {
+  /** Rejects if nothing can be noted down; then nothing is run. */
+  place(): Promise<ShellMark>;
+}
+
+interface ShellMark {
+  /** The process carries these, and so does all that it starts. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Which process it came to be. */
+  confirm(pid: number): Promise<void>;
+  /** Ends whatever still carries it, such as daemons that left their group, and forgets it. */
+  end(): Promise<void>;
 }

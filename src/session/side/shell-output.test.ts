@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SHELL_OUTPUT_CHUNK_CHARS_MAX, SHELL_OUTPUT_PAUSE_MS } from "../../core/limits.ts";
-import { ShellOutput } from "./shell-output.ts";
+import { ShellOutput } from "./shell-command.ts";
 
 /** Time passes, and pieces become durable, when a test says so. */
 class Desk {

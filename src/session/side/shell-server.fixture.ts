@@ -1,9 +1,8 @@
 import { writeSync } from "node:fs";
-import { CommandMarks, AgentMarks } from "../../agent/process/marks.ts";
+import { AgentMarks, CommandMarks } from "../../agent/process/marks.ts";
 import { LocalShell } from "./local-shell.ts";
 
 // A server that runs one shell command and is killed meanwhile. It tells what the command says.
-
 
 const [marks = "", command = ""] = process.argv.slice(2);
 const shell = new LocalShell(

@@ -13,7 +13,7 @@ import { SecretGuard, type SessionKey } from "../../store/index.ts";
 import { shutDown } from "../life/shutdown.ts";
 import { ANYBODY, SERVER, Stage, value } from "../stage.fixture.ts";
 import type { Clock } from "../world.ts";
-import { OUTPUT_LEFT_OUT } from "./shell-output.ts";
+import { OUTPUT_LEFT_OUT } from "./shell-command.ts";
 import {
   areGone,
   bound,

@@ -1,12 +1,16 @@
-import type { ShellId } from "../../core/id.ts";
+import type { SessionId, ShellId } from "../../core/id.ts";
+import { DISPLAY_NAME_CHARS_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor, Idempotency } from "../../core/session/command.ts";
-import type { SessionKey } from "../../store/store.ts";
+import type { ShellResult } from "../../core/session/event.ts";
+import type { Session } from "../../core/session/state.ts";
+import { cutText } from "../../core/text.ts";
+import type { SessionKey, SessionStore } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
+import { eventIn, eventsIn } from "../stored-log.ts";
 import type { SessionWorld } from "../world.ts";
-import { type ShellAnswer, ShellCommand } from "./shell-command.ts";
-import { storedShellResult } from "./shell-result.ts";
-import type { ShellRunner } from "./shell-runner.ts";
+import { type ShellAnswer, ShellCommand, type ShellRunner } from "./shell-command.ts";
 
 export interface ShellRequest {
   readonly command: string;
@@ -107,3 +111,114 @@ export class Shells {
 }
 
 const NOT_RUN: ShellAnswer = { exitCode: null, signal: null, aborted: true, output: "" };
+
+/**
+ * How a command of this session ended, from its log: null if the log does not say. Whoever asks
+ * is most likely to have sent it just now, so the newest is looked at first.
+ */
+async function storedShellResult(
+  store: SessionStore,
+  key: SessionKey,
+  shellId: ShellId,
+): Promise<Result<ShellResult | null>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
+  const { earliestEventId, lastEventId } = record.value;
+  for (let through = lastEventId; through >= earliestEventId; ) {
+    const after = Math.max(earliestEventId - 1, through - PAGE_ROWS_MAX);
+    const found = await amongEvents(store, key, shellId, after, through);
+    if (!found.ok || found.value !== null) return found;
+    through = after;
+  }
+  return amongTurns(store, key, shellId, lastEventId + 1);
+}
+
+/** A page may be shorter than it was asked to be, so a window may take several. */
+async function amongEvents(
+  store: SessionStore,
+  key: SessionKey,
+  shellId: ShellId,
+  from: number,
+  through: number,
+): Promise<Result<ShellResult | null>> {
+  for (let after = from; after < through; ) {
+    const page = await store.readEvents(key, { after, limit: through - after });
+    if (!page.ok) return page;
+    for (const stored of page.value.events) {
+      const result = stored.text.includes(shellId) ? resultIn(eventIn(stored), shellId) : null;
+      if (result !== null) return ok(result);
+    }
+    after = page.value.events.at(-1)?.id ?? through;
+  }
+  return ok(null);
+}
+
+/** Raw events go one day; a folded turn keeps the results of the commands beside it. */
+async function amongTurns(
+  store: SessionStore,
+  key: SessionKey,
+  shellId: ShellId,
+  end: number,
+): Promise<Result<ShellResult | null>> {
+  for (let before = end; ; ) {
+    const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    for (const turn of page.value.rows) {
+      before = turn.lastId;
+      const events = turn.text.includes(shellId) ? eventsIn(turn) : [];
+      const results = events.flatMap((event) => resultIn(event, shellId) ?? []);
+      if (results[0] !== undefined) return ok(results[0]);
+    }
+    if (!page.value.more) return ok(null);
+  }
+}
+
+function resultIn({ type, data }: LogEvent, shellId: ShellId): ShellResult | null {
+  return type === "user_shell_result" && data.shellId === shellId ? data : null;
+}
+
+/** The wire's answer to what goes on in a session beside its turns. */
+export interface TasksAnswer {
+  readonly v: 1;
+  readonly sessionId: SessionId;
+  readonly now: number;
+  readonly tasks: readonly ShellTask[];
+}
+
+/** A client's shell command; one that has ended is in the log, and no task any more. */
+interface ShellTask {
+  readonly kind: "shell";
+  readonly id: ShellId;
+  readonly label: string;
+  readonly description: string;
+  readonly status: "running";
+  readonly startTime: number;
+  readonly runtimeMs: number;
+  readonly command: string;
+  readonly cwd: string;
+  readonly pid?: number;
+}
+
+export function tasksAnswer(
+  { sessionId, shells, chosen }: Session,
+  nowMs: number,
+  placeOf: (shellId: ShellId) => ShellPlace | null,
+): TasksAnswer {
+  const tasks = [...shells].map(([id, { command, startedAtMs }]): ShellTask => {
+    const { cwd, pid } = placeOf(id) ?? { cwd: chosen.currentCwd, pid: null };
+    const [firstLine = ""] = command.trim().split("\n");
+    return {
+      kind: "shell",
+      id,
+      label: cutText(firstLine, DISPLAY_NAME_CHARS_MAX),
+      description: command,
+      status: "running",
+      startTime: startedAtMs,
+      runtimeMs: Math.max(0, nowMs - startedAtMs),
+      command,
+      cwd,
+      ...(pid !== null && { pid }),
+    };
+  });
+  return { v: 1, sessionId, now: nowMs, tasks };
+}

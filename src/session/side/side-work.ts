@@ -6,9 +6,8 @@ import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { Asides } from "./aside.ts";
 import { type Forked, type ForkOrder, forkSession } from "./fork.ts";
-import { type ShellRequest, Shells } from "./shell.ts";
+import { type ShellRequest, Shells, type TasksAnswer, tasksAnswer } from "./shell.ts";
 import type { ShellAnswer } from "./shell-command.ts";
-import { type TasksAnswer, tasksAnswer } from "./tasks.ts";
 
 /** What can be done with sessions beside their turns. */
 export class SideWork {

@@ -2,13 +2,13 @@ import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
 import { processTable } from "../../agent/process/process-table.ts";
 import { parseClientId } from "../../core/id.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Actor, Idempotency } from "../../core/session/command.ts";
 import { type Hand, Stage } from "../stage.fixture.ts";
 import type { Clock } from "../world.ts";
 import { LocalShell } from "./local-shell.ts";
 import { Shells } from "./shell.ts";
-import type { ShellMarks } from "./shell-runner.ts";
+import type { ShellMarks } from "./shell-command.ts";
 
 /** For tests in which no server dies. */
 export const NO_MARKS: ShellMarks = {

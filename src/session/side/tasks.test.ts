@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { tasksAnswer } from "./shell.ts";
 import { isAlive, ShellStage } from "./side.fixture.ts";
-import { tasksAnswer } from "./tasks.ts";
 
 describe("the tasks of a session", () => {
   it("are the shell commands that run in it, until they have ended", async () => {

@@ -8,8 +8,7 @@ import {
   noCredit,
   turnId,
 } from "../../core/session/life.fixture.ts";
-import { contextUsageAnswer } from "./context-usage.ts";
-import { statsAnswer } from "./stats-answer.ts";
+import { contextUsageAnswer, statsAnswer } from "./stats.ts";
 import { EMPTY_TALLY, type Tally } from "./tally.ts";
 
 const TOKENS = { input: 10, output: 5, cachedRead: 100, cachedWrite: 20, thought: 3 };

@@ -1,11 +1,9 @@
-import type { AgentUpdate } from "../../core/agent-update.ts";
-import { toolCallNews } from "../../core/agent-update.ts";
+import { type AgentUpdate, toolCallNews } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { cutText } from "../../core/text.ts";
-import { type LineChanges, lineChanges } from "./line-changes.ts";
 
 /** One tool call, as far as it is counted. */
 export interface CountedCall {
@@ -144,4 +142,33 @@ function linesIn(content: readonly unknown[]): LineChanges {
     removed += changes.removed;
   }
   return { added, removed };
+}
+
+export interface LineChanges {
+  readonly added: number;
+  readonly removed: number;
+}
+
+/**
+ * How many lines an edit brought and took. Lines are compared as a bag and not in their order: a
+ * line that moved has neither come nor gone, and a large file costs no more than its length.
+ */
+export function lineChanges(before: string | null, after: string): LineChanges {
+  const old = linesOf(before ?? "");
+  const fresh = linesOf(after);
+  const left = new Map<string, number>();
+  for (const line of old) left.set(line, (left.get(line) ?? 0) + 1);
+  let kept = 0;
+  for (const line of fresh) {
+    const count = left.get(line) ?? 0;
+    if (count === 0) continue;
+    left.set(line, count - 1);
+    kept += 1;
+  }
+  return { added: fresh.length - kept, removed: old.length - kept };
+}
+
+function linesOf(text: string): readonly string[] {
+  if (text === "") return [];
+  return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
 }

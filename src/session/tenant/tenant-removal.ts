@@ -1,4 +1,4 @@
-import type { TenantId } from "../../core/id.ts";
+import type { TenantId, UserId } from "../../core/id.ts";
 import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
@@ -127,4 +127,26 @@ async function closed(
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
   return !late.aborted && registry.letGo(live);
+}
+
+/**
+ * Somebody has no vote any more in the tenant of these sessions. From now on they are not there:
+ * no ask that comes counts on them, and those that are open go on without them. Their clients stay
+ * theirs; should they get their vote back, they count again with the next sign of life.
+ */
+export async function withoutVoter(
+  world: SessionWorld,
+  sessions: readonly LiveSession[],
+  userId: UserId,
+): Promise<void> {
+  await Promise.all(sessions.map((live) => forget(world, live, userId)));
+}
+
+async function forget(world: SessionWorld, live: LiveSession, userId: UserId): Promise<void> {
+  for (const [clientId, client] of live.session.clients) {
+    if (client.userId === userId) live.attendance.forget(clientId);
+  }
+  const { quorum } = world.settings;
+  const by = givenBy(world.clock, SERVER);
+  await live.submit({ ...by, type: "voter_gone", userId, quorum });
 }

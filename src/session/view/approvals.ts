@@ -1,18 +1,17 @@
 import { stringAt } from "../../core/json.ts";
 import { GRANT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { Ask } from "../../core/policy/ask.ts";
-import type { AskingView } from "../../core/policy/asking.ts";
+import { ASKING_UNKNOWN, type AskingView, askingView } from "../../core/policy/asking.ts";
 import { type TierRule, tierRule } from "../../core/policy/gate.ts";
 import { RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { type AgentModes, agentModes } from "../choice/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
-import { askingNow } from "./asking.ts";
-import { type AgentState, agentState } from "./context.ts";
+import { type AgentState, agentState } from "./agent-state.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
 import { isoTime } from "./summary.ts";
 
@@ -144,3 +143,35 @@ async function grantsGiven(
 }
 
 const WORD = '"session_grant_added"';
+
+/** Whether the agent of a session asks before it acts, by what it has said of itself. */
+export function askingNow(
+  { settings }: Pick<SessionWorld, "settings">,
+  { session, agent }: Pick<LiveSession, "agent" | "session">,
+  /** The mode that it was last known to be in, where it is not there to say. */
+  lastMode: string | null = null,
+): AskingView {
+  const { fixed, chosen, connection } = session;
+  const asking = settings.asking.get(chosen.activeAgent) ?? ASKING_UNKNOWN;
+  const { agentMode } = connection;
+  if (agent === null) {
+    const known = { chosen: agentMode, observed: lastMode, offered: null, options: null };
+    return askingView(asking, fixed.securityMode, known);
+  }
+  const { current: observed, ids: offered } = agentModes(agent.offer);
+  const options = new Map<string, unknown>();
+  for (const { id, currentValue } of agent.offer.configOptions) {
+    if (typeof id === "string") options.set(id, currentValue);
+  }
+  const known = { chosen: agentMode, observed, offered, options };
+  return askingView(asking, fixed.securityMode, known);
+}
+
+/** What whoever comes to a session is told of it: nothing, where its agent is known to ask. */
+export function askingDoubt(
+  world: Pick<SessionWorld, "settings">,
+  live: Pick<LiveSession, "agent" | "session">,
+): { readonly asking?: AskingView } {
+  const asking = askingNow(world, live);
+  return asking.how === "unknown" || asking.how === "up_to_mode" ? { asking } : {};
+}

@@ -4,13 +4,18 @@ import { parseClientId, parseSessionId, parseTenantId, parseUserId } from "../..
 import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ROWS_SEARCHED_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
-import { pageOf } from "../../store/page.ts";
+import { pageOf } from "../../store/backend.ts";
 import type { JournalQuery, JournalRow } from "../../store/store.ts";
+import {
+  type AuditFileFormat,
+  type AuditFilter,
+  type AuditPage,
+  auditFile,
+  auditPage,
+  WHOLE_AUDIT,
+} from "../audit/audit-view.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { type AuditPage, auditPage } from "./audit.ts";
-import { type AuditFilter, WHOLE_AUDIT } from "./audit-entry.ts";
-import { type AuditFileFormat, auditFile } from "./audit-file.ts";
 
 const TENANT = given(parseTenantId("t"));
 const SESSION = given(parseSessionId("s"));

@@ -6,7 +6,7 @@ import { Life, promptId, sessionId } from "../../core/session/life.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { commandHistory } from "./command-history.ts";
+import { commandHistory } from "./fields.ts";
 
 const KEY = { tenantId: given(parseTenantId("t")), sessionId: sessionId("s") };
 

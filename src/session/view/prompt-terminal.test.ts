@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parsePromptId, parseSessionId } from "../../core/id.ts";
 import type { ReplayEvent } from "../../core/replay/window.ts";
 import { given } from "../world.fixture.ts";
-import { promptTerminals } from "./prompt-terminal.ts";
+import { promptTerminals } from "./turn-status.ts";
 
 const promptId = given(parsePromptId("p1"));
 const ids = { sessionId: given(parseSessionId("s")), promptId };

@@ -1,9 +1,10 @@
-import type { ClientId, SessionId } from "../../core/id.ts";
+import type { AskId, ClientId, SessionId } from "../../core/id.ts";
+import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
+import type { Ask, AskOption } from "../../core/policy/ask.ts";
 import { pendingCount, type Session } from "../../core/session/state.ts";
 import type { SessionState } from "../../core/status.ts";
 import type { StoredRecord } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
-import { type PendingInteraction, pendingInteractions } from "./pending-interaction.ts";
 
 /** A session as lists show it (wire, 4.2), with its status, which is ours. */
 export interface SessionSummary {
@@ -102,4 +103,60 @@ function named<Value extends string>(
     value === null ? [] : [[name, value] as const],
   );
   return Object.fromEntries(given);
+}
+
+interface Option {
+  readonly optionId: string;
+  readonly label?: string;
+  readonly kind?: string;
+}
+
+interface InteractionBase {
+  readonly requestId: AskId;
+  readonly createdAt: string;
+  readonly options: readonly Option[];
+}
+
+/** Something that people have yet to answer, as lists show it (wire, 4.2). */
+type PendingInteraction =
+  | (InteractionBase & { readonly kind: "permission"; readonly action: JsonObject })
+  | (InteractionBase & {
+      readonly kind: "user_question";
+      readonly title?: string;
+      readonly questions: readonly JsonObject[];
+    });
+
+function pendingInteractions({ connection }: Session): readonly PendingInteraction[] {
+  return [...connection.turn.openAsks.values()].map(interactionOf);
+}
+
+function interactionOf(ask: Ask): PendingInteraction {
+  const { requestId, toolCall } = ask;
+  const createdAt = new Date(ask.askedAtMs).toISOString();
+  const base = { requestId, createdAt, options: ask.options.map(optionOf) };
+  if (ask.kind === "permission") return { ...base, kind: "permission", action: actionOf(toolCall) };
+  const title = stringAt(toolCall, "title");
+  const questions = questionsOf(toolCall);
+  return { ...base, kind: "user_question", ...(title && { title }), questions };
+}
+
+function optionOf(option: AskOption): Option {
+  const label = stringAt(option, "name");
+  const kind = stringAt(option, "kind");
+  return { optionId: option.optionId, ...(label && { label }), ...(kind && { kind }) };
+}
+
+function actionOf({ kind, title, content, locations, rawInput }: JsonObject): JsonObject {
+  const action = { type: kind, title, content, locations, input: rawInput };
+  return withoutNulls(action);
+}
+
+/** Agents that give their questions no keys number the answers. */
+function questionsOf(toolCall: JsonObject): readonly JsonObject[] {
+  const questions = objectAt(toolCall, "rawInput")?.questions;
+  if (!Array.isArray(questions)) return [];
+  return questions.map((question, index) => {
+    const about = isObject(question) ? question : {};
+    return { ...about, answerKey: stringAt(about, "answerKey") ?? `${index}` };
+  });
 }

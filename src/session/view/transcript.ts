@@ -1,15 +1,9 @@
 import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
 import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
 import { eventsIn } from "../stored-log.ts";
-import {
-  readTranscriptCursor,
-  type TranscriptPlace,
-  writeTranscriptCursor,
-} from "./transcript-cursor.ts";
-import { type TurnPage, turnsAfter, turnsBefore } from "./turn-pages.ts";
 
 /** Where a reader begins, or goes on. */
 export type TranscriptStart =
@@ -43,7 +37,7 @@ export async function transcriptPage(
   const record = await store.readRecord(key);
   if (!record.ok) return record;
   if (record.value.closed) return fail("session_not_found", { sessionId: key.sessionId });
-  const place = await placeOf(store, key, record.value, start);
+  const place = await startPosition(store, key, record.value, start);
   if (!place.ok) return place;
   const page = await turnsAt(store, key, place.value, limit);
   if (!page.ok) return page;
@@ -56,7 +50,7 @@ function turnsAt(store: SessionStore, key: SessionKey, place: TranscriptPlace, l
     : turnsBefore(store, key, place.before, limit);
 }
 
-async function placeOf(
+async function startPosition(
   store: SessionStore,
   key: SessionKey,
   { epoch, lastEventId }: StoredRecord,
@@ -159,3 +153,157 @@ function told({ id: _, ...event }: LogEvent): object {
 }
 
 const RECORD_ID = "qwen.session.recordId";
+
+/**
+ * A place in a session's history, from which a page is read. Forward it ends where the history
+ * ended when the reading began, so that who reads comes to an end.
+ */
+type TranscriptPlace =
+  | { readonly direction: "forward"; readonly after: number; readonly through: number }
+  | { readonly direction: "backward"; readonly before: number };
+
+/** A place, and the log that it is a place in. */
+export interface TranscriptCursor {
+  readonly sessionId: SessionId;
+  readonly epoch: string;
+  readonly place: TranscriptPlace;
+}
+
+export function writeTranscriptCursor({ sessionId, epoch, place }: TranscriptCursor): string {
+  const numbers = place.direction === "forward" ? [place.after, place.through] : [place.before];
+  const parts = [sessionId, epoch, place.direction, ...numbers];
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
+}
+
+/** Null if it is none of this session's: what we would not have written is not read either. */
+function readTranscriptCursor(text: string, sessionId: SessionId): TranscriptCursor | null {
+  const parts = partsOf(text);
+  if (!Array.isArray(parts)) return null;
+  const [, epoch, direction, first, second]: readonly unknown[] = parts;
+  const place = readPosition(direction, first, second);
+  if (typeof epoch !== "string" || place === null) return null;
+  const cursor = { sessionId, epoch, place };
+  return writeTranscriptCursor(cursor) === text ? cursor : null;
+}
+
+function readPosition(direction: unknown, first: unknown, second: unknown): TranscriptPlace | null {
+  if (!isEventId(first)) return null;
+  if (direction === "backward") return { direction, before: first };
+  if (direction === "forward" && isEventId(second)) {
+    return { direction, after: first, through: second };
+  }
+  return null;
+}
+
+function isEventId(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function partsOf(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, "base64url").toString());
+  } catch {
+    return null;
+  }
+}
+
+type TurnStore = Pick<SessionStore, "readTurns">;
+
+/** Some turns in the order in which they happened, or the one that is too large for any page. */
+export interface TurnPage {
+  readonly turns: readonly FoldedTurn[];
+  readonly tooLarge: FoldedTurn | null;
+  /** Whether there are more in the direction of reading. */
+  readonly more: boolean;
+}
+
+/** The newest turns that ended before this event, as many as fit. */
+export async function turnsBefore(
+  store: TurnStore,
+  key: SessionKey,
+  end: number,
+  limit: number,
+): Promise<Result<TurnPage>> {
+  const page = new PageBuilder(limit);
+  let before = end;
+  for (;;) {
+    const read = await store.readTurns(key, { before, limit: page.room });
+    if (!read.ok) return read;
+    const { rows, more } = read.value;
+    for (const turn of rows) {
+      if (!page.take(turn)) return ok(page.newestFirst(true));
+      before = turn.firstId;
+    }
+    if (!more) return ok(page.newestFirst(false));
+    if (page.room === 0) return ok(page.newestFirst(true));
+  }
+}
+
+/**
+ * The oldest turns after one event and up to another, as many as fit. Stores give turns newest
+ * first, so they are looked for in a window of the log: it grows while it is empty, and shrinks
+ * while it has more than can be read at once.
+ */
+export async function turnsAfter(
+  store: TurnStore,
+  key: SessionKey,
+  { after, through }: { readonly after: number; readonly through: number },
+  limit: number,
+): Promise<Result<TurnPage>> {
+  const page = new PageBuilder(limit);
+  let place = after;
+  let span = limit * EVENTS_OF_A_TURN;
+  while (place < through) {
+    if (page.room === 0) return ok(page.oldestFirst(true));
+    const end = Math.min(through, place + span);
+    const read = await store.readTurns(key, { before: end + 1, limit: page.room + 1 });
+    if (!read.ok) return read;
+    const turns = read.value.rows.filter(({ lastId }) => lastId > place).toReversed();
+    const isWhole = turns.length < read.value.rows.length || !read.value.more;
+    const reachesBack = isWhole || (turns[0]?.firstId ?? 0) <= place + 1;
+    if (!reachesBack && span > 1) {
+      span = Math.floor(span / 2);
+      continue;
+    }
+    for (const turn of turns) if (!page.take(turn)) return ok(page.oldestFirst(true));
+    if (turns.length === 0) span *= 2;
+    place = turns.at(-1)?.lastId ?? end;
+  }
+  return ok(page.oldestFirst(false));
+}
+
+/** A first guess at how long turns are; the window mends it. */
+const EVENTS_OF_A_TURN = 16;
+
+/** What fits, in the order in which it came. */
+class PageBuilder {
+  readonly #limit: number;
+  readonly #turns: FoldedTurn[] = [];
+  #tooLarge: FoldedTurn | null = null;
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get room(): number {
+    return this.#limit - this.#turns.length;
+  }
+
+  take(turn: FoldedTurn): boolean {
+    if (this.room === 0) return false;
+    this.#bytes += Buffer.byteLength(turn.text);
+    const fits = this.#bytes <= TRANSCRIPT_PAGE_BYTES_MAX;
+    if (fits) this.#turns.push(turn);
+    else if (this.#turns.length === 0) this.#tooLarge = turn;
+    return fits;
+  }
+
+  oldestFirst(more: boolean): TurnPage {
+    return { turns: this.#turns, tooLarge: this.#tooLarge, more };
+  }
+
+  newestFirst(more: boolean): TurnPage {
+    return { ...this.oldestFirst(more), turns: this.#turns.toReversed() };
+  }
+}

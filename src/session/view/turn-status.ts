@@ -1,14 +1,20 @@
 import { chunkText, parentToolCallId, promptText } from "../../core/agent-update.ts";
 import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
-import { TURN_STATUS_TEXT_CHARS_MAX, TURN_STATUS_TURNS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import {
+  MID_TURN_REMEMBERED_TURNS_MAX,
+  TURN_STATUS_TEXT_CHARS_MAX,
+  TURN_STATUS_TURNS_MAX,
+} from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
+import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
-import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import { type Session, steeredMessage, type WaitingPrompt } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { lookBack, sinceLastTurn } from "./recent-log.ts";
+import { isoTime } from "./summary.ts";
 
 /** How a prompt stands, or what has become of it (wire, 4.13). */
 interface TurnStatus {
@@ -201,3 +207,80 @@ function spokenText(event: LogEvent): string {
   const isSpoken = update.sessionUpdate === "agent_message_chunk";
   return isSpoken && parentToolCallId(update) === null ? (chunkText(update) ?? "") : "";
 }
+
+/** A message into a turn that could not be taken there, and waits or waited as a prompt. */
+interface PromotedMessage {
+  readonly messageId: string;
+  readonly promptId: PromptId;
+}
+
+/** Those that a session remembers, which is as long as it would know a repeat of them. */
+export function promotedMessages({ admissions }: Session): readonly PromotedMessage[] {
+  return [...admissions].flatMap(([name, { hash, answer }]) => {
+    const messageId = steeredMessage(name, hash);
+    const isSteered = messageId !== null && "promptId" in answer;
+    return isSteered ? [{ messageId, promptId: answer.promptId }] : [];
+  });
+}
+
+/** Messages that an agent was given in its last turns, oldest first. */
+export async function settledMessageIds(source: TurnSource): Promise<Result<readonly string[]>> {
+  const { store, key, session } = source;
+  const recent = await recentIds(source);
+  if (!recent.ok) return recent;
+  const earlier: string[] = [];
+  const search = { text: INJECTED_MARK, turnsMax: MID_TURN_REMEMBERED_TURNS_MAX };
+  const looked = await lookBack(store, key, search, (turn) => {
+    earlier.unshift(...turn.flatMap(injectedIds));
+    return false;
+  });
+  if (!looked.ok) return looked;
+  return ok([...new Set([...earlier, ...recent.value, ...(session.running?.steeredIds ?? [])])]);
+}
+
+/** The running turn knows its own; of one that was broken off, only the log does. */
+async function recentIds({ store, key, session }: TurnSource): Promise<Result<readonly string[]>> {
+  if (session.running !== null) return ok([]);
+  const since = await sinceLastTurn(store, key, INJECTED_MARK);
+  return since.ok ? ok(since.value.flatMap(injectedIds)) : since;
+}
+
+const INJECTED_MARK = '"type":"mid_turn_message_injected"';
+
+function injectedIds(event: LogEvent): readonly string[] {
+  return event.type === "mid_turn_message_injected" ? event.data.messageIds : [];
+}
+
+/** How a prompt has ended, in the wire's four words (4.3). */
+export interface PromptTerminal {
+  readonly v: 1;
+  readonly promptId: PromptId;
+  readonly terminal: "completed" | "cancelled" | "error" | "interrupted";
+  readonly code?: string;
+  readonly stopReason?: string;
+  readonly at: string;
+}
+
+/** The prompts among these events that have their verdict, in order. */
+export function promptTerminals(events: readonly ReplayEvent[]): readonly PromptTerminal[] {
+  return events.flatMap((event) => {
+    const isVerdict = event.type === "turn_complete" || event.type === "turn_error";
+    return isVerdict ? [terminalOf(event)] : [];
+  });
+}
+
+function terminalOf(event: SessionEvent<"turn_complete" | "turn_error">): PromptTerminal {
+  const { promptId } = event.data;
+  const at = isoTime(event._meta.serverTimestamp);
+  if (event.type === "turn_complete") {
+    const { stopReason } = event.data;
+    const terminal = stopReason === "cancelled" ? "cancelled" : "completed";
+    return { v: 1, promptId, terminal, stopReason, at };
+  }
+  const { code } = event.data;
+  if (!INTERRUPTED.has(code)) return { v: 1, promptId, terminal: "error", code, at };
+  return { v: 1, promptId, terminal: "interrupted", code: "daemon_lost", at };
+}
+
+/** These prompts were at work when their server, or its store, failed. */
+const INTERRUPTED: ReadonlySet<string> = new Set(["SERVER_RESTART", "STORE_FAILURE"]);

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import { SLOT_BYTES_MAX, SLOTS_MAX } from "../../core/limits.ts";
 import type { NewSession, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import {
   entryKeys,
   leavesNoTrace,
@@ -13,13 +12,13 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, keyOf, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { keyOf, slot, message, events } = sample;
-
 /** E. All or nothing, and once it is said to be there, there. What needs a crash is elsewhere. */
-export const ATOMICITY: readonly Check[] = [
+export const ATOMICITY: readonly StoreCheck[] = [
   check(
     "43: events, messages, slots, turn, record and journal of a commit appear together",
     async (stage) => {
@@ -207,11 +206,11 @@ async function isWhole({ store, key }: Writer, revision: number) {
 
 interface Faulty {
   readonly code: ErrorCode;
-  readonly change: sample.Change;
+  readonly change: sample.CommitChange;
   readonly term?: number;
 }
 
-/** One good commit with one fault each, so that whatever is checked last is checked in time. */
+/** One good commit with one fault each, so that even the last check comes in time. */
 function faultyCommits({ snapshot }: ReturnType<typeof wholeCommit>): readonly Faulty[] {
   const withSlots = (slots: typeof snapshot.slots) => ({ snapshot: { ...snapshot, slots } });
   const many = Array.from({ length: SLOTS_MAX + 1 }, (_, index) => slot(`o${index}`, "x"));

@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import { SLOT_BYTES_MAX } from "../../core/limits.ts";
 import type { Slot, StoredRecord } from "../store.ts";
-import { type Check, cannot, check, forgetful, whenFalse, whenTrue } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, value, wholeSlots } from "./expect.ts";
+import { cannot, check, forgetful, type StoreCheck, whenFalse, whenTrue } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { slot, message, events } = sample;
-
 /** G. What a store declares is true, and what it does not declare it does not do. */
-export const CAPABILITY: readonly Check[] = [
+export const CAPABILITY: readonly StoreCheck[] = [
   check(
     "57: events appended between snapshots are there in order when it is opened again",
     async (stage) => {

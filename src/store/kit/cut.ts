@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import type { StoredText } from "../store.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, entryKeys, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, entry, event, events, message, slot, turn } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { ACME, entry, event, events, message, slot, turn } = sample;
-
 /** R. A log that cannot go on gets a new identity, and perhaps an earlier end. */
-export const CUT: readonly Check[] = [
+export const CUT: readonly StoreCheck[] = [
   check("R1: events written in one commit are cut in their middle", async (stage) => {
     const store = await stage.start();
     const writer = await stage.session(store);

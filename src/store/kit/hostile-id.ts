@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { type Check, cannot, check } from "./check.ts";
 import { listedIds, sessionState, unchanged, value } from "./expect.ts";
+import { cannot, check, type StoreCheck } from "./harness.ts";
 import { keyed, tenantReads, tenantRemoval, tenantWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
-
-const { keyOf, tenantId } = sample;
+import { keyOf, tenantId } from "./sample.ts";
 
 /** What is not an id: most of them are paths to somewhere, or to nowhere. */
 const HOSTILE: readonly string[] = [
@@ -57,7 +56,7 @@ const DISTINCT: readonly string[] = [
 ];
 
 /** D, continued. Ids become keys and perhaps paths. */
-export const HOSTILE_IDS: readonly Check[] = [
+export const HOSTILE_IDS: readonly StoreCheck[] = [
   check("39: what is not a session id is refused by every operation", async (stage) => {
     const store = await stage.start();
     await stage.session(store);

@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import type { Result } from "../../core/result.ts";
-import type { Manifest } from "../manifest.ts";
-import type { Commit, NewSession, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
+import type { Commit, Manifest, NewSession, SessionStore } from "../store.ts";
 import { leavesNoTrace, listedIds, refused, sessionState, unchanged, value } from "./expect.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import { operations, sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
+import { keyOf } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { keyOf } = sample;
-
 /** D. Who a session is, and what is said when something is wrong. */
-export const IDENTITY: readonly Check[] = [
+export const IDENTITY: readonly StoreCheck[] = [
   check(
     "34: an unknown session is not found, by every operation, and is not made by it",
     async (stage) => {
@@ -183,10 +181,10 @@ export const IDENTITY: readonly Check[] = [
   ),
 ];
 
-type Act = () => Promise<Result<unknown>>;
+type UncheckedCall = () => Promise<Result<unknown>>;
 
 /** Both ways by which a manifest comes in, with more that must not be written either. */
-function writesOf(writer: Writer, manifest: unknown): readonly Act[] {
+function writesOf(writer: Writer, manifest: unknown): readonly UncheckedCall[] {
   const { store, key } = writer;
   const believed = manifest as Manifest;
   const messages = [sample.message("never")];
@@ -229,8 +227,7 @@ const INVALID: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
   ["sessionId", { sessionId: "" }],
 ];
 
-/** Calls that no compiler would let pass. Each must be refused. */
-/** The same as somebody could write, except that a field comes from what stands behind it. */
+/** The same value, except that one field comes from its prototype. */
 function inheriting<Value extends object>(value: Value, field: keyof Value): Value {
   const { [field]: behind, ...own } = value;
   const heir: Value = Object.assign(Object.create({ [field]: behind }), own);
@@ -238,7 +235,7 @@ function inheriting<Value extends object>(value: Value, field: keyof Value): Val
 }
 
 /** Writes that are whole only if what is inherited counts. */
-function inheritors(writer: Writer): readonly Act[] {
+function inheritors(writer: Writer): readonly UncheckedCall[] {
   const { store, key } = writer;
   const other = sample.keyOf("s-2");
   const manifest = sample.manifest(other, store.contract.storeId);
@@ -261,7 +258,9 @@ function inheritors(writer: Writer): readonly Act[] {
   ];
 }
 
-function nonsense(store: SessionStore): readonly { readonly name: string; readonly act: Act }[] {
+function nonsense(
+  store: SessionStore,
+): readonly { readonly name: string; readonly act: UncheckedCall }[] {
   const key = keyOf("s-1");
   const none = null as never;
   const commits = [null, undefined, 1, {}, { afterEventId: 0, events: [] }];
@@ -307,7 +306,7 @@ function nonsense(store: SessionStore): readonly { readonly name: string; readon
 }
 
 /** The answer of a call that may neither throw nor reject. */
-async function answerOf(name: string, act: Act): Promise<Result<unknown>> {
+async function answerOf(name: string, act: UncheckedCall): Promise<Result<unknown>> {
   try {
     return await act();
   } catch (thrown) {

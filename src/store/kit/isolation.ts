@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import type { SessionStore } from "../store.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { slot, message, events } = sample;
 const WRITERS = 32;
 
 /** F. Many hands. Other processes are tried by the crash runner. */
-export const ISOLATION: readonly Check[] = [
+export const ISOLATION: readonly StoreCheck[] = [
   check("51: of many snapshots based on one revision one is taken, whole", async (stage) => {
     const store = await stage.start();
     const writer = await stage.session(store);

@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ListFilter, SessionRecord, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import { allListed, listedIds, refused, sessionState, value } from "./expect.ts";
+import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
-import type { Stage, Writer } from "./stage.ts";
-
-const { ACME } = sample;
+import { ACME } from "./sample.ts";
+import type { CheckStage, Writer } from "./stage.ts";
 
 /** H. Lists. */
-export const LISTING: readonly Check[] = [
+export const LISTING: readonly StoreCheck[] = [
   check("67: an empty store has an empty list", async (stage) => {
     const store = await stage.start();
     const listing = await value(store.list(ACME, {}, { limit: 10, cursor: null }));
@@ -273,7 +272,7 @@ const ids = (sessions: readonly { readonly sessionId: string }[]) =>
 const at = (updatedAtMs: number): SessionRecord => sample.record({ updatedAtMs });
 
 /** Sessions of rising age: the last of them is the newest. */
-async function aged(stage: Stage, store: SessionStore, names: readonly string[]) {
+async function aged(stage: CheckStage, store: SessionStore, names: readonly string[]) {
   const writers: Writer[] = [];
   for (const [index, name] of names.entries()) {
     writers.push(await stage.session(store, name, { record: at(index + 1) }));
@@ -281,7 +280,7 @@ async function aged(stage: Stage, store: SessionStore, names: readonly string[])
   return writers;
 }
 
-async function filtered(stage: Stage, store: SessionStore) {
+async function filtered(stage: CheckStage, store: SessionStore) {
   const parentSessionId = sample.sessionId("a");
   const rows: Readonly<Record<string, Partial<SessionRecord>>> = {
     a: { workspaceCwd: "/projects/a", status: "ready" },

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import type { Holder } from "../holder.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, unchanged, value } from "./expect.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, events, keyOf } from "./sample.ts";
 
-const { ACME, events, keyOf } = sample;
-
-/** J. Ownership: who may write, and that nobody else ever can. */
-export const OWNERSHIP: readonly Check[] = [
+/** J. Ownership: who may write, and that no other process can. */
+export const OWNERSHIP: readonly StoreCheck[] = [
   check(
     "J1: each opening has a higher term, and every write with another is refused",
     async (stage) => {

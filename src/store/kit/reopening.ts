@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, entryKeys, leavesNoTrace, refused, unchanged, value } from "./expect.ts";
+import { check, forgetful, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, entry, events } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { ACME, entry, events } = sample;
-
-/** P. Whoever holds a session may open it again; a person may take it from somebody else. */
-export const REOPENING: readonly Check[] = [
+/** P. The holder of a session may open it again; the operator may take it from another. */
+export const REOPENING: readonly StoreCheck[] = [
   check(
     "P1: its holder may open a session again, and its older term is good for nothing",
     async (stage) => {

@@ -2,7 +2,7 @@
 
 import { isObject, type JsonObject, objectAt } from "../../../src/core/json.ts";
 import { type Answer, inputOf, type Message, type ModelRequest, said } from "./request.ts";
-import { type Call, callFor, type Errand, inputFor, toolNamed, type Wanted } from "./tools.ts";
+import { type Call, callFor, inputFor, type ToolTask, toolNamed, type Wanted } from "./tools.ts";
 
 /** What the tool of our MCP server answers. */
 export const MCP_STAMP = "STAMP-OF-MCP";
@@ -98,13 +98,13 @@ function recalls(request: ModelRequest, mark: string): string {
 }
 
 function one(
-  errand: Errand,
+  task: ToolTask,
   request: ModelRequest,
   results: readonly Message[],
   wanted: Wanted,
 ): Answer {
-  const call = callFor(errand, request.tools, wanted);
-  if (call === null) return said(`no tool for ${errand}`);
+  const call = callFor(task, request.tools, wanted);
+  if (call === null) return said(`no tool for ${task}`);
   if (results.length === 0) return { kind: "call", ...call };
   const higher = escalated(call, results);
   return higher === null ? said("That is done.") : { kind: "call", ...higher };

@@ -4,10 +4,10 @@
 import { isObject, type JsonObject, objectAt } from "../../../src/core/json.ts";
 import type { Tool } from "./request.ts";
 
-export type Errand = "shell" | "write" | "edit" | "read";
+export type ToolTask = "shell" | "write" | "edit" | "read";
 
 /** The best names first; an agent's prefix such as `developer__` does not count. */
-const NAMES: Readonly<Record<Errand, readonly string[]>> = {
+const NAMES: Readonly<Record<ToolTask, readonly string[]>> = {
   shell: [
     "run_shell_command",
     "bash",
@@ -36,9 +36,9 @@ export interface Call {
 }
 
 /** The call that does it, or null where the agent offers no tool for it. */
-export function callFor(errand: Errand, tools: readonly Tool[], wanted: Wanted): Call | null {
+export function callFor(task: ToolTask, tools: readonly Tool[], wanted: Wanted): Call | null {
   const bare = (name: string) => (name.split(/__|\./).at(-1) ?? name).toLowerCase();
-  for (const name of NAMES[errand]) {
+  for (const name of NAMES[task]) {
     const tool = tools.find((one) => bare(one.name) === name);
     if (tool !== undefined) return { tool, input: inputFor(tool, wanted) };
   }

@@ -1,7 +1,7 @@
 import type { TenantId } from "../../../core/id.ts";
 import { fail, ok } from "../../../core/result.ts";
-import { failpoint } from "../../failpoint.ts";
 import { describeHolder, type Holder } from "../../holder.ts";
+import { failpoint } from "../../sqlite/failpoint.ts";
 import type * as S from "../../store.ts";
 
 /** Stores that are wrong in ways which only a crash shows, or only another process. */
@@ -84,7 +84,7 @@ export function tellsInTwoSteps(inner: S.SessionStore): S.SessionStore {
   });
 }
 
-/** Gives a session to whoever asks for it. */
+/** Gives a session to any process that asks for it. */
 export function takesFromTheLiving(inner: S.SessionStore): S.SessionStore {
   return changed(inner, {
     open: async (key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) => {
@@ -107,7 +107,7 @@ export function waitsForTheDead(inner: S.SessionStore): S.SessionStore {
   });
 }
 
-/** The same store in all but some operations; whoever calls it, `this` is the one inside. */
+/** The same store in all but some operations; `this` is always the one inside. */
 function changed(inner: S.SessionStore, change: Partial<S.SessionStore>): S.SessionStore {
   return new Proxy(inner, {
     get(target, name) {

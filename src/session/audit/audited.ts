@@ -1,0 +1,351 @@
+import { createHash } from "node:crypto";
+import type { Refusal } from "../../core/error.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import {
+  AUDIT_AGENT_NAME_CHARS_MAX,
+  AUDIT_LISTED_MAX,
+  AUDIT_NAME_CHARS_MAX,
+} from "../../core/limits.ts";
+import { keyKind } from "../../core/policy/approval-key.ts";
+import type { AskOutcome } from "../../core/policy/ask.ts";
+import { approvalMeaning, isToolKind } from "../../core/policy/risk.ts";
+import type { Command, CommandType } from "../../core/session/command.ts";
+import type { SessionEvent, Skipped } from "../../core/session/event.ts";
+import {
+  EVENT_TABLE,
+  EVENT_TYPES,
+  type EventTypeThat,
+  eventIs,
+} from "../../core/session/event-table.ts";
+import type { Creation } from "../../core/session/state.ts";
+import { cutText } from "../../core/text.ts";
+
+type AuditedType = EventTypeThat<"audited">;
+
+type Data<Type extends AuditedType> = SessionEvent<Type>["data"];
+
+/** What the audit is told of an event; `command` is what the event came from. */
+type Teller<Type extends AuditedType> = (data: Data<Type>, command: Command) => Details;
+
+/**
+ * Which events are audited, and what is told of them. Null is an event that the log alone has:
+ * it decides nothing, or another entry of the same decision says it already. A new event type
+ * does not compile until somebody decides.
+ */
+const AUDITED: { readonly [Type in AuditedType]: Teller<Type> } = {
+  session_created: ({ creation }) => {
+    const { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd } = creation;
+    const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
+    const parent = creation.parentSessionId ?? undefined;
+    const from = { parentSessionId: parent, sourceType: creation.source?.type };
+    return details({ ...chosen, ...unaskedDetails(creation), ...from });
+  },
+  session_status: ({ from, to, cause, activation }) => details({ from, to, cause, activation }),
+  session_lifecycle: ({ event, from, to, outcome, reason, skipped }) => ({
+    ...details({ event, from, to, outcome, reason }),
+    ...listed("skipped", (skipped ?? []).map(skippedDetails)),
+  }),
+  agent_connected: ({ context }) => details({ context }),
+  instructions_sent: ({ via, skills, persona }) => details({ via, skills, persona }),
+  session_drift: ({ changes }) => details({ what: changes.map(({ what }) => what).join(", ") }),
+  session_died: ({ reason, exitCode, signalCode }) => details({ reason, exitCode, signalCode }),
+  session_closed: ({ reason }) => details({ reason }),
+
+  prompt_admitted: ({ echo }) => details({ echo }),
+  mid_turn_message_injected: ({ messageIds }) => details({ messageId: messageIds[0] }),
+  prompt_cancelled: ({ reason }) => details({ reason }),
+  turn_complete: ({ stopReason }) => details({ stopReason: agentName(stopReason) }),
+  turn_error: ({ code, errorKind, partialOutput }) =>
+    details({ code: agentName(code), errorKind: errorKind && agentName(errorKind), partialOutput }),
+  command_result: ({ status, code }) => details({ status, code }),
+  skill_invoked: ({ skill, source, mode }) => details({ skill, source, mode }),
+
+  permission_request: ({ requestId, kind, tier, mediation, toolCall }) => {
+    const { policy, quorum, voters } = mediation;
+    const rules = { policy, quorum, voters: voters.length };
+    return details({ requestId, kind, tier, ...rules, ...toolDetails(toolCall) });
+  },
+  permission_decided: ({ requestId, gate, tier, allowed, outcome, toolCall }, command) => {
+    const chosen = { ...outcomeDetails(outcome), optionKind: optionKind(outcome, command) };
+    return details({ requestId, gate, tier, allowed, ...chosen, ...toolDetails(toolCall) });
+  },
+  permission_resolved: ({ requestId, outcome, reason, granted }) =>
+    details({ requestId, reason, ...outcomeDetails(outcome), granted }),
+  permission_already_resolved: ({ requestId }) => details({ requestId }),
+  permission_partial_vote: ({ requestId, voter, optionId, votesReceived, votesNeeded }) =>
+    details({ requestId, voter, optionId: agentName(optionId), votesReceived, votesNeeded }),
+  permission_voter_left: ({ requestId, left, votesReceived, votesNeeded }) =>
+    details({ requestId, left: left.join(", "), votesReceived, votesNeeded }),
+  permission_forbidden: ({ requestId, reason }) => details({ requestId, reason }),
+  agent_access: ({ requestId, access, tier, allowed, by, answeredBy }) =>
+    details({ requestId, action: access.action, tier, allowed, by, answeredBy }),
+  session_grant_added: ({ key, tier, requestId }) =>
+    details({ requestId, ...keyDetails(key), tier }),
+  session_grant_revoked: ({ key, reason }) => details({ ...keyDetails(key), reason }),
+
+  session_metadata_updated: ({ titleSource, displayName }) =>
+    details({ titleSource, isNamed: displayName !== undefined }), // A title may quote a prompt.
+  model_switched: ({ modelId }) => details({ modelId }),
+  model_switch_failed: ({ requestedModelId }) => details({ requestedModelId }),
+  model_config_changed: ({ to }) => details({ ...to }),
+  approval_mode_changed: ({ previous, next, persisted }) => details({ previous, next, persisted }),
+  autonomy_profile_changed: ({ from, to }) => details({ from, to }),
+  agent_mode_changed: ({ from, to }) => details({ from, to }),
+  sandbox_changed: ({ state, from }) => details({ from, state }),
+  skills_reloaded: reloaded,
+  persona_reloaded: reloaded,
+  active_agent_changed: ({ from, to }) => details({ from, to }),
+  session_cwd_changed: ({ from, to }) => details({ from, to }),
+  session_budget_changed: ({ from, to }) => details({ from, to }),
+
+  user_shell_command: ({ shellId }) => details({ shellId }),
+  user_shell_result: ({ shellId, exitCode, signal, aborted }) =>
+    details({ shellId, exitCode, signal, aborted }),
+
+  session_branched: ({ newSessionId }) => details({ newSessionId }),
+  secret_redacted: ({ where }) => details({ where }),
+  credits_warning: ({ scope, usedMicro, budgetMicro }) =>
+    details({ scope, usedMicro, budgetMicro }),
+  credits_waiting: ({ code, scope, neededMicro, availableMicro }) =>
+    details({ code, scope, neededMicro, availableMicro }),
+  agent_setting_refused: ({ setting, value }) => details({ setting, value }),
+};
+
+/** What the audit entry of an event holds; null for an event without one. */
+export function auditedDetails(event: SessionEvent, command: Command): Details | null {
+  return eventIs(event, "audited") ? tell(event, command) : null;
+}
+
+function tell<Type extends AuditedType>(event: SessionEvent<Type>, command: Command): Details {
+  const teller: Teller<Type> = AUDITED[event.type];
+  return teller(event.data, command);
+}
+
+function reloaded({ from, to }: Data<"skills_reloaded" | "persona_reloaded">): Details {
+  const versions = { fromVersion: from.version, toVersion: to.version };
+  return details({ ...versions, fromHash: from.hash, toHash: to.hash });
+}
+
+const skippedDetails = ({ name, reason }: Skipped): Details => details({ name, reason });
+
+function outcomeDetails(outcome: AskOutcome) {
+  const optionId = outcome.outcome === "selected" ? agentName(outcome.optionId) : undefined;
+  return { outcome: outcome.outcome, optionId };
+}
+
+/** Whether a gate allowed or refused shows in the kind of what it chose among the offered. */
+function optionKind(outcome: AskOutcome, command: Command): string | undefined {
+  if (command.type !== "ask" || outcome.outcome !== "selected") return undefined;
+  const option = command.options.find(({ optionId }) => optionId === outcome.optionId);
+  const kind = option && stringAt(option, "kind");
+  return kind ? agentName(kind) : undefined;
+}
+
+/** What a session may do from its beginning without that anybody is asked. */
+function unaskedDetails(creation: Creation) {
+  const { approvalMode, allowlist, budgetMicro } = creation;
+  const meant = approvalMeaning(approvalMode);
+  return {
+    autonomyProfile: creation.autonomyProfile ?? meant.autonomyProfile,
+    agentMode: meant.agentMode ?? creation.agentMode ?? null,
+    budgetMicro,
+    allowlistCount: allowlist.length,
+    allowlistHash: allowlist.length > 0 ? hashName(JSON.stringify(allowlist)) : undefined,
+  };
+}
+
+/** The title and input of a call are what an agent said; its kind and id are names. */
+function toolDetails(toolCall: JsonObject) {
+  const kind = stringAt(toolCall, "kind");
+  const id = stringAt(toolCall, "toolCallId");
+  return {
+    toolKind: kind === null ? undefined : toolKind(kind),
+    toolCallId: id === null ? undefined : agentName(id),
+  };
+}
+
+/** A kind that the protocol does not have is an agent's own word. */
+function toolKind(kind: string): string {
+  return isToolKind(kind) ? kind : "other";
+}
+
+/** An approval key is a kind and then a command line or a path, which is none of ours. */
+function keyDetails(key: string) {
+  return { toolKind: toolKind(keyKind(key)), keyHash: hashName(key) };
+}
+
+/**
+ * Whether a refusal of this command is worth an entry. Not what comes in floods and asks for no
+ * change of anything: there the caller's counters tell enough. A new command does not compile
+ * until somebody decides.
+ */
+const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
+  create: true,
+  resume: true,
+  stop: true,
+  close: true,
+  recovery: true,
+  store_failure: true,
+
+  activate: true,
+  agent_status: true,
+  agent_exit: true,
+  agent_unavailable: true,
+  instructed: true,
+  agent_update: false,
+  usage: false,
+
+  prompt: true,
+  begin_turn: true,
+  command_result: true,
+  remove_prompt: true,
+  steer: true,
+  cancel: true,
+  reserve_slice: true,
+  deadline_passed: true,
+  limit_passed: true,
+  commit_refused: true,
+
+  ask: true,
+  access: true,
+  ask_withdrawn: true,
+  vote: true,
+  voter_gone: true,
+  revoke_grant: true,
+
+  metadata: true,
+  model: true,
+  approval_mode: true,
+  autonomy: true,
+  agent_mode: true,
+  sandbox: true,
+  reload_skills: true,
+  reload_persona: true,
+  change_agent: true,
+  change_cwd: true,
+  set_budget: true,
+
+  attach: true,
+  detach: true,
+  client_expiry: true,
+  shell_started: true,
+  shell_output: false,
+  shell_result: true,
+
+  announce: true,
+};
+
+/** Of a refusal's details, those that are names of ours; others may quote what was asked. */
+const TELLING = [
+  "state",
+  "trigger",
+  "actor",
+  "limit",
+  "scope",
+  "neededMicro",
+  "availableMicro",
+] as const;
+
+/** What the audit is told of a refusal that left no event; null if nothing. */
+export function refusedDetails(command: Command, refusal: Refusal): Details | null {
+  if (!REFUSAL_AUDITED[command.type]) return null;
+  const requestId = "requestId" in command ? command.requestId : undefined;
+  const told = Object.fromEntries(TELLING.map((name) => [name, refusal.details[name]]));
+  return details({ requestId, ...told });
+}
+
+/**
+ * What an entry says of its act. Only names, ids, codes and counts, each of them short: what
+ * people and agents said, what tools were given and what they gave back, is in the log and is
+ * deleted with it, while the audit stays.
+ */
+export interface Details {
+  readonly [name: string]: Detail;
+}
+
+type Detail = string | number | boolean | null | readonly Detail[] | Details;
+
+/** Details with every text cut to the length of a name, and what is not there left out. */
+export function details(facts: { readonly [name: string]: Detail | undefined }): Details {
+  const told: { [name: string]: Detail } = {};
+  for (const [name, fact] of Object.entries(facts)) {
+    if (fact !== undefined) told[name] = short(fact);
+  }
+  return told;
+}
+
+function short(fact: Detail): Detail {
+  return typeof fact === "string" ? cutText(fact, AUDIT_NAME_CHARS_MAX) : fact;
+}
+
+/** The first few of a list, and how many there are. */
+function listed(name: string, items: readonly Details[]): Details {
+  if (items.length === 0) return {};
+  return { [name]: items.slice(0, AUDIT_LISTED_MAX), [`${name}Count`]: items.length };
+}
+
+/**
+ * A short name for what is none of the audit's: equal texts have equal names, so that entries can
+ * be told apart and put together by somebody who knows the text already.
+ */
+function hashName(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, HASH_NAME_CHARS);
+}
+
+const HASH_NAME_CHARS = 16;
+
+/**
+ * What an agent calls something, if that is a name. Agents may put whatever they like there, also
+ * what they have read: anything that is not short and plain is told by its hash (P11).
+ */
+function agentName(text: string): string {
+  const isName = text.length <= AUDIT_AGENT_NAME_CHARS_MAX && PLAIN.test(text);
+  return isName ? text : `sha256:${hashName(text)}`;
+}
+
+const PLAIN = /^[\w.:-]+$/;
+
+/**
+ * What the audit is told of beside the events of sessions and what agents do: changes of what is
+ * a tenant's, by its people and by operators, and who looked into its agents, which shows what is
+ * said in every session. docs/protocol.md has a word for each.
+ */
+export const CHANGE_ACTS = [
+  "token_created",
+  "token_rotated",
+  "token_revoked",
+  "member_set",
+  "member_removed",
+  "credits_granted",
+  "credits_limit_set",
+  "credits_budget_set",
+  "workspace_added",
+  "workspace_trust_set",
+  "tenant_settings_set",
+  "agents_traced",
+  "agent_logs_read",
+  "agent_restarted",
+  "session_seized",
+  "log_cut",
+  "restored",
+] as const;
+
+export type ChangeAct = (typeof CHANGE_ACTS)[number];
+
+/** What else is told beside events: of sessions as such, and of what agents do in the world. */
+export const OTHER_ACTS = [
+  "command_refused",
+  "checkpoint",
+  "session_deleted",
+  "fs.read",
+  "fs.write",
+  "terminal.create",
+  "tool_dispatch",
+] as const;
+
+/** Everything that an entry of the audit may be called, by the alphabet. */
+export const AUDIT_ACTS: readonly string[] = [
+  ...EVENT_TYPES.filter((type) => EVENT_TABLE[type].audited),
+  ...CHANGE_ACTS,
+  ...OTHER_ACTS,
+].toSorted();

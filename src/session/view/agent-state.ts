@@ -1,0 +1,86 @@
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { choicesOf, objectsIn } from "../choice/agent-modes.ts";
+import type { LiveSession } from "../live.ts";
+import { latestUpdate } from "./recent-log.ts";
+
+/** What a session's agent can be set to, as ACP's answers to new, load and resume have it. */
+export interface AgentState {
+  readonly models?: JsonObject;
+  readonly modes?: JsonObject;
+  readonly configOptions?: readonly JsonObject[];
+}
+
+/**
+ * As its agent has it now. Without an agent, what the log knows: an agent's offer is not in it, so
+ * that is what changed since, and nothing if nothing did.
+ */
+export async function agentState(
+  store: SessionStore,
+  { agent, key }: Pick<LiveSession, "agent" | "key">,
+): Promise<Result<AgentState>> {
+  if (agent !== null) return ok(stateOf(agent.offer.modes, agent.offer.configOptions));
+  const mode = await latestUpdate(store, key, "current_mode_update");
+  if (!mode.ok) return mode;
+  const options = await latestUpdate(store, key, "config_option_update");
+  if (!options.ok) return options;
+  const currentModeId = mode.value && stringAt(mode.value, "currentModeId");
+  const modes = currentModeId === null ? null : { currentModeId, availableModes: [] };
+  return ok(stateOf(modes, objectsIn(options.value?.configOptions)));
+}
+
+function stateOf(modes: JsonObject | null, configOptions: readonly JsonObject[]): AgentState {
+  const models = modelsIn(configOptions);
+  return {
+    ...(models !== null && { models }),
+    ...(modes !== null && { modes }),
+    ...(configOptions.length > 0 && { configOptions }),
+  };
+}
+
+/** Clients look for models where ACP once had them; agents now tell them as an option. */
+function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
+  const option = configOptions.find(({ category }) => category === "model");
+  const currentModelId = option === undefined ? null : stringAt(option, "currentValue");
+  if (option === undefined || currentModelId === null) return null;
+  return { currentModelId, availableModels: choicesOf(option.options).flatMap(modelOf) };
+}
+
+/** The names of the models that an agent offers. */
+export function modelIds(configOptions: readonly JsonObject[]): readonly string[] {
+  const models = modelsIn(configOptions);
+  return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
+}
+
+function modelOf(choice: JsonObject): readonly JsonObject[] {
+  const modelId = stringAt(choice, "value");
+  if (modelId === null) return [];
+  const description = stringAt(choice, "description");
+  const name = stringAt(choice, "name") ?? modelId;
+  return [{ modelId, name, ...(description !== null && { description }) }];
+}
+
+type Offering = Pick<LiveSession, "agent" | "agentCommands" | "key">;
+
+/**
+ * The slash commands that a session's agent offers, in the wire's shape: as it has said since it
+ * came, or as the log has it. What stands there of a new agent's predecessor is not its own.
+ */
+export async function availableCommands(
+  store: SessionStore,
+  { agent, agentCommands, key }: Offering,
+): Promise<Result<readonly JsonObject[]>> {
+  const isNewcomer = agent?.context === "new" || agent?.context === "seeded";
+  if (agentCommands.length > 0 || isNewcomer) return ok(agentCommands.flatMap(commandOf));
+  const latest = await latestUpdate(store, key, "available_commands_update");
+  if (!latest.ok) return latest;
+  const offered = latest.value?.availableCommands;
+  return ok(Array.isArray(offered) ? offered.flatMap(commandOf) : []);
+}
+
+/** Kept as the agent has it; only that there is no input is said outright. */
+function commandOf(command: unknown): readonly JsonObject[] {
+  if (!isObject(command) || stringAt(command, "name") === null) return [];
+  return [{ ...command, input: command.input ?? null }];
+}
