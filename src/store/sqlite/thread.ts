@@ -71,9 +71,13 @@ function argsOf({ args }: ThreadCall): never[] {
   return args as never[];
 }
 
-/** The tenant of a call, which its first argument names; null if it is about the whole store. */
-export function tenantOf({ args: [first] }: ThreadCall): TenantId | null {
-  const name = isObject(first) ? first.tenantId : first;
+/** What the first argument of a call names as its tenant. */
+export function tenantNameOf({ args: [first] }: ThreadCall): unknown {
+  return isObject(first) ? first.tenantId : first;
+}
+
+/** Null if there is no such tenant: the call is about the whole store. */
+export function tenantOf(name: unknown): TenantId | null {
   return typeof name === "string" ? parseTenantId(name) : null;
 }
 
