@@ -10,7 +10,7 @@ import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
 import { type PromptId, parseTenantId, type SessionId } from "../core/id.ts";
 import { selected } from "../core/policy/ask.ts";
-import type { LogEvent } from "../core/replay/join.ts";
+import type { LogEvent } from "../core/replay/compact.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
 import type { Creation } from "../core/session/state.ts";

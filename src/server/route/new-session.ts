@@ -17,8 +17,7 @@ import {
 } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Command } from "../../core/session/command.ts";
-import type { ModelChange } from "../../core/session/model-config.ts";
-import type { Creation, ModelConfig } from "../../core/session/state.ts";
+import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
 import type { NewSession } from "../../session/life/create.ts";
 import { UNFINISHED_FORK } from "../../session/side/fork-draft.ts";
 import type { Daemon } from "../daemon.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
-import { SANDBOX_STATES } from "../../core/session/sandbox.ts";
+import { SANDBOX_STATES } from "../../core/turn.ts";
 import { changeIn } from "../../session/actor/outcome.ts";
 import { givenBy } from "../../session/given-by.ts";
 import type { Daemon } from "../daemon.ts";

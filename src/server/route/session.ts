@@ -6,7 +6,7 @@ import {
   FIELDS_MESSAGES_DEFAULT_MAX,
   FIELDS_MESSAGES_MAX,
 } from "../../core/limits.ts";
-import { offeredCommands } from "../../core/slash/offered.ts";
+import { offeredCommands } from "../../core/slash/commands.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
 import { givenBy } from "../../session/given-by.ts";
 import { contextUsage, sessionStats } from "../../session/stats/stats.ts";

@@ -1,7 +1,6 @@
 import type { SessionId } from "../../core/id.ts";
 import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";

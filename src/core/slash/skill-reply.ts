@@ -1,10 +1,9 @@
-import type { JsonObject } from "../../json.ts";
-import { SLASH_SUMMARY_CHARS_MAX } from "../../limits.ts";
-import type { CommandResult } from "../../session/event.ts";
-import type { SkillDiagnostic, SkillEntry, SkillSnapshot } from "../../skill/skill.ts";
-import { skillByName } from "../lookup.ts";
-import { oneLine } from "../plain.ts";
-import { done, failed, leftOut, listed, section, shownName } from "./answer.ts";
+import type { JsonObject } from "../json.ts";
+import { SLASH_SUMMARY_CHARS_MAX } from "../limits.ts";
+import type { CommandResult } from "../session/event.ts";
+import type { SkillDiagnostic, SkillEntry, SkillSnapshot } from "../skill/skill.ts";
+import { done, failed, leftOut, listed, oneLine, section, shownName } from "./answer.ts";
+import { skillByName } from "./commands.ts";
 
 /** `/skills`: what the session has, in the snapshot's own order, which is by name. */
 export function skillsListed(snapshot: SkillSnapshot): CommandResult {
