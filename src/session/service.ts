@@ -12,6 +12,7 @@ import {
   userOf,
 } from "../core/session/command.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
+import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
@@ -32,7 +33,7 @@ import { replayOf, type SessionReplay } from "./replay.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
 import { removeTenant } from "./tenant/tenant-removal.ts";
-import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
+import { givenBy, type SessionWorld } from "./world.ts";
 
 /** What a client wants done. */
 export interface PromptRequest {

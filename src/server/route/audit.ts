@@ -12,6 +12,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ACTS_MAX, AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import {
+  AUDIT_ACTS,
   AUDIT_FILES,
   type AuditFileFormat,
   type AuditFilter,
@@ -20,8 +21,7 @@ import {
   auditPage,
   isAuditFileFormat,
   WHOLE_AUDIT,
-} from "../../session/audit/audit-view.ts";
-import { AUDIT_ACTS } from "../../session/audit/audited.ts";
+} from "../../session/index.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";

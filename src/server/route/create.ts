@@ -17,11 +17,9 @@ import {
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
-import type { Resumed } from "../../session/life/clients.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { isoTime } from "../../session/view/summary.ts";
-import { type Clock, givenBy } from "../../session/world.ts";
+import { givenBy, isoTime, type LiveSession, type Resumed } from "../../session/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";

@@ -14,7 +14,7 @@ import {
   type StatementLine,
   statementCsv,
   USAGE_GROUPINGS,
-} from "../../session/meter/index.ts";
+} from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
 import {

@@ -2,9 +2,12 @@ import { z } from "zod";
 import type { ErrorCode } from "../../core/error.ts";
 import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
-import type { LiveSession } from "../../session/live.ts";
-import type { SteerRequest } from "../../session/service.ts";
-import { promotedMessages, settledMessageIds } from "../../session/view/turn-status.ts";
+import {
+  type LiveSession,
+  promotedMessages,
+  type SteerRequest,
+  settledMessageIds,
+} from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";

@@ -8,11 +8,15 @@ import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../../core/limits.ts
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
-import type { LiveSession } from "../../session/live.ts";
-import type { WaitingForCredit } from "../../session/meter/index.ts";
-import type { PromptRequest } from "../../session/service.ts";
-import { currentTurn, type TurnSource, turnOf } from "../../session/view/turn-status.ts";
-import { givenBy } from "../../session/world.ts";
+import {
+  currentTurn,
+  givenBy,
+  type LiveSession,
+  type PromptRequest,
+  type TurnSource,
+  turnOf,
+  type WaitingForCredit,
+} from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { listOf, readBody } from "../http/request-schema.ts";

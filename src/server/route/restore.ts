@@ -13,12 +13,15 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { displayNameRefusal } from "../../core/session/decide/setting.ts";
 import { pendingCount } from "../../core/session/state.ts";
-import type { Resumed } from "../../session/life/clients.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { type Forked, turnOfRecord } from "../../session/side/fork.ts";
-import { agentState } from "../../session/view/agent-state.ts";
-import { promptTerminals } from "../../session/view/turn-status.ts";
-import { givenBy } from "../../session/world.ts";
+import {
+  agentState,
+  type Forked,
+  givenBy,
+  type LiveSession,
+  promptTerminals,
+  type Resumed,
+  turnOfRecord,
+} from "../../session/index.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";

@@ -11,8 +11,7 @@ import {
   SESSIONS_COUNTED_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { isUnfinishedFork } from "../../session/side/fork-draft.ts";
-import { summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
+import { isUnfinishedFork, summaryOfLive, summaryOfStored } from "../../session/index.ts";
 import type { ListFilter, Listing, SessionStore, StoredRecord } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";

@@ -10,10 +10,14 @@ import {
   TRANSCRIPT_TURNS_DEFAULT_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { notice } from "../../session/bus/frame.ts";
-import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { type TranscriptStart, transcriptPage } from "../../session/view/transcript.ts";
+import {
+  EXPORT_FORMATS,
+  isExportFormat,
+  type LiveSession,
+  notice,
+  type TranscriptStart,
+  transcriptPage,
+} from "../../session/index.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, events, file, json, refused } from "../http/answer.ts";
