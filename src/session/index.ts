@@ -9,8 +9,6 @@ export {
   type AuditFileFormat,
   type AuditFilter,
   type AuditPage,
-  auditFile,
-  auditPage,
   isAuditFileFormat,
   WHOLE_AUDIT,
 } from "./audit/audit-view.ts";
@@ -18,7 +16,6 @@ export { AUDIT_ACTS, type ChangeAct, details } from "./audit/audited.ts";
 export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
 export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
-export { NO_KNOWLEDGE, readKnowledge } from "./knowledge.ts";
 export type { Resumed } from "./life/clients.ts";
 export type { LiveSession } from "./live.ts";
 export {
@@ -30,23 +27,12 @@ export {
   type WaitingForCredit,
 } from "./meter/index.ts";
 export { sessionPages } from "./replay.ts";
-export type { PromptRequest, SessionService, SteerRequest } from "./service.ts";
+export type { CommandRequest, PromptRequest, SessionService, SteerRequest } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
-export { type Forked, turnOfRecord } from "./side/fork.ts";
-export { isUnfinishedFork, UNFINISHED_FORK } from "./side/fork-draft.ts";
-export { contextUsage, sessionStats } from "./stats/stats.ts";
+export type { Forked } from "./side/fork.ts";
+export { UNFINISHED_FORK } from "./side/fork-draft.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
-export { agentState, availableCommands } from "./view/agent-state.ts";
-export { approvalsView, askingDoubt } from "./view/approvals.ts";
-export { sessionFields } from "./view/fields.ts";
-export { isoTime, seenClients, summaryOfLive, summaryOfStored } from "./view/summary.ts";
-export { type TranscriptStart, transcriptPage } from "./view/transcript.ts";
-export {
-  currentTurn,
-  promotedMessages,
-  promptTerminals,
-  settledMessageIds,
-  type TurnSource,
-  turnOf,
-} from "./view/turn-status.ts";
-export { givenBy, type SessionWorld } from "./world.ts";
+export { summaryOfLive, summaryOfStored } from "./view/summary.ts";
+export type { TranscriptStart } from "./view/transcript.ts";
+export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
+export type { SessionWorld } from "./world.ts";

@@ -116,9 +116,8 @@ async function setBudget(
     const reason = "A budget is that of `tenant`, of `user:NAME` or of `session:ID`.";
     return refused(refusal("invalid_request", { reason }));
   }
-  const said = { actor: actorOf(request), atMs: daemon.world.clock.nowMs() };
-  const command = { ...said, type: "set_budget", budgetMicro } as const;
-  const set = await daemon.runtime.submit({ tenantId, sessionId }, command);
+  const change = { type: "set_budget", budgetMicro } as const;
+  const set = await daemon.runtime.command({ tenantId, sessionId }, actorOf(request), change);
   return answerTo(set, () => json(200, { scope: params.scope, budgetMicro }));
 }
 

@@ -16,7 +16,6 @@ import {
   type LiveSession,
   notice,
   type TranscriptStart,
-  transcriptPage,
 } from "../../session/index.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
@@ -97,7 +96,7 @@ type TranscriptQuery = z.output<typeof transcriptQuery>;
  * Pages of finished turns: forward from the first, or backward from the last one or from the one
  * that the client names.
  */
-export function transcriptRoute({ world }: Daemon): Route {
+export function transcriptRoute({ runtime }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/transcript",
@@ -106,7 +105,7 @@ export function transcriptRoute({ world }: Daemon): Route {
       withSession(request, async (key) => {
         const wanted = pageRequestOf(request.query);
         if (!wanted.ok) return refused(wanted.refusal);
-        const page = await transcriptPage(world.store, key, wanted.value);
+        const page = await runtime.reads.transcript(key, wanted.value);
         return answerTo(page, (body) => json(200, body));
       }),
   });
