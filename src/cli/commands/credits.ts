@@ -4,7 +4,7 @@ import { parseUserId, type TenantId } from "../../core/id.ts";
 import { GRANT_NOTE_CHARS_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import { isCount } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { firstProblem, moment } from "../../server/http/request-schema.ts";
+import { firstProblem, timeField } from "../../server/http/request-schema.ts";
 import {
   ALL_TIME,
   type BudgetScope,
@@ -274,7 +274,7 @@ function readPeriod({ from, to }: CreditsFlags): Result<Period> {
 
 function readTime(option: string, text: string | undefined, fallback: number): Result<number> {
   if (text === undefined) return ok(fallback);
-  const read = moment.safeParse(text);
+  const read = timeField.safeParse(text);
   return read.success ? ok(read.data) : wrong(`${option}: ${firstProblem(read.error).text}`);
 }
 

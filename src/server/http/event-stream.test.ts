@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { ok } from "../../core/result.ts";
-import { batchOf, frameOf } from "../../session/bus/frame.ts";
+import { batchOf, frameOf, streamError } from "../../session/bus/frame.ts";
 import { EPOCH, eventText, ids, LogWorld } from "../../session/bus/log.fixture.ts";
-import { streamError } from "../../session/bus/notice.ts";
 import { sessionUpdated, TenantStream } from "../../session/bus/tenant-stream.ts";
 import { given } from "../../session/world.fixture.ts";
 import { readStreamRequest } from "../route/transcripts.ts";
@@ -13,7 +12,7 @@ import { batchBytes } from "./event-stream.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 import { type Route, route } from "./route.ts";
 import { answering, bodyOf, closeServers, serve } from "./server.fixture.ts";
-import type { ServerParts } from "./server.ts";
+import type { ServerDeps } from "./server.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
 
 let log: LogWorld;
@@ -44,7 +43,7 @@ function eventsRoute(): Route {
   });
 }
 
-function serveLog(options: Partial<ServerOptions> = {}, parts: Partial<ServerParts> = {}) {
+function serveLog(options: Partial<ServerOptions> = {}, parts: Partial<ServerDeps> = {}) {
   return serve([eventsRoute()], options, parts);
 }
 
