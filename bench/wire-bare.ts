@@ -10,7 +10,7 @@ interface Frames {
 
 /**
  * The floor for a session server: `node:http` and nothing else. It stores nothing and authenticates
- * no callers. A stream receives what is posted to its path. Run as a program, it prints its address.
+ * no callers. A stream receives what is posted to its path. As a program, it prints its address.
  */
 export class BareServer {
   readonly #http = createServer((incoming, response) => this.#serve(incoming, response));

@@ -55,7 +55,7 @@ export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "duplicate type names, exported": 15,
   "exported names with a word to avoid": 29,
   "comments that hide who acts": 354,
-  "citations of absent documents": 150,
+  "citations of absent documents": 80,
   "lines of docs over 160 columns": 0,
 };
 
