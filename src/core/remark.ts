@@ -3,7 +3,7 @@ type Gravity = "debug" | "info" | "warn" | "error";
 
 /**
  * All that a server says in its log of what people may want to know. What has gone wrong here is
- * an error; a warning is what somebody should look into, or what cannot be undone.
+ * an error; a warning is what an operator should look into, or what cannot be undone.
  */
 export const REMARKS = {
   request: "debug",

@@ -83,7 +83,7 @@ class Slots {
     else this.#byKey.set(`${kind} ${key}`, this.#open({ kind, events: [event] }, event));
   }
 
-  /** A sub-agent's text gathers under its call, whoever talks in between. */
+  /** A sub-agent's text gathers under its call, across other texts in between. */
   gatherText(event: UpdateEvent) {
     const { update } = event.data;
     const parent = parentToolCallId(update);

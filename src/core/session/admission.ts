@@ -7,7 +7,7 @@ import type { Session } from "./state.ts";
  * Where a session stands towards a command: its status, or one of three conditions beside it.
  *
  * - `absent`: there is no such session.
- * - `closed`: a client closed it and nobody has loaded it since, so it answers like `absent`.
+ * - `closed`: a client closed it and none has loaded it since, so it answers like `absent`.
  * - `closing`: it is `deactivating` because a client closed it.
  */
 export type Standing = SessionState | "absent" | "closed" | "closing";

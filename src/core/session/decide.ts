@@ -30,7 +30,7 @@ export function decide(session: Session | null, command: Command): Decision {
   return decideBy(session, command);
 }
 
-/** Whether it is this caller's to say; the server speaks for everybody. */
+/** Refuses a command that is not this caller's to give; the server may give any. */
 function callerRefusal(session: Session | null, command: Command, caller: Caller): Refusal | null {
   const { actor, type } = command;
   if (actor.kind === "server") return null;
@@ -48,7 +48,7 @@ function callerRefusal(session: Session | null, command: Command, caller: Caller
   return refusal("invalid_client_id", { sessionId: session.sessionId, clientId });
 }
 
-/** The word of an agent that this session had before is nobody's word now. */
+/** Refuses the word of an agent that this session had before. */
 function staleRefusal(session: Session | null, command: Command, activation: number) {
   if (session === null || session.activation === activation) return null;
   return refusal("agent_out_of_turn", details(session, command, standing(session)));
@@ -64,7 +64,7 @@ function decideBy<Type extends LaterType>(session: Session, command: Command<Typ
 
 type Decider<Type extends LaterType> = (session: Session, command: Command<Type>) => Decision;
 
-/** A new command does not compile until somebody decides it. */
+/** A new command does not compile until it has a decider. */
 const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   resume: instance.resume,
   stop: instance.stop,

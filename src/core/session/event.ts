@@ -175,7 +175,7 @@ interface Connected {
   surroundings?: Surroundings;
   /** Of this log: under another one, that side of the agent may know more than the log. */
   epoch?: string;
-  /** The agent's mode when nobody has chosen one; null if it has no modes. */
+  /** The agent's mode unless a client chooses one; null if it has no modes. */
   usualMode?: AgentMode;
 }
 
@@ -240,7 +240,7 @@ interface TurnError {
   partialOutput?: boolean;
 }
 
-/** The envelope of a command's answer: a stable code, a sentence, and whatever goes with it. */
+/** The envelope of a command's answer: a stable code, a sentence, and data. */
 export interface CommandResult {
   readonly status: "ok" | "error";
   readonly code: string;
@@ -293,7 +293,7 @@ interface Reserved {
   n: number;
   amountMicro: number;
   price: Price | null;
-  /** With the first of a turn: the model that was to be paid for, null if nobody knew. */
+  /** With the first of a turn: the model that was to be paid for, null if unknown. */
   model?: string | null;
 }
 
@@ -304,7 +304,7 @@ export interface CreditWait {
   scope?: CreditScope;
   neededMicro?: number;
   availableMicro?: number;
-  /** What nobody knows the price of. */
+  /** What has no known price. */
   agent?: string;
   model?: string;
 }

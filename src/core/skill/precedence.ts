@@ -17,7 +17,7 @@ import {
 export interface FoundSkill extends Subject {
   /** Its base name, exactly as it is on the disk. */
   readonly name: string;
-  /** Whether there is a SKILL.md in it, of whatever kind; without one it is no candidate. */
+  /** Whether there is a SKILL.md in it; without one it is no candidate. */
   readonly hasFile: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Precedence<Skill extends FoundSkill> {
 }
 
 /**
- * Workspace over user over bundled (B5.3). The directories are sorted before anything else, so
+ * Workspace over user over bundled. The directories are sorted before anything else, so
  * that the order in which they were listed means nothing.
  */
 export function precedenceOf<Skill extends FoundSkill>(found: readonly Skill[]): Precedence<Skill> {

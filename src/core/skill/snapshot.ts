@@ -31,14 +31,14 @@ type ReadingFault = Extract<
   "malformed_frontmatter" | "unreadable" | "too_large"
 >;
 
-/** A winner of `precedenceOf`, with its file read: nobody reads those that lost. */
+/** A winner of `precedenceOf`, with its file read; the losers' files are not read. */
 export interface SkillCandidate extends Subject {
   readonly reading: SkillReading;
 }
 
 /**
  * The skills of a session, from what won and what was said on the way there. A winner that cannot
- * be used is absent: what it stands in front of does not take its place (B5.3).
+ * be used is absent: what it takes precedence over does not take its place.
  */
 export function snapshotOf(
   winners: readonly SkillCandidate[],
@@ -91,7 +91,7 @@ function judge(candidate: SkillCandidate, surroundings: Surroundings): Judgement
   return { entry, objections: remarks };
 }
 
-/** What is odd about a file and keeps nobody from using it. */
+/** What is odd about a file and does not exclude it. */
 function remarksOn(subject: Subject, header: SkillHeader): readonly SkillDiagnostic[] {
   const remarks: SkillDiagnostic[] = [];
   const { unknownKeys, declaredName } = header;
@@ -107,7 +107,7 @@ function remarksOn(subject: Subject, header: SkillHeader): readonly SkillDiagnos
 }
 
 /**
- * An alias that several ask for belongs to none of them (ruling). The message has it as people
+ * An alias that several ask for belongs to none of them. The message has it as people
  * type it, by which `/alias` is later told from a command that never was.
  */
 function withOwnAliases(

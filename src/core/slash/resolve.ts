@@ -27,7 +27,7 @@ export type OwnWork = Exclude<BuiltInName, "skill">;
 
 /**
  * Ours first, then the skills' aliases, then what the agent says it understands; exactly and with
- * no guessing (B8). The session's snapshot is all it looks at: files do not matter here.
+ * no guessing. It looks only at the session's snapshot, never at files.
  */
 export function resolveSlash(
   text: string,

@@ -70,7 +70,7 @@ function expireAsk(draft: Draft, requestId: AskId) {
   endAsk(draft, { requestId, outcome, reason: "timeout" });
 }
 
-/** Nobody has to answer it any more; one that has its answer is past that. */
+/** Ends an ask that its agent took back; one that has its answer stays answered. */
 export function askWithdrawn(session: Session, command: Command<"ask_withdrawn">): Decision {
   const { requestId, reason } = command;
   if (openAsk(session, requestId) === undefined) return unchanged(session);
@@ -153,7 +153,7 @@ export function turnFailed(draft: Draft, report: AgentStatusReport<"turn_error">
 
 const CANCELLED_TURN: Verdict = { type: "turn_complete", stopReason: "cancelled" };
 
-/** Whatever the agent calls it: some end a turn that a person has cancelled with `end_turn`. */
+/** Some agents end a turn that a person has cancelled with `end_turn`; it is cancelled all the same. */
 function verdictOfStopped(cause: StopCause | null): Verdict | null {
   const code = cause === null ? null : STOPPED[cause];
   if (code !== null) return turnError(code);

@@ -24,7 +24,7 @@ export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart)
   echoPrompt(draft, prompt);
 }
 
-/** Shows everybody what is being answered from here on. */
+/** Shows all clients which prompt is being answered from here on. */
 export function echoPrompt(draft: Draft, prompt: WaitingPrompt) {
   const stamp = stampOf(prompt.promptId, prompt);
   const echoed = prompt.echo ? prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX) : [];
@@ -45,7 +45,7 @@ export type Verdict =
       readonly errorKind?: string;
     };
 
-/** The verdict of a turn that we ended, in our own words unless somebody knows better. */
+/** The verdict of a turn that the server ended, with its own message unless a better one is known. */
 export function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]): Verdict {
   return { type: "turn_error", code, message };
 }
@@ -121,7 +121,7 @@ export function pronounce(
 
 /**
  * Nothing more is said. Clients of the wire take a chunk with `_meta` for the end of an answer
- * (wire, 6.3), and look into it for what the turn has used.
+ * and look into it for what the turn has used.
  */
 function lastWord({ session }: Draft): AgentUpdate {
   const tokens = session.connection.turn.lastContextUsage?.tokens ?? null;
@@ -155,7 +155,7 @@ export function cancelAsks(draft: Draft, reason: AskEnd) {
   }
 }
 
-/** Nobody should watch a tool call spin for ever because its agent went away. */
+/** Fails the open tool calls, so that no client shows one as running after its agent is gone. */
 function closeToolCalls(draft: Draft, stamp: Stamp) {
   for (const toolCallId of draft.session.connection.turn.pendingToolCalls.keys()) {
     const update = {

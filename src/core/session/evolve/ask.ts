@@ -76,7 +76,7 @@ export function decided(session: Session, { data }: SessionEvent<"permission_dec
 
 /**
  * People have answered. What the server asked itself, it does itself: only a refusal is kept. An
- * ask that ended otherwise, as by a timeout, was refused by nobody, and may be made again.
+ * ask that ended otherwise, as by a timeout, was not refused, and may be made again.
  */
 function withAnswer(session: Session, ask: Ask, outcome: AskOutcome): Session {
   const { requestId, kind, toolCall, options, access } = ask;

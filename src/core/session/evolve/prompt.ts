@@ -73,7 +73,7 @@ export function steered(session: Session, event: SessionEvent<"mid_turn_message_
   return { ...session, running: { ...running, steeredIds } };
 }
 
-/** A failed call to the agent is told in the same words, but nobody asked for it to stop. */
+/** A failed call to the agent has the same event type, but is no request to stop. */
 export function stopAsked(session: Session, event: SessionEvent<"prompt_cancelled">): Session {
   const { reason = "client" } = event.data;
   const { running } = session;
@@ -118,7 +118,7 @@ function counted(totals: Totals, figure: "turnsCompleted" | "turnsFailed"): Tota
 
 /**
  * A client that came before there were users belongs to the first one who speaks through it: from
- * then on nobody else does.
+ * then on no other user does.
  */
 export function boundTo(
   session: Session,
