@@ -42,7 +42,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     what: "a condition beside the states",
-    edits: [["session/admission.ts", "type Standing = ", 'type Standing = "lent" | ']],
+    edits: [["session/admission.ts", "type Condition = ", 'type Condition = "lent" | ']],
     places: ["session/admission.ts: row"],
   },
   {

@@ -36,7 +36,7 @@ const AT_WORK: readonly Permission[] = [
 
 /**
  * The permissions of each role. An admin runs a tenant but does
- * not own it: money, the removal of members, and tokens, which let a caller act as another user, are
+ * not own it: money, removing members, and tokens, which let a caller act as another user, are
  * the owners'.
  */
 const PERMITTED: Readonly<Record<Role, ReadonlySet<Permission>>> = {

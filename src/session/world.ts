@@ -1,6 +1,6 @@
 import type { Agents } from "../agent/agent.ts";
 import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
-import type { Log } from "../core/remark.ts";
+import type { Log } from "../core/log.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";

@@ -164,7 +164,7 @@ export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number 
 }
 
 /** How far the votes for an ask have come, and what they have decided, if they have. */
-export function standingOf({ mediation: { quorum }, votes }: Ask) {
+export function progressOf({ mediation: { quorum }, votes }: Ask) {
   const tallies = tally([...votes.values()]);
   const best = Math.max(0, ...Object.values(tallies));
   const winner = Object.keys(tallies).find((optionId) => (tallies[optionId] ?? 0) >= quorum);

@@ -121,14 +121,14 @@ function inOneLine(text: string): string {
 }
 
 /** The directory that a diagnostic is about. */
-export interface Subject {
+export interface SkillSubject {
   readonly name: string;
   readonly source: SkillSource;
 }
 
 /** About a skill's file. */
 export function ofSkill(
-  subject: Subject,
+  subject: SkillSubject,
   code: SkillDiagnosticCode,
   message: string,
 ): SkillDiagnostic {
@@ -137,7 +137,7 @@ export function ofSkill(
 
 /** About a directory in which there is no such file, or none that matters. */
 export function ofDirectory(
-  { name, source }: Subject,
+  { name, source }: SkillSubject,
   code: SkillDiagnosticCode,
   message: string,
 ): SkillDiagnostic {
@@ -162,7 +162,9 @@ export function skillPath(name: string): string {
 }
 
 /** In their one order, each once, and no more than a person could want. */
-export function inOrder(diagnostics: readonly SkillDiagnostic[]): readonly SkillDiagnostic[] {
+export function sortedDiagnostics(
+  diagnostics: readonly SkillDiagnostic[],
+): readonly SkillDiagnostic[] {
   const sorted = diagnostics.toSorted(byPlace);
   const once = sorted.filter((each, at) => at === 0 || byPlace(each, sorted[at - 1]) !== 0);
   const left = once[SKILL_DIAGNOSTICS_MAX - 1];

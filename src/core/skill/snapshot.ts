@@ -3,11 +3,10 @@ import { PERSONA_FILES, type Persona, type PersonaFile } from "../persona.ts";
 import { DAMAGED, list, object, oneOf, orNull, text } from "../session/slot-codec.ts";
 import { byCodePoint, utf8Bytes } from "../text.ts";
 import type { SkillHeader } from "./header.ts";
-import { objectionsTo, type Surroundings } from "./precedence.ts";
+import { objectionsTo, type SkillEnvironment } from "./precedence.ts";
 import {
   type Eligibility,
   INVOCATION_MODES,
-  inOrder,
   ofSkill,
   SKILL_DIAGNOSTIC_CODES,
   SKILL_SOURCES,
@@ -15,10 +14,11 @@ import {
   type SkillDiagnosticCode,
   type SkillEntry,
   type SkillSnapshot,
-  type Subject,
+  type SkillSubject,
   shown,
   skillName,
   skillPath,
+  sortedDiagnostics,
 } from "./skill.ts";
 
 /** What reading a skill's file came to. */
@@ -32,7 +32,7 @@ type ReadingFault = Extract<
 >;
 
 /** A winner of `precedenceOf`, with its file read; the losers' files are not read. */
-export interface SkillCandidate extends Subject {
+export interface SkillCandidate extends SkillSubject {
   readonly reading: SkillReading;
 }
 
@@ -43,7 +43,7 @@ export interface SkillCandidate extends Subject {
 export function snapshotOf(
   winners: readonly SkillCandidate[],
   said: readonly SkillDiagnostic[],
-  surroundings: Surroundings,
+  surroundings: SkillEnvironment,
 ): SkillSnapshot {
   const diagnostics = [...said];
   const judged = winners.flatMap((candidate) => {
@@ -53,15 +53,15 @@ export function snapshotOf(
   });
   const entries = judged.toSorted((one, other) => byCodePoint(one.skill_name, other.skill_name));
   const fitting = withinBytes(withOwnAliases(entries, diagnostics), diagnostics);
-  return { entries: fitting, diagnostics: inOrder(diagnostics) };
+  return { entries: fitting, diagnostics: sortedDiagnostics(diagnostics) };
 }
 
-interface Judgement {
+interface JudgedSkill {
   readonly entry: SkillEntry | null;
   readonly objections: readonly SkillDiagnostic[];
 }
 
-function judge(candidate: SkillCandidate, surroundings: Surroundings): Judgement {
+function judge(candidate: SkillCandidate, surroundings: SkillEnvironment): JudgedSkill {
   const { name, source, reading } = candidate;
   if (reading.kind === "fault") {
     const objection = ofSkill(
@@ -92,7 +92,7 @@ function judge(candidate: SkillCandidate, surroundings: Surroundings): Judgement
 }
 
 /** What is odd about a file and does not exclude it. */
-function remarksOn(subject: Subject, header: SkillHeader): readonly SkillDiagnostic[] {
+function remarksOn(subject: SkillSubject, header: SkillHeader): readonly SkillDiagnostic[] {
   const remarks: SkillDiagnostic[] = [];
   const { unknownKeys, declaredName } = header;
   if (unknownKeys.length > 0) {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TenantId } from "../../core/id.ts";
 import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
-import type { Log, Remark } from "../../core/remark.ts";
+import type { Log, LogMessage } from "../../core/log.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { streamError } from "../../session/bus/notice.ts";
@@ -164,7 +164,7 @@ export class HttpServer {
   }
 
   /** Only the error itself: paths, headers and bodies may have secrets in them. */
-  #logFailure(what: Remark, error: unknown) {
+  #logFailure(what: LogMessage, error: unknown) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#parts.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
   }

@@ -2,7 +2,7 @@ import type { AgentSession, ModelRefusal } from "../../agent/agent.ts";
 import { refusal, sentenceOf } from "../../core/error.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
-import { type ModelChange, type ModelPart, partsOf } from "../../core/session/state.ts";
+import { type ModelChange, type ModelPart, modelParts } from "../../core/session/state.ts";
 import { givenBy } from "../given-by.ts";
 import { readied } from "../life/comeback.ts";
 import type { LiveSession } from "../live.ts";
@@ -31,7 +31,7 @@ export class ModelChanges {
   }
 
   async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
-    const parts = partsOf(change);
+    const parts = modelParts(change);
     const why = live.refusalOf(this.#command({ change }, actor)) ?? (await readied(live));
     if (why !== null) return { ok: false, refusal: why };
     const { agent } = live;
@@ -60,7 +60,7 @@ export class ModelChanges {
 
   /** An agent may go back to its own settings with another model; the session has not (P7). */
   async #setRest(live: LiveSession, agent: AgentSession, change: ModelChange): Promise<void> {
-    const all = partsOf(live.session.chosen.modelConfig);
+    const all = modelParts(live.session.chosen.modelConfig);
     for (const part of all.filter(({ setting }) => change[setting] === undefined)) {
       const refused = await agent.setModelConfig([part]);
       if (live.agent !== agent || refused?.refusal.code === "agent_gone") return;

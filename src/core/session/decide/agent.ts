@@ -24,8 +24,8 @@ function startActivation(draft: Draft) {
 }
 
 /**
- * What was seen of the agent. `applySessionTransition` says where each status points; this adds what a
- * turn allows: `running` is entered by a prompt and left by a verdict, an ask, an error or a
+ * What was seen of the agent. `applySessionTransition` says where each status points; this adds
+ * what a turn allows: `running` is entered by a prompt and left by a verdict, an ask, an error or a
  * teardown, and never because an agent says a word out of turn.
  */
 export function report(session: Session, command: Command<"agent_status">): Decision {

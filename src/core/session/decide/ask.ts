@@ -20,8 +20,8 @@ import {
   countBallot,
   type ForbiddenReason,
   openMediation,
+  progressOf,
   selected,
-  standingOf,
   voterOf,
   withoutVoters,
 } from "../../policy/ask.ts";
@@ -365,7 +365,7 @@ function goOn(
   configured: number | null,
 ) {
   const less = withoutVoters(ask, left, configured);
-  const { winner, tallies, ...progress } = standingOf(less);
+  const { winner, tallies, ...progress } = progressOf(less);
   const { requestId, mediation } = less;
   const told = { requestId, left, ...progress, quorum: mediation.quorum, optionTallies: tallies };
   draft.emit("permission_voter_left", told, draft.session.running?.stamp);

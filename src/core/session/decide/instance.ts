@@ -149,12 +149,12 @@ function enderStamp({ closedBy, closedByUser }: Ending): Stamp {
   return stampOf(null, { clientId: closedBy, userId: closedByUser ?? null });
 }
 
-interface Interruption {
+interface FailureKind {
   readonly reason: EndReason;
   readonly code: TurnErrorCode & AskEnd;
 }
 
-const INTERRUPTIONS: Readonly<Record<"recovery" | "store_failure", Interruption>> = {
+const INTERRUPTIONS: Readonly<Record<"recovery" | "store_failure", FailureKind>> = {
   recovery: { reason: "crash", code: "SERVER_RESTART" },
   store_failure: { reason: "store_failure", code: "STORE_FAILURE" },
 };

@@ -36,7 +36,7 @@ function echo(content: ContentBlock): AgentUpdate {
   return { sessionUpdate: "user_message_chunk", content, _meta: { source: "bridge-echo" } };
 }
 
-export type Verdict =
+export type TurnVerdict =
   | { readonly type: "turn_complete"; readonly stopReason: string }
   | {
       readonly type: "turn_error";
@@ -45,13 +45,13 @@ export type Verdict =
       readonly errorKind?: string;
     };
 
-/** The verdict of a turn that the server ended, with its own message unless a better one is known. */
-export function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]): Verdict {
+/** The verdict of a turn that the server ended, with the server's message by default. */
+export function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]): TurnVerdict {
   return { type: "turn_error", code, message };
 }
 
 export interface TurnEnd {
-  readonly verdict: Verdict;
+  readonly verdict: TurnVerdict;
   readonly to: "ready" | "error" | "deactivating";
   readonly cause: StatusCause;
   readonly asksEnd: AskEnd;
@@ -86,7 +86,7 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   if (end.fate === "kept") draft.enter("SessionPersisted", { turnId }, stamp);
 }
 
-function outcomeOf(verdict: Verdict): TurnOutcome {
+function outcomeOf(verdict: TurnVerdict): TurnOutcome {
   if (verdict.type === "turn_error") return "failed";
   return verdict.stopReason === "cancelled" ? "cancelled" : "completed";
 }
@@ -98,7 +98,7 @@ function outcomeOf(verdict: Verdict): TurnOutcome {
 export function pronounce(
   draft: Draft,
   prompt: WaitingPrompt | RunningPrompt,
-  verdict: Verdict,
+  verdict: TurnVerdict,
   notice: "after" | "none" = "after",
 ) {
   const { promptId, waited } = prompt;

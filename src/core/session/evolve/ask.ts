@@ -6,7 +6,7 @@ import { type Ask, type AskOutcome, withoutVoters } from "../../policy/ask.ts";
 import { GRANT_RULES } from "../ask-event.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
-import { boundTo } from "./prompt.ts";
+import { boundTo } from "./client.ts";
 
 export function made(session: Session, { data }: SessionEvent<"permission_request">): Session {
   const { sessionId: _, deadlineAtMs, ...rest } = data;
