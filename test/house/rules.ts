@@ -47,14 +47,14 @@ type RuleName = keyof typeof RULES;
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "modules of session that server imports": 33,
   "owner interfaces (…Owner, …Ears)": 13,
-  "files under 60 lines with one importer": 15,
+  "files under 60 lines with one importer": 16,
   "folders with over 25 files": 1,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 40,
+  "duplicate type names": 55,
   "duplicate type names, exported": 15,
-  "exported names with a word to avoid": 50,
-  "comments that hide who acts": 710,
+  "exported names with a word to avoid": 29,
+  "comments that hide who acts": 354,
   "citations of absent documents": 150,
   "lines of docs over 160 columns": 0,
 };
