@@ -33,8 +33,8 @@ const ADDITIONS: readonly Addition[] = [
       PAUSED_STATE,
       [
         "session/admission.ts",
-        "  error: Cell,\n): Row {",
-        "  error: Cell,\n  paused: Cell,\n): Row {",
+        "  error: Cell,\n): AdmissionRow {",
+        "  error: Cell,\n  paused: Cell,\n): AdmissionRow {",
       ],
       ["session/admission.ts", "    error,\n  };", "    error,\n    paused,\n  };"],
     ],

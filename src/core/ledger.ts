@@ -10,8 +10,8 @@ import type { CreditReservation } from "./turn.ts";
  * reserved = charged + released (P9). A grant stands under its own id in place of a turn's.
  *
  * The session's log is the commit point. A slice that the ledger took and no log ever showed, as
- * when its turn ended meanwhile, is what that turn still holds once it is settled: a sweep finds and
- * releases it, under the next number of `release`.
+ * when its turn ended meanwhile, is what that turn still holds once it is settled. A sweep finds
+ * and releases it, under the next number of `release`.
  */
 export interface LedgerEntry {
   readonly kind: "grant" | "reserve" | "charge" | "release";
