@@ -18,7 +18,7 @@ describe("the skills that come with Fermata", () => {
       const snapshot = await tree.skills({
         bundled: BUNDLED,
         reserved: BUILT_IN_NAMES,
-        surroundings: { platform: "linux", env: { PATH: bin }, tools: async () => ["shell"] },
+        env: { PATH: bin },
       });
       expect(snapshot.diagnostics).toEqual([]);
       const names = snapshot.entries.map((entry) => entry.skill_name);

@@ -31,12 +31,7 @@ metadata: {author: somebody}
 `;
 
 const withHome = (tree: Tree) => {
-  const surroundings = {
-    platform: "linux",
-    env: { HOME: tree.root, EMPTY: "" },
-    tools: async () => ["shell"],
-  };
-  return { surroundings };
+  return { env: { HOME: tree.root, EMPTY: "" } };
 };
 
 describe("a load of skills", () => {
@@ -116,7 +111,8 @@ describe("a load of skills", () => {
       const env = { PATH: `${near}:::${bin}` };
       const tools = async () => [];
       const { diagnostics } = await tree.skills({
-        surroundings: { platform: "linux", env, tools },
+        env,
+        tools,
       });
       const message = "These programs are not on PATH: folder, text, by.";
       expect(diagnostics).toMatchObject([{ code: "ineligible", message }]);

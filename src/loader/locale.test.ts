@@ -10,7 +10,7 @@ const PROGRAM = `
   const loader = new FilesLoader({
     bundled,
     userFolder,
-    surroundings: { platform: "linux", env: {}, tools: async () => [] },
+    platform: "linux", env: {}, tools: async () => [],
     reserved: new Set(),
     isTrusted: async () => true,
   });

@@ -125,21 +125,21 @@ export class DaemonWorld extends ServerWorld {
   }
 }
 
-/** Somebody of another tenant, to whom nothing here exists (P8). */
+/** A caller of another tenant, for whom nothing here exists (P8). */
 export const STRANGER: Caller = {
   tenantId: given(parseTenantId("elsewhere")),
   userId: null,
   role: "owner",
 };
 
-/** The tenant of whoever calls without saying who they are. */
+/** The tenant of callers that are not identified. */
 export const LOCAL: Caller = {
   tenantId: given(parseTenantId("local")),
   userId: null,
   role: "owner",
 };
 
-/** Everybody is who they say. */
+/** Believes every caller. */
 function byName(needsToken: boolean): RequestAuthenticator {
   return {
     needsToken,

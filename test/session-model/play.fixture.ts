@@ -105,7 +105,9 @@ class House {
     const loader = new FilesLoader({
       bundled: join(folder, "bundled"),
       userFolder: join(folder, "home"),
-      surroundings: { platform: "linux", env: {}, tools: async () => ["read_file"] },
+      platform: "linux",
+      env: {},
+      tools: async () => ["read_file"],
       reserved: BUILT_IN_NAMES,
       isTrusted: async () => true,
     });

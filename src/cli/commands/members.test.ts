@@ -46,7 +46,7 @@ describe("fermata members", () => {
     const who = async () => value(Promise.resolve(way.authenticate(token)));
     expect(await who()).toMatchObject({ userId: "bob" });
     const { shown } = await run("remove", "bob");
-    expect(shown).toBe("bob is no member of acme any more.\n");
+    expect(shown).toBe("bob is no longer a member of acme.\n");
     expect(await who()).toBeNull();
     expect((await runIn(folder, tokens, "list", ...OF_ACME)).shown).not.toContain("bob");
   });
@@ -113,15 +113,15 @@ describe("fermata members", () => {
   });
 
   it.each([
-    [[], "it takes list, set USER ROLE or remove USER"],
-    [["list", "ada"], "it takes list"],
-    [["set", "ada"], "it takes list"],
-    [["set", "ada", "root"], "a role is one of"],
-    [["set", "a/b", "owner"], "a user's id is"],
-    [["remove"], "it takes list"],
-    [["remove", "ada", "owner"], "it takes list"],
-    [["set", "ada", "owner", "now"], '"now" is too much'],
-    [["list", "--tenant", "a/b"], "a tenant's name is"],
+    [[], "expected list, set USER ROLE or remove USER"],
+    [["list", "ada"], "expected list"],
+    [["set", "ada"], "expected list"],
+    [["set", "ada", "root"], "the role must be one of"],
+    [["set", "a/b", "owner"], "the id of a user"],
+    [["remove"], "expected list"],
+    [["remove", "ada", "owner"], "expected list"],
+    [["set", "ada", "owner", "now"], 'unexpected argument "now"'],
+    [["list", "--tenant", "a/b"], "the name of a tenant"],
     [["list", "--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
     const { exitCode, said } = await runIn("/nowhere", members, ...args);

@@ -10,13 +10,13 @@ import {
 } from "../../store/index.ts";
 import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 
 /** A store that a server can be told to use. */
 interface StoreKind {
   /** Loaded when it is chosen: its database need not be there for another one. */
   make(steps: StoreSteps): Promise<SessionStore>;
-  config(chosen: Pick<Chosen, "durability">, path: string): object;
+  config(chosen: Pick<ServeOptions, "durability">, path: string): object;
   /** Whether sessions outlive the process. */
   readonly isLasting: boolean;
 }
@@ -45,7 +45,7 @@ function isStoreName(name: string): name is keyof typeof STORES {
 }
 
 /** Where this server keeps its data. */
-export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {
+export function dataFolder({ data }: ServeOptions, env: NodeJS.ProcessEnv): string {
   return data ?? homeOf(env);
 }
 
@@ -56,7 +56,7 @@ export function sessionsFolder(folder: string): string {
 
 /** The chosen store, which keeps secrets off the disk and its paths out of answers to callers. */
 export async function openStore(
-  chosen: Chosen,
+  chosen: ServeOptions,
   folder: string,
   guard: SecretGuard,
   { log }: ServerLog,

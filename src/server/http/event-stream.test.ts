@@ -13,7 +13,7 @@ import { batchBytes } from "./event-stream.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 import { type Route, route } from "./route.ts";
 import { answering, bodyOf, closeServers, serve } from "./server.fixture.ts";
-import type { ServerParts } from "./server.ts";
+import type { ServerDeps } from "./server.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
 
 let log: LogWorld;
@@ -44,7 +44,7 @@ function eventsRoute(): Route {
   });
 }
 
-function serveLog(options: Partial<ServerOptions> = {}, parts: Partial<ServerParts> = {}) {
+function serveLog(options: Partial<ServerOptions> = {}, parts: Partial<ServerDeps> = {}) {
   return serve([eventsRoute()], options, parts);
 }
 

@@ -7,7 +7,7 @@ import { ACME, IdentityWorld } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
 import { TokenAuthenticator } from "./token-authenticator.ts";
 
-/** Somebody who comes by a token that has not been used yet, and what is written of that. */
+/** A caller with a token that was not used yet, and what is written of the use. */
 async function opened() {
   const world = await IdentityWorld.open();
   const { text } = await world.token("ada", "owner");

@@ -59,7 +59,7 @@ class Shared {
   }
 }
 
-/** A store that writes down that somebody has left when the door is open. */
+/** A store that writes a leaving voter only when the gate is open. */
 function slowToLeave(door: Door) {
   return (real: SessionStore) =>
     altered(real, {
@@ -151,7 +151,7 @@ describe("a member without a vote any more", () => {
       return status;
     });
     await leaving;
-    // Whoever comes after it is answered before it.
+    // A later request is answered before it.
     for (const _ of [1, 2, 3]) expect((await ask.ada.call("GET", "/members")).status).toBe(200);
     expect(isAnswered).toBe(false);
     door.open();

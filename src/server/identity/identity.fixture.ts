@@ -11,7 +11,7 @@ import { type IssuedToken, Tokens } from "./tokens.ts";
 
 export const OPERATOR = { kind: "operator" } as const;
 
-/** Whoever may grant everything. */
+/** A caller who may grant every role. */
 export const BY_OWNER = { steward: OPERATOR, role: "owner" } as const;
 
 export const DAY_MS = 86_400_000;

@@ -29,7 +29,7 @@ export const CLAIMS = {
   exp: NOW_S + 600,
 };
 
-/** Somebody who signs tokens, with a key of their own. */
+/** An issuer with its own key. */
 export class Issuer {
   readonly #privateKey: CryptoKey;
   readonly alg: string;

@@ -108,7 +108,7 @@ describe("a JWT", () => {
 });
 
 describe("a JWT that was verified", () => {
-  it("A12: is believed for five minutes, without the keys", async () => {
+  it("is believed for five minutes, without the keys", async () => {
     const issuer = await Issuer.make();
     const keys = await KeyServer.open(issuer.jwk);
     const { world, who, way } = await wayBy(keys.url);
@@ -165,7 +165,7 @@ describe("a set of keys", () => {
     world.nowMs += KEY_SET_RETRY_MS;
     expect(await who(await next.sign())).toEqual(ADA);
     expect(keys.asked).toBe(2);
-    // Now it is known that the old one is gone, and for a while nobody asks about that again.
+    // Now the old key is known to be gone, and for a while the set is not fetched for it again.
     expect(await who(await old.sign({ ...CLAIMS, sub: "bob" }))).toBe("unauthorized");
     world.nowMs += KEY_SET_RETRY_MS;
     expect(await who(await old.sign({ ...CLAIMS, sub: "bob" }))).toBeNull();
@@ -215,7 +215,7 @@ describe("a set of keys", () => {
     const { who } = await wayBy(keys.url);
     const token = await issuer.sign();
     expect(await who(token)).toBe("key_set_unavailable");
-    // And it is left alone for a moment, whoever knocks.
+    // And no token causes a further fetch for a while.
     expect(await who(token)).toBe("key_set_unavailable");
     expect(keys.asked).toBe(1);
   });

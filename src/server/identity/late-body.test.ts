@@ -71,7 +71,7 @@ type Change = readonly [what: string, act: (place: Place) => Promise<unknown>, a
 const gone = { status: 401, code: "unauthorized" };
 const less = { status: 403, code: "role_required" };
 
-/** By somebody who comes in here as well: what changes is known at once. */
+/** Changed through this server: the change is known at once. */
 const HERE: readonly Change[] = [
   ["is removed", ({ ada }) => ada.call("DELETE", "/members/mal"), gone],
   ["is made a viewer", ({ ada }) => role(ada, "viewer"), less],

@@ -21,7 +21,7 @@ export class People {
   readonly world: DaemonWorld;
   readonly members: Members;
   readonly tokens: Tokens;
-  /** How often it was found out who somebody is. */
+  /** How often a caller was authenticated. */
   readonly lookups: { count: number };
 
   private constructor(world: DaemonWorld, lookups: { count: number }) {
@@ -40,7 +40,7 @@ export class People {
     return new People(await DaemonWorld.open({ ...options, routes, authenticator }), lookups);
   }
 
-  /** Somebody of a tenant, who from now on calls with a token of their own. */
+  /** A member of a tenant, who from now on calls with a token of their own. */
   async person(name: string, role: Role, tenantId = ACME): Promise<Person> {
     const userId = user(name);
     await value(this.members.put(tenantId, userId, role, BY_OWNER));
@@ -49,7 +49,7 @@ export class People {
     return new Person(this.world, text, kept.id);
   }
 
-  /** Somebody who comes in by another way. */
+  /** A caller of another authenticator. */
   stranger(token: string): Person {
     return new Person(this.world, token, "");
   }

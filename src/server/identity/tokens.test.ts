@@ -298,7 +298,7 @@ describe("a store of tokens", () => {
 });
 
 describe("a token that is made beside a server which deletes its tenant", () => {
-  it("P8: is not all that there is of a new one, and its end is audited (A7)", async () => {
+  it("P8: is not all that there is of a new one, and its end is audited", async () => {
     const world = await IdentityWorld.open();
     await world.member("ada", "owner");
     const { store } = world;

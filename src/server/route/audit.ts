@@ -25,7 +25,7 @@ import { AUDIT_ACTS } from "../../session/audit/audited.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
-import { listOf, moment, readQuery } from "../http/request-schema.ts";
+import { listOf, readQuery, timeField } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { withSession } from "./session-request.ts";
 
@@ -44,8 +44,8 @@ export const auditFilterFields = z.object({
     .pipe(listOf(actName, AUDIT_ACTS_MAX))
     .optional(),
   accepted: z.enum(["true", "false"]).optional(),
-  from: moment.optional(),
-  to: moment.optional(),
+  from: timeField.optional(),
+  to: timeField.optional(),
 });
 
 export function auditFilterOf(fields: z.output<typeof auditFilterFields>): AuditFilter {

@@ -17,6 +17,7 @@ import {
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
+import { KeyedMutex } from "../../platform/keyed-mutex.ts";
 import { givenBy } from "../../session/given-by.ts";
 import type { Resumed } from "../../session/life/arrival.ts";
 import type { LiveSession } from "../../session/live.ts";
@@ -26,7 +27,6 @@ import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
-import { Turnstile } from "../turnstile.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
 import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
@@ -251,8 +251,8 @@ const KEY = "creates";
 export class CreateKeys {
   readonly #store: SessionStore;
   readonly #clock: Clock;
-  readonly #requests = new Turnstile();
-  readonly #writes = new Turnstile();
+  readonly #requests = new KeyedMutex();
+  readonly #writes = new KeyedMutex();
 
   constructor(store: SessionStore, clock: Clock) {
     this.#store = store;
@@ -261,7 +261,7 @@ export class CreateKeys {
 
   /** Handles requests with the same key one after the other. */
   withKey<Value>(tenantId: TenantId, name: string, act: () => Promise<Value>): Promise<Value> {
-    return this.#requests.pass(JSON.stringify([tenantId, name]), act);
+    return this.#requests.run(JSON.stringify([tenantId, name]), act);
   }
 
   /** Returns the request known under this key, or records this one. */
@@ -293,7 +293,7 @@ export class CreateKeys {
   }
 
   #change(tenantId: TenantId, change: KeysChange): Promise<Result<void>> {
-    return this.#writes.pass(tenantId, () => this.#changeNow(tenantId, change));
+    return this.#writes.run(tenantId, () => this.#changeNow(tenantId, change));
   }
 
   /** Reads the document again if another server process wrote it meanwhile. */

@@ -17,7 +17,13 @@ import {
 } from "../../session/meter/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
-import { type FieldCodes, moment, readBody, readQuery, stewardOf } from "../http/request-schema.ts";
+import {
+  type FieldCodes,
+  readBody,
+  readQuery,
+  stewardOf,
+  timeField,
+} from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import { actorOf } from "./session-request.ts";
 
@@ -134,7 +140,10 @@ const isInOrder = ({ from, to }: { readonly from: number; readonly to: number })
 const NOT_IN_ORDER = { error: "it is after the end of the period", path: ["from"] };
 
 /** `to` is exclusive. */
-const period = { from: moment.default(ALL_TIME.fromMs), to: moment.default(ALL_TIME.beforeMs) };
+const period = {
+  from: timeField.default(ALL_TIME.fromMs),
+  to: timeField.default(ALL_TIME.beforeMs),
+};
 
 const statementQuery = z
   .object({
