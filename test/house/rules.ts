@@ -45,17 +45,17 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
-  "modules of session that server imports": 33,
-  "owner interfaces (…Owner, …Ears)": 13,
-  "files under 60 lines with one importer": 16,
-  "folders with over 25 files": 1,
+  "modules of session that server imports": 27,
+  "owner interfaces (…Owner, …Ears)": 12,
+  "files under 60 lines with one importer": 12,
+  "folders with over 25 files": 0,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 55,
-  "duplicate type names, exported": 15,
-  "exported names with a word to avoid": 62,
-  "comments that hide who acts": 710,
-  "citations of absent documents": 150,
+  "duplicate type names": 31,
+  "duplicate type names, exported": 9,
+  "exported names with a word to avoid": 27,
+  "comments that hide who acts": 352,
+  "citations of absent documents": 75,
   "lines of docs over 160 columns": 0,
 };
 
