@@ -5,7 +5,7 @@ import { activityOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
 import { StoredWorkspaces } from "../src/server/workspaces.ts";
 import type { LiveSession } from "../src/session/live.ts";
-import { SessionRuntime } from "../src/session/runtime.ts";
+import { SessionService } from "../src/session/service.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
 import {
   CREATION,
@@ -29,7 +29,7 @@ export class WireWorld {
   readonly agents = new SpeakingAgents();
   readonly stores = new StoreWorld();
   readonly world: SessionWorld;
-  readonly runtime: SessionRuntime;
+  readonly runtime: SessionService;
   port = 0;
   #server: HttpServer | null = null;
 
@@ -49,7 +49,7 @@ export class WireWorld {
       settings: { ...SETTINGS, sessionsLiveMax: null },
       log: () => {},
     };
-    this.runtime = new SessionRuntime(this.world);
+    this.runtime = new SessionService(this.world);
   }
 
   async open(): Promise<void> {

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import { ok } from "../core/result.ts";
-import { SessionRuntime } from "../session/runtime.ts";
+import { SessionService } from "../session/service.ts";
 import { Stage } from "../session/stage.fixture.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { Clock, SessionWorld } from "../session/world.ts";
@@ -67,7 +67,7 @@ export class DaemonWorld extends ServerWorld {
     const wanted = { port: 0, workspaces: [folder], ...options.settings };
     const settings = granted(readServerSettings(wanted));
     const daemon: Daemon = {
-      runtime: new SessionRuntime(world),
+      runtime: new SessionService(world),
       world,
       keeper: stage.keeper,
       settings,

@@ -53,7 +53,7 @@ export function checkTenant(tenantId: TenantId): Result<void> {
   return valid ? DONE : invalid("tenantId", "it is not a valid id");
 }
 
-/** What can be said of a commit by itself; the answer is its weight in bytes. */
+/** Checks what needs no look at the session; answers with the weight of the commit in bytes. */
 export function checkCommit(
   key: SessionKey,
   commit: Commit,
@@ -332,14 +332,15 @@ function rowBytes(text: string): number {
   return Buffer.byteLength(text) + STORE_ROW_BYTES;
 }
 
-/** A document on its way in, with what it weighs together with what is told of it. */
+/** Checks a document that is to be written; it weighs as much as its value and its entries. */
 export function checkWrite(
   { value, entries = [] }: DocumentWrite,
   contract: StoreContract,
 ): Result<number> {
-  const told = checkEntries(entries, contract);
-  const kept = told.ok ? checkValue(value) : told;
-  return told.ok && kept.ok ? ok(told.value + kept.value) : kept;
+  const journal = checkEntries(entries, contract);
+  if (!journal.ok) return journal;
+  const document = checkValue(value);
+  return document.ok ? ok(journal.value + document.value) : document;
 }
 
 /** Null deletes it and weighs nothing. */

@@ -72,7 +72,7 @@ async function answerOf(ask: () => Promise<Result<void>>): Promise<Result<void>>
 type StorePhase = "new" | "initialising" | "initialised" | "active" | "inactive" | "disposed";
 
 /** Why it cannot be used. */
-const SAYS: Readonly<Record<StorePhase, string>> = {
+const REASONS: Readonly<Record<StorePhase, string>> = {
   new: "it has not been initialised",
   initialising: "it is still being initialised",
   initialised: "it is not the active store",
@@ -81,37 +81,35 @@ const SAYS: Readonly<Record<StorePhase, string>> = {
   disposed: "it has been disposed of",
 };
 
-/** Names one beginning, so that what it started cannot be taken for the next one's. */
-type Beginning = number;
-
 /** The part of a store's life that all stores share. */
 export class StoreLife {
   #phase: StorePhase = "new";
   #mayActivate = false;
-  #beginning: Beginning = 0;
+  /** Numbers the attempts, so that what one opened is not taken for that of the next. */
+  #attempt = 0;
 
   /**
    * Begins to initialise, unless that is done or under way: a backend is opened once. After a
    * disposal a store may begin again.
    */
-  begin(): Result<Beginning> {
+  begin(): Result<number> {
     if (this.#phase === "initialised") return unavailable("it is already initialised");
     if (this.#phase !== "new" && this.#phase !== "disposed") return this.#refusal();
     this.#phase = "initialising";
-    this.#beginning += 1;
-    return ok(this.#beginning);
+    this.#attempt += 1;
+    return ok(this.#attempt);
   }
 
   /** Refused if the store was ended meanwhile; then what was opened has to be shut again. */
-  succeeded(beginning: Beginning, active: boolean): Result<void> {
-    if (!this.#isCurrent(beginning)) return unavailable("it was ended while it was initialised");
+  succeeded(attempt: number, active: boolean): Result<void> {
+    if (!this.#isCurrent(attempt)) return unavailable("it was ended while it was initialised");
     this.#phase = "initialised";
     this.#mayActivate = active;
     return DONE;
   }
 
-  failed(beginning: Beginning) {
-    if (this.#isCurrent(beginning)) this.#phase = "new";
+  failed(attempt: number) {
+    if (this.#isCurrent(attempt)) this.#phase = "new";
   }
 
   activate(): Result<void> {
@@ -138,12 +136,12 @@ export class StoreLife {
     return this.#phase === "active" ? DONE : this.#refusal();
   }
 
-  #isCurrent(beginning: Beginning): boolean {
-    return this.#phase === "initialising" && this.#beginning === beginning;
+  #isCurrent(attempt: number): boolean {
+    return this.#phase === "initialising" && this.#attempt === attempt;
   }
 
   #refusal(): Result<never> {
-    return unavailable(SAYS[this.#phase]);
+    return unavailable(REASONS[this.#phase]);
   }
 }
 

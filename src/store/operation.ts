@@ -116,7 +116,8 @@ export class OperationPath {
     const { guard } = this.#steps;
     return shaped(() => {
       const texts = content === undefined ? NO_CONTENT : content();
-      return guard ? redactWrite(fields?.(), texts, guard) : ok({ clean: texts, where: [] });
+      if (guard === undefined) return ok({ clean: texts, where: NOWHERE });
+      return redactWrite(fields?.(), texts, guard);
     });
   }
 
@@ -168,6 +169,8 @@ export function onlyJournal(journal: readonly JournalEntry[]): Commit {
 }
 
 const NO_CONTENT = onlyJournal([]);
+
+const NOWHERE: readonly string[] = [];
 
 /** Their reasons are messages of the disk, the database or the system. */
 const TECHNICAL: ReadonlySet<ErrorCode> = new Set(["store_unavailable", "session_corrupt"]);

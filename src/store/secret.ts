@@ -45,7 +45,7 @@ export class SecretGuard {
     return DONE;
   }
 
-  /** Takes back one `know`: the value stays a secret until all who told of it have. */
+  /** Takes back one `know`: the value stays a secret until each `know` is taken back. */
   forget(secret: string) {
     const known = this.#known.get(secret);
     if (known === undefined) return;

@@ -328,7 +328,7 @@ export interface ListFilter {
 
 export interface ListPage {
   readonly limit: number;
-  /** From the page before; a stable place in the order, newest first. */
+  /** From the page before; a stable position in the list, newest first. */
   readonly cursor: string | null;
 }
 
@@ -373,6 +373,6 @@ export interface DocumentWrite {
   readonly expectedVersion: number;
   /** Null deletes it. */
   readonly value: JsonObject | null;
-  /** What the tenant's journals are told of it; checked and bounded as in `appendJournal`. */
+  /** Entries for the tenant's journals about it; checked and bounded as in `appendJournal`. */
   readonly entries?: readonly JournalEntry[];
 }

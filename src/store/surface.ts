@@ -45,15 +45,15 @@ export class StoreSurface implements S.SessionStore {
   }
 
   async init(host: S.StoreHost, config: unknown): Promise<Result<void>> {
-    const beginning = this.#life.begin();
-    if (!beginning.ok) return beginning;
+    const attempt = this.#life.begin();
+    if (!attempt.ok) return attempt;
     const opened = await this.#exclusively(() => this.#open(host, config));
     if (!opened.ok) {
-      this.#life.failed(beginning.value);
+      this.#life.failed(attempt.value);
       return opened;
     }
     this.#host = host;
-    return this.#life.succeeded(beginning.value, opened.value);
+    return this.#life.succeeded(attempt.value, opened.value);
   }
 
   async activate(): Promise<Result<void>> {
@@ -359,7 +359,7 @@ export class StoreSurface implements S.SessionStore {
     return opened.ok ? ok(read.value.active) : opened;
   }
 
-  /** Ends once, however often it is told to; every caller waits for that end. */
+  /** Shuts the backend once, however often it is called; every caller waits for that end. */
   #shut(): Promise<Result<void>> {
     return this.#exclusively(async () => {
       if (this.#mayBeOpen) await this.#backend.shut();

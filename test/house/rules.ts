@@ -45,17 +45,17 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
-  "modules of session that server imports": 27,
-  "owner interfaces (…Owner, …Ears)": 12,
-  "files under 60 lines with one importer": 12,
+  "modules of session that server imports": 25,
+  "owner interfaces (…Owner, …Ears)": 3,
+  "files under 60 lines with one importer": 6,
   "folders with over 25 files": 0,
-  "folder cycles in session (value)": 1,
+  "folder cycles in session (value)": 0,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 31,
+  "duplicate type names": 29,
   "duplicate type names, exported": 9,
-  "exported names with a word to avoid": 27,
-  "comments that hide who acts": 352,
-  "citations of absent documents": 75,
+  "exported names with a word to avoid": 24,
+  "comments that hide who acts": 295,
+  "citations of absent documents": 74,
   "lines of docs over 160 columns": 0,
 };
 

@@ -5,7 +5,7 @@ import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
 import type { Log, Remark } from "../../core/remark.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
-import { streamError } from "../../session/bus/notice.ts";
+import { streamError } from "../../session/bus/frame.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { ServerSettings } from "../settings.ts";

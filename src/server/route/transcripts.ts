@@ -10,7 +10,7 @@ import {
   TRANSCRIPT_TURNS_DEFAULT_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { notice } from "../../session/bus/notice.ts";
+import { notice } from "../../session/bus/frame.ts";
 import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { type TranscriptStart, transcriptPage } from "../../session/view/transcript.ts";

@@ -1,34 +1,37 @@
 import type { ErrorCode } from "../../core/error.ts";
-import type { SessionId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
 import { REFUSAL_COUNTS_MAX, REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { JournalEntry } from "../../store/store.ts";
+import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { details, refusedDetails } from "./audited.ts";
-import { type Audited, actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries.ts";
+import { actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries.ts";
 
-/** Which live session it is; the term names its refusals and acts apart from earlier ones. */
-interface Live {
-  readonly sessionId: SessionId;
-  readonly epoch: string;
-  readonly term: number;
-}
-
-/** What one live session tells its tenant's audit. */
-export class SessionAudit {
-  readonly #live: Live;
+/** What one live session adds to its tenant's audit; the term tells it from earlier ones. */
+export class SessionAudit implements Participant {
+  readonly #seat: Pick<SessionSeat, "key" | "epoch" | "term">;
   readonly #refusals = new RefusalCount();
   #acts = 0;
 
-  constructor(live: Live) {
-    this.#live = live;
+  constructor(seat: Pick<SessionSeat, "key" | "epoch" | "term">) {
+    this.#seat = seat;
   }
 
-  /** What is stored as an event is always told; a refusal that left none, unless it is a flood. */
-  decided(said: Omit<Audited, "sessionId" | "epoch">): readonly JournalEntry[] {
-    const { sessionId, epoch, term } = this.#live;
-    const { command, decision } = said;
-    const told = auditEntries({ ...said, sessionId, epoch });
+  journal(step: CommitStep): readonly JournalEntry[] {
+    if (step.kind === "decision") return this.#decided(step);
+    const { key, epoch, term } = this.#seat;
+    const { sessionId } = key;
+    if (step.kind === "checkpoint") return [checkpointEntry({ sessionId, epoch, ...step })];
+    this.#acts += 1;
+    const { act, details, atMs } = step;
+    return [actEntry({ sessionId, number: `${term}-${this.#acts}`, atMs, act, details })];
+  }
+
+  /** A stored event is always recorded; a refusal without one, unless it is part of a flood. */
+  #decided(step: Extract<CommitStep, { kind: "decision" }>): readonly JournalEntry[] {
+    const { key, epoch, term } = this.#seat;
+    const { sessionId } = key;
+    const { command, decision, firstEventId, revision } = step;
+    const told = auditEntries({ sessionId, epoch, command, decision, firstEventId, revision });
     if (told.length > 0 || decision.kind === "accepted") return told;
     const facts = refusedDetails(command, decision.refusal);
     if (facts === null) return told;
@@ -38,17 +41,6 @@ export class SessionAudit {
     const refused = { command, refusal: decision.refusal, number: `${term}-${number}` };
     const all = isFlood ? { ...facts, ...details({ count }) } : facts;
     return [refusalEntry({ sessionId, epoch, ...refused, details: all })];
-  }
-
-  checkpoint(revision: number, atMs: number): JournalEntry {
-    const { sessionId, epoch } = this.#live;
-    return checkpointEntry({ sessionId, epoch, revision, atMs });
-  }
-
-  act(act: string, details: JsonObject, atMs: number): JournalEntry {
-    const { sessionId, term } = this.#live;
-    this.#acts += 1;
-    return actEntry({ sessionId, number: `${term}-${this.#acts}`, atMs, act, details });
   }
 }
 

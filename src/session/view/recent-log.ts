@@ -7,7 +7,7 @@ import {
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { eventIn, eventsIn } from "../stored-log.ts";
+import { eventIn, eventsIn } from "../replay.ts";
 
 /** What a look at the past is for, and how far back it goes at most. */
 interface Search {

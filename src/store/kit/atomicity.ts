@@ -12,18 +12,16 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
-import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
+import { cannot, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { events, keyOf, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** E. All or nothing, and once it is said to be there, there. What needs a crash is elsewhere. */
 export const ATOMICITY: readonly StoreCheck[] = [
-  check(
+  inSession(
     "43: events, messages, slots, turn, record and journal of a commit appear together",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const { key } = writer;
       for (const revision of [1, 2, 3]) {
         const committed = await value(writer.commit(wholeCommit(writer, revision)));
@@ -41,11 +39,9 @@ export const ATOMICITY: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "43: a commit that is refused for any one reason leaves no part of itself",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.commit(wholeCommit(writer, 1)));
       const good = wholeCommit(writer, 2);
       for (const { code, change, term } of faultyCommits(good)) {
@@ -57,8 +53,7 @@ export const ATOMICITY: readonly StoreCheck[] = [
     },
   ),
 
-  check("43: a session whose first commit is refused was never made", async (stage) => {
-    const store = await stage.start();
+  inStore("43: a session whose first commit is refused was never made", async (store) => {
     const key = keyOf("s-1");
     await value(store.appendJournal(key.tenantId, [sample.entry("taken")]));
     const good = sample.newSession(sample.manifest(key, store.contract.storeId));
@@ -70,11 +65,9 @@ export const ATOMICITY: readonly StoreCheck[] = [
     await value(store.create(key, good));
   }),
 
-  check(
+  inSession(
     "43: making a session that is there already changes neither it nor the journal",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.append(1));
       const again = sample.newSession(writer.manifest(), {
         epoch: "another",
@@ -86,10 +79,9 @@ export const ATOMICITY: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "43: the first commit of a session may be a snapshot, with all that it holds",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       const key = keyOf("s-1");
       const manifest = sample.manifest(key, store.contract.storeId, { updatedAt: 7 });
       const snapshot = sample.snapshot(manifest, 0, {
@@ -108,11 +100,9 @@ export const ATOMICITY: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "46: a full disk refuses with a type, and what was there stays",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit(wholeCommit(writer, 1)));
       const before = await tenantState(store, sample.ACME);
       const undo = await stage.world("fillUp")(stage.place);
@@ -131,11 +121,9 @@ export const ATOMICITY: readonly StoreCheck[] = [
     cannot("fillUp"),
   ),
 
-  check(
+  inSession(
     "47: what a crash left lying about is not seen, and is cleared away",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit(wholeCommit(writer, 1)));
       await value(writer.close());
       const before = await sessionState(store, writer.key);

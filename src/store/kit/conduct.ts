@@ -20,7 +20,7 @@ import {
   value,
   wholeSlots,
 } from "./expect.ts";
-import { cannot, check, type StoreCheck, slotless } from "./harness.ts";
+import { cannot, check, inSession, inStore, type StoreCheck, slotless } from "./harness.ts";
 import { operations } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, event, slot } from "./sample.ts";
@@ -28,8 +28,7 @@ import type { Writer } from "./stage.ts";
 
 /** I. How a store behaves. */
 export const CONDUCT: readonly StoreCheck[] = [
-  check("72: every act is written down together with itself", async (stage) => {
-    const store = await stage.start();
+  inStore("72: every act is written down together with itself", async (store, stage) => {
     const made = sample.commit({ journal: [entry("made")] });
     const writer = await stage.session(store, "s-1", { commit: made });
     const { key } = writer;
@@ -43,8 +42,7 @@ export const CONDUCT: readonly StoreCheck[] = [
     assert.deepEqual(await entryKeys(store, ACME), all);
   }),
 
-  check("72: what cannot be written down does not happen", async (stage) => {
-    const store = await stage.start();
+  inStore("72: what cannot be written down does not happen", async (store, stage) => {
     await value(store.appendJournal(ACME, [entry("taken")]));
     const conflict = [entry("new"), entry("taken", { text: "another text" })];
     const writer = await stage.session(store);
@@ -87,11 +85,9 @@ export const CONDUCT: readonly StoreCheck[] = [
     }
   }),
 
-  check(
+  inSession(
     "74: its own slot is the first of every snapshot",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.snapshot({ slots: [slot("a", "x"), slot("0", "y")] }));
       const [first] = await wholeSlots(store, writer.key);
       assert.equal(first?.owner, store.contract.stateSlot);
@@ -99,11 +95,9 @@ export const CONDUCT: readonly StoreCheck[] = [
     slotless,
   ),
 
-  check(
+  inSession(
     "74: a store without a slot of its own adds none",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.snapshot({ slots: [slot("a", "x")] }));
       const owners = (await wholeSlots(store, writer.key)).map(({ owner }) => owner);
       assert.deepEqual(owners, ["a"]);
@@ -111,9 +105,7 @@ export const CONDUCT: readonly StoreCheck[] = [
     ({ contract }) => (contract.stateSlot === null ? null : "stateSlot is not null"),
   ),
 
-  check("75: payloads are bytes: none is read, none is changed", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("75: payloads are bytes: none is read, none is changed", async (writer, store) => {
     const every = Uint8Array.from({ length: 256 }, (_, index) => index);
     const slots = [
       slot("every byte", every),
@@ -154,10 +146,9 @@ export const CONDUCT: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "77: only its owner may read what is stored",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       for (const { act } of operations(store, sample.keyOf("s-1"))) await act();
       const writer = await stage.session(store, "s-2");
       await value(writer.append(1));
@@ -186,25 +177,24 @@ async function pathsUnder(directory: string): Promise<readonly string[]> {
 
 /** T. What has no bound by itself is bounded in sum, and what is no question has no answer. */
 export const BOUND: readonly StoreCheck[] = [
-  check("T1: all slots together are bounded, those of earlier snapshots too", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const revision = await fillSlots(writer);
-    const act = () => writer.snapshot({ slots: [slot("one more", "x")] });
-    const { details } = await refused(act(), "snapshot_too_large");
-    assert.deepEqual(details, { bytes: SLOTS_BYTES_MAX + 1, limit: SLOTS_BYTES_MAX });
-    assert.equal((await value(store.readRecord(writer.key))).revision, revision);
-    // What goes makes room, and so does what shrinks.
-    await value(writer.snapshot({ slots: [slot("one more", "x")], removedSlots: ["slot 0"] }));
-    await value(writer.snapshot({ slots: [slot("slot 1", "")] }));
-    await value(writer.snapshot({ slots: [slot("another", "x")] }));
-    const owners = (await wholeSlots(store, writer.key)).map(({ owner }) => owner);
-    assert.deepEqual([owners.includes("slot 0"), owners.includes("another")], [false, true]);
-  }),
+  inSession(
+    "T1: all slots together are bounded, those of earlier snapshots too",
+    async (writer, store) => {
+      const revision = await fillSlots(writer);
+      const act = () => writer.snapshot({ slots: [slot("one more", "x")] });
+      const { details } = await refused(act(), "snapshot_too_large");
+      assert.deepEqual(details, { bytes: SLOTS_BYTES_MAX + 1, limit: SLOTS_BYTES_MAX });
+      assert.equal((await value(store.readRecord(writer.key))).revision, revision);
+      // What goes makes room, and so does what shrinks.
+      await value(writer.snapshot({ slots: [slot("one more", "x")], removedSlots: ["slot 0"] }));
+      await value(writer.snapshot({ slots: [slot("slot 1", "")] }));
+      await value(writer.snapshot({ slots: [slot("another", "x")] }));
+      const owners = (await wholeSlots(store, writer.key)).map(({ owner }) => owner);
+      assert.deepEqual([owners.includes("slot 0"), owners.includes("another")], [false, true]);
+    },
+  ),
 
-  check("T2: what is empty weighs something, too", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("T2: what is empty weighs something, too", async (writer, store) => {
     const limit = store.contract.capabilities.snapshotBytesLimit;
     const empty = Array.from({ length: Math.floor(limit / STORE_ROW_BYTES) + 1 }, () => "");
     const { key, term } = writer;
@@ -220,19 +210,18 @@ export const BOUND: readonly StoreCheck[] = [
     for (const act of heavy) await leavesNoTrace(store, ACME, act, "snapshot_too_large");
   }),
 
-  check("T3: thousands of empty events come back, each under its number", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const log = Array.from({ length: 2_500 }, (_, index) => event(index + 1, ""));
-    await value(writer.commit({ events: log }));
-    assert.deepEqual(await allEvents(store, writer.key), log);
-    const page = await value(store.readEvents(writer.key, { after: 2_400, limit: 3 }));
-    assert.deepEqual(page.events, log.slice(2_400, 2_403));
-  }),
+  inSession(
+    "T3: thousands of empty events come back, each under its number",
+    async (writer, store) => {
+      const log = Array.from({ length: 2_500 }, (_, index) => event(index + 1, ""));
+      await value(writer.commit({ events: log }));
+      assert.deepEqual(await allEvents(store, writer.key), log);
+      const page = await value(store.readEvents(writer.key, { after: 2_400, limit: 3 }));
+      assert.deepEqual(page.events, log.slice(2_400, 2_403));
+    },
+  ),
 
-  check("T4: texts of records, holders and filters are short", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("T4: texts of records, holders and filters are short", async (writer, store) => {
     const longest = "x".repeat(RECORD_TEXT_CHARS_MAX);
     for (const field of ["workspaceCwd", "displayName", "sourceType", "sourceId"] as const) {
       const long = { record: sample.record({ [field]: `${longest}x` }) };
@@ -252,8 +241,7 @@ export const BOUND: readonly StoreCheck[] = [
     }
   }),
 
-  check("T5: journals that there are not cannot be read", async (stage) => {
-    const store = await stage.start();
+  inStore("T5: journals that there are not cannot be read", async (store) => {
     await value(store.appendJournal(ACME, [entry("a")]));
     const faults: readonly Readonly<Record<string, unknown>>[] = [
       { journal: "diary" },
@@ -273,8 +261,7 @@ export const BOUND: readonly StoreCheck[] = [
     }
   }),
 
-  check("T6: documents are asked for by names", async (stage) => {
-    const store = await stage.start();
+  inStore("T6: documents are asked for by names", async (store) => {
     for (const name of ["", "x".repeat(513), "half \ud800", 7, undefined, {}] as never[]) {
       await refused(store.readDocument(ACME, name, "a"), "invalid_store_input");
       await refused(store.readDocument(ACME, "token", name), "invalid_store_input");
@@ -284,10 +271,9 @@ export const BOUND: readonly StoreCheck[] = [
     }
   }),
 
-  check(
+  inStore(
     "T7: when too much waits to be written, more is refused, and nothing else",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       const limit = store.contract.capabilities.snapshotBytesLimit;
       const text = "x".repeat(limit - 1_024);
       // The same entry every time, so that it is only the waiting that takes room.

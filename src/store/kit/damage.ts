@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore, SlotSet } from "../store.ts";
 import { digests, value } from "./expect.ts";
-import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
+import { cannot, check, forgetful, inSession, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, events, message, slot } from "./sample.ts";
 import type { CheckStage } from "./stage.ts";
@@ -44,11 +44,9 @@ export const DAMAGE: readonly StoreCheck[] = [
     cannot("root"),
   ),
 
-  check(
+  inSession(
     "49: a slot that is damaged is named, and hinders nobody",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       const slots = [slot("a", "sound"), slot("torn", "a payload to be found"), slot("z", "")];
       await value(writer.snapshot({ messages: [message("kept")], slots }));
       await value(store.dispose());

@@ -11,16 +11,15 @@ import {
   unchanged,
   value,
 } from "./expect.ts";
-import { check, forgetful, type StoreCheck } from "./harness.ts";
+import { forgetful, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry } from "./sample.ts";
 
 /** N. A tenant's documents: small, keyed, each with a version. */
 export const DOCUMENT: readonly StoreCheck[] = [
-  check(
+  inStore(
     "N1: a document is written on the version it replaces, and read as it is",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       assert.equal(await value(store.readDocument(ACME, "token", "a")), null);
       for (const version of [1, 2, 3]) {
         const written = write(store, "a", version - 1, { n: version });
@@ -31,10 +30,9 @@ export const DOCUMENT: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "N2: a document of another version is not replaced, and both versions are named",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       await value(write(store, "a", 0, { n: 1 }));
       await value(write(store, "a", 1, { n: 2 }));
       for (const expected of [0, 1, 3, -1, Number.NaN, 1.5]) {
@@ -53,8 +51,7 @@ export const DOCUMENT: readonly StoreCheck[] = [
     },
   ),
 
-  check("N3: of many that write one version one succeeds", async (stage) => {
-    const store = await stage.start();
+  inStore("N3: of many that write one version one succeeds", async (store) => {
     const hands = Array.from({ length: 16 }, (_, hand) => hand);
     const results = await Promise.all(hands.map((hand) => write(store, "a", 0, { hand })));
     const winners = hands.filter((hand) => results[hand]?.ok);
@@ -63,8 +60,7 @@ export const DOCUMENT: readonly StoreCheck[] = [
     assert.deepEqual([stored?.version, stored?.value], [1, { hand: winners[0] }]);
   }),
 
-  check("N4: a deleted document is gone, and may be written again", async (stage) => {
-    const store = await stage.start();
+  inStore("N4: a deleted document is gone, and may be written again", async (store) => {
     await value(write(store, "a", 0, { n: 1 }));
     await value(write(store, "b", 0, { n: 1 }));
     await value(write(store, "a", 1, null));
@@ -77,8 +73,7 @@ export const DOCUMENT: readonly StoreCheck[] = [
     assert.deepEqual(await keys(store), ["a", "b"]);
   }),
 
-  check("N11: documents are listed by key, from after the one that is named", async (stage) => {
-    const store = await stage.start();
+  inStore("N11: documents are listed by key, from after the one that is named", async (store) => {
     for (const key of ["c", "a", "b"]) await value(write(store, key, 0, { n: 1 }));
     const after = async (key: string | null) => {
       const page = await value(store.listDocuments(ACME, "token", key));
@@ -89,8 +84,7 @@ export const DOCUMENT: readonly StoreCheck[] = [
     assert.deepEqual(await after("c"), []);
   }),
 
-  check("N5: kinds and keys are kept apart, whatever they are called", async (stage) => {
-    const store = await stage.start();
+  inStore("N5: kinds and keys are kept apart, whatever they are called", async (store) => {
     // Some are pairs that would be one text if kind and key were joined by a space, slash or NUL.
     const names = [
       "a",
@@ -122,8 +116,7 @@ export const DOCUMENT: readonly StoreCheck[] = [
     }
   }),
 
-  check("N6: a value comes back as it was, prototype keys included", async (stage) => {
-    const store = await stage.start();
+  inStore("N6: a value comes back as it was, prototype keys included", async (store) => {
     const values = [
       "{}",
       '{"b":1,"a":[1,[],{},null,true,"",0.1,-1.5e-300,9007199254740991]}',
@@ -139,10 +132,9 @@ export const DOCUMENT: readonly StoreCheck[] = [
     assert.equal(Reflect.get({}, "polluted"), undefined);
   }),
 
-  check(
+  inStore(
     "N7: a value that would not come back as it was is refused, with its path",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       await value(write(store, "a", 0, { n: 1 }));
       for (const [path, given] of unfaithful()) {
         const act = () => write(store, "a", 1, given);
@@ -156,8 +148,7 @@ export const DOCUMENT: readonly StoreCheck[] = [
     },
   ),
 
-  check("N8: names are short, and made of whole characters", async (stage) => {
-    const store = await stage.start();
+  inStore("N8: names are short, and made of whole characters", async (store) => {
     for (const name of ["", "x".repeat(513), "x".repeat(10_000), "half \ud800", 7, null, {}]) {
       for (const names of [{ kind: name }, { key: name }]) {
         const document = { kind: "token", key: "a", expectedVersion: 0, value: {}, ...names };
@@ -169,10 +160,9 @@ export const DOCUMENT: readonly StoreCheck[] = [
     await value(store.writeDocument(ACME, longest));
   }),
 
-  check(
+  inStore(
     "N9: a document of exactly the limit is taken, and of one byte more is not",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       // The JSON text around the content is `{"text":""}`: eleven bytes.
       const sized = (bytes: number) => ({ text: "x".repeat(bytes - 11) });
       const act = () => write(store, "a", 0, sized(DOCUMENT_BYTES_MAX + 1));
@@ -184,10 +174,9 @@ export const DOCUMENT: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "N10: documents and their versions outlive a restart",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await value(write(store, "a", 0, { n: 1 }));
       await value(write(store, "a", 1, { n: 2 }));
       const next = await stage.restart(store);
@@ -242,8 +231,7 @@ function unfaithful(): readonly (readonly [string, JsonObject])[] {
 
 /** N, continued. A document and the entries that tell of it are one commit. */
 export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
-  check("N12: a document and the entries that tell of it appear together", async (stage) => {
-    const store = await stage.start();
+  inStore("N12: a document and the entries that tell of it appear together", async (store) => {
     const paid = entry("paid", { journal: "ledger" });
     await value(writeWithEntries(store, 0, { n: 1 }, [entry("made"), paid]));
     assert.deepEqual(await view(store), [{ n: 1 }, ["made"], ["paid"]]);
@@ -260,8 +248,7 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     );
   }),
 
-  check("N13: a document that is not replaced leaves nothing of its entries", async (stage) => {
-    const store = await stage.start();
+  inStore("N13: a document that is not replaced leaves nothing of its entries", async (store) => {
     await value(writeWithEntries(store, 0, { n: 1 }, [entry("made")]));
     await value(writeWithEntries(store, 1, { n: 2 }, [entry("changed")]));
     const told = [entry("never"), entry("nor this", { journal: "ledger" })];
@@ -275,8 +262,7 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     assert.deepEqual(await view(store), [{ n: 3 }, ["made", "changed", "never"], ["nor this"]]);
   }),
 
-  check("N14: a document of which nothing can be told stays as it is", async (stage) => {
-    const store = await stage.start();
+  inStore("N14: a document of which nothing can be told stays as it is", async (store) => {
     await value(writeWithEntries(store, 0, { n: 1 }, [entry("taken")]));
     const conflict = [entry("new"), entry("taken", { text: "another text" })];
     const twice = [entry("new"), entry("new", { text: "another text" })];
@@ -295,10 +281,9 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     await value(writeWithEntries(store, 1, { n: 2 }, [entry("new")]));
   }),
 
-  check(
+  inStore(
     "N15: an entry that is there already is not told again, and hinders nobody",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       await value(store.appendJournal(ACME, [entry("there")]));
       await value(
         writeWithEntries(store, 0, { n: 1 }, [entry("there"), entry("new"), entry("new")]),
@@ -307,8 +292,7 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     },
   ),
 
-  check("N16: of many that write one version only the winner's entry is there", async (stage) => {
-    const store = await stage.start();
+  inStore("N16: of many that write one version only the winner's entry is there", async (store) => {
     const hands = Array.from({ length: 16 }, (_, hand) => hand);
     const results = await Promise.all(
       hands.map((hand) => writeWithEntries(store, 0, { hand }, [entry(`by ${hand}`)])),
@@ -319,8 +303,7 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     assert.deepEqual(await view(store), [{ hand }, [`by ${hand}`], []]);
   }),
 
-  check("N17: entries that come with a document are bounded like a commit", async (stage) => {
-    const store = await stage.start();
+  inStore("N17: entries that come with a document are bounded like a commit", async (store) => {
     const limit = store.contract.capabilities.snapshotBytesLimit;
     const large = [entry("large", { text: "x".repeat(limit + 1) })];
     const many = Array.from({ length: Math.floor(limit / STORE_ROW_BYTES) + 1 }, (_, index) =>
@@ -332,8 +315,7 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     }
   }),
 
-  check("N18: to delete what is not there makes a tenant only to tell of it", async (stage) => {
-    const store = await stage.start();
+  inStore("N18: to delete what is not there makes a tenant only to tell of it", async (store) => {
     await value(writeWithEntries(store, 0, null, []));
     await refused(writeWithEntries(store, 1, { n: 1 }, [entry("late")]), "document_conflict");
     await refused(writeWithEntries(store, 1, null, [entry("late")]), "document_conflict");
@@ -342,8 +324,7 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     assert.deepEqual(await view(store), [null, ["told"], []]);
   }),
 
-  check("N19: entries are copied when the call is made, as the document is", async (stage) => {
-    const store = await stage.start();
+  inStore("N19: entries are copied when the call is made, as the document is", async (store) => {
     const handed = { ...entry("mine") };
     const entries = [handed];
     const writing = writeWithEntries(store, 0, { n: 1 }, entries);
@@ -354,10 +335,9 @@ export const DOCUMENT_ENTRIES: readonly StoreCheck[] = [
     assert.deepEqual(audit, [{ ...entry("mine"), seq: 1 }]);
   }),
 
-  check(
+  inStore(
     "N20: a document and what was told of it outlive a restart",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await value(writeWithEntries(store, 0, { n: 1 }, [entry("made")]));
       const before = await tenantState(store, ACME);
       const next = await stage.restart(store);

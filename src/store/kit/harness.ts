@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { SessionKey, SessionStore, StoreCapabilities, StoreContract } from "../store.ts";
-import type { CheckStage } from "./stage.ts";
+import type { CheckStage, Writer } from "./stage.ts";
 
 /** Any test runner that can take a title and a body: vitest's `it`, or `test` of `node:test`. */
 export interface Runner {
@@ -91,6 +91,26 @@ export function check(
   const unless: Unless = (subject) =>
     reasons.map((reason) => reason(subject)).find((reason) => reason !== null) ?? null;
   return { title, run, unless, timeoutMs: CHECK_MS_MAX };
+}
+
+/** A check over a store that has been started. */
+export function inStore(
+  title: string,
+  run: (store: SessionStore, stage: CheckStage) => Promise<void>,
+  ...reasons: readonly Unless[]
+): StoreCheck {
+  return check(title, async (stage) => run(await stage.start(), stage), ...reasons);
+}
+
+/** A check over one new session of a store. */
+export function inSession(
+  title: string,
+  run: (writer: Writer, store: SessionStore, stage: CheckStage) => Promise<void>,
+  ...reasons: readonly Unless[]
+): StoreCheck {
+  const started = async (store: SessionStore, stage: CheckStage) =>
+    run(await stage.session(store), store, stage);
+  return inStore(title, started, ...reasons);
 }
 
 export const forgetful: Unless = ({ harness }) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { listedIds, sessionState, unchanged, value } from "./expect.ts";
-import { cannot, check, type StoreCheck } from "./harness.ts";
+import { cannot, check, inStore, type StoreCheck } from "./harness.ts";
 import { keyed, tenantReads, tenantRemoval, tenantWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { keyOf, tenantId } from "./sample.ts";
@@ -57,8 +57,7 @@ const DISTINCT: readonly string[] = [
 
 /** D, continued. Ids become keys and perhaps paths. */
 export const HOSTILE_IDS: readonly StoreCheck[] = [
-  check("39: what is not a session id is refused by every operation", async (stage) => {
-    const store = await stage.start();
+  inStore("39: what is not a session id is refused by every operation", async (store, stage) => {
     await stage.session(store);
     await unchanged(store, sample.ACME, async () => {
       for (const id of [...HOSTILE, ...NO_TEXT]) {
@@ -71,8 +70,7 @@ export const HOSTILE_IDS: readonly StoreCheck[] = [
     });
   }),
 
-  check("39: what is not a tenant id is refused by every operation", async (stage) => {
-    const store = await stage.start();
+  inStore("39: what is not a tenant id is refused by every operation", async (store, stage) => {
     await stage.session(store);
     for (const id of [...HOSTILE, ...NO_TEXT]) {
       const key = { ...keyOf("s-1"), tenantId: tenantId(id as string) };
@@ -87,8 +85,7 @@ export const HOSTILE_IDS: readonly StoreCheck[] = [
     assert.deepEqual(await value(store.tenants()), [sample.ACME]);
   }),
 
-  check("39: different session ids never share a place", async (stage) => {
-    const store = await stage.start();
+  inStore("39: different session ids never share a place", async (store, stage) => {
     for (const [index, id] of DISTINCT.entries()) {
       const writer = await stage.session(store, id, { epoch: `epoch-${index}` });
       await value(writer.append(1, { events: [sample.event(1, id)] }));
@@ -103,8 +100,7 @@ export const HOSTILE_IDS: readonly StoreCheck[] = [
     assert.deepEqual([...(await listedIds(store, sample.ACME))].sort(), [...DISTINCT].sort());
   }),
 
-  check("39: different tenant ids never share a place", async (stage) => {
-    const store = await stage.start();
+  inStore("39: different tenant ids never share a place", async (store, stage) => {
     for (const id of DISTINCT) {
       const writer = await stage.session(store, "s-1", { epoch: id }, tenantId(id));
       await value(writer.snapshot({ messages: [id] }));

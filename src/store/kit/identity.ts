@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Result } from "../../core/result.ts";
 import type { Commit, Manifest, NewSession, SessionStore } from "../store.ts";
 import { leavesNoTrace, listedIds, refused, sessionState, unchanged, value } from "./expect.ts";
-import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
+import { cannot, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import { operations, sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { keyOf } from "./sample.ts";
@@ -10,10 +10,9 @@ import type { Writer } from "./stage.ts";
 
 /** D. Who a session is, and what is said when something is wrong. */
 export const IDENTITY: readonly StoreCheck[] = [
-  check(
+  inStore(
     "34: an unknown session is not found, by every operation, and is not made by it",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await stage.session(store, "known");
       const key = keyOf("unknown");
       for (const { name, act } of [...sessionReads(store, key), ...sessionWrites(store, key)]) {
@@ -26,11 +25,9 @@ export const IDENTITY: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "35: a session of another store is recognised before anything of it is read",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.snapshot({ slots: [sample.slot("core", "x")] }));
       await value(writer.close());
       await value(store.dispose());
@@ -53,83 +50,84 @@ export const IDENTITY: readonly StoreCheck[] = [
     cannot("forgeManifest"),
   ),
 
-  check("36: a manifest that another store has stamped is refused on write", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const manifest = writer.manifest({ storeId: "elsewhere" });
-    for (const act of writesOf(writer, manifest)) {
-      const { details } = await leavesNoTrace(store, sample.ACME, act, "resume_mismatch");
-      assert.deepEqual(details, { stored: "elsewhere", active: store.contract.storeId });
-    }
-  }),
-
-  check("36: a manifest that no store has stamped is refused on write", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    for (const storeId of ["", "  ", undefined]) {
-      const manifest = { ...writer.manifest(), storeId };
+  inSession(
+    "36: a manifest that another store has stamped is refused on write",
+    async (writer, store) => {
+      const manifest = writer.manifest({ storeId: "elsewhere" });
       for (const act of writesOf(writer, manifest)) {
-        const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
-        assert.equal(details.path, "storeId");
+        const { details } = await leavesNoTrace(store, sample.ACME, act, "resume_mismatch");
+        assert.deepEqual(details, { stored: "elsewhere", active: store.contract.storeId });
       }
-    }
-  }),
+    },
+  ),
 
-  check("37: an invalid manifest is refused on write, and the old one stays", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    for (const [path, change] of INVALID) {
-      const manifest = { ...writer.manifest(), ...change };
-      for (const act of writesOf(writer, manifest)) {
-        const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
-        assert.equal(details.path, path);
+  inSession(
+    "36: a manifest that no store has stamped is refused on write",
+    async (writer, store) => {
+      for (const storeId of ["", "  ", undefined]) {
+        const manifest = { ...writer.manifest(), storeId };
+        for (const act of writesOf(writer, manifest)) {
+          const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
+          assert.equal(details.path, "storeId");
+        }
       }
-    }
-    for (const manifest of [null, undefined, [], "manifest", {}]) {
-      for (const act of writesOf(writer, manifest)) {
-        const faults = ["invalid_manifest", "invalid_store_input"] as const;
-        await leavesNoTrace(store, sample.ACME, act, ...faults);
-      }
-    }
-  }),
+    },
+  ),
 
-  check("38: nothing is thrown, whatever is handed over, and nothing is changed", async (stage) => {
-    const store = await stage.start();
-    const { key } = await stage.session(store);
-    await unchanged(store, sample.ACME, async () => {
-      for (const { name, act } of nonsense(store)) {
-        const result = await answerOf(name, act);
-        assert.ok(!result.ok, `${name} was accepted`);
+  inSession(
+    "37: an invalid manifest is refused on write, and the old one stays",
+    async (writer, store) => {
+      for (const [path, change] of INVALID) {
+        const manifest = { ...writer.manifest(), ...change };
+        for (const act of writesOf(writer, manifest)) {
+          const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
+          assert.equal(details.path, path);
+        }
       }
-    });
-    for (const { name, act } of operations(store, key)) await answerOf(name, act);
-  }),
+      for (const manifest of [null, undefined, [], "manifest", {}]) {
+        for (const act of writesOf(writer, manifest)) {
+          const faults = ["invalid_manifest", "invalid_store_input"] as const;
+          await leavesNoTrace(store, sample.ACME, act, ...faults);
+        }
+      }
+    },
+  ),
 
-  check("38: what a value only inherits is not taken for its own", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession(
+    "38: nothing is thrown, whatever is handed over, and nothing is changed",
+    async ({ key }, store) => {
+      await unchanged(store, sample.ACME, async () => {
+        for (const { name, act } of nonsense(store)) {
+          const result = await answerOf(name, act);
+          assert.ok(!result.ok, `${name} was accepted`);
+        }
+      });
+      for (const { name, act } of operations(store, key)) await answerOf(name, act);
+    },
+  ),
+
+  inSession("38: what a value only inherits is not taken for its own", async (writer, store) => {
     for (const act of inheritors(writer)) {
       await leavesNoTrace(store, sample.ACME, act, "invalid_store_input", "invalid_manifest");
     }
     await value(writer.commit({ record: sample.record(), journal: [sample.entry("own")] }));
   }),
 
-  check("40: a manifest with the id of another session is refused on write", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    await stage.session(store, "s-2");
-    const manifest = { ...writer.manifest(), sessionId: sample.sessionId("s-2") };
-    for (const act of writesOf(writer, manifest)) {
-      const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
-      assert.equal(details.path, "sessionId");
-    }
-  }),
+  inSession(
+    "40: a manifest with the id of another session is refused on write",
+    async (writer, store, stage) => {
+      await stage.session(store, "s-2");
+      const manifest = { ...writer.manifest(), sessionId: sample.sessionId("s-2") };
+      for (const act of writesOf(writer, manifest)) {
+        const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
+        assert.equal(details.path, "sessionId");
+      }
+    },
+  ),
 
-  check(
+  inSession(
     "40: a stored manifest with the id of another session is damage",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.close());
       await value(store.dispose());
       const forge = stage.world("forgeManifest");
@@ -142,11 +140,9 @@ export const IDENTITY: readonly StoreCheck[] = [
     cannot("forgeManifest"),
   ),
 
-  check(
+  inSession(
     "41: a backend that is lost is said to be, and is whole when it is back",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.append(1));
       await value(writer.snapshot({ messages: [sample.message("kept")] }));
       const before = await sessionState(store, writer.key);

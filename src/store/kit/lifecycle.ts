@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isObject, type JsonObject, objectAt } from "../../core/json.ts";
 import type { SessionStore, StoreContract } from "../store.ts";
 import { listedIds, refused, sessionState, value } from "./expect.ts";
-import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
+import { cannot, check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import { operations, tenantRemoval, writes } from "./operation.ts";
 import { openFilesUnder, resourceCounts } from "./removal.ts";
 import * as sample from "./sample.ts";
@@ -21,8 +21,7 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     assert.deepEqual(stage.announced, [store.contract.storeId]);
   }),
 
-  check("14: it can be disposed of twice", async (stage) => {
-    const store = await stage.start();
+  inStore("14: it can be disposed of twice", async (store) => {
     await value(store.dispose());
     await value(store.dispose());
   }),
@@ -66,15 +65,13 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     await allUnavailable(stage.store());
   }),
 
-  check("18: every operation is refused after deactivate", async (stage) => {
-    const store = await stage.start();
+  inStore("18: every operation is refused after deactivate", async (store, stage) => {
     await stage.session(store);
     await value(store.deactivate());
     await allUnavailable(store);
   }),
 
-  check("18: every operation is refused after dispose", async (stage) => {
-    const store = await stage.start();
+  inStore("18: every operation is refused after dispose", async (store, stage) => {
     await stage.session(store);
     await value(store.dispose());
     await allUnavailable(store);
@@ -94,20 +91,21 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     assert.deepEqual(await value(store.tenants()), []);
   }),
 
-  check("20: deactivate waits for a write that has begun, and it is kept", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const answers: string[] = [];
-    const first = writer.commit({ events: sample.events(1, 100) });
-    const second = writer.commit({ events: sample.events(101, 1) });
-    const watched = Promise.all([first, second]).then(() => answers.push("written"));
-    await value(store.deactivate());
-    answers.push("deactivated");
-    await watched;
-    assert.deepEqual(answers, ["written", "deactivated"]);
-    assert.deepEqual(await value(second), { revision: 0, lastEventId: 101 });
-    await keptThrough(stage, store, 101);
-  }),
+  inSession(
+    "20: deactivate waits for a write that has begun, and it is kept",
+    async (writer, store, stage) => {
+      const answers: string[] = [];
+      const first = writer.commit({ events: sample.events(1, 100) });
+      const second = writer.commit({ events: sample.events(101, 1) });
+      const watched = Promise.all([first, second]).then(() => answers.push("written"));
+      await value(store.deactivate());
+      answers.push("deactivated");
+      await watched;
+      assert.deepEqual(answers, ["written", "deactivated"]);
+      assert.deepEqual(await value(second), { revision: 0, lastEventId: 101 });
+      await keptThrough(stage, store, 101);
+    },
+  ),
 
   check("21: nothing that could keep a process alive is left after dispose", async (stage) => {
     const live = async (id: string) => {
@@ -125,10 +123,9 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     }
   }),
 
-  check(
+  inStore(
     "21: no file is held open after dispose",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await value((await stage.session(store)).append(1));
       assert.ok(
         (await openFilesUnder(stage.root)).length > 0,
@@ -141,11 +138,9 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     () => (process.platform === "linux" ? null : "only Linux lists open files"),
   ),
 
-  check(
+  inSession(
     "21: what it had open can be opened by the next one after dispose",
-    async (stage) => {
-      const store = await stage.start();
-      const { key, term } = await stage.session(store);
+    async ({ key, term }, store, stage) => {
       const next = await stage.restart(store);
       const opened = await value(next.open(key, sample.holder("next"), []));
       assert.ok(opened.term > term);
@@ -154,8 +149,7 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     forgetful,
   ),
 
-  check("22: it can be initialised again after dispose", async (stage) => {
-    const store = await stage.start();
+  inStore("22: it can be initialised again after dispose", async (store, stage) => {
     await value(store.deactivate());
     await value(store.dispose());
     await value(store.init(stage.host, stage.samples.valid));
@@ -163,11 +157,9 @@ export const LIFECYCLE: readonly StoreCheck[] = [
     await stage.session(store, "s-2");
   }),
 
-  check(
+  inSession(
     "22: a restart finds everything as it was",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.append(3, { journal: [sample.entry("a")] }));
       const slots = [sample.slot("core", "x")];
       await value(writer.snapshot({ messages: [sample.message("hi")], slots }));

@@ -8,18 +8,16 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
-import { check, type StoreCheck } from "./harness.ts";
+import { inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, events, slot, turn } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** K. The log: numbers without gaps, trimmed only where a snapshot has it. */
 export const LOG: readonly StoreCheck[] = [
-  check(
+  inSession(
     "K1: event ids begin at 1 and have no gap; what does not continue is refused",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await refusesGaps(writer, [0, 2, 3, -1, 1.5, Number.NaN]);
       await value(writer.commit({ events: events(1, 2) }));
       await refusesGaps(writer, [1, 2, 4]);
@@ -33,10 +31,9 @@ export const LOG: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "K2: events are read in pages after an id, each page with where the log stands",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const writer = await stage.session(store, "s-1", { epoch: "epoch-7" });
       await value(writer.append(10));
       const at = { epoch: "epoch-7", earliestEventId: 1, lastEventId: 10 };
@@ -51,11 +48,9 @@ export const LOG: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "K3: a page of events, messages or turns is never larger than the largest",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.append(1_001));
       for (const limit of [1_001, Number.MAX_SAFE_INTEGER]) {
         const page = await value(store.readEvents(writer.key, { after: 0, limit }));
@@ -65,9 +60,7 @@ export const LOG: readonly StoreCheck[] = [
     },
   ),
 
-  check("K4: a place that cannot be in a log is refused", async (stage) => {
-    const store = await stage.start();
-    const { key } = await stage.session(store);
+  inSession("K4: a place that cannot be in a log is refused", async ({ key }, store) => {
     for (const place of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "0", null]) {
       const after = place as number;
       const range = { after, limit: 10 };
@@ -79,9 +72,7 @@ export const LOG: readonly StoreCheck[] = [
     }
   }),
 
-  check("K5: trimming takes raw events and leaves their numbers", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("K5: trimming takes raw events and leaves their numbers", async (writer, store) => {
     await value(writer.append(6));
     await value(writer.snapshot({ trimThrough: 4 }));
     const page = await value(store.readEvents(writer.key, { after: 0, limit: 100 }));
@@ -102,27 +93,26 @@ export const LOG: readonly StoreCheck[] = [
     assert.deepEqual(await allEvents(store, writer.key), events(5, 3));
   }),
 
-  check("K6: trimming never passes the snapshot that has the events in it", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    await value(writer.append(2));
-    await value(writer.snapshot({ trimThrough: 100 }, { events: events(3, 1) }));
-    const record = await value(store.readRecord(writer.key));
-    assert.deepEqual(
-      [record.earliestEventId, record.lastEventId, record.snapshotEventId],
-      [4, 3, 3],
-    );
-    await value(writer.append(5));
-    assert.deepEqual(await allEvents(store, writer.key), events(4, 5));
-    const { earliestEventId } = await value(store.readRecord(writer.key));
-    assert.equal(earliestEventId, 4);
-  }),
+  inSession(
+    "K6: trimming never passes the snapshot that has the events in it",
+    async (writer, store) => {
+      await value(writer.append(2));
+      await value(writer.snapshot({ trimThrough: 100 }, { events: events(3, 1) }));
+      const record = await value(store.readRecord(writer.key));
+      assert.deepEqual(
+        [record.earliestEventId, record.lastEventId, record.snapshotEventId],
+        [4, 3, 3],
+      );
+      await value(writer.append(5));
+      assert.deepEqual(await allEvents(store, writer.key), events(4, 5));
+      const { earliestEventId } = await value(store.readRecord(writer.key));
+      assert.equal(earliestEventId, 4);
+    },
+  ),
 
-  check(
+  inSession(
     "K7: what was trimmed does not come back, and a smaller trim takes nothing",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.append(4));
       await value(writer.snapshot({ trimThrough: 3 }));
       await value(writer.snapshot({ trimThrough: 1 }));
@@ -138,11 +128,9 @@ export const LOG: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "K8: folded turns are read backwards, in pages, and outlive their raw events",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       for (const first of [1, 3, 5, 7]) {
         const change = { turn: turn(first, first + 1), trimThrough: Math.max(0, first - 1) };
         await value(writer.snapshot(change, { events: events(first, 2) }));
@@ -159,11 +147,9 @@ export const LOG: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "K9: a turn that is not of the events since the last snapshot is refused",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.snapshot({ turn: turn(1, 2) }, { events: events(1, 2) }));
       const wrong = [
         [1, 2],
@@ -182,32 +168,31 @@ export const LOG: readonly StoreCheck[] = [
     },
   ),
 
-  check("K10: a commit may change nothing but the record, or nothing at all", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const before = await sessionState(store, writer.key);
-    assert.deepEqual(await value(writer.commit({})), { revision: 0, lastEventId: 0 });
-    assert.deepEqual(await sessionState(store, writer.key), before);
-    const record = sample.record({
-      workspaceCwd: "/elsewhere",
-      status: "running",
-      displayName: "ein Name 𝄐",
-      parentSessionId: sample.sessionId("parent"),
-      sourceType: "github",
-      sourceId: "42",
-      closed: true,
-      shared: true,
-      pendingPrompts: 3,
-      updatedAtMs: 12,
-    });
-    await value(writer.commit({ record }));
-    const after = { ...before, record: { ...before.record, ...record } };
-    assert.deepEqual(await sessionState(store, writer.key), after);
-  }),
+  inSession(
+    "K10: a commit may change nothing but the record, or nothing at all",
+    async (writer, store) => {
+      const before = await sessionState(store, writer.key);
+      assert.deepEqual(await value(writer.commit({})), { revision: 0, lastEventId: 0 });
+      assert.deepEqual(await sessionState(store, writer.key), before);
+      const record = sample.record({
+        workspaceCwd: "/elsewhere",
+        status: "running",
+        displayName: "ein Name 𝄐",
+        parentSessionId: sample.sessionId("parent"),
+        sourceType: "github",
+        sourceId: "42",
+        closed: true,
+        shared: true,
+        pendingPrompts: 3,
+        updatedAtMs: 12,
+      });
+      await value(writer.commit({ record }));
+      const after = { ...before, record: { ...before.record, ...record } };
+      assert.deepEqual(await sessionState(store, writer.key), after);
+    },
+  ),
 
-  check("K11: a record that is none is refused", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("K11: a record that is none is refused", async (writer, store) => {
     const faults: readonly Readonly<Record<string, unknown>>[] = [
       { status: "sleeping" },
       { status: undefined },
@@ -234,25 +219,26 @@ export const LOG: readonly StoreCheck[] = [
     }
   }),
 
-  check("K12: turns are counted, also when their events are gone", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const counted = async () => (await value(store.readRecord(writer.key))).turnCount;
-    assert.equal(await counted(), 0);
-    for (const id of [1, 2, 3]) {
-      const change = { turn: turn(id, id), trimThrough: id };
-      await value(writer.snapshot(change, { events: events(id, 1) }));
-      assert.equal(await counted(), id);
-      await value(writer.snapshot({ messages: [sample.message("no turn")] }));
-      assert.equal(await counted(), id);
-    }
-    const [listed] = (await value(store.list(ACME, {}, { limit: 1, cursor: null }))).sessions;
-    assert.equal(listed?.turnCount, 3);
-    await value(writer.close());
-    const next = stage.harness.persists ? await stage.restart(store) : store;
-    const { record } = await value(next.open(writer.key, sample.holder(), []));
-    assert.deepEqual([record.turnCount, record.messageCount], [3, 3]);
-  }),
+  inSession(
+    "K12: turns are counted, also when their events are gone",
+    async (writer, store, stage) => {
+      const counted = async () => (await value(store.readRecord(writer.key))).turnCount;
+      assert.equal(await counted(), 0);
+      for (const id of [1, 2, 3]) {
+        const change = { turn: turn(id, id), trimThrough: id };
+        await value(writer.snapshot(change, { events: events(id, 1) }));
+        assert.equal(await counted(), id);
+        await value(writer.snapshot({ messages: [sample.message("no turn")] }));
+        assert.equal(await counted(), id);
+      }
+      const [listed] = (await value(store.list(ACME, {}, { limit: 1, cursor: null }))).sessions;
+      assert.equal(listed?.turnCount, 3);
+      await value(writer.close());
+      const next = stage.harness.persists ? await stage.restart(store) : store;
+      const { record } = await value(next.open(writer.key, sample.holder(), []));
+      assert.deepEqual([record.turnCount, record.messageCount], [3, 3]);
+    },
+  ),
 ];
 
 /** What cannot be an id at all may be called so instead. */
@@ -289,11 +275,9 @@ const HALF = "half a character: \ud800";
 
 /** C, continued. Texts come back to the character, or are refused. */
 export const TEXT: readonly StoreCheck[] = [
-  check(
+  inSession(
     "24: texts of messages, events, turns and journals come back to the character",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const log = TEXTS.map((text, index) => sample.event(index + 1, text));
       const journal = TEXTS.map((text, index) => sample.entry(`k${index}`, { text }));
       const turn = { firstId: 1, lastId: log.length, text: TEXTS.join("") };
@@ -320,11 +304,9 @@ export const TEXT: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inSession(
     "24: half a character, which no encoding can carry, is refused wherever it is",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const { key, term } = writer;
       const snapshots = [
         { messages: [HALF] },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PAGE_BYTES_MAX } from "../../core/limits.ts";
 import type { ListFilter, Page, SessionRecord, SessionStore } from "../store.ts";
 import { allDocuments, allListed, listedIds, refused, value } from "./expect.ts";
-import { check, type StoreCheck } from "./harness.ts";
+import { inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, event, events, message } from "./sample.ts";
 import type { CheckStage, Writer } from "./stage.ts";
@@ -15,18 +15,16 @@ const ROWS = 20;
 const long = (index: number) => `${index} `.padEnd(ROW_BYTES, `${index % 10}`);
 const LONG = Array.from({ length: ROWS }, (_, index) => long(index + 1));
 
-const small: Parameters<typeof check>[2] = ({ contract }) =>
+const small: Parameters<typeof inSession>[2] = ({ contract }) =>
   contract.capabilities.snapshotBytesLimit > ROW_BYTES + 8_192
     ? null
     : "snapshotBytesLimit is below a megabyte";
 
 /** S. Pages, bounded by their rows and by their bytes. */
 export const PAGE: readonly StoreCheck[] = [
-  check(
+  inSession(
     "S1: pages of events are bounded by their bytes, and nothing is lost between them",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const { key } = writer;
       for (const [index, text] of LONG.entries()) {
         await value(writer.commit({ events: [event(index + 1, text)] }));
@@ -40,10 +38,9 @@ export const PAGE: readonly StoreCheck[] = [
     small,
   ),
 
-  check(
+  inStore(
     "S2: pages of messages and of turns are, too",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const { key } = await longTurns(await stage.session(store));
       await areBounded(0, async (after) => {
         const page = await value(store.readMessages(key, { after, limit: 1_000 }));
@@ -58,10 +55,9 @@ export const PAGE: readonly StoreCheck[] = [
     small,
   ),
 
-  check(
+  inStore(
     "S3: pages of a journal are, too, also of those of one session",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       const sessionId = sample.sessionId("s-1");
       for (const [index, text] of LONG.entries()) {
         await value(store.appendJournal(ACME, [entry(`e-${index}`, { sessionId, text })]));
@@ -77,8 +73,7 @@ export const PAGE: readonly StoreCheck[] = [
     small,
   ),
 
-  check("S4: pages of documents are, too", async (stage) => {
-    const store = await stage.start();
+  inStore("S4: pages of documents are, too", async (store) => {
     for (const [index, text] of LONG.entries()) {
       await value(write(store, `d-${index + 10}`, text));
     }
@@ -89,11 +84,9 @@ export const PAGE: readonly StoreCheck[] = [
     });
   }),
 
-  check(
+  inSession(
     "S5: a row that is larger than a page comes alone",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const huge = "x".repeat(PAGE_BYTES_MAX + 1);
       const log = [event(1), event(2, huge), event(3)];
       const messages = [message("a"), huge, message("b")];
@@ -110,8 +103,7 @@ export const PAGE: readonly StoreCheck[] = [
         : "snapshotBytesLimit is below the size of a page",
   ),
 
-  check("S6: a page says whether there are more, wherever it ends", async (stage) => {
-    const store = await stage.start();
+  inStore("S6: a page says whether there are more, wherever it ends", async (store, stage) => {
     const { key } = await threeTurns(await stage.session(store));
     const cases = [
       [0, 2, 2, true],
@@ -148,8 +140,7 @@ export const PAGE: readonly StoreCheck[] = [
     assert.deepEqual(await of({ key: "paid 2", sessionId }), [[], false]);
   }),
 
-  check("S7: a page of documents ends at its limit, and says so", async (stage) => {
-    const store = await stage.start();
+  inStore("S7: a page of documents ends at its limit, and says so", async (store) => {
     const names = Array.from({ length: 1_001 }, (_, index) => `d-${10_000 + index}`);
     await Promise.all(names.map((name) => value(write(store, name, name))));
     const first = await value(store.listDocuments(ACME, "token", null));
@@ -240,41 +231,46 @@ const FILTERED_ROWS: Readonly<Record<string, Partial<SessionRecord>>> = {
 
 /** H, continued. What a server looks for when it starts, or when a client comes back. */
 export const FILTER: readonly StoreCheck[] = [
-  check("H8: closed, shared, pending and times are found, each and together", async (stage) => {
-    const store = await stage.start();
-    await rows(stage, store);
-    const expected: readonly (readonly [ListFilter, string])[] = [
-      [{ closed: true }, "db"],
-      [{ closed: false }, "feca"],
-      [{ shared: true }, "eda"],
-      [{ shared: false }, "fcb"],
-      [{ hasPendingPrompts: true }, "ecb"],
-      [{ hasPendingPrompts: false }, "fda"],
-      [{ updatedFromMs: 30 }, "fedc"],
-      [{ updatedFromMs: 31 }, "fed"],
-      [{ updatedBeforeMs: 30 }, "ba"],
-      [{ updatedBeforeMs: 31 }, "cba"],
-      [{ updatedFromMs: 20, updatedBeforeMs: 50 }, "dcb"],
-      [{ updatedFromMs: 50, updatedBeforeMs: 50 }, ""],
-      [{ updatedFromMs: -1, updatedBeforeMs: 0 }, ""],
-      [{ closed: false, hasPendingPrompts: true }, "ec"],
-      [{ workspaceCwd: "/w", shared: true, closed: false }, "e"],
-      [{ shared: true, hasPendingPrompts: false, updatedFromMs: 20 }, "d"],
-      [{ hasPendingPrompts: true, statuses: ["running"], updatedBeforeMs: 60 }, "e"],
-      [{ statuses: [] }, ""],
-    ];
-    for (const [filter, ids] of expected) {
-      const what = JSON.stringify(filter);
-      assert.equal((await listedIds(store, ACME, filter)).join(""), ids, what);
-      for (const limit of [1, 2, 3]) {
-        const paged = await allListed(store, ACME, filter, limit);
-        assert.equal(paged.map(({ sessionId }) => sessionId).join(""), ids, `${what} by ${limit}`);
+  inStore(
+    "H8: closed, shared, pending and times are found, each and together",
+    async (store, stage) => {
+      await rows(stage, store);
+      const expected: readonly (readonly [ListFilter, string])[] = [
+        [{ closed: true }, "db"],
+        [{ closed: false }, "feca"],
+        [{ shared: true }, "eda"],
+        [{ shared: false }, "fcb"],
+        [{ hasPendingPrompts: true }, "ecb"],
+        [{ hasPendingPrompts: false }, "fda"],
+        [{ updatedFromMs: 30 }, "fedc"],
+        [{ updatedFromMs: 31 }, "fed"],
+        [{ updatedBeforeMs: 30 }, "ba"],
+        [{ updatedBeforeMs: 31 }, "cba"],
+        [{ updatedFromMs: 20, updatedBeforeMs: 50 }, "dcb"],
+        [{ updatedFromMs: 50, updatedBeforeMs: 50 }, ""],
+        [{ updatedFromMs: -1, updatedBeforeMs: 0 }, ""],
+        [{ closed: false, hasPendingPrompts: true }, "ec"],
+        [{ workspaceCwd: "/w", shared: true, closed: false }, "e"],
+        [{ shared: true, hasPendingPrompts: false, updatedFromMs: 20 }, "d"],
+        [{ hasPendingPrompts: true, statuses: ["running"], updatedBeforeMs: 60 }, "e"],
+        [{ statuses: [] }, ""],
+      ];
+      for (const [filter, ids] of expected) {
+        const what = JSON.stringify(filter);
+        assert.equal((await listedIds(store, ACME, filter)).join(""), ids, what);
+        for (const limit of [1, 2, 3]) {
+          const paged = await allListed(store, ACME, filter, limit);
+          assert.equal(
+            paged.map(({ sessionId }) => sessionId).join(""),
+            ids,
+            `${what} by ${limit}`,
+          );
+        }
       }
-    }
-  }),
+    },
+  ),
 
-  check("H9: a filtered page ends where its filter does", async (stage) => {
-    const store = await stage.start();
+  inStore("H9: a filtered page ends where its filter does", async (store, stage) => {
     await rows(stage, store);
     const filter = { shared: true };
     const first = await value(store.list(ACME, filter, { limit: 2, cursor: null }));
@@ -285,26 +281,27 @@ export const FILTER: readonly StoreCheck[] = [
     assert.equal(whole.nextCursor, null, "it leads to a page of what was not asked for");
   }),
 
-  check("H10: a session is found by what it is now, and not by what it was", async (stage) => {
-    const store = await stage.start();
-    const writers = await rows(stage, store);
-    const waiting = () => listedIds(store, ACME, { hasPendingPrompts: true });
-    const change = (id: string, record: Partial<SessionRecord>) => {
-      const own = sample.record({ updatedAtMs: 5, ...record });
-      return value(writers.get(id)?.commit({ record: own }) ?? assert.fail());
-    };
-    await change("c", {});
-    assert.deepEqual(await waiting(), ["e", "b"]);
-    await change("f", { pendingPrompts: 1, closed: true });
-    assert.deepEqual(await waiting(), ["e", "b", "f"]);
-    assert.deepEqual(await listedIds(store, ACME, { closed: true }), ["d", "b", "f"]);
-    assert.deepEqual(await listedIds(store, ACME, { updatedBeforeMs: 6 }), ["c", "f"]);
-    const [found] = await allListed(store, ACME, { closed: true, hasPendingPrompts: true });
-    assert.deepEqual([found?.closed, found?.shared, found?.pendingPrompts], [true, false, 1]);
-  }),
+  inStore(
+    "H10: a session is found by what it is now, and not by what it was",
+    async (store, stage) => {
+      const writers = await rows(stage, store);
+      const waiting = () => listedIds(store, ACME, { hasPendingPrompts: true });
+      const change = (id: string, record: Partial<SessionRecord>) => {
+        const own = sample.record({ updatedAtMs: 5, ...record });
+        return value(writers.get(id)?.commit({ record: own }) ?? assert.fail());
+      };
+      await change("c", {});
+      assert.deepEqual(await waiting(), ["e", "b"]);
+      await change("f", { pendingPrompts: 1, closed: true });
+      assert.deepEqual(await waiting(), ["e", "b", "f"]);
+      assert.deepEqual(await listedIds(store, ACME, { closed: true }), ["d", "b", "f"]);
+      assert.deepEqual(await listedIds(store, ACME, { updatedBeforeMs: 6 }), ["c", "f"]);
+      const [found] = await allListed(store, ACME, { closed: true, hasPendingPrompts: true });
+      assert.deepEqual([found?.closed, found?.shared, found?.pendingPrompts], [true, false, 1]);
+    },
+  ),
 
-  check("H11: filters that are none of their kind are refused", async (stage) => {
-    const store = await stage.start();
+  inStore("H11: filters that are none of their kind are refused", async (store, stage) => {
     await stage.session(store);
     const faults: readonly unknown[] = [
       { closed: 1 },

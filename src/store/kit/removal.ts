@@ -10,7 +10,7 @@ import {
   unchanged,
   value,
 } from "./expect.ts";
-import { cannot, check, forgetful, type StoreCheck } from "./harness.ts";
+import { cannot, check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import { sessionReads, sessionWrites, tenantReads } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { ACME, entry, events, GLOBEX, keyOf } from "./sample.ts";
@@ -18,31 +18,34 @@ import type { CheckStage } from "./stage.ts";
 
 /** Q. A holder that could open a session may delete it, and no other. */
 export const REMOVAL: readonly StoreCheck[] = [
-  check("Q1: what somebody else holds is not deleted, and who that is is said", async (stage) => {
-    const store = await stage.start();
-    for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
-      const writer = await stage.session(store, holder.label, { holder });
-      for (const label of ["other", "kit"]) {
-        const act = () => store.delete(writer.key, sample.holder(label), [entry("never")]);
-        const { details } = await leavesNoTrace(store, ACME, act, "session_locked");
-        assert.match(`${details.holder}`, new RegExp(`^${holder.label} `));
+  inStore(
+    "Q1: what somebody else holds is not deleted, and who that is is said",
+    async (store, stage) => {
+      for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
+        const writer = await stage.session(store, holder.label, { holder });
+        for (const label of ["other", "kit"]) {
+          const act = () => store.delete(writer.key, sample.holder(label), [entry("never")]);
+          const { details } = await leavesNoTrace(store, ACME, act, "session_locked");
+          assert.match(`${details.holder}`, new RegExp(`^${holder.label} `));
+        }
+        await value(writer.append(1));
       }
-      await value(writer.append(1));
-    }
-  }),
+    },
+  ),
 
-  check("Q2: its holder deletes a session, whether or not it can be proved", async (stage) => {
-    const store = await stage.start();
-    for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
-      const { key } = await stage.session(store, holder.label, { holder });
-      await value(store.delete(key, holder, [entry(holder.label)]));
-      await refused(store.readRecord(key), "session_not_found");
-    }
-    assert.deepEqual(await entryKeys(store, ACME), ["living", "remote"]);
-  }),
+  inStore(
+    "Q2: its holder deletes a session, whether or not it can be proved",
+    async (store, stage) => {
+      for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
+        const { key } = await stage.session(store, holder.label, { holder });
+        await value(store.delete(key, holder, [entry(holder.label)]));
+        await refused(store.readRecord(key), "session_not_found");
+      }
+      assert.deepEqual(await entryKeys(store, ACME), ["living", "remote"]);
+    },
+  ),
 
-  check("Q3: anybody deletes what nobody holds, or one who is gone", async (stage) => {
-    const store = await stage.start();
+  inStore("Q3: anybody deletes what nobody holds, or one who is gone", async (store, stage) => {
     const closed = await stage.session(store, "closed", { holder: sample.remoteHolder() });
     await value(closed.close());
     const gone = await stage.session(store, "gone", { holder: sample.goneHolder() });
@@ -53,8 +56,7 @@ export const REMOVAL: readonly StoreCheck[] = [
     assert.deepEqual(await listedIds(store, ACME), []);
   }),
 
-  check("Q4: a seized session can be deleted by whoever has seized it", async (stage) => {
-    const store = await stage.start();
+  inStore("Q4: a seized session can be deleted by whoever has seized it", async (store, stage) => {
     const writer = await stage.session(store, "s-1", { holder: sample.remoteHolder() });
     await value(store.seize(writer.key, sample.holder(), [entry("seized")]));
     const act = () => store.delete(writer.key, sample.remoteHolder(), []);
@@ -63,11 +65,9 @@ export const REMOVAL: readonly StoreCheck[] = [
     await refused(store.readRecord(writer.key), "session_not_found");
   }),
 
-  check(
+  inSession(
     "Q5: a damaged session can be deleted, and its id used again",
-    async (stage) => {
-      const store = await stage.start();
-      const { key, term } = await stage.session(store);
+    async ({ key, term }, store, stage) => {
       await stage.session(store, "well");
       await value(store.close(key, term));
       await value(store.dispose());
@@ -87,11 +87,9 @@ export const REMOVAL: readonly StoreCheck[] = [
     cannot("forgeManifest"),
   ),
 
-  check(
+  inSession(
     "Q6: a session of another store is not deleted",
-    async (stage) => {
-      const store = await stage.start();
-      const { key, term } = await stage.session(store);
+    async ({ key, term }, store, stage) => {
       await value(store.close(key, term));
       await value(store.dispose());
       const forge = stage.world("forgeManifest");
@@ -112,8 +110,7 @@ const NOTHING = { sessions: {}, documents: [], audit: [], ledger: [] };
 
 /** U. Removing a tenant: all of it, nothing else, and for good. */
 export const TENANT_REMOVAL: readonly StoreCheck[] = [
-  check("U1: all of a removed tenant is gone, and nothing of another", async (stage) => {
-    const store = await stage.start();
+  inStore("U1: all of a removed tenant is gone, and nothing of another", async (store, stage) => {
     const hash = await furnish(stage, store, ACME);
     await furnish(stage, store, GLOBEX);
     await unchanged(store, GLOBEX, () => value(store.removeTenant(ACME, sample.holder())));
@@ -124,22 +121,23 @@ export const TENANT_REMOVAL: readonly StoreCheck[] = [
     await value(store.commit(keyOf("s-1", GLOBEX), await termOf(store, GLOBEX), nextEvent(2)));
   }),
 
-  check("U2: a tenant is not removed from under whoever holds a session of it", async (stage) => {
-    const store = await stage.start();
-    await furnish(stage, store, ACME);
-    for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
-      const { key } = await stage.session(store, holder.label, { holder });
-      const act = () => store.removeTenant(ACME, sample.holder());
-      const { details } = await leavesNoTrace(store, ACME, act, "session_locked");
-      assert.match(`${details.holder}`, new RegExp(`^${holder.label} `));
-      await value(store.delete(key, holder, []));
-    }
-    await value(store.removeTenant(ACME, sample.holder()));
-    assert.deepEqual(await value(store.tenants()), []);
-  }),
+  inStore(
+    "U2: a tenant is not removed from under whoever holds a session of it",
+    async (store, stage) => {
+      await furnish(stage, store, ACME);
+      for (const holder of [sample.holder("living"), sample.remoteHolder()]) {
+        const { key } = await stage.session(store, holder.label, { holder });
+        const act = () => store.removeTenant(ACME, sample.holder());
+        const { details } = await leavesNoTrace(store, ACME, act, "session_locked");
+        assert.match(`${details.holder}`, new RegExp(`^${holder.label} `));
+        await value(store.delete(key, holder, []));
+      }
+      await value(store.removeTenant(ACME, sample.holder()));
+      assert.deepEqual(await value(store.tenants()), []);
+    },
+  ),
 
-  check("U3: what nobody holds, or one who is gone, keeps no tenant", async (stage) => {
-    const store = await stage.start();
+  inStore("U3: what nobody holds, or one who is gone, keeps no tenant", async (store, stage) => {
     const closed = await stage.session(store, "closed", { holder: sample.remoteHolder() });
     await value(closed.close());
     await stage.session(store, "gone", { holder: sample.goneHolder() });
@@ -147,69 +145,74 @@ export const TENANT_REMOVAL: readonly StoreCheck[] = [
     assert.deepEqual(await tenantState(store, ACME), NOTHING);
   }),
 
-  check("U4: one that is not there is removed already, and is not made by that", async (stage) => {
-    const store = await stage.start();
-    await value(store.removeTenant(ACME, sample.holder()));
-    await furnish(stage, store, ACME);
-    for (let time = 0; time < 2; time += 1) await value(store.removeTenant(ACME, sample.holder()));
-    assert.deepEqual(await value(store.tenants()), []);
-  }),
+  inStore(
+    "U4: one that is not there is removed already, and is not made by that",
+    async (store, stage) => {
+      await value(store.removeTenant(ACME, sample.holder()));
+      await furnish(stage, store, ACME);
+      for (let time = 0; time < 2; time += 1)
+        await value(store.removeTenant(ACME, sample.holder()));
+      assert.deepEqual(await value(store.tenants()), []);
+    },
+  ),
 
-  check("U5: a tenant made anew begins with nothing, out of reach of the old", async (stage) => {
-    const store = await stage.start();
-    await furnish(stage, store, ACME);
-    const old = await stage.session(store, "s-2");
-    const terms = [old.term, await termOf(store, ACME)];
-    await value(store.removeTenant(ACME, sample.holder()));
-    await furnish(stage, store, ACME);
-    const young = await stage.session(store, "s-2");
-    const { audit, ledger, documents } = await tenantState(store, ACME);
-    assert.deepEqual(
-      [...audit, ...ledger].map(({ seq }) => seq),
-      [1, 1],
-    );
-    assert.deepEqual(
-      documents.map(({ version }) => version),
-      [1],
-    );
-    for (const term of terms) {
-      for (const key of [young.key, keyOf("s-1")]) {
-        const act = () => store.commit(key, term, nextEvent(1));
-        await leavesNoTrace(store, ACME, act, "writer_lost");
-        await unchanged(store, ACME, () => value(store.close(key, term)));
+  inStore(
+    "U5: a tenant made anew begins with nothing, out of reach of the old",
+    async (store, stage) => {
+      await furnish(stage, store, ACME);
+      const old = await stage.session(store, "s-2");
+      const terms = [old.term, await termOf(store, ACME)];
+      await value(store.removeTenant(ACME, sample.holder()));
+      await furnish(stage, store, ACME);
+      const young = await stage.session(store, "s-2");
+      const { audit, ledger, documents } = await tenantState(store, ACME);
+      assert.deepEqual(
+        [...audit, ...ledger].map(({ seq }) => seq),
+        [1, 1],
+      );
+      assert.deepEqual(
+        documents.map(({ version }) => version),
+        [1],
+      );
+      for (const term of terms) {
+        for (const key of [young.key, keyOf("s-1")]) {
+          const act = () => store.commit(key, term, nextEvent(1));
+          await leavesNoTrace(store, ACME, act, "writer_lost");
+          await unchanged(store, ACME, () => value(store.close(key, term)));
+        }
       }
-    }
-    await value(young.commit({ events: events(1, 1) }));
-  }),
+      await value(young.commit({ events: events(1, 1) }));
+    },
+  ),
 
-  check("U6: whatever comes late for a removed tenant does not bring it back", async (stage) => {
-    const store = await stage.start();
-    await furnish(stage, store, ACME);
-    const key = keyOf("s-1");
-    await value(store.removeTenant(ACME, sample.holder()));
-    for (const { name, act } of [...sessionReads(store, key), ...sessionWrites(store, key)]) {
-      const answer = await act();
-      assert.equal(answer.ok ? "accepted" : answer.refusal.code, "session_not_found", name);
-    }
-    for (const { act } of tenantReads(store, key)) await act();
-    await value(store.close(key, 1));
-    const late = { kind: "token", key: "a", expectedVersion: 1, value: { late: true } };
-    const { details } = await refused(store.writeDocument(ACME, late), "document_conflict");
-    assert.equal(details.version, 0);
-    const told = { ...late, entries: [entry("late")] };
-    await refused(store.writeDocument(ACME, told), "document_conflict");
-    await refused(store.writeDocument(ACME, { ...told, value: null }), "document_conflict");
-    await refused(store.writeDocument(ACME, { ...late, value: null }), "document_conflict");
-    await value(store.writeDocument(ACME, { ...late, expectedVersion: 0, value: null }));
-    await value(store.appendJournal(ACME, []));
-    assert.deepEqual(await value(store.tenants()), []);
-  }),
+  inStore(
+    "U6: whatever comes late for a removed tenant does not bring it back",
+    async (store, stage) => {
+      await furnish(stage, store, ACME);
+      const key = keyOf("s-1");
+      await value(store.removeTenant(ACME, sample.holder()));
+      for (const { name, act } of [...sessionReads(store, key), ...sessionWrites(store, key)]) {
+        const answer = await act();
+        assert.equal(answer.ok ? "accepted" : answer.refusal.code, "session_not_found", name);
+      }
+      for (const { act } of tenantReads(store, key)) await act();
+      await value(store.close(key, 1));
+      const late = { kind: "token", key: "a", expectedVersion: 1, value: { late: true } };
+      const { details } = await refused(store.writeDocument(ACME, late), "document_conflict");
+      assert.equal(details.version, 0);
+      const told = { ...late, entries: [entry("late")] };
+      await refused(store.writeDocument(ACME, told), "document_conflict");
+      await refused(store.writeDocument(ACME, { ...told, value: null }), "document_conflict");
+      await refused(store.writeDocument(ACME, { ...late, value: null }), "document_conflict");
+      await value(store.writeDocument(ACME, { ...late, expectedVersion: 0, value: null }));
+      await value(store.appendJournal(ACME, []));
+      assert.deepEqual(await value(store.tenants()), []);
+    },
+  ),
 
-  check(
+  inSession(
     "U7: what was sent before a removal is in it, and what comes after is not",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const [before, removed, late, made] = await Promise.all([
         writer.commit({ events: events(1, 1) }),
         store.removeTenant(ACME, sample.holder()),
@@ -223,10 +226,9 @@ export const TENANT_REMOVAL: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "U8: a removed tenant is still gone after a restart, and one made anew is there",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       for (const tenant of [ACME, GLOBEX]) {
         await furnish(stage, store, tenant);
         await value(store.removeTenant(tenant, sample.holder()));

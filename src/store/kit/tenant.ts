@@ -13,15 +13,14 @@ import {
   unchanged,
   value,
 } from "./expect.ts";
-import { check, forgetful, type StoreCheck } from "./harness.ts";
+import { forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import { sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
 import { ACME, bytes, entry, GLOBEX, keyOf, sessionId } from "./sample.ts";
 
 /** L. Tenants: what belongs to one does not exist for the other. */
 export const TENANT: readonly StoreCheck[] = [
-  check("L1: one session id in two tenants is two sessions", async (stage) => {
-    const store = await stage.start();
+  inStore("L1: one session id in two tenants is two sessions", async (store, stage) => {
     const ours = await stage.session(store, "s-1", { epoch: "ours" }, ACME);
     const theirs = await stage.session(store, "s-1", { epoch: "theirs" }, GLOBEX);
     await value(ours.append(3));
@@ -35,26 +34,27 @@ export const TENANT: readonly StoreCheck[] = [
     await refused(store.readRecord(ours.key), "session_not_found");
   }),
 
-  check("L2: another tenant's session is not found, whatever one knows of it", async (stage) => {
-    const store = await stage.start();
-    await stage.session(store, "theirs", {}, GLOBEX);
-    await stage.session(store, "ours", {}, ACME);
-    assert.deepEqual(await listedIds(store, ACME), ["ours"]);
-    assert.deepEqual(await listedIds(store, GLOBEX), ["theirs"]);
-    const key = keyOf("theirs", ACME);
-    await unchanged(store, GLOBEX, async () => {
-      for (const { name, act } of [...sessionReads(store, key), ...sessionWrites(store, key)]) {
-        const result = await act();
-        assert.equal(result.ok ? "accepted" : result.refusal.code, "session_not_found", name);
-      }
-      await value(store.close(key, 1));
-    });
-  }),
+  inStore(
+    "L2: another tenant's session is not found, whatever one knows of it",
+    async (store, stage) => {
+      await stage.session(store, "theirs", {}, GLOBEX);
+      await stage.session(store, "ours", {}, ACME);
+      assert.deepEqual(await listedIds(store, ACME), ["ours"]);
+      assert.deepEqual(await listedIds(store, GLOBEX), ["theirs"]);
+      const key = keyOf("theirs", ACME);
+      await unchanged(store, GLOBEX, async () => {
+        for (const { name, act } of [...sessionReads(store, key), ...sessionWrites(store, key)]) {
+          const result = await act();
+          assert.equal(result.ok ? "accepted" : result.refusal.code, "session_not_found", name);
+        }
+        await value(store.close(key, 1));
+      });
+    },
+  ),
 
-  check(
+  inStore(
     "L3: journals, documents and blobs of one tenant are not those of another",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       const hash = await furnish(store);
       assert.deepEqual(await tenantState(store, GLOBEX), {
         sessions: {},
@@ -72,10 +72,9 @@ export const TENANT: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "L4: each tenant that has written is named once, and one that only asked is not",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await stage.session(store, "s-1", {}, GLOBEX);
       await stage.session(store, "s-2", {}, GLOBEX);
       await value(store.appendJournal(ACME, [entry("a")]));
@@ -91,10 +90,9 @@ export const TENANT: readonly StoreCheck[] = [
     },
   ),
 
-  check(
+  inStore(
     "L5: tenants are there again after a restart, each with its own",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const ours = await stage.session(store, "s-1", { epoch: "ours" }, ACME);
       const theirs = await stage.session(store, "s-1", { epoch: "theirs" }, GLOBEX);
       await value(ours.close());
@@ -123,8 +121,7 @@ async function furnish(store: SessionStore): Promise<string> {
 
 /** M. A tenant's journals: appended to, never changed, and there when the sessions are gone. */
 export const JOURNAL: readonly StoreCheck[] = [
-  check("M1: entries come back in their order, numbered from 1, as they were", async (stage) => {
-    const store = await stage.start();
+  inStore("M1: entries come back in their order, numbered from 1, as they were", async (store) => {
     const entries = [
       entry("a", { sessionId: sessionId("s-1"), atMs: 7 }),
       entry("b", { journal: "ledger", atMs: 6 }),
@@ -148,10 +145,9 @@ export const JOURNAL: readonly StoreCheck[] = [
     );
   }),
 
-  check(
+  inStore(
     "M2: a key comes once: the same text again is nothing, another one a conflict",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       await value(store.appendJournal(ACME, [entry("a"), entry("a")]));
       await unchanged(store, ACME, () => value(store.appendJournal(ACME, [entry("a")])));
       const other = entry("a", { text: "another text" });
@@ -170,8 +166,7 @@ export const JOURNAL: readonly StoreCheck[] = [
     },
   ),
 
-  check("M3: journals are read by session, by key, and in pages", async (stage) => {
-    const store = await stage.start();
+  inStore("M3: journals are read by session, by key, and in pages", async (store) => {
     const entries = ["a", "b", "c", "d", "e"].map((key, index) =>
       entry(key, { sessionId: index % 2 === 0 ? sessionId("even") : null }),
     );
@@ -191,8 +186,7 @@ export const JOURNAL: readonly StoreCheck[] = [
     assert.deepEqual(await keys({ journal: "ledger" }), []);
   }),
 
-  check("M4: journals outlive the sessions they speak of", async (stage) => {
-    const store = await stage.start();
+  inStore("M4: journals outlive the sessions they speak of", async (store, stage) => {
     const journal = [entry("made", { sessionId: sessionId("s-1") })];
     const writer = await stage.session(store, "s-1", { commit: sample.commit({ journal }) });
     await value(writer.append(1, { journal: [entry("paid", { journal: "ledger" })] }));
@@ -204,10 +198,9 @@ export const JOURNAL: readonly StoreCheck[] = [
     assert.deepEqual([made?.key, made?.seq], ["made", 1]);
   }),
 
-  check(
+  inStore(
     "M5: journals and their keys outlive a restart",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await value(store.appendJournal(ACME, [entry("a"), entry("b")]));
       const before = await allEntries(store, ACME, "audit");
       const next = await stage.restart(store);
@@ -220,69 +213,70 @@ export const JOURNAL: readonly StoreCheck[] = [
     forgetful,
   ),
 
-  check("M6: what is not an entry is refused, wherever one may be handed over", async (stage) => {
-    const store = await stage.start();
-    const { key, term } = await stage.session(store);
-    const faults: readonly Readonly<Record<string, unknown>>[] = [
-      { key: "" },
-      { key: "x".repeat(513) },
-      { key: 7 },
-      { key: "half \ud800" },
-      { journal: "diary" },
-      { journal: "__proto__" },
-      { text: 7 },
-      { text: "half \udc00" },
-      { atMs: Number.NaN },
-      { atMs: 1.5 },
-      { sessionId: "../.." },
-      { sessionId: 7 },
-    ];
-    for (const fault of faults) {
-      const wrong = [{ ...entry("a"), ...fault }] as readonly JournalEntry[];
-      const acts: readonly (() => Promise<Result<unknown>>)[] = [
-        () => store.appendJournal(ACME, wrong),
-        () => store.commit(key, term, sample.commit({ journal: wrong })),
-        () => store.delete(key, sample.holder(), wrong),
-        () => store.open(key, sample.holder(), wrong),
-        () => store.seize(key, sample.holder(), [entry("seized"), ...wrong]),
-        () => store.cutLog(key, term, { lastEventId: 0, epoch: "e", audit: wrong }),
-        () => store.writeDocument(ACME, { ...sample.DOCUMENT, entries: wrong }),
+  inSession(
+    "M6: what is not an entry is refused, wherever one may be handed over",
+    async ({ key, term }, store) => {
+      const faults: readonly Readonly<Record<string, unknown>>[] = [
+        { key: "" },
+        { key: "x".repeat(513) },
+        { key: 7 },
+        { key: "half \ud800" },
+        { journal: "diary" },
+        { journal: "__proto__" },
+        { text: 7 },
+        { text: "half \udc00" },
+        { atMs: Number.NaN },
+        { atMs: 1.5 },
+        { sessionId: "../.." },
+        { sessionId: 7 },
       ];
-      for (const act of acts) {
-        await leavesNoTrace(store, ACME, act, "invalid_store_input");
+      for (const fault of faults) {
+        const wrong = [{ ...entry("a"), ...fault }] as readonly JournalEntry[];
+        const acts: readonly (() => Promise<Result<unknown>>)[] = [
+          () => store.appendJournal(ACME, wrong),
+          () => store.commit(key, term, sample.commit({ journal: wrong })),
+          () => store.delete(key, sample.holder(), wrong),
+          () => store.open(key, sample.holder(), wrong),
+          () => store.seize(key, sample.holder(), [entry("seized"), ...wrong]),
+          () => store.cutLog(key, term, { lastEventId: 0, epoch: "e", audit: wrong }),
+          () => store.writeDocument(ACME, { ...sample.DOCUMENT, entries: wrong }),
+        ];
+        for (const act of acts) {
+          await leavesNoTrace(store, ACME, act, "invalid_store_input");
+        }
       }
-    }
-    await value(store.appendJournal(ACME, [entry("x".repeat(512)), entry("__proto__")]));
-  }),
+      await value(store.appendJournal(ACME, [entry("x".repeat(512)), entry("__proto__")]));
+    },
+  ),
 
-  check("M7: what is appended at once is bounded like a commit", async (stage) => {
-    const store = await stage.start();
+  inStore("M7: what is appended at once is bounded like a commit", async (store) => {
     const limit = store.contract.capabilities.snapshotBytesLimit;
     const large = [entry("large", { text: "x".repeat(limit + 1) })];
     const act = () => store.appendJournal(ACME, large);
     await leavesNoTrace(store, ACME, act, "snapshot_too_large");
   }),
 
-  check("M8: each journal counts by itself, and leaves no number out", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const paid = (key: string) => entry(key, { journal: "ledger" });
-    const other = (key: string) => entry(key, { text: "another text" });
-    const [, , conflict] = await Promise.all([
-      store.appendJournal(ACME, [entry("a"), paid("a"), entry("b")]),
-      writer.commit({ afterEventId: 0, journal: [paid("b"), entry("a"), entry("c")] }),
-      store.appendJournal(ACME, [entry("never"), paid("never"), other("a")]),
-      store.appendJournal(ACME, [entry("c"), entry("d"), paid("b"), paid("c")]),
-    ]);
-    assert.equal(conflict.ok, false);
-    await value(store.delete(writer.key, sample.holder(), [entry("e")]));
-    const next = stage.harness.persists ? await stage.restart(store) : store;
-    await value(next.appendJournal(ACME, [paid("d"), entry("f")]));
-    const numbers = async (journal: JournalName) =>
-      (await allEntries(next, ACME, journal)).map(({ key, seq }) => `${key}${seq}`).join(" ");
-    assert.equal(await numbers("audit"), "a1 b2 c3 d4 e5 f6");
-    assert.equal(await numbers("ledger"), "a1 b2 c3 d4");
-  }),
+  inSession(
+    "M8: each journal counts by itself, and leaves no number out",
+    async (writer, store, stage) => {
+      const paid = (key: string) => entry(key, { journal: "ledger" });
+      const other = (key: string) => entry(key, { text: "another text" });
+      const [, , conflict] = await Promise.all([
+        store.appendJournal(ACME, [entry("a"), paid("a"), entry("b")]),
+        writer.commit({ afterEventId: 0, journal: [paid("b"), entry("a"), entry("c")] }),
+        store.appendJournal(ACME, [entry("never"), paid("never"), other("a")]),
+        store.appendJournal(ACME, [entry("c"), entry("d"), paid("b"), paid("c")]),
+      ]);
+      assert.equal(conflict.ok, false);
+      await value(store.delete(writer.key, sample.holder(), [entry("e")]));
+      const next = stage.harness.persists ? await stage.restart(store) : store;
+      await value(next.appendJournal(ACME, [paid("d"), entry("f")]));
+      const numbers = async (journal: JournalName) =>
+        (await allEntries(next, ACME, journal)).map(({ key, seq }) => `${key}${seq}`).join(" ");
+      assert.equal(await numbers("audit"), "a1 b2 c3 d4 e5 f6");
+      assert.equal(await numbers("ledger"), "a1 b2 c3 d4");
+    },
+  ),
 ];
 
 /** The names of known contents, from the standard that defines the hash. */
@@ -291,10 +285,9 @@ const EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 /** O. Blobs: bytes under the name that they give themselves. */
 export const BLOB: readonly StoreCheck[] = [
-  check(
+  inStore(
     "O1: a blob's name is the SHA-256 of its content, and it comes back as it was",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       assert.equal(await value(store.writeBlob(ACME, bytes("abc"))), ABC);
       assert.equal(await value(store.writeBlob(ACME, new Uint8Array(0))), EMPTY);
       assert.equal(Buffer.from(await value(store.readBlob(ACME, ABC))).toString(), "abc");
@@ -306,8 +299,7 @@ export const BLOB: readonly StoreCheck[] = [
     },
   ),
 
-  check("O2: the same content again changes nothing", async (stage) => {
-    const store = await stage.start();
+  inStore("O2: the same content again changes nothing", async (store) => {
     const writing = Array.from({ length: 8 }, () => store.writeBlob(ACME, bytes("abc")));
     const names = await Promise.all(writing.map((one) => value(one)));
     assert.deepEqual([...new Set(names)], [ABC]);
@@ -315,8 +307,7 @@ export const BLOB: readonly StoreCheck[] = [
     assert.equal(Buffer.from(await value(store.readBlob(ACME, ABC))).toString(), "abc");
   }),
 
-  check("O3: what is not there is not found, whatever it is called", async (stage) => {
-    const store = await stage.start();
+  inStore("O3: what is not there is not found, whatever it is called", async (store) => {
     await value(store.writeBlob(GLOBEX, bytes("abc")));
     const { details } = await refused(store.readBlob(ACME, ABC), "blob_not_found");
     assert.equal(details.hash, ABC);
@@ -327,8 +318,7 @@ export const BLOB: readonly StoreCheck[] = [
     }
   }),
 
-  check("O4: bytes are copied, on their way in and out", async (stage) => {
-    const store = await stage.start();
+  inStore("O4: bytes are copied, on their way in and out", async (store) => {
     const given = bytes("abc");
     const writing = store.writeBlob(ACME, given);
     given.fill(0);
@@ -337,20 +327,20 @@ export const BLOB: readonly StoreCheck[] = [
     assert.equal(Buffer.from(await value(store.readBlob(ACME, ABC))).toString(), "abc");
   }),
 
-  check("O5: a blob of exactly the limit is taken, and of one byte more is not", async (stage) => {
-    const store = await stage.start();
-    const large = new Uint8Array(BLOB_BYTES_MAX + 1).fill(7);
-    const { details } = await refused(store.writeBlob(ACME, large), "snapshot_too_large");
-    assert.deepEqual(details, { bytes: BLOB_BYTES_MAX + 1, limit: BLOB_BYTES_MAX });
-    const hash = await value(store.writeBlob(ACME, large.subarray(1)));
-    assert.equal((await value(store.readBlob(ACME, hash))).byteLength, BLOB_BYTES_MAX);
-  }),
+  inStore(
+    "O5: a blob of exactly the limit is taken, and of one byte more is not",
+    async (store) => {
+      const large = new Uint8Array(BLOB_BYTES_MAX + 1).fill(7);
+      const { details } = await refused(store.writeBlob(ACME, large), "snapshot_too_large");
+      assert.deepEqual(details, { bytes: BLOB_BYTES_MAX + 1, limit: BLOB_BYTES_MAX });
+      const hash = await value(store.writeBlob(ACME, large.subarray(1)));
+      assert.equal((await value(store.readBlob(ACME, hash))).byteLength, BLOB_BYTES_MAX);
+    },
+  ),
 
-  check(
+  inSession(
     "O6: blobs outlive their sessions and a restart",
-    async (stage) => {
-      const store = await stage.start();
-      const { key } = await stage.session(store);
+    async ({ key }, store, stage) => {
       await value(store.writeBlob(ACME, bytes("abc")));
       await value(store.delete(key, sample.holder(), []));
       const next = await stage.restart(store);

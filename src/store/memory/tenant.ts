@@ -69,8 +69,8 @@ export class MemoryTenant {
     if (version !== expectedVersion) {
       return fail("document_conflict", { version, expected: expectedVersion });
     }
-    const told = this.append(entries);
-    if (!told.ok) return told;
+    const appended = this.append(entries);
+    if (!appended.ok) return appended;
     const next = (this.#lastVersions.get(name) ?? 0) + 1;
     this.#lastVersions.set(name, next);
     if (text === null) this.#documents.delete(name);

@@ -88,7 +88,7 @@ export class WriteBatch {
   }
 
   /**
-   * What can still be told of a session whose row cannot be believed. A number that an index gives
+   * What is still known of a session whose row is damaged. A number that an index gives
    * must be the session's own, or another session would be meant by it.
    */
   remains(sessionId: string): { readonly number: number | null; readonly holder: Holder | null } {
@@ -227,7 +227,7 @@ export class SessionCache {
   readonly #rows = new BoundedMap<string, SessionRow>(SESSION_ROWS_CACHED_MAX);
   #dataVersion: number | null = null;
 
-  /** To be told at the start of every transaction. */
+  /** Called at the start of every transaction. */
   seen(dataVersion: number) {
     if (dataVersion !== this.#dataVersion) this.#rows.clear();
     this.#dataVersion = dataVersion;

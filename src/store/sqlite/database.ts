@@ -23,7 +23,7 @@ import { beginTerms, SessionCache } from "./batch.ts";
 import { step } from "./failpoint.ts";
 import { MIGRATIONS } from "./schema.ts";
 
-/** How soon a write is safe: at once, or with a moment that a power cut can take back. */
+/** When a write is safe: as soon as it is answered, or so late that a power cut may undo it. */
 export type Durability = "full" | "relaxed";
 
 export type DatabaseAccess = "make" | "write" | "read";

@@ -1,6 +1,6 @@
 /**
- * Places where a test may have this process killed, in order to see what a crash there leaves
- * behind. `FERMATA_FAILPOINT=name` kills it at the first passing, `name:3` at the third. It is
+ * Points at which a test may have this process killed, to see what a crash there leaves behind.
+ * `FERMATA_FAILPOINT=name` kills it at the first passing, `name:3` at the third. It is
  * decided once, when this file is loaded: without the variable a passing is an empty call.
  */
 export const failpoint: (name: string) => void = armed(process.env.FERMATA_FAILPOINT ?? "");

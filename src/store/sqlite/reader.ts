@@ -16,6 +16,7 @@ import {
   serve,
   type ThreadAnswer,
   type ThreadCall,
+  tenantNameOf,
   tenantOf,
 } from "./thread.ts";
 
@@ -69,7 +70,7 @@ function safely(call: ThreadCall, isRepeat = false): unknown {
 }
 
 function perform(call: ThreadCall): unknown {
-  const tenantId = tenantOf(call);
+  const tenantId = tenantOf(tenantNameOf(call));
   const file = tenantId === null ? null : databaseFile(root, tenantId);
   if (call.op === "forget") {
     if (file !== null) handles.forget(file);

@@ -29,67 +29,45 @@ export interface SessionRow extends SessionRecord {
   readonly createdAtMs: number;
 }
 
+type ColumnValue = string | number | null;
+
 /**
- * The columns that a session's checksum covers. The end of its log moves with every append and
- * has a checksum of its own, so that an append need not look at the rest.
+ * The columns that a session's checksum covers, in the order in which it covers them. The end of
+ * its log moves with every append and has a checksum of its own, so that an append need not look
+ * at the rest.
  */
-function sessionColumns(row: SessionRow): readonly (string | number | null)[] {
-  return [
-    row.number,
-    row.sessionId,
-    row.storeId,
-    row.epoch,
-    row.term,
-    row.holder === null ? null : JSON.stringify(row.holder),
-    row.revision,
-    row.snapshotEventId,
-    row.earliestEventId,
-    row.messageCount,
-    row.turnCount,
-    row.slotCount,
-    JSON.stringify(row.manifest),
-    row.workspaceCwd,
-    row.status,
-    row.displayName,
-    row.parentSessionId,
-    row.sourceType,
-    row.sourceId,
-    Number(row.closed),
-    Number(row.shared),
-    row.pendingPrompts,
-    row.updatedAtMs,
-    row.createdAtMs,
-  ];
-}
+const COLUMNS: Readonly<Record<string, (row: SessionRow) => ColumnValue>> = {
+  number: (row) => row.number,
+  session_id: (row) => row.sessionId,
+  store_id: (row) => row.storeId,
+  epoch: (row) => row.epoch,
+  term: (row) => row.term,
+  holder: (row) => (row.holder === null ? null : JSON.stringify(row.holder)),
+  revision: (row) => row.revision,
+  snapshot_event_id: (row) => row.snapshotEventId,
+  earliest_event_id: (row) => row.earliestEventId,
+  message_count: (row) => row.messageCount,
+  turn_count: (row) => row.turnCount,
+  slot_count: (row) => row.slotCount,
+  manifest: (row) => JSON.stringify(row.manifest),
+  workspace_cwd: (row) => row.workspaceCwd,
+  status: (row) => row.status,
+  display_name: (row) => row.displayName,
+  parent_session_id: (row) => row.parentSessionId,
+  source_type: (row) => row.sourceType,
+  source_id: (row) => row.sourceId,
+  closed: (row) => Number(row.closed),
+  shared: (row) => Number(row.shared),
+  pending_prompts: (row) => row.pendingPrompts,
+  updated_at_ms: (row) => row.updatedAtMs,
+  created_at_ms: (row) => row.createdAtMs,
+};
 
-const COLUMNS = [
-  "number",
-  "session_id",
-  "store_id",
-  "epoch",
-  "term",
-  "holder",
-  "revision",
-  "snapshot_event_id",
-  "earliest_event_id",
-  "message_count",
-  "turn_count",
-  "slot_count",
-  "manifest",
-  "workspace_cwd",
-  "status",
-  "display_name",
-  "parent_session_id",
-  "source_type",
-  "source_id",
-  "closed",
-  "shared",
-  "pending_prompts",
-  "updated_at_ms",
-  "created_at_ms",
-] as const;
+const COLUMN_NAMES = Object.keys(COLUMNS);
 
-const WRITTEN = [...COLUMNS, "checksum", "last_event_id", "last_event_checksum"];
+const COLUMN_VALUES = Object.values(COLUMNS);
+
+const WRITTEN = [...COLUMN_NAMES, "checksum", "last_event_id", "last_event_checksum"];
 
 export const INSERT_SESSION = `
   INSERT INTO sessions (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map(() => "?").join(", ")})`;
@@ -102,8 +80,8 @@ export const UPDATE_POSITION = `
   UPDATE sessions SET last_event_id = ?, last_event_checksum = ? WHERE number = ?`;
 
 /** What the first two statements take, before the number. */
-export function sessionValues(row: SessionRow): readonly (string | number | null)[] {
-  const columns = sessionColumns(row);
+export function sessionValues(row: SessionRow): readonly ColumnValue[] {
+  const columns = COLUMN_VALUES.map((column) => column(row));
   return [...columns, checksum(JSON.stringify(columns)), ...positionValues(row)];
 }
 
@@ -113,7 +91,7 @@ export function positionValues({ number, lastEventId }: SessionRow): readonly [n
 
 /** Believes a row only if its checksum agrees; of which store it is can be asked before. */
 export function readSession(row: SqlRow): Result<SessionRow> {
-  const columns = COLUMNS.map((name) => row[name]);
+  const columns = COLUMN_NAMES.map((name) => row[name]);
   if (checksum(JSON.stringify(columns)) !== row.checksum) return damaged("its record");
   const position = checksum(String(row.last_event_id), Number(row.number));
   if (position !== row.last_event_checksum) return damaged("the end of its log");

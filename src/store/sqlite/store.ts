@@ -127,7 +127,7 @@ async function tenantsIn(root: string): Promise<Result<readonly TenantId[]>> {
 
 /**
  * The caller may change its values as soon as it has made the call, and the thread copies them a
- * moment later. Texts cannot change, so only what holds them is copied.
+ * little later. Texts cannot change, so only what holds them is copied.
  */
 function copyCommit(commit: S.Commit): S.Commit {
   const { afterEventId, events, record, snapshot, journal } = commit;

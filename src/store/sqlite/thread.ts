@@ -71,9 +71,13 @@ function argsOf({ args }: ThreadCall): never[] {
   return args as never[];
 }
 
-/** The tenant of a call, which its first argument names; null if it is about the whole store. */
-export function tenantOf({ args: [first] }: ThreadCall): TenantId | null {
-  const name = isObject(first) ? first.tenantId : first;
+/** What the first argument of a call names as its tenant. */
+export function tenantNameOf({ args: [first] }: ThreadCall): unknown {
+  return isObject(first) ? first.tenantId : first;
+}
+
+/** Null if there is no such tenant: the call is about the whole store. */
+export function tenantOf(name: unknown): TenantId | null {
   return typeof name === "string" ? parseTenantId(name) : null;
 }
 
@@ -130,8 +134,8 @@ interface Waiting {
  * A thread that answers calls. Calls made in one go travel in one message, because a message costs
  * far more than what is in it. Their values are copied when the message is sent, which is not yet
  * when the call returns. When the thread ends by itself, every call that it had is answered with
- * the reason or made again, and a new thread takes its place a moment later: nothing waits for
- * ever, and nothing stays dead.
+ * the reason or made again, and a new thread takes its place soon after: no call waits
+ * for ever.
  */
 export class Thread<Ops extends Offer> {
   readonly #script: URL;
@@ -147,7 +151,7 @@ export class Thread<Ops extends Offer> {
   #restart: NodeJS.Timeout | null = null;
   #restartMs = STORE_THREAD_RESTART_MS_MIN;
   #isSendingSoon = false;
-  #phase: "open" | "ending" | "told to end" = "open";
+  #phase: "open" | "ending" | "asked to end" = "open";
   #calls = 0;
 
   constructor(script: URL, workerData: unknown, manners: CallRules) {
@@ -220,7 +224,7 @@ export class Thread<Ops extends Offer> {
     if (this.#worker === null) return;
     this.#post(this.#worker, this.#taken());
     if (this.#phase !== "ending" || this.#queue.size > 0) return;
-    this.#phase = "told to end";
+    this.#phase = "asked to end";
     this.#worker.postMessage([]);
   }
 

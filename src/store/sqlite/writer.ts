@@ -29,6 +29,7 @@ import {
   serve,
   type ThreadAnswer,
   type ThreadCall,
+  tenantNameOf,
   tenantOf,
 } from "./thread.ts";
 import { WRITES } from "./write.ts";
@@ -86,7 +87,8 @@ function end() {
 }
 
 function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]> {
-  for (const [tenantId, group] of Map.groupBy(calls, tenantOf)) {
+  for (const [name, group] of Map.groupBy(calls, tenantNameOf)) {
+    const tenantId = tenantOf(name);
     if (tenantId === null) yield group.map(({ n, op }) => ({ n, value: ofTheWhole(op) }));
     else for (const stretch of stretches(group)) yield together(tenantId, stretch);
   }

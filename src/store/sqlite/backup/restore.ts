@@ -51,15 +51,15 @@ export interface RestoreOptions {
  * first; one renaming at the end puts all of it in place, so that after a crash there is a whole
  * store or none.
  */
-export async function restoreBackup(order: RestoreOptions): Promise<Result<BackupContents>> {
-  const root = resolve(order.root);
-  const contents = await contentsOf(order.source);
+export async function restoreBackup(options: RestoreOptions): Promise<Result<BackupContents>> {
+  const root = resolve(options.root);
+  const contents = await contentsOf(options.source);
   if (!contents.ok) return contents;
   const self = thisHolder(randomUUID());
   try {
     makeFolder(root);
     if (!noteOpen(root, self)) return occupied(`${noteFile(root, self)} cannot be written`);
-    return await restore({ ...order, root }, contents.value, self);
+    return await restore({ ...options, root }, contents.value, self);
   } catch (thrown) {
     return fail("restore_failed", { reason: reasonOf(thrown) });
   } finally {

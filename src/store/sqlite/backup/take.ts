@@ -61,14 +61,14 @@ export interface BackupOptions {
  *
  * The whole gets its name when it is on the disk: what has the name is a whole backup.
  */
-export async function takeBackup(order: BackupOptions): Promise<Result<BackupContents>> {
-  const target = resolve(order.target);
-  const may = await mayBackUp(order.root, target);
+export async function takeBackup(options: BackupOptions): Promise<Result<BackupContents>> {
+  const target = resolve(options.target);
+  const may = await mayBackUp(options.root, target);
   if (!may.ok) return may;
   let draft: string | null = null;
   try {
     draft = makeDraft(target);
-    const contents = await fill(draft, order);
+    const contents = await fill(draft, options);
     nameDraft(draft, target);
     return ok(contents);
   } catch (thrown) {
@@ -77,8 +77,8 @@ export async function takeBackup(order: BackupOptions): Promise<Result<BackupCon
   }
 }
 
-async function fill(draft: string, order: BackupOptions): Promise<BackupContents> {
-  const { root, version, nowMs, onTenant } = order;
+async function fill(draft: string, options: BackupOptions): Promise<BackupContents> {
+  const { root, version, nowMs, onTenant } = options;
   const names = await readdir(tenantsFolder(root));
   const ids = names.map((name) => parseTenantId(idOfCaseSafe(name) ?? "")).filter(isThere);
   const all = ids.sort();
