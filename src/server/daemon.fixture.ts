@@ -13,7 +13,7 @@ import { type Caller, type Route, RouteTable } from "./http/route.ts";
 import { granted, type Reply, ServerWorld } from "./http/server.fixture.ts";
 import { HttpServer } from "./http/server.ts";
 import { readServerSettings, type ServerOptions } from "./settings.ts";
-import { StoredWorkspaces } from "./workspaces.ts";
+import { Workspaces } from "./workspaces.ts";
 
 export interface DaemonOptions {
   readonly routes: (daemon: Daemon) => readonly Route[];
@@ -71,7 +71,7 @@ export class DaemonWorld extends ServerWorld {
       world,
       keeper: stage.keeper,
       settings,
-      workspaces: await StoredWorkspaces.open(world.store, settings.workspaces),
+      workspaces: await Workspaces.open(world.store, settings.workspaces),
     };
     const logged: string[] = [];
     const server = new HttpServer({

@@ -8,7 +8,7 @@ import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
-import { StoredWorkspaces } from "../../server/workspaces.ts";
+import { Workspaces } from "../../server/workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
@@ -70,7 +70,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     roots: settings.workspaceRoots,
     closed: own,
   };
-  const workspaces = await StoredWorkspaces.open(store, settings.workspaces, rules);
+  const workspaces = await Workspaces.open(store, settings.workspaces, rules);
   const world = {
     store,
     agents,

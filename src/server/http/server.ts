@@ -11,7 +11,7 @@ import type { Clock } from "../../session/world.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
-import { Delivery } from "./delivery.ts";
+import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
@@ -41,7 +41,7 @@ export class HttpServer {
   readonly #deps: ServerDeps;
   readonly #listener: Listener;
   readonly #pipeline: RequestPipeline;
-  readonly #delivery: Delivery;
+  readonly #delivery: AnswerWriter;
   readonly #streams: EventStreams;
   readonly #limiter: RateLimiter | null;
   readonly #open = new Set<ServerResponse>();
@@ -59,7 +59,7 @@ export class HttpServer {
     this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
     const { writerIdleTimeoutMs } = settings;
     this.#streams = new EventStreams({ clock, writerIdleTimeoutMs, failed }, randomUUID);
-    this.#delivery = new Delivery({ streams: this.#streams, clock, failed });
+    this.#delivery = new AnswerWriter({ streams: this.#streams, clock, failed });
     this.#pipeline = new RequestPipeline({
       table,
       clock,

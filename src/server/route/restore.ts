@@ -52,8 +52,8 @@ const CODES = {
   liveReplayMode: "invalid_live_replay_mode",
 } as const;
 
-type RestoreOptions = z.output<typeof restoreBody>;
-type LoadOptions = z.output<typeof loadBody>;
+type RestoreBody = z.output<typeof restoreBody>;
+type LoadBody = z.output<typeof loadBody>;
 type RestoreRequest = ServerRequest<{ readonly id: string }>;
 
 /** Loads a session and answers with its history. */
@@ -97,7 +97,7 @@ interface RestoreCall {
   readonly key: SessionKey;
   readonly request: RestoreRequest;
   readonly action: "load" | "resume";
-  readonly options: RestoreOptions;
+  readonly options: RestoreBody;
 }
 
 interface RestoringClient {
@@ -160,7 +160,7 @@ async function restoredBody(
 async function historyOf(
   { runtime }: Daemon,
   key: SessionKey,
-  { historyPageSize, liveReplayMode }: LoadOptions,
+  { historyPageSize, liveReplayMode }: LoadBody,
 ): Promise<Result<object>> {
   const replay = await runtime.replay(key, liveReplayMode, historyPageSize ?? null);
   if (!replay.ok) return replay;
@@ -193,7 +193,7 @@ async function setMode(
   { runtime, world }: Daemon,
   key: SessionKey,
   actor: Actor,
-  mode: RestoreOptions["approvalMode"],
+  mode: RestoreBody["approvalMode"],
 ): Promise<Result<unknown>> {
   if (mode === undefined) return DONE;
   const by = givenBy(world.clock, actor);

@@ -7,7 +7,7 @@ import { value } from "../store/kit/expect.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { HOST } from "../store/sample.fixture.ts";
 import { ACME, OPERATOR } from "./identity/identity.fixture.ts";
-import { StoredWorkspaces, type WorkspaceRules } from "./workspaces.ts";
+import { type WorkspaceRules, Workspaces } from "./workspaces.ts";
 
 /** Folders of these names, in one, and workspaces over a store of their own. */
 async function opened(...names: readonly string[]) {
@@ -19,11 +19,11 @@ async function opened(...names: readonly string[]) {
   await value(store.init(HOST, { active: true }));
   await value(store.activate());
   const at = (name: string) => join(folder, name);
-  const open = (rules: WorkspaceRules) => StoredWorkspaces.open(store, [at("own")], rules);
+  const open = (rules: WorkspaceRules) => Workspaces.open(store, [at("own")], rules);
   return { at, open };
 }
 
-function adding(workspaces: StoredWorkspaces) {
+function adding(workspaces: Workspaces) {
   return async (cwd: string, isTrusted: boolean | null = null) => {
     const added = await workspaces.add(ACME, { cwd, isTrusted, by: OPERATOR, atMs: 0 });
     return added.ok ? added.value.cwd : added.refusal;
