@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TenantId } from "../../core/id.ts";
 import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
-import type { Log, Remark } from "../../core/remark.ts";
+import type { Log, LogMessage } from "../../core/log.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -14,8 +14,9 @@ import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
-import { RequestPipeline, requestIdOf, requestScope } from "./pipeline.ts";
+import { RequestPipeline } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
+import { requestIdOf, requestScope } from "./request-scope.ts";
 import type { RouteTable } from "./route.ts";
 
 export interface ServerDeps {
@@ -163,7 +164,7 @@ export class HttpServer {
   }
 
   /** Logs only the error: paths, headers and bodies may contain secrets. */
-  #logFailure(what: Remark, error: unknown) {
+  #logFailure(what: LogMessage, error: unknown) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#deps.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
   }
