@@ -3,7 +3,7 @@ import { refusal } from "../../core/error.ts";
 import { type ClientId, parseClientId, type TenantId } from "../../core/id.ts";
 import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../../core/permission.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { fail, ok } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { TenantGate } from "../../session/index.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
