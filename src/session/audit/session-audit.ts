@@ -4,87 +4,82 @@ import type { JsonObject } from "../../core/json.ts";
 import { REFUSAL_COUNTS_MAX, REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { JournalEntry } from "../../store/store.ts";
-import { details, refusedDetails } from "./audited.ts";
-import { type Audited, actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries.ts";
+import { refusedDetails } from "./audited.ts";
+import {
+  type AuditedDecision,
+  actEntry,
+  auditEntries,
+  checkpointEntry,
+  refusalEntry,
+} from "./entries.ts";
 
-/** Which live session it is; the term names its refusals and acts apart from earlier ones. */
-interface Live {
+/** Identifies a live session; the term keeps its refusals and acts apart from earlier ones. */
+interface AuditedSession {
   readonly sessionId: SessionId;
   readonly epoch: string;
   readonly term: number;
 }
 
-/** What one live session tells its tenant's audit. */
+/** Makes the entries of one live session in its tenant's audit. */
 export class SessionAudit {
-  readonly #live: Live;
-  readonly #refusals = new RefusalCount();
+  readonly #session: AuditedSession;
+  readonly #refusals = new RefusalCounts();
   #acts = 0;
 
-  constructor(live: Live) {
-    this.#live = live;
+  constructor(session: AuditedSession) {
+    this.#session = session;
   }
 
-  /** What is stored as an event is always told; a refusal that left none, unless it is a flood. */
-  decided(said: Omit<Audited, "sessionId" | "epoch">): readonly JournalEntry[] {
-    const { sessionId, epoch, term } = this.#live;
-    const { command, decision } = said;
-    const told = auditEntries({ ...said, sessionId, epoch });
-    if (told.length > 0 || decision.kind === "accepted") return told;
-    const facts = refusedDetails(command, decision.refusal);
-    if (facts === null) return told;
-    const { number, count, isTold } = this.#refusals.next(command.actor, decision.refusal.code);
-    if (!isTold) return told;
+  /** Enters all that is stored as an event; a refusal that left none, unless it is a flood. */
+  decided(decided: Omit<AuditedDecision, "sessionId" | "epoch">): readonly JournalEntry[] {
+    const { command, decision } = decided;
+    const entries = auditEntries({ ...this.#session, ...decided });
+    if (entries.length > 0 || decision.kind === "accepted") return entries;
+    const { refusal } = decision;
+    const known = refusedDetails(command, refusal);
+    if (known === null) return [];
+    const { number, count } = this.#refusals.next(command.actor, refusal.code);
     const isFlood = count > REFUSALS_AUDITED_MAX;
-    const refused = { command, refusal: decision.refusal, number: `${term}-${number}` };
-    const all = isFlood ? { ...facts, ...details({ count }) } : facts;
-    return [refusalEntry({ sessionId, epoch, ...refused, details: all })];
+    if (isFlood && !isPowerOfTwo(count)) return [];
+    const details = isFlood ? { ...known, count } : known;
+    const refused = { refusal, number: `${this.#session.term}-${number}`, details };
+    return [refusalEntry({ ...this.#session, command }, refused)];
   }
 
   checkpoint(revision: number, atMs: number): JournalEntry {
-    const { sessionId, epoch } = this.#live;
-    return checkpointEntry({ sessionId, epoch, revision, atMs });
+    return checkpointEntry({ ...this.#session, revision, atMs });
   }
 
   act(act: string, details: JsonObject, atMs: number): JournalEntry {
-    const { sessionId, term } = this.#live;
+    const { sessionId, term } = this.#session;
     this.#acts += 1;
     return actEntry({ sessionId, number: `${term}-${this.#acts}`, atMs, act, details });
   }
 }
 
-/** One refusal among those of its live session, and among those of the same caller and code. */
-interface Counted {
-  readonly number: number;
-  readonly count: number;
-  readonly isTold: boolean;
-}
-
 /**
- * Of a flood of refusals the audit has the beginning, and then how it grows: one who does wrong a
- * million times must not fill the disk with it (P10). Each caller is counted apart, and each code,
- * so that nobody's flood hides what somebody else tried, or what they tried themselves besides.
+ * Counts refusals by caller and code. The audit has the beginning of a flood, and then its growth:
+ * a client that is refused a million times must not fill the disk (P10), and its flood must not
+ * hide what other callers tried, or what it tried besides.
  */
-class RefusalCount {
+class RefusalCounts {
   readonly #counts = new Map<string, number>();
   #number = 0;
 
-  next(actor: Actor, code: ErrorCode): Counted {
-    const key = this.#keyOf(actor, code);
+  /** Returns the number of a refusal in its session, and among those of its caller and code. */
+  next(actor: Actor, code: ErrorCode) {
+    const own = JSON.stringify([...callerOf(actor), code]);
+    // Client ids can be made up without end: those that come too late share one count per code.
+    const hasOwn = this.#counts.has(own) || this.#counts.size < REFUSAL_COUNTS_MAX;
+    const key = hasOwn ? own : JSON.stringify(["others", code]);
     const count = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, count);
     this.#number += 1;
-    return { number: this.#number, count, isTold: isTold(count) };
-  }
-
-  /** Client ids can be made up without end: whoever comes too late shares one count per code. */
-  #keyOf(actor: Actor, code: ErrorCode): string {
-    const own = JSON.stringify([...callerOf(actor), code]);
-    const isRoom = this.#counts.has(own) || this.#counts.size < REFUSAL_COUNTS_MAX;
-    return isRoom ? own : JSON.stringify(["others", code]);
+    return { number: this.#number, count };
   }
 }
 
-/** A user is one caller by whatever client they come. */
+/** A user is one caller with any of their clients. */
 function callerOf(actor: Actor): readonly string[] {
   if (actor.kind !== "client") return [actor.kind];
   const { clientId, userId } = actor;
@@ -92,6 +87,6 @@ function callerOf(actor: Actor): readonly string[] {
   return clientId === null ? ["client"] : ["client", clientId];
 }
 
-function isTold(count: number): boolean {
-  return count <= REFUSALS_AUDITED_MAX || (count & (count - 1)) === 0;
+function isPowerOfTwo(count: number): boolean {
+  return (count & (count - 1)) === 0;
 }

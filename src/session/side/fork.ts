@@ -16,7 +16,7 @@ import { eventsIn } from "../stored-log.ts";
 import type { SessionWorld } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
-export interface ForkOrder {
+export interface ForkOptions {
   readonly actor: Actor;
   /** The completed turn that the new session goes on from; null is the last one. */
   readonly turnId: TurnId | null;
@@ -41,7 +41,7 @@ export interface Forked {
 export async function forkSession(
   world: SessionWorld,
   source: LiveSession,
-  order: ForkOrder,
+  order: ForkOptions,
 ): Promise<Result<Forked | null>> {
   const { store } = world;
   const record = await store.readRecord(source.key);
