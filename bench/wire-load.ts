@@ -1,4 +1,4 @@
-import type { LogEvent } from "../src/core/replay/join.ts";
+import type { LogEvent } from "../src/core/replay/compact.ts";
 import type { SessionKey } from "../src/store/store.ts";
 import { Latencies } from "./latency.ts";
 import { value } from "./store-world.ts";

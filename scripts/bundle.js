@@ -1,6 +1,7 @@
 // Makes one file, or a few, of each program: to find and read hundreds of small modules was most
 // of what a start took. The modules stay where they are, for programs that import them.
 
+import { realpathSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { build } from "rolldown";
 
@@ -20,6 +21,8 @@ const LEFT_OUT = ["better-sqlite3", /^@modelcontextprotocol\/sdk\//];
  * @param {string} folder as the compiler has left it
  */
 export async function bundlePrograms(folder) {
+  // The bundler names modules by real path, and node_modules may be a link.
+  const real = realpathSync(folder);
   for (const program of PROGRAMS) {
     await build({
       input: { [program]: join(folder, `${program}.js`) },
@@ -27,7 +30,7 @@ export async function bundlePrograms(folder) {
       external: LEFT_OUT,
       // Only threads open databases: where nothing of it is used it is not loaded either.
       treeshake: { moduleSideEffects: [{ test: /^better-sqlite3$/, sideEffects: false }] },
-      plugins: [placesOfModules(folder, dirname(program))],
+      plugins: [placesOfModules(real, dirname(program))],
       logLevel: "warn",
       output: {
         dir: folder,

@@ -1,5 +1,3 @@
-// Backups and restores in processes of their own, killed at random moments.
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
@@ -9,13 +7,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseTenantId, type TenantId } from "../src/core/id.ts";
-import { Chance } from "../src/store/kit/crash/chance.ts";
+import { Chance } from "../src/store/kit/crash/workload.ts";
 import { allEntries, value } from "../src/store/kit/expect.ts";
 import { entry } from "../src/store/kit/sample.ts";
 import { HOST } from "../src/store/sample.fixture.ts";
 import { readContents } from "../src/store/sqlite/backup/contents.ts";
 import { sqliteStore } from "../src/store/sqlite/store.ts";
 import type { SessionStore } from "../src/store/store.ts";
+
+// Backups and restores in processes of their own, killed at random moments.
+
 
 /** CI kills each a few times; for more: `FERMATA_KILLS=50 npx vitest run test/backup-killed`. */
 const KILLS = Number(process.env.FERMATA_KILLS ?? 4);

@@ -111,8 +111,8 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     what: "a mediation policy",
-    edits: [["policy/mediation.ts", "MEDIATION_POLICIES = [", 'MEDIATION_POLICIES = [\n  "dice",']],
-    places: ["policy/mediation.ts: COUNTS"],
+    edits: [["policy/ask.ts", "MEDIATION_POLICIES = [", 'MEDIATION_POLICIES = [\n  "dice",']],
+    places: ["policy/ask.ts: COUNTS"],
   },
   {
     what: "a way to let an instance go",

@@ -35,7 +35,7 @@ describe("the fermata command", () => {
   });
 
   it.each([
-    ["nonsense", /^fermata: there is no command "nonsense"; run "fermata --help" .*\.\n$/],
+    ["nonsense", /^fermata: there is no command "nonsense"; see "fermata --help"\.\n$/],
     ["-x", /^fermata: there is no command "-x"/],
     ["--nonsense", /^fermata: The server cannot start with this command line: .*--nonsense/],
     ["--help=yes", /^fermata: The server cannot start with this command line: .*--help/],
@@ -95,8 +95,8 @@ describe("fermata agents", () => {
     [["no-such-program --acp"], 1, /^fermata: The command "no-such-program" .* was not found.*\n$/],
     [["sh -c 'echo hello'"], 1, /does not speak ACP.* It said: hello\n$/],
     [["'unbalanced"], 1, /^fermata: .*\n$/],
-    [["--nonsense"], 2, /^fermata: agents takes one name; run "fermata agents --help" .*\n$/],
-    [["one", "two"], 2, /^fermata: agents takes one name/],
+    [["--nonsense"], 2, /^fermata: agents: expected one name; see "fermata agents --help"\.\n$/],
+    [["one", "two"], 2, /^fermata: agents: expected one name/],
   ])("says of %j in one sentence what is wrong", async (args, expected, words) => {
     const { exitCode, stdout, stderr } = await fermata("agents", ...args);
     expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: "" });
@@ -138,8 +138,8 @@ describe("fermata serve", () => {
     [["--require-auth"], 2, /--require-auth: .*give one/],
     [["--workspace", "/nowhere"], 2, /--workspace: there is no directory "\/nowhere"/],
     [["--agent", "nobody"], 1, /There is no agent "nobody"; known are/],
-    [["--agent", "echo", "--agent-command", "x"], 2, /by name or by command/],
-    [["--tls-cert", "x"], 2, /a certificate and its key are given together/],
+    [["--agent", "echo", "--agent-command", "x"], 2, /--agent or --agent-command, not both/],
+    [["--tls-cert", "x"], 2, /give both, or neither/],
     [["--initialize-timeout-ms", "0"], 2, /--initialize-timeout-ms: .*from 1/],
     [["--data", "/dev/null/x"], 2, /cannot start with this \/dev\/null\/x/],
   ])("does not start with %j, and says why", async (args, expected, sentence) => {

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
 import { ERRORS } from "../src/core/error.ts";
 import { EVENT_TYPES, type Fold, foldOf } from "../src/core/session/event-table.ts";
-import { BUILT_INS } from "../src/core/slash/built-in.ts";
+import { BUILT_INS } from "../src/core/slash/commands.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
 import { granted, IDLE } from "../src/server/http/server.fixture.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
@@ -72,7 +72,7 @@ describe("the routes of docs/protocol.md", () => {
     );
     const wrong = (await tableOf()).routes.filter(({ method, path, clientId, gate }) => {
       // Votes look at their body first, and so read the id themselves.
-      const word = path.includes("permission/") ? "known" : ID_WORDS[clientId];
+      const word = path.includes("permission/") ? "known" : ID_WORDS[clientId ?? "ignored"];
       return rows.get(`${method} ${path}`) !== (gate === "strict" ? `${word}, *strict*` : word);
     });
     expect(wrong.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
@@ -130,7 +130,7 @@ describe("the slash commands of docs/protocol.md", () => {
     const words = [...section.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, word = ""]) => word);
     const events = new Set(["command_result", "agent_message_chunk"]);
     const documented = new Set(words.filter((word) => !events.has(word)));
-    const said = [...textsUnder("src/core/slash/reply").values()].flatMap((text) => {
+    const said = [...textsUnder("src/core/slash").values()].flatMap((text) => {
       const calls = text.matchAll(/\b(?:done|failed|reloaded)\(\s*"(\w+)"/g);
       return [...calls].map(([, code = ""]) => code);
     });
@@ -233,9 +233,7 @@ function anchorsOf(page: string): readonly string[] {
   });
 }
 
-const EVENT_FILES = ["event", "ask-event", "credit-event"].map(
-  (name) => `src/core/session/${name}.ts`,
-);
+const EVENT_FILES = ["event", "ask-event"].map((name) => `src/core/session/${name}.ts`);
 
 /** `type: field, optional?` for every event, in the order of the alphabet, from its own type. */
 function declaredFields(): readonly string[] {

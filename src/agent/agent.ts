@@ -7,7 +7,7 @@ import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
 import type { AgentStatusReport } from "../core/session/command.ts";
 import type { AgentContext, AgentExit } from "../core/session/event.ts";
-import type { ModelPart, ModelSetting } from "../core/session/model-config.ts";
+import type { ModelPart, ModelSetting } from "../core/session/state.ts";
 import type { ContextUsage } from "../core/turn.ts";
 
 /**

@@ -1,6 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** Rows under their headings, each column as wide as its widest cell. */
+/** The version of Fermata. */
+export function version(): string {
+  const manifest = new URL("../../package.json", import.meta.url);
+  return JSON.parse(readFileSync(manifest, "utf8")).version;
+}
+
+/** A table in which each column is as wide as its widest cell. */
 export function tableText(headings: readonly string[], rows: readonly (readonly string[])[]) {
   const lines = [headings, ...rows];
   const widths = headings.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
@@ -8,12 +14,7 @@ export function tableText(headings: readonly string[], rows: readonly (readonly 
   return padded.map((line) => line.join("  ").trimEnd()).join("\n");
 }
 
-/** A moment to the minute, in universal time; a dash where there is none. */
+/** A time to the minute, in UTC; a dash for null. */
 export function minuteOf(ms: number | null): string {
   return ms === null ? "-" : new Date(ms).toISOString().slice(0, 16);
-}
-
-export function version(): string {
-  const manifest = new URL("../../package.json", import.meta.url);
-  return JSON.parse(readFileSync(manifest, "utf8")).version;
 }

@@ -3,7 +3,7 @@
  * or loop that is bounded by a bare number elsewhere is a mistake.
  */
 
-/** Admitted and unsettled prompts, the running one included: seed 004's queue of five. */
+/** Admitted and unsettled prompts, the running one included. */
 export const PROMPTS_PENDING_MAX = 5;
 
 /** What they may weigh together: a session's own slot has to hold them all. */
@@ -25,7 +25,7 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 256;
 /** Tokens of one kind that one turn may claim: far beyond any model, and safe to multiply. */
 export const TURN_TOKENS_MAX = 1_000_000_000;
 
-/** Micro-credits per million tokens, or per turn: a million credits, which nobody charges. */
+/** Micro-credits per million tokens, or per turn: a million credits, more than any price. */
 export const PRICE_MICRO_MAX = 1_000_000_000_000;
 
 /** Names and ids that agents choose and sessions keep: longer ones are cut or not tracked. */
@@ -70,7 +70,7 @@ export const TURN_PERMITS_MAX = 256;
 /** Patterns of one allowlist; each ask is matched against all of them. */
 export const ALLOWLIST_PATTERNS_MAX = 1_024;
 
-/** Display names: seed 004's MAX_DISPLAY_NAME_LENGTH. */
+/** A display name of a session. */
 export const DISPLAY_NAME_CHARS_MAX = 256;
 
 /** Tool calls tracked in one turn. Later ones are still stored, only not timed or closed. */
@@ -79,7 +79,7 @@ export const TOOL_CALLS_TRACKED_MAX = 4_096;
 /** Nesting of an agent's messages that is remembered; deeper ids push out the oldest. */
 export const MESSAGE_ID_STACK_MAX = 64;
 
-/** Shell results waiting to be told to the agent with the next prompt, in all. */
+/** Shell results that the agent gets with the next prompt, all together. */
 export const SHELL_CONTEXT_CHARS_MAX = 10_000;
 
 /** Models whose tokens are counted apart in one session; later ones are counted as `other`. */
@@ -99,10 +99,7 @@ export const REPLAY_JOURNAL_BYTES_MAX = 8 * 1_024 * 1_024;
 export const REPLAY_JOURNAL_CHUNKS_JOINED_MAX = 256;
 
 export * from "./limits/agent.ts";
-export * from "./limits/credit.ts";
-export * from "./limits/identity.ts";
 export * from "./limits/loader.ts";
 export * from "./limits/server.ts";
 export * from "./limits/session.ts";
 export * from "./limits/store.ts";
-export * from "./limits/tool.ts";

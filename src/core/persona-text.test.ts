@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NO_PERSONA, type Persona } from "./persona.ts";
-import { readPersona, writePersona } from "./persona-text.ts";
+import { NO_PERSONA, type Persona, readPersona, writePersona } from "./persona.ts";
 
 const PERSONA: Persona = {
   files: [{ name: "SOUL.md", source: "user", path: "SOUL.md", text: "Be kind.\n" }],

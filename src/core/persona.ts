@@ -1,13 +1,15 @@
+import { DAMAGED, list, object, oneOf, text } from "./session/slot-codec.ts";
+
 /** The files that say who an agent is to be, in the order in which it is told. */
 export const PERSONA_FILES = ["AGENTS.md", "IDENTITY.md", "SOUL.md", "USER.md"] as const;
 export type PersonaFileName = (typeof PERSONA_FILES)[number];
 
 /** The workspace's own, or that of whoever runs the server. */
-export const PERSONA_SOURCES = ["workspace", "user"] as const;
+const PERSONA_SOURCES = ["workspace", "user"] as const;
 export type PersonaSource = (typeof PERSONA_SOURCES)[number];
 
 /** Why a file that is there was not taken. */
-export const PERSONA_FAULTS = ["unreadable", "too_large", "untrusted_workspace"] as const;
+const PERSONA_FAULTS = ["unreadable", "too_large", "untrusted_workspace"] as const;
 type PersonaFault = (typeof PERSONA_FAULTS)[number];
 
 /** As they were read when the session was made or its persona was reloaded. */
@@ -33,3 +35,39 @@ export interface PersonaDiagnostic {
 }
 
 export const NO_PERSONA: Persona = { files: [], diagnostics: [] };
+
+const FILE = object<PersonaFile>({
+  name: oneOf(...PERSONA_FILES),
+  source: oneOf(...PERSONA_SOURCES),
+  path: text,
+  text,
+});
+
+const DIAGNOSTIC = object<PersonaDiagnostic>({
+  name: oneOf(...PERSONA_FILES),
+  code: oneOf(...PERSONA_FAULTS),
+  message: text,
+  path: text,
+});
+
+const PERSONA = object<Persona & { readonly form: "persona/1" }>({
+  form: oneOf("persona/1"),
+  files: list(FILE),
+  diagnostics: list(DIAGNOSTIC),
+});
+
+/** The text whose hash names a persona: equal personas have equal texts. */
+export function writePersona({ files, diagnostics }: Persona): string {
+  return JSON.stringify(PERSONA.write({ form: "persona/1", files, diagnostics }));
+}
+
+/** Reads such a text back; null if it is anything else. */
+export function readPersona(written: string): Persona | null {
+  try {
+    const json: unknown = JSON.parse(written);
+    const read = PERSONA.read(json);
+    return read === DAMAGED ? null : { files: read.files, diagnostics: read.diagnostics };
+  } catch {
+    return null;
+  }
+}

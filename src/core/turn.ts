@@ -1,4 +1,5 @@
 import type { AskId, TurnId } from "./id.ts";
+import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "./limits.ts";
 import type { Ask } from "./policy/ask.ts";
 import type { AutonomyProfile, RiskTier } from "./policy/risk.ts";
 import type { Price, TokenUsage } from "./price.ts";
@@ -76,3 +77,23 @@ export const EMPTY_TURN: TurnState = {
   currentReservation: null,
   lastContextUsage: null,
 };
+
+/** All that a sandbox can be, as whoever runs it says. */
+export const SANDBOX_STATES = [
+  "none",
+  "provisioning",
+  "ready",
+  "timed_out",
+] as const satisfies readonly SandboxState[];
+
+/**
+ * When a sandbox counts as timed out if nothing is heard of it until then; null if never. A tool
+ * call that is open is work, however long it says nothing.
+ */
+export function sandboxDueAtMs(connection: Connection): number | null {
+  const { sandboxState, lastSandboxActivity, turn } = connection;
+  if (lastSandboxActivity === null) return null;
+  if (sandboxState === "provisioning") return lastSandboxActivity + SANDBOX_PROVISIONING_MS_MAX;
+  const isIdle = sandboxState === "ready" && turn.pendingToolCalls.size === 0;
+  return isIdle ? lastSandboxActivity + SANDBOX_IDLE_MS_MAX : null;
+}

@@ -2,7 +2,7 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { BUILT_IN_NAMES } from "../core/slash/built-in.ts";
+import { BUILT_IN_NAMES } from "../core/slash/commands.ts";
 import { withTree } from "./tree.fixture.ts";
 
 const BUNDLED = fileURLToPath(new URL("../../skills", import.meta.url));
@@ -18,7 +18,7 @@ describe("the skills that come with Fermata", () => {
       const snapshot = await tree.skills({
         bundled: BUNDLED,
         reserved: BUILT_IN_NAMES,
-        surroundings: { platform: "linux", env: { PATH: bin }, tools: async () => ["shell"] },
+        env: { PATH: bin },
       });
       expect(snapshot.diagnostics).toEqual([]);
       const names = snapshot.entries.map((entry) => entry.skill_name);

@@ -2,8 +2,8 @@ import type { Dirent } from "node:fs";
 import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../core/skill/canonical.ts";
 import { codes, names } from "../core/skill/skill.fixture.ts";
+import { canonicalJson } from "../core/skill/snapshot.ts";
 import { listFolder } from "./skills.ts";
 import { listedAs, type Tree, withTree } from "./tree.fixture.ts";
 
@@ -31,12 +31,7 @@ metadata: {author: somebody}
 `;
 
 const withHome = (tree: Tree) => {
-  const surroundings = {
-    platform: "linux",
-    env: { HOME: tree.root, EMPTY: "" },
-    tools: async () => ["shell"],
-  };
-  return { surroundings };
+  return { env: { HOME: tree.root, EMPTY: "" } };
 };
 
 describe("a load of skills", () => {
@@ -116,7 +111,8 @@ describe("a load of skills", () => {
       const env = { PATH: `${near}:::${bin}` };
       const tools = async () => [];
       const { diagnostics } = await tree.skills({
-        surroundings: { platform: "linux", env, tools },
+        env,
+        tools,
       });
       const message = "These programs are not on PATH: folder, text, by.";
       expect(diagnostics).toMatchObject([{ code: "ineligible", message }]);

@@ -11,19 +11,17 @@ import {
   type PersonaSource,
 } from "../core/persona.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { ofRoot } from "../core/skill/diagnostic.ts";
-import type { Surroundings } from "../core/skill/eligibility.ts";
 import type { SkillHeader } from "../core/skill/header.ts";
-import { precedenceOf } from "../core/skill/precedence.ts";
-import type { SkillDiagnostic, SkillSnapshot } from "../core/skill/skill.ts";
+import { precedenceOf, type Surroundings } from "../core/skill/precedence.ts";
+import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
 import { type SkillCandidate, snapshotOf } from "../core/skill/snapshot.ts";
 import {
   binariesOnPath,
-  type Listing,
+  type FolderLister,
+  type LocatedSkill,
   listFolder,
-  lookInto,
-  type PlacedSkill,
-  type RootLook,
+  listSkills,
+  type RootContents,
   readSkills,
   realRoot,
   type SkillRoot,
@@ -31,45 +29,44 @@ import {
 import { hasName, readTextInside } from "./text-file.ts";
 
 /**
- * What sessions know of skill and persona files. They are read when somebody says so, never on
- * their own, and what is not there is no failure; only a required root that is missing is.
+ * Skill and persona files, as sessions see them. A session reads them when it opens and when a
+ * client asks for a reload, never by itself. A missing file is no failure; a missing required root
+ * is one.
  */
 export interface Loader {
-  skills(place: LoadPlace): Promise<Result<SkillSnapshot>>;
-  persona(place: LoadPlace): Promise<Result<Persona>>;
+  skills(scope: LoadScope): Promise<Result<SkillSnapshot>>;
+  persona(scope: LoadScope): Promise<Result<Persona>>;
 }
 
-/** Whose session it is, and where. */
-export interface LoadPlace {
+/** The tenant and the workspace of the session that loads. */
+export interface LoadScope {
   readonly tenantId: TenantId;
   readonly workspaceCwd: string;
 }
 
 export interface FilesLoaderSettings {
-  /** The skills that come with Fermata. */
+  /** The folder of the skills that come with Fermata. */
   readonly bundled: string;
-  /** Where whoever runs the server keeps `skills/` and persona files: `~/.fermata`. */
+  /** The operator's own folder, with `skills/` and persona files: `~/.fermata`. */
   readonly userFolder: string;
-  readonly surroundings: {
-    readonly platform: string;
-    readonly env: Readonly<Record<string, string | undefined>>;
-    /** Which tools can be called without a model, by name; at least of those that are wanted. */
-    tools(wanted: readonly string[]): Promise<readonly string[]>;
-  };
-  /** Names of built-in commands, which no alias may be. */
+  readonly platform: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Answers with the names of tools that run without a model; at least with the wanted ones. */
+  tools(wanted: readonly string[]): Promise<readonly string[]>;
+  /** Names of built-in commands, which no alias may have. */
   readonly reserved: ReadonlySet<string>;
   /** Whether the files of a workspace may speak to agents. */
-  isTrusted(place: LoadPlace): Promise<boolean>;
-  /** The specification's own way; here a project need not have skills (ruling). */
+  isTrusted(scope: LoadScope): Promise<boolean>;
+  /** Whether a workspace without skills is refused. By default it is not. */
   readonly isWorkspaceRequired?: boolean;
-  /** How directories are listed, for those who want another order. */
-  readonly listing?: Listing;
+  /** Tests list folders in another order. */
+  readonly listing?: FolderLister;
 }
 
-/** The folder of a project, and of a person, in which Fermata's own files lie. */
+/** The folder of a project, and of a person, that holds Fermata's own files. */
 const OWN_FOLDER = ".fermata";
 
-/** Reads skills and personas from files, each time anew. It keeps nothing between two loads. */
+/** Reads skills and personas from files on every call. It caches nothing. */
 export class FilesLoader implements Loader {
   readonly #settings: FilesLoaderSettings;
 
@@ -77,30 +74,29 @@ export class FilesLoader implements Loader {
     this.#settings = settings;
   }
 
-  async skills(place: LoadPlace): Promise<Result<SkillSnapshot>> {
-    const found: PlacedSkill[] = [];
-    const said: SkillDiagnostic[] = [];
-    for (const root of this.#roots(place)) {
-      const look = await this.#look(root, place);
-      if (look.kind === "looked") found.push(...look.found);
-      if (look.kind === "untrusted") said.push(look.diagnostic);
-      if (look.kind === "unusable" || look.kind === "missing") {
-        const reason = look.kind === "missing" ? "the directory is not there" : look.reason;
+  async skills(scope: LoadScope): Promise<Result<SkillSnapshot>> {
+    const found: LocatedSkill[] = [];
+    const rootDiagnostics: SkillDiagnostic[] = [];
+    for (const root of this.#roots(scope)) {
+      const contents = await this.#contentsOf(root, scope);
+      if (contents.kind === "listed") found.push(...contents.found);
+      if (contents.kind === "unusable" || contents.kind === "missing") {
+        const reason = contents.kind === "missing" ? "the directory is not there" : contents.reason;
         if (root.isRequired) return fail("skills_unavailable", { root: root.source, reason });
-        if (look.kind === "unusable") said.push(look.diagnostic);
       }
+      if ("diagnostic" in contents) rootDiagnostics.push(contents.diagnostic);
     }
     const { winners, diagnostics } = precedenceOf(found);
     const candidates = await readSkills(winners);
     const surroundings = await this.#surroundings(candidates);
-    return ok(snapshotOf(candidates, [...said, ...diagnostics], surroundings));
+    return ok(snapshotOf(candidates, [...rootDiagnostics, ...diagnostics], surroundings));
   }
 
-  async persona(place: LoadPlace): Promise<Result<Persona>> {
+  async persona(scope: LoadScope): Promise<Result<Persona>> {
     const settings = this.#settings;
-    const own = await this.#workspacePlaces(place);
-    const user: PersonaPlace = { source: "user", folder: settings.userFolder, way: "" };
-    if (await settings.isTrusted(place)) return ok(await readPersonaFiles([...own, user]));
+    const own = await this.#workspaceFolders(scope);
+    const user: PersonaFolder = { source: "user", root: settings.userFolder, subfolder: "" };
+    if (await settings.isTrusted(scope)) return ok(await readPersonaFiles([...own, user]));
     const persona = await readPersonaFiles([user]);
     const name = await anyPersonaFile(own);
     if (name === null) return ok(persona);
@@ -109,7 +105,7 @@ export class FilesLoader implements Loader {
     return ok({ ...persona, diagnostics: [diagnostic, ...persona.diagnostics] });
   }
 
-  #roots({ workspaceCwd }: LoadPlace): readonly Root[] {
+  #roots({ workspaceCwd }: LoadScope): readonly SkillRoot[] {
     const { bundled, userFolder, isWorkspaceRequired = false } = this.#settings;
     const user = join(userFolder, "skills");
     const own = join(workspaceCwd, OWN_FOLDER, "skills");
@@ -120,39 +116,41 @@ export class FilesLoader implements Loader {
     ];
   }
 
-  async #look(root: SkillRoot, place: LoadPlace): Promise<RootLook | Untrusted> {
+  async #contentsOf(
+    root: SkillRoot,
+    scope: LoadScope,
+  ): Promise<RootContents | { readonly kind: "untrusted"; readonly diagnostic: SkillDiagnostic }> {
     const settings = this.#settings;
     const found = await realRoot(root);
     if (root.source === "workspace" && found.kind !== "missing") {
-      if (found.kind === "real" && (await this.#isUsers(root.folder, "skills"))) {
-        return { kind: "looked", found: [] };
+      if (found.kind === "real" && (await this.#isUserFolder(root.folder, "skills"))) {
+        return { kind: "listed", found: [] };
       }
-      if (!(await settings.isTrusted(place))) {
+      if (!(await settings.isTrusted(scope))) {
         const why = untrusted("skills", "/reload_skills");
         const diagnostic = ofRoot("workspace", "untrusted_workspace", why);
         return { kind: "untrusted", diagnostic };
       }
     }
     if (found.kind !== "real") return found;
-    return lookInto(root.source, found.real, settings.listing ?? listFolder);
+    return listSkills(root.source, found.real, settings.listing ?? listFolder);
   }
 
-  /** Who works in the home directory has one folder for both, and it is the user's. */
-  async #isUsers(folder: string, name: string): Promise<boolean> {
+  /** In the operator's home both folders are one, and it counts as the user's. */
+  async #isUserFolder(folder: string, name: string): Promise<boolean> {
     const paths = [folder, join(this.#settings.userFolder, name)];
     const [own, users] = await Promise.all(paths.map((path) => realpath(path).catch(() => null)));
     return own !== null && own === users;
   }
 
-  async #workspacePlaces({ workspaceCwd: folder }: LoadPlace): Promise<readonly PersonaPlace[]> {
-    const isUsers = await this.#isUsers(join(folder, OWN_FOLDER), "");
-    const inOwn: PersonaPlace = { source: "workspace", folder, way: OWN_FOLDER };
-    return [...(isUsers ? [] : [inOwn]), { source: "workspace", folder, way: "" }];
+  async #workspaceFolders({ workspaceCwd: root }: LoadScope): Promise<readonly PersonaFolder[]> {
+    const isUsers = await this.#isUserFolder(join(root, OWN_FOLDER), "");
+    const inOwn: PersonaFolder = { source: "workspace", root, subfolder: OWN_FOLDER };
+    return [...(isUsers ? [] : [inOwn]), { source: "workspace", root, subfolder: "" }];
   }
 
   async #surroundings(candidates: readonly SkillCandidate[]): Promise<Surroundings> {
-    const { surroundings, reserved } = this.#settings;
-    const { platform, env } = surroundings;
+    const { platform, env, reserved, tools } = this.#settings;
     const headers = candidates.flatMap(({ reading }) => {
       return reading.kind === "read" ? [reading.header] : [];
     });
@@ -163,7 +161,7 @@ export class FilesLoader implements Loader {
       reserved,
       variables: new Set(variables),
       binaries: await binariesOnPath(wanted, env.PATH),
-      tools: new Set(await surroundings.tools(headers.flatMap(toolsOf))),
+      tools: new Set(await tools(headers.flatMap(toolsOf))),
     };
   }
 }
@@ -172,17 +170,7 @@ function toolsOf({ commandTool: tool, requiresTools: required }: SkillHeader) {
   return tool === null ? required : [tool, ...required];
 }
 
-interface Root extends SkillRoot {
-  /** Without it there is no session; any other may be missing. */
-  readonly isRequired: boolean;
-}
-
-interface Untrusted {
-  readonly kind: "untrusted";
-  readonly diagnostic: SkillDiagnostic;
-}
-
-/** What is in it is not told: nobody has vouched for a word of it. */
+/** Names nothing of what the files say: no member has vouched for them. */
 function untrusted(what: string, reload: string): string {
   return (
     `this workspace has ${what}, which are not used because it is not trusted; ` +
@@ -190,45 +178,43 @@ function untrusted(what: string, reload: string): string {
   );
 }
 
-/** A directory in which persona files may lie, strongest first. */
-export interface PersonaPlace {
+/** A folder that may hold persona files. */
+interface PersonaFolder {
   readonly source: PersonaSource;
-  /** The file must really lie below this. */
-  readonly folder: string;
-  /** The way from there to the files, with `/`; empty if they lie in it. */
-  readonly way: string;
+  /** The real path of a file must be below this. */
+  readonly root: string;
+  /** The path from the root to the files, with `/`; empty if they are in the root. */
+  readonly subfolder: string;
 }
 
 /**
- * For each name the first file that is there. If that one cannot be used, nothing takes its place,
- * as with skills: a persona is what its owner wrote, or visibly nothing.
+ * Reads for each name the first file that exists, strongest folder first. If that file cannot be
+ * used, no other one replaces it: a persona is what its owner wrote, or visibly nothing.
  */
-async function readPersonaFiles(places: readonly PersonaPlace[]): Promise<Persona> {
-  const looks = await Promise.all(PERSONA_FILES.map((name) => firstOf(name, places)));
+async function readPersonaFiles(folders: readonly PersonaFolder[]): Promise<Persona> {
+  const reads = await Promise.all(PERSONA_FILES.map((name) => readFirst(name, folders)));
   return {
-    files: looks.flatMap((look) => look?.file ?? []),
-    diagnostics: looks.flatMap((look) => look?.diagnostic ?? []),
+    files: reads.flatMap((read) => read?.file ?? []),
+    diagnostics: reads.flatMap((read) => read?.diagnostic ?? []),
   };
 }
 
-/** The first of the names that there is a file for, at any of the places. */
-async function anyPersonaFile(places: readonly PersonaPlace[]): Promise<PersonaFileName | null> {
+/** The first persona name for which any of the folders has a file. */
+async function anyPersonaFile(folders: readonly PersonaFolder[]): Promise<PersonaFileName | null> {
   for (const name of PERSONA_FILES) {
-    for (const { folder, way } of places) {
-      if (await hasName(join(folder, way, name))) return name;
+    for (const { root, subfolder } of folders) {
+      if (await hasName(join(root, subfolder, name))) return name;
     }
   }
   return null;
 }
 
-type Look = { readonly file?: PersonaFile; readonly diagnostic?: PersonaDiagnostic };
-
-async function firstOf(
+async function readFirst(
   name: PersonaFileName,
-  places: readonly PersonaPlace[],
-): Promise<Look | null> {
-  for (const { source, folder, way } of places) {
-    const path = way === "" ? name : `${way}/${name}`;
+  folders: readonly PersonaFolder[],
+): Promise<{ readonly file?: PersonaFile; readonly diagnostic?: PersonaDiagnostic } | null> {
+  for (const { source, root: folder, subfolder } of folders) {
+    const path = subfolder === "" ? name : `${subfolder}/${name}`;
     const root = await realpath(folder).catch(() => null);
     if (root === null) continue;
     const read = await readTextInside(root, join(root, path), PERSONA_FILE_BYTES_MAX);

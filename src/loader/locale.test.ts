@@ -10,7 +10,7 @@ const PROGRAM = `
   const loader = new FilesLoader({
     bundled,
     userFolder,
-    surroundings: { platform: "linux", env: {}, tools: async () => [] },
+    platform: "linux", env: {}, tools: async () => [],
     reserved: new Set(),
     isTrusted: async () => true,
   });
@@ -20,7 +20,7 @@ const PROGRAM = `
 `;
 
 function loadUnder(locale: string, tree: Tree): { readonly here: string; readonly text: string } {
-  const modules = ["./loader.ts", "../core/skill/canonical.ts"];
+  const modules = ["./loader.ts", "../core/skill/snapshot.ts"];
   const args = [
     ...["--input-type=module", "-e", PROGRAM],
     ...modules.map((path) => new URL(path, import.meta.url).href),

@@ -4,8 +4,8 @@ import { readHeader } from "../core/skill/header.ts";
 import type { SkillReading } from "../core/skill/snapshot.ts";
 
 /**
- * Takes the text of a SKILL.md apart: optional YAML between two `---` lines, of which the first is
- * line 1, then the instructions (B6). Whatever is wrong is an answer, and names what it is.
+ * Parses the text of a SKILL.md: optional YAML between two `---` lines, of which the first is line
+ * 1, then the instructions. A fault in the file is an answer that names it.
  */
 export function parseSkillFile(text: string): SkillReading {
   if (text.includes("\0")) return malformed("it has a NUL character");
@@ -34,7 +34,7 @@ function partsOf(text: string): { readonly frontmatter: string; readonly body: s
   return { frontmatter, body: withoutEdges(lines.slice(end + 1).join("\n")) };
 }
 
-/** Without the empty lines before and after it, which say nothing. */
+/** Drops the empty lines before and after the body. */
 function withoutEdges(body: string): string {
   return body.replace(/^(?:[ \t]*\n)+/, "").trimEnd();
 }
@@ -42,12 +42,12 @@ function withoutEdges(body: string): string {
 type Parsed = { readonly value: unknown; readonly fault: null } | { readonly fault: string };
 
 /**
- * Plain data only: no tags of anybody's, no key twice, and no aliases, which a frontmatter has no
- * use for and of which bombs are made.
+ * Reads plain data only: no tags, no duplicate keys, and no aliases, which frontmatter does not
+ * need and with which a small file expands to a huge value.
  */
 function parsedYaml(frontmatter: string): Parsed {
   try {
-    // The line of the fence is put back, so that a fault has the number of its line in the file.
+    // An empty line replaces the fence, so that a fault has its line number in the file.
     const document = parseDocument(`\n${frontmatter}`, {
       schema: "core",
       version: "1.2",
@@ -79,7 +79,7 @@ function hasAlias(document: Document): boolean {
   return isFound;
 }
 
-/** The parser's own words; the excerpt below its first line is left out. */
+/** Keeps the first line of the parser's message, and drops the excerpt below it. */
 function notYaml(message: string): string {
   const [first = ""] = message.split("\n");
   if (first.startsWith("Maximum call stack")) return "its frontmatter is nested too deeply";

@@ -9,43 +9,46 @@ import {
   SKILL_ROOT_ENTRIES_MAX,
   SKILLS_READ_BYTES_MAX,
 } from "../core/limits.ts";
-import { byCodePoint } from "../core/skill/code-point.ts";
-import { ofRoot } from "../core/skill/diagnostic.ts";
 import type { FoundSkill } from "../core/skill/precedence.ts";
-import type { SkillDiagnostic, SkillSource } from "../core/skill/skill.ts";
+import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/skill.ts";
 import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
+import { byCodePoint } from "../core/text.ts";
 import { hasName, isInside, isNothingThere, readTextInside, reasonOf } from "./text-file.ts";
 
 /** A directory whose immediate children may be skills. */
 export interface SkillRoot {
   readonly source: SkillSource;
   readonly folder: string;
-  /** Where it must really lie; null where it may be a link to anywhere, as the owner likes. */
+  /** The directory that its real path must be in; null allows a link to anywhere. */
   readonly within: string | null;
+  /** Whether a session fails to open without it. */
+  readonly isRequired: boolean;
 }
 
-/** A directory that was found, with the real path of its root, of which nobody else learns. */
-export interface PlacedSkill extends FoundSkill {
+/** A skill directory with the real path of its root, which no client may see. */
+export interface LocatedSkill extends FoundSkill {
   readonly root: string;
 }
 
-/** What looking into a root came to. */
-export type RootLook =
-  | { readonly kind: "looked"; readonly found: readonly PlacedSkill[] }
+export type RootContents =
+  | { readonly kind: "listed"; readonly found: readonly LocatedSkill[] }
+  | NoRoot;
+
+type NoRoot =
   | { readonly kind: "missing" }
   | { readonly kind: "unusable"; readonly diagnostic: SkillDiagnostic; readonly reason: string };
 
-type RealRoot =
-  | { readonly kind: "real"; readonly real: string }
-  | Exclude<RootLook, { kind: "looked" }>;
+/** Lists the names in a directory, in any order. */
+export type FolderLister = (folder: string) => Promise<AsyncIterable<Dirent>>;
 
-/** How the names in a directory are listed; the order in which they come means nothing. */
-export type Listing = (folder: string) => Promise<AsyncIterable<Dirent>>;
+export const listFolder: FolderLister = (folder) => opendir(folder);
 
-export const listFolder: Listing = (folder) => opendir(folder);
-
-/** Where a root really is, or why it is nowhere. */
-export async function realRoot({ folder, within, source }: SkillRoot): Promise<RealRoot> {
+/** Resolves the real path of a root, or says why there is none. */
+export async function realRoot({
+  folder,
+  within,
+  source,
+}: SkillRoot): Promise<{ readonly kind: "real"; readonly real: string } | NoRoot> {
   try {
     const real = await realpath(folder);
     const home = within === null ? real : await realpath(within);
@@ -58,12 +61,12 @@ export async function realRoot({ folder, within, source }: SkillRoot): Promise<R
   }
 }
 
-/** The children of a root that are directories, and whether they could be skills. */
-export async function lookInto(
+/** Lists the children of a root that are directories, and whether each has a SKILL.md. */
+export async function listSkills(
   source: SkillSource,
   real: string,
-  listing: Listing,
-): Promise<RootLook> {
+  listing: FolderLister,
+): Promise<RootContents> {
   try {
     const children: Dirent[] = [];
     for await (const child of await listing(real)) {
@@ -72,35 +75,33 @@ export async function lookInto(
         return unusable(source, `it has more than ${SKILL_ROOT_ENTRIES_MAX} names in it`);
       }
     }
-    const looks = await inBatches(children, SKILL_READS_AT_ONCE_MAX, (child) => {
-      return lookAt(source, real, child);
-    });
-    return { kind: "looked", found: looks.filter((look) => look !== null) };
+    const skills = await inBatches(children, (child) => locate(source, real, child));
+    return { kind: "listed", found: skills.filter((skill) => skill !== null) };
   } catch (thrown) {
     return unusable(source, reasonOf(thrown));
   }
 }
 
-/** Null for what is no directory. */
-async function lookAt(
+/** Null for a child that is no directory. */
+async function locate(
   source: SkillSource,
   root: string,
   child: Dirent,
-): Promise<PlacedSkill | null> {
+): Promise<LocatedSkill | null> {
   const { name } = child;
   if (child.isDirectory()) {
     return { name, source, root, hasFile: await hasName(join(root, name, "SKILL.md")) };
   }
   if (!child.isSymbolicLink()) return null;
-  const target = await targetOf(root, name);
+  const target = await linkTarget(root, name);
   if (target === "none") return null;
-  // A link that cannot be followed may stand for a skill: reading it will say what is wrong.
+  // A link that cannot be followed may stand for a skill: reading it reports what is wrong.
   const hasFile = target === "elsewhere" || (await hasName(join(root, name, "SKILL.md")));
   return { name, source, root, hasFile };
 }
 
-/** What a link is for: a directory inside of its root, one that cannot be had, or no directory. */
-async function targetOf(root: string, name: string): Promise<"here" | "elsewhere" | "none"> {
+/** Says whether a link leads to a directory in its root, out of its root, or to no directory. */
+async function linkTarget(root: string, name: string): Promise<"here" | "elsewhere" | "none"> {
   try {
     const real = await realpath(join(root, name));
     if (!isInside(root, real)) return "elsewhere";
@@ -110,27 +111,27 @@ async function targetOf(root: string, name: string): Promise<"here" | "elsewhere
   }
 }
 
-function unusable(source: SkillSource, reason: string): Extract<RootLook, { kind: "unusable" }> {
-  const words = `the skills of this root cannot be loaded: ${reason}`;
-  return { kind: "unusable", diagnostic: ofRoot(source, "unreadable", words), reason };
+function unusable(source: SkillSource, reason: string): Extract<NoRoot, { kind: "unusable" }> {
+  const message = `the skills of this root cannot be loaded: ${reason}`;
+  return { kind: "unusable", diagnostic: ofRoot(source, "unreadable", message), reason };
 }
 
 /**
- * Reads the files of those that won, in the order of their names, some at a time. There is an end
- * to what is held of them all; which of them are taken is decided later, by other measures.
+ * Reads the SKILL.md of each winner, in the order of their names. All texts together are bounded;
+ * the snapshot decides later, by other limits, which skills it takes.
  */
 export async function readSkills(
-  winners: readonly PlacedSkill[],
+  winners: readonly LocatedSkill[],
 ): Promise<readonly SkillCandidate[]> {
   const candidates: SkillCandidate[] = [];
-  let left = SKILLS_READ_BYTES_MAX;
+  let bytesLeft = SKILLS_READ_BYTES_MAX;
   for (let at = 0; at < winners.length; at += SKILL_READS_AT_ONCE_MAX) {
     const batch = winners.slice(at, at + SKILL_READS_AT_ONCE_MAX);
-    // What would not fit even if it came first is not read at all.
-    const bytesMax = Math.min(SKILL_FILE_BYTES_MAX, left);
+    // A file that would not fit even as the first of its batch is not read at all.
+    const bytesMax = Math.min(SKILL_FILE_BYTES_MAX, bytesLeft);
     for (const read of await Promise.all(batch.map((skill) => readSkill(skill, bytesMax)))) {
-      const isFitting = read.bytes <= left;
-      if (isFitting) left -= read.bytes;
+      const isFitting = read.bytes <= bytesLeft;
+      if (isFitting) bytesLeft -= read.bytes;
       candidates.push(isFitting ? read.candidate : { ...read.candidate, reading: NOT_FITTING });
     }
   }
@@ -143,44 +144,39 @@ const NOT_FITTING: SkillReading = {
   reason: `all files together have at most ${SKILLS_READ_BYTES_MAX} bytes`,
 };
 
-interface ReadSkill {
-  readonly candidate: SkillCandidate;
-  /** What of it is kept. */
-  readonly bytes: number;
-}
+const GONE: SkillReading = { kind: "fault", code: "unreadable", reason: "it is not there" };
 
-async function readSkill(skill: PlacedSkill, bytesMax: number): Promise<ReadSkill> {
-  const { name, source, root } = skill;
+/** The bytes are those that the candidate keeps in memory. */
+async function readSkill(
+  { name, source, root }: LocatedSkill,
+  bytesMax: number,
+): Promise<{ readonly candidate: SkillCandidate; readonly bytes: number }> {
   const file = await readTextInside(root, join(root, name, "SKILL.md"), bytesMax);
   if (file.kind === "text") {
-    // The parser of YAML that it needs is large, and no server needs it to start.
+    // Imported on first use: the YAML parser is large, and a server starts without it.
     const { parseSkillFile } = await import("./skill-file.ts");
     const reading = parseSkillFile(file.text);
     const bytes = reading.kind === "read" ? Buffer.byteLength(file.text) : 0;
     return { candidate: { name, source, reading }, bytes };
   }
-  if (file.kind === "fault" && file.code === "too_large" && bytesMax < SKILL_FILE_BYTES_MAX) {
-    return { candidate: { name, source, reading: NOT_FITTING }, bytes: 0 };
-  }
-  const fault = file.kind === "fault" ? file : GONE;
-  return { candidate: { name, source, reading: fault }, bytes: 0 };
+  if (file.kind === "missing") return { candidate: { name, source, reading: GONE }, bytes: 0 };
+  const isOverTotal = file.code === "too_large" && bytesMax < SKILL_FILE_BYTES_MAX;
+  return { candidate: { name, source, reading: isOverTotal ? NOT_FITTING : file }, bytes: 0 };
 }
 
-const GONE: SkillReading = { kind: "fault", code: "unreadable", reason: "it is not there" };
-
 /**
- * Those of the programs that can be run by name. A relative directory in PATH would make the
- * answer depend on where the server happens to stand, so it does not count.
+ * Filters the programs that PATH offers. Relative directories in PATH are ignored: they would make
+ * the answer depend on the working directory of the server.
  */
 export async function binariesOnPath(
   names: Iterable<string>,
   path: string | undefined,
 ): Promise<ReadonlySet<string>> {
-  const folders = (path ?? "").split(delimiter).filter(isAbsolute);
-  const places = [...new Set(folders)].slice(0, SKILL_PATH_FOLDERS_MAX);
+  const absolute = (path ?? "").split(delimiter).filter(isAbsolute);
+  const folders = [...new Set(absolute)].slice(0, SKILL_PATH_FOLDERS_MAX);
   const wanted = [...new Set(names)].toSorted(byCodePoint).slice(0, SKILL_BINARIES_MAX);
-  const found = await inBatches(wanted, SKILL_READS_AT_ONCE_MAX, async (name) => {
-    for (const place of places) if (await canRun(join(place, name))) return [name];
+  const found = await inBatches(wanted, async (name) => {
+    for (const folder of folders) if (await canRun(join(folder, name))) return [name];
     return [];
   });
   return new Set(found.flat());
@@ -189,22 +185,21 @@ export async function binariesOnPath(
 async function canRun(file: string): Promise<boolean> {
   try {
     await access(file, constants.X_OK);
-    // A directory can be "executed", too, in the sense of the question above.
+    // A directory passes the check for X_OK, too.
     return (await stat(file)).isFile();
   } catch {
     return false;
   }
 }
 
-/** Does the work on each item, some at a time; the answers are in the order of the items. */
+/** Works on a bounded number of items at once; the answers are in the order of the items. */
 async function inBatches<Item, Answer>(
   items: readonly Item[],
-  atOnce: number,
   work: (item: Item) => Promise<Answer>,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  for (let at = 0; at < items.length; at += atOnce) {
-    answers.push(...(await Promise.all(items.slice(at, at + atOnce).map(work))));
+  for (let at = 0; at < items.length; at += SKILL_READS_AT_ONCE_MAX) {
+    answers.push(...(await Promise.all(items.slice(at, at + SKILL_READS_AT_ONCE_MAX).map(work))));
   }
   return answers;
 }

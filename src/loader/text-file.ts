@@ -1,20 +1,20 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
 
-/** What reading a text file came to. Nothing in it names a place outside of the root. */
+/** The result of reading a text file. It names no path outside of the root. */
 export type TextReading =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "missing" }
   | { readonly kind: "fault"; readonly code: "unreadable" | "too_large"; readonly reason: string };
 
-/** No link at the end, no waiting for the other end of a pipe, no terminal to be ours. */
-const CAREFULLY =
+/** Opens no link, does not wait for the writer of a pipe, and takes no controlling terminal. */
+const SAFE_FLAGS =
   constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /**
- * Reads a file that really lies inside `root`, which is a real path itself. Links are followed as
- * long as they stay inside. Its size is asked before anything is read, so a huge one costs nothing.
- * The text comes without a byte order mark, and its lines end as they do here.
+ * Reads a file whose real path is inside `root`, itself a real path. It follows links that stay
+ * inside. It checks the size first, so that a huge file costs nothing. The text has no byte order
+ * mark, and its lines end with LF.
  */
 export async function readTextInside(
   root: string,
@@ -24,9 +24,9 @@ export async function readTextInside(
   try {
     const real = await realpath(path);
     if (!isInside(root, real)) return unreadable("it leads outside of its root");
-    // To open a device is an act already, so its kind is asked before.
+    // Opening a device can have effects, so the kind of file is checked before.
     if (!(await lstat(real)).isFile()) return unreadable(NO_FILE);
-    const handle = await open(real, CAREFULLY);
+    const handle = await open(real, SAFE_FLAGS);
     try {
       return await readWhole(handle, { path, real, bytesMax });
     } finally {
@@ -38,13 +38,13 @@ export async function readTextInside(
   }
 }
 
-/** Both are real paths. What the kernel shows of itself is never a file of anybody's. */
+/** Both are real paths. Files of the kernel never count as inside. */
 export function isInside(root: string, real: string): boolean {
   if (["/proc", "/sys"].some((window) => isBelow(window, real))) return false;
   return isBelow(root, real);
 }
 
-/** Whether there is anything of this name, be it a link to nowhere. */
+/** Whether the name exists, even as a link to nowhere. */
 export async function hasName(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
@@ -57,7 +57,7 @@ export function isNothingThere(thrown: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-/** Why the system refused; its own message would name the path. */
+/** Words a system error without its own message, which would name the path. */
 export function reasonOf(thrown: unknown): string {
   const code = codeOf(thrown);
   return REASONS[code] ?? `the system says ${code}`;
@@ -76,28 +76,24 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const NO_FILE = "it is not a regular file";
 
-interface Order {
-  readonly path: string;
-  readonly real: string;
-  readonly bytesMax: number;
-}
-
-async function readWhole(handle: FileHandle, order: Order): Promise<TextReading> {
+async function readWhole(
+  handle: FileHandle,
+  { path, real, bytesMax }: { path: string; real: string; bytesMax: number },
+): Promise<TextReading> {
   const stats = await handle.stat();
   if (!stats.isFile()) return unreadable(NO_FILE);
-  if (stats.size > order.bytesMax) return tooLarge(stats.size, order.bytesMax);
-  // Between the look and the opening a directory on the way may have become a link.
-  const again = await realpath(order.path);
-  const there = await lstat(again);
-  if (again !== order.real || there.dev !== stats.dev || there.ino !== stats.ino) {
+  if (stats.size > bytesMax) return tooLarge(stats.size, bytesMax);
+  // A directory of the path may have become a link between the check and the open.
+  const again = await realpath(path);
+  const now = await lstat(again);
+  if (again !== real || now.dev !== stats.dev || now.ino !== stats.ino) {
     return unreadable("it was replaced while it was being opened");
   }
-  const bytes = await readUpTo(handle, order.bytesMax + 1, stats.size + 1);
-  if (bytes.length > order.bytesMax) return tooLarge(bytes.length, order.bytesMax);
-  return decoded(bytes);
+  const bytes = await readUpTo(handle, bytesMax + 1, stats.size + 1);
+  return bytes.length > bytesMax ? tooLarge(bytes.length, bytesMax) : decoded(bytes);
 }
 
-/** A file may grow while it is read; it is read on until it ends or is too large. */
+/** Reads on to the end of the file or to the limit: the file may grow meanwhile. */
 async function readUpTo(handle: FileHandle, bytesMax: number, guess: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let total = 0;

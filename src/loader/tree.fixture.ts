@@ -7,8 +7,8 @@ import { parseTenantId } from "../core/id.ts";
 import type { Persona } from "../core/persona.ts";
 import type { Result } from "../core/result.ts";
 import type { SkillSnapshot, SkillSource } from "../core/skill/skill.ts";
-import { FilesLoader, type FilesLoaderSettings, type LoadPlace } from "./loader.ts";
-import { type Listing, listFolder } from "./skills.ts";
+import { FilesLoader, type FilesLoaderSettings, type LoadScope } from "./loader.ts";
+import { type FolderLister, listFolder } from "./skills.ts";
 
 /** A machine of its own: bundled skills, a person's folder, a workspace, and what lies outside. */
 export class Tree {
@@ -16,7 +16,7 @@ export class Tree {
   readonly bundled: string;
   readonly userFolder: string;
   readonly workspace: string;
-  readonly place: LoadPlace;
+  readonly place: LoadScope;
 
   constructor(root: string) {
     this.root = root;
@@ -52,7 +52,9 @@ export class Tree {
     return new FilesLoader({
       bundled: this.bundled,
       userFolder: this.userFolder,
-      surroundings: { platform: "linux", env: {}, tools: async () => ["shell"] },
+      platform: "linux",
+      env: {},
+      tools: async () => ["shell"],
       reserved: new Set(["skills", "help"]),
       isTrusted: async () => true,
       ...settings,
@@ -80,7 +82,7 @@ export async function withTree(run: (tree: Tree) => Promise<void>): Promise<void
 }
 
 /** Lists a directory as it is, and gives what is in it on as `order` wants. */
-export function listedAs(order: (children: readonly Dirent[]) => Iterable<Dirent>): Listing {
+export function listedAs(order: (children: readonly Dirent[]) => Iterable<Dirent>): FolderLister {
   return async (folder) => {
     const children: Dirent[] = [];
     for await (const child of await listFolder(folder)) children.push(child);

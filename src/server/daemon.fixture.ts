@@ -8,7 +8,7 @@ import { Stage } from "../session/stage.fixture.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { Clock, SessionWorld } from "../session/world.ts";
 import type { Daemon } from "./daemon.ts";
-import type { Authenticator } from "./http/authenticator.ts";
+import type { RequestAuthenticator } from "./http/authenticator.ts";
 import { type Caller, type Route, RouteTable } from "./http/route.ts";
 import { granted, type Reply, ServerWorld } from "./http/server.fixture.ts";
 import { HttpServer } from "./http/server.ts";
@@ -24,7 +24,7 @@ export interface DaemonOptions {
   /** What of the sessions' world is another than the stage's. */
   readonly world?: Partial<SessionWorld>;
   /** How callers say who they are, where they are not believed. */
-  readonly authenticator?: (daemon: Daemon) => Authenticator;
+  readonly authenticator?: (daemon: Daemon) => RequestAuthenticator;
   /** Of the server's outside, where time is to pass when a test says so. */
   readonly clock?: Clock;
   /** False is a server that wants no token: its strict routes are refused. */
@@ -125,22 +125,22 @@ export class DaemonWorld extends ServerWorld {
   }
 }
 
-/** Somebody of another tenant, to whom nothing here exists (P8). */
+/** A caller of another tenant, for whom nothing here exists (P8). */
 export const STRANGER: Caller = {
   tenantId: given(parseTenantId("elsewhere")),
   userId: null,
   role: "owner",
 };
 
-/** The tenant of whoever calls without saying who they are. */
+/** The tenant of callers that are not identified. */
 export const LOCAL: Caller = {
   tenantId: given(parseTenantId("local")),
   userId: null,
   role: "owner",
 };
 
-/** Everybody is who they say. */
-function byName(needsToken: boolean): Authenticator {
+/** Believes every caller. */
+function byName(needsToken: boolean): RequestAuthenticator {
   return {
     needsToken,
     authenticate(authorization) {

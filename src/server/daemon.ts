@@ -4,11 +4,11 @@ import type { SessionWorld } from "../session/world.ts";
 import type { ServerSettings } from "./settings.ts";
 import type { Workspaces } from "./workspaces.ts";
 
-/** What routes work with: the sessions, the world that they are in, and how the server is set. */
+/** What routes work with. */
 export interface Daemon {
   readonly runtime: SessionRuntime;
   readonly world: SessionWorld;
-  /** The processes of its agents, for whoever runs them. */
+  /** The agents' processes. */
   readonly keeper: AgentKeeper;
   readonly settings: ServerSettings;
   readonly workspaces: Workspaces;

@@ -5,7 +5,7 @@ const read = (options: Partial<ServerOptions> | Record<string, unknown> = {}) =>
   readServerSettings({ workspaces: ["/w"], ...options });
 
 describe("the settings of a server", () => {
-  it("have the wire's defaults, and seed 004's for sessions", () => {
+  it("have the protocol's defaults", () => {
     expect(read()).toEqual({
       ok: true,
       value: {

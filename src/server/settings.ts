@@ -18,7 +18,7 @@ import {
   VERDICT_HELD_MS_MAX,
   WORKSPACES_MAX,
 } from "../core/limits.ts";
-import { MEDIATION_POLICIES } from "../core/policy/mediation.ts";
+import { MEDIATION_POLICIES } from "../core/policy/ask.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { isLoopbackName, isNetwork } from "./http/origins.ts";
 import { firstProblem } from "./http/request-schema.ts";
@@ -30,7 +30,7 @@ const count = z.int().min(0);
 const ms = z.int().min(1).max(OPTION_MS_MAX);
 const rate = z.int().min(1);
 
-/** What a header can carry, so that it can be sent at all. */
+/** Characters that a header can carry. */
 const token = z
   .string()
   .trim()
@@ -59,47 +59,47 @@ const rates = z
 
 const settings = z.strictObject({
   hostname: text.default("127.0.0.1"),
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   port: z.int().min(0).max(65_535).default(PORT),
   token: token.nullable().default(null),
-  /** Whether callers have other ways to show who they are: tokens of their own, or JWTs. */
+  /** Whether callers can also authenticate by stored tokens or JWTs. */
   hasIdentities: z.boolean().default(false),
-  /** Whether `/health` wants the token on a loopback bind too. */
+  /** Whether `/health` needs the token on a loopback bind too. */
   requireAuth: z.boolean().default(false),
   allowOrigins: z.array(origin).max(ORIGINS_MAX).default([]),
-  /** Proxies that are believed when they say for whom they ask. */
+  /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: z.array(proxy).max(PROXIES_MAX).default([]),
   tls: z
     .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
     .nullable()
     .default(null),
-  /** Of these three, 0 is as many as there are. */
+  /** In these three, 0 is no limit. */
   maxConnections: count.default(CONNECTIONS_MAX),
   maxSessions: count.default(SESSIONS_LIVE_MAX),
   maxPendingPrompts: count.default(PROMPTS_PENDING_MAX),
   promptDeadlineMs: ms.nullable().default(null),
   writerIdleTimeoutMs: ms.nullable().default(null),
   sessionRestoreTimeoutMs: ms.default(AGENT_RESTORE_MS_MAX),
-  /** How long a verdict follows the answer to its prompt at the earliest (design, section 12). */
+  /** The least time between the answer to a prompt and its verdict on the stream. */
   verdictLeadMs: z.int().min(0).max(VERDICT_HELD_MS_MAX).default(PROMPT_ANSWER_LEAD_MS),
-  /** What a session is for whoever asks for none in particular: everybody, or one. */
+  /** The scope of sessions whose request names none: shared by the workspace, or separate. */
   sessionScope: z.enum(["single", "thread"]).default("single"),
   enableShell: z.boolean().default(false),
   rateLimit: rates.nullable().default(null),
   permissionPolicy: z.enum(MEDIATION_POLICIES).default("first-responder"),
   consensusQuorum: rate.nullable().default(null),
-  /** The first is the one that is meant when none is named. */
+  /** The first is the default. */
   workspaces: z.array(path).min(1).max(WORKSPACES_MAX),
-  /** Below these tenants may add others; without any, anywhere. */
+  /** Tenants may add workspaces below these; without any, anywhere. */
   workspaceRoots: z.array(path).max(WORKSPACES_MAX).default([]),
 });
 
-/** What may be left out is left at its default. */
+/** Settings as given; omitted ones have defaults. */
 export type ServerOptions = z.input<typeof settings>;
 
 export type ServerSettings = z.output<typeof settings>;
 
-/** Reads what a person configured. What would be unsafe together is refused before it starts. */
+/** Reads the operator's settings. Unsafe combinations are refused before the server starts. */
 export function readServerSettings(options: unknown): Result<ServerSettings> {
   const read = settings.safeParse(options);
   if (!read.success) {
@@ -117,7 +117,7 @@ interface UnsafeCombination {
   isUnsafe(settings: ServerSettings): boolean;
 }
 
-/** Everything here would open a door that only a token should open. */
+/** Combinations that would give access without a token. */
 const UNSAFE: readonly UnsafeCombination[] = [
   {
     path: "hostname",
@@ -146,14 +146,14 @@ const UNSAFE: readonly UnsafeCombination[] = [
   },
 ];
 
-/** Whether whoever reaches the server is let in. */
+/** Whether every caller that reaches the server is admitted. */
 function isForAll({ token, hasIdentities }: ServerSettings): boolean {
   return token === null && !hasIdentities;
 }
 
-/** As browsers send it: without a path, and without the port that its scheme has anyway. */
+/** Whether it is an origin as browsers send it: without path and default port. */
 function isCanonicalOrigin(value: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i.test(value) || !URL.canParse(value)) return false;
-  // Pages of editors and desktop programs have schemes that the standard gives no origin.
+  // Editors and desktop programs use schemes for which the URL standard defines no origin.
   return !/^https?:/i.test(value) || new URL(value).origin === value.toLowerCase();
 }

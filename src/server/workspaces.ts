@@ -8,42 +8,42 @@ import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { details } from "../session/audit/audited.ts";
 import { changeEntry, type Steward } from "../session/audit/entries.ts";
 import type { SessionStore } from "../store/store.ts";
-import { type ChangeInTurn, inTurn } from "./identity/tenant-document.ts";
+import { type LockedChange, withTenantMutex } from "./identity/tenant-document.ts";
 
-/** A directory that sessions of a tenant may be made in. */
+/** A directory in which a tenant may have sessions. */
 export interface Workspace {
-  /** Opaque and stable: clients may name it by this. */
+  /** Opaque and stable; clients may refer to it. */
   readonly id: string;
-  /** The real path, however it was spelled. */
+  /** The canonical path. */
   readonly cwd: string;
   readonly isPrimary: boolean;
-  /** Whether its own skills and persona files may speak to agents. */
+  /** Whether agents may read the directory's own skills and persona files. */
   readonly isTrusted: boolean;
 }
 
-/** What somebody wants to be so of a directory. */
-export interface WorkspaceWish {
+/** A request to add a workspace, or to change its trust. */
+export interface WorkspaceChange {
   readonly cwd: string;
-  /** Null leaves that as it is; a new one is trusted then. */
+  /** Null keeps the present value; a new workspace is trusted then. */
   readonly isTrusted: boolean | null;
   readonly by: Steward;
   readonly atMs: number;
 }
 
-/** The directories that the server was started with, and those that a tenant has added. */
+/** The server's own workspaces, and those that a tenant has added. */
 export interface Workspaces {
-  /** The first is meant where none is named. */
+  /** The first is the default. */
   of(tenantId: TenantId): Promise<Result<readonly Workspace[]>>;
-  /** Adds one, or changes whether one that is there is trusted, and not without an audit. */
-  add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>>;
+  /** Adds a workspace or changes its trust, together with an audit entry. */
+  add(tenantId: TenantId, requested: WorkspaceChange): Promise<Result<Workspace>>;
 }
 
-/** A path as the system has it; one that is not there is at least without its detours. */
+/** The canonical path; of an absent one at least the normalized path. */
 export async function canonical(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }
 
-/** The same, for whoever wants to work there: beside the first, it has to be trusted (3.5). */
+/** Like `workspaceOf`, but a workspace other than the primary one must be trusted. */
 export async function trustedWorkspaceOf(
   workspaces: Workspaces,
   tenantId: TenantId,
@@ -54,7 +54,7 @@ export async function trustedWorkspaceOf(
   return fail("untrusted_workspace", { workspaceCwd: found.value.cwd });
 }
 
-/** The one that is meant by a path, an id, or nothing at all. */
+/** Finds a workspace by path or id; null is the primary one. */
 export async function workspaceOf(
   workspaces: Workspaces,
   tenantId: TenantId,
@@ -70,7 +70,7 @@ export async function workspaceOf(
   if (wanted !== null && cwd === null) {
     return fail("invalid_request", { reason: "A workspace is an absolute path, or an id." });
   }
-  // As it was asked for: where a link leads to is nobody's business who may not go there.
+  // Names the path as requested: the target of a link is not revealed.
   const requestedWorkspace = resolve(wanted ?? "/");
   const workspaceCount = known.value.length;
   const several = workspaceCount > 1 ? { workspaceCount } : {};
@@ -78,26 +78,26 @@ export async function workspaceOf(
   return fail("workspace_mismatch", { boundWorkspace, requestedWorkspace, ...several });
 }
 
-/** The kind of the documents in which tenants' workspaces are kept, each under its id. */
+/** The kind of the documents that hold tenants' workspaces, by id. */
 const KIND = "workspace";
 
-/** What a tenant has said of a directory. */
-interface Said {
+/** A tenant's stored choice about a directory. */
+interface StoredChoice {
   readonly cwd: string;
   readonly isTrusted: boolean;
 }
 
-/** What holds for the directories of this server. */
+/** Rules for workspaces of this server. */
 export interface WorkspaceRules {
-  /** Whether those that it was started with are trusted where nobody has said anything. */
+  /** Whether the server's own workspaces are trusted by default. */
   readonly areOwnTrusted?: boolean;
-  /** Tenants add only what is below one of these; without any, whatever is there. */
+  /** Tenants may add only directories below these; without any, all. */
   readonly roots?: readonly string[];
-  /** Where the server keeps what is everybody's: nobody adds that (P8). */
+  /** Directories with the server's own data, which no tenant may add (P8). */
   readonly closed?: { isTouchedBy(real: string): boolean };
 }
 
-/** The directories that the server was started with, for everybody, and those of each tenant. */
+/** The server's own workspaces, for all tenants, and those of each tenant. */
 export class StoredWorkspaces implements Workspaces {
   readonly #store: SessionStore;
   readonly #own: readonly string[];
@@ -113,7 +113,7 @@ export class StoredWorkspaces implements Workspaces {
     this.#rules = rules;
   }
 
-  /** With those of the server, as its settings spell them: whoever started it vouches for them. */
+  /** Opens with the workspaces of the settings: the operator vouches for them. */
   static async open(
     store: SessionStore,
     own: readonly string[],
@@ -125,70 +125,73 @@ export class StoredWorkspaces implements Workspaces {
   }
 
   async of(tenantId: TenantId): Promise<Result<readonly Workspace[]>> {
-    const said = await this.#saidBy(tenantId);
-    if (!said.ok) return said;
-    const all = [...new Set([...this.#own, ...said.value.keys()])];
-    return ok(all.map((cwd, index) => this.#workspace(cwd, index === 0, said.value.get(cwd))));
+    const stored = await this.#storedBy(tenantId);
+    if (!stored.ok) return stored;
+    const all = [...new Set([...this.#own, ...stored.value.keys()])];
+    return ok(all.map((cwd, index) => this.#workspace(cwd, index === 0, stored.value.get(cwd))));
   }
 
-  async add(tenantId: TenantId, wish: WorkspaceWish): Promise<Result<Workspace>> {
-    const cwd = await canonical(wish.cwd);
-    // Said of the path as it was asked for: where a link leads to is not told.
-    const unfit = (reason: string) => fail("invalid_workspace", { cwd: wish.cwd, reason });
+  async add(tenantId: TenantId, requested: WorkspaceChange): Promise<Result<Workspace>> {
+    const cwd = await canonical(requested.cwd);
+    // The refusal names the path as requested: the target of a link is not revealed.
+    const unfit = (reason: string) => fail("invalid_workspace", { cwd: requested.cwd, reason });
     const fault = this.#faultOf(cwd);
     if (fault !== null) return unfit(fault);
-    // A slow disk holds up whoever asks for what is on it, and not the others of the tenant.
+    // A slow disk delays only this request, not the tenant's other changes.
     const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
     const there = isDirectory ? DONE : unfit("there is no such directory on this server");
-    return inTurn(this.#store, tenantId, (change) => {
-      return this.#add(tenantId, { ...wish, cwd }, there, change);
+    return withTenantMutex(this.#store, tenantId, (change) => {
+      return this.#add(tenantId, { ...requested, cwd }, there, change);
     });
   }
 
   async #add(
     tenantId: TenantId,
-    wish: WorkspaceWish,
+    requested: WorkspaceChange,
     there: Result<void>,
-    change: ChangeInTurn,
+    change: LockedChange,
   ): Promise<Result<Workspace>> {
-    const said = await this.#saidBy(tenantId);
-    if (!said.ok) return said;
-    const { cwd } = wish;
-    const before = said.value.get(cwd);
+    const stored = await this.#storedBy(tenantId);
+    if (!stored.ok) return stored;
+    const { cwd } = requested;
+    const before = stored.value.get(cwd);
     const isKnown = before !== undefined || this.#own.includes(cwd);
     const isPrimary = this.#own[0] === cwd;
-    const isNews = wish.isTrusted !== null && wish.isTrusted !== before?.isTrusted;
+    const isNews = requested.isTrusted !== null && requested.isTrusted !== before?.isTrusted;
     if (isKnown && !isNews) return ok(this.#workspace(cwd, isPrimary, before));
     if (!there.ok) return there;
     const limit = WORKSPACES_MAX;
-    const count = new Set([...this.#own, ...said.value.keys(), cwd]).size;
+    const count = new Set([...this.#own, ...stored.value.keys(), cwd]).size;
     if (count > limit) return fail("workspace_limit_exceeded", { limit });
-    const written = await this.#say(wish, change);
+    const written = await this.#write(requested, change);
     return written.ok ? ok(this.#workspace(cwd, isPrimary, written.value)) : written;
   }
 
-  /** Of what two say of the same one at the same time the later stands, and is told as news. */
-  #say({ cwd, isTrusted, by, atMs }: WorkspaceWish, change: ChangeInTurn): Promise<Result<Said>> {
+  /** Of two concurrent changes the later one counts, and is audited as a change. */
+  #write(
+    { cwd, isTrusted, by, atMs }: WorkspaceChange,
+    change: LockedChange,
+  ): Promise<Result<StoredChoice>> {
     const key = idOf(cwd);
     return change({ kind: KIND, key }, (before) => {
-      const isSaid = before?.cwd === cwd;
+      const isStored = before?.cwd === cwd;
       const wasTrusted = before?.trusted !== false;
       const trusted = isTrusted ?? wasTrusted;
-      const act = isSaid || this.#own.includes(cwd) ? "workspace_trust_set" : "workspace_added";
-      const told = details({ workspaceId: key, cwd, trusted });
-      const isNews = !isSaid || trusted !== wasTrusted;
-      const entry = isNews ? changeEntry({ act, by, details: told, atMs }) : null;
+      const act = isStored || this.#own.includes(cwd) ? "workspace_trust_set" : "workspace_added";
+      const entryDetails = details({ workspaceId: key, cwd, trusted });
+      const isNews = !isStored || trusted !== wasTrusted;
+      const entry = isNews ? changeEntry({ act, by, details: entryDetails, atMs }) : null;
       return ok({ value: { cwd, trusted }, entry, outcome: { cwd, isTrusted: trusted } });
     });
   }
 
-  /** Whether a directory's own files may speak to agents; one that nobody knows may not. */
+  /** Whether agents may read the directory's own files. In an unknown directory they may not. */
   async isTrusted(tenantId: TenantId, cwd: string): Promise<Result<boolean>> {
     const known = await this.of(tenantId);
     return known.ok ? ok(known.value.some((one) => one.cwd === cwd && one.isTrusted)) : known;
   }
 
-  /** Why tenants may not have this one; null if they may. What is there is not looked at. */
+  /** Why tenants may not add this directory; null if they may. Does not look at the disk. */
   #faultOf(cwd: string): string | null {
     if (this.#own.includes(cwd)) return null;
     const { closed, roots } = this.#rules;
@@ -197,23 +200,23 @@ export class StoredWorkspaces implements Workspaces {
     return "it is in none of the directories that the operator has opened for workspaces";
   }
 
-  #workspace(cwd: string, isPrimary: boolean, said: Said | undefined): Workspace {
+  #workspace(cwd: string, isPrimary: boolean, stored: StoredChoice | undefined): Workspace {
     const isOwn = this.#own.includes(cwd);
-    const isTrusted = said?.isTrusted ?? (isOwn && this.#rules.areOwnTrusted);
+    const isTrusted = stored?.isTrusted ?? (isOwn && this.#rules.areOwnTrusted);
     return { id: idOf(cwd), cwd, isPrimary, isTrusted };
   }
 
-  async #saidBy(tenantId: TenantId): Promise<Result<ReadonlyMap<string, Said>>> {
+  async #storedBy(tenantId: TenantId): Promise<Result<ReadonlyMap<string, StoredChoice>>> {
     const page = await this.#store.listDocuments(tenantId, KIND, null);
     if (!page.ok) return page;
-    const said = page.value.rows.flatMap(({ value: { cwd, trusted } }) => {
-      // One that was added before there was trust was added by who could have given it.
-      // And one that may not be added today does not count any more.
+    const stored = page.value.rows.flatMap(({ value: { cwd, trusted } }) => {
+      // A workspace from before there was trust was added by a caller who could have trusted it.
+      // One that may not be added today no longer counts.
       return isPath(cwd) && this.#faultOf(cwd) === null
         ? [{ cwd, isTrusted: trusted !== false }]
         : [];
     });
-    return ok(new Map(said.map((one) => [one.cwd, one])));
+    return ok(new Map(stored.map((one) => [one.cwd, one])));
   }
 }
 
@@ -223,7 +226,7 @@ function isPath(value: unknown): value is string {
   return typeof value === "string" && isAbsolute(value) && value.length <= PATH_CHARS_MAX;
 }
 
-/** The same for the same directory, whoever asks, and nobody can read the path from it. */
+/** The same id for the same directory. The path cannot be derived from it. */
 function idOf(cwd: string): string {
   return `ws_${createHash("sha256").update(cwd).digest("hex").slice(0, 16)}`;
 }

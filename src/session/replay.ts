@@ -1,5 +1,5 @@
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
-import type { LogEvent } from "../core/replay/join.ts";
+import type { LogEvent } from "../core/replay/compact.ts";
 import {
   compactedReplay,
   type LiveReplayMode,

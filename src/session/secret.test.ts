@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { guardSecrets, SecretGuard } from "../store/index.ts";
+import { SecretGuard } from "../store/index.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { ada, NEVER, turn } from "./runtime.fixture.ts";
 import { Stage, value } from "./stage.fixture.ts";
@@ -8,7 +8,7 @@ const SECRET = "supersecret123";
 
 async function guarded() {
   const guard = new SecretGuard();
-  const stage = await Stage.open({ guard, wrap: (store) => guardSecrets(store, guard) });
+  const stage = await Stage.open({ guard, steps: { guard } });
   const agents = new PlayedAgents();
   agents.play = (agent) => agent.finish();
   return { guard, stage, agents, ...(await playedSession(stage, agents)) };

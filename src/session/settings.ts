@@ -8,8 +8,8 @@ import {
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
 } from "../core/limits.ts";
+import type { MediationPolicy } from "../core/policy/ask.ts";
 import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
-import type { MediationPolicy } from "../core/policy/mediation.ts";
 
 /** What whoever runs the server may choose about its sessions. */
 export interface SessionSettings {

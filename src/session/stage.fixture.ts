@@ -10,12 +10,12 @@ import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
 import { type PromptId, parseTenantId, type SessionId } from "../core/id.ts";
 import { selected } from "../core/policy/ask.ts";
-import type { LogEvent } from "../core/replay/join.ts";
+import type { LogEvent } from "../core/replay/compact.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
 import type { Creation } from "../core/session/state.ts";
 import type { Loader } from "../loader/loader.ts";
-import { SecretGuard, type SessionStore, thisHolder } from "../store/index.ts";
+import { SecretGuard, type SessionStore, type StoreSteps, thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { Written } from "./actor/written.ts";
@@ -69,7 +69,7 @@ export class Stage {
   /** Over a new folder, or over one where another stage has ended. */
   static async open(options: StageOptions = {}): Promise<Stage> {
     const folder = options.folder ?? realpathSync(mkdtempSync(join(tmpdir(), "fermata-session-")));
-    const store = await openStore(folder);
+    const store = await openStore(folder, options.steps);
     const profiles = options.profiles ?? new Map([echo()]);
     const { agents, keeper, commandMarks } = await openAgents({
       folder,
@@ -142,6 +142,7 @@ interface StageOptions {
   /** What turns cost, where they cost anything. */
   meter?(store: SessionStore): Meter;
   wrap?(store: SessionStore): SessionStore;
+  readonly steps?: StoreSteps;
 }
 
 /** A client's hand on a session. */
@@ -238,8 +239,8 @@ export function value<Value>(result: Result<Value>): Value {
   return result.ok ? result.value : expect.fail(JSON.stringify(result.refusal));
 }
 
-async function openStore(folder: string): Promise<SessionStore> {
-  const store = sqliteStore();
+async function openStore(folder: string, steps: StoreSteps = {}): Promise<SessionStore> {
+  const store = sqliteStore(undefined, steps);
   const host = {
     persistenceSurface: { announce: () => {} },
     env: { get: () => undefined },

@@ -1,4 +1,4 @@
-import type { LogEvent } from "../core/replay/join.ts";
+import type { LogEvent } from "../core/replay/compact.ts";
 
 /** What a store gives back is what we gave it, under a checksum: here a numbered event. */
 export function eventIn({ text }: { readonly text: string }): LogEvent {

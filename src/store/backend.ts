@@ -1,42 +1,42 @@
 import type { TenantId } from "../core/id.ts";
-import type { Result } from "../core/result.ts";
+import { isObject } from "../core/json.ts";
+import { PAGE_BYTES_MAX, STORE_ROW_BYTES } from "../core/limits.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import { isId } from "./fields.ts";
 import type { Holder } from "./holder.ts";
 import type * as S from "./store.ts";
+import type { Page } from "./store.ts";
+
+/** Operations that the surface translates, so that a backend has others in their stead. */
+type Translated =
+  | ("open" | "seize" | "close" | "delete" | "list")
+  | ("readDocument" | "listDocuments" | "writeDocument" | "writeBlob" | "readBlob");
+
+/** Operations that a backend offers as they are in the contract; a new one is among them. */
+type Passed = Omit<
+  S.SessionStore,
+  Translated | "contract" | "init" | "activate" | "deactivate" | "dispose"
+>;
 
 /**
  * The half of a store that differs from store to store: where the bytes go. Its other half,
- * surface.ts, has checked every argument and the store's own phase before it is called, and
- * turns whatever it throws into a typed refusal. It still has to look, in the same step as its
- * write, at what only it can know: the term, the revision, and where the log ends.
+ * surface.ts, has checked every argument and the store's own phase before it calls, and turns what
+ * a backend throws into a typed refusal. A backend still has to check, in the same step as its
+ * write, what only it can know: the term, the revision, and where the log ends.
  */
-export interface Backend {
+export interface Backend extends Passed {
   /** Connects, and proves that it can write. */
   open(config: Readonly<Record<string, unknown>>, host: S.StoreHost): Promise<Result<void>>;
-  /** Lets go of everything, after the last write has been answered. */
+  /** Releases everything, after the last write has been answered. */
   shut(): Promise<void>;
   /** What a thrown error means, in one sentence and with its code. */
   explain(thrown: unknown): Result<never>;
 
-  create(key: S.SessionKey, session: S.NewSession): Promise<Result<S.Owned>>;
   acquire(key: S.SessionKey, claim: Claim): Promise<Result<S.Opened>>;
-  commit(key: S.SessionKey, term: number, commit: S.Commit): Promise<Result<S.Committed>>;
   release(key: S.SessionKey, term: number): Promise<Result<void>>;
-  cutLog(key: S.SessionKey, term: number, cut: S.LogCut): Promise<Result<void>>;
   remove(key: S.SessionKey, claim: Claim): Promise<Result<void>>;
 
-  readRecord(key: S.SessionKey): Promise<Result<S.StoredRecord>>;
-  readManifest(key: S.SessionKey): Promise<Result<S.Opened["manifest"]>>;
-  readEvents(key: S.SessionKey, range: S.Range): Promise<Result<S.EventPage>>;
-  readTurns(key: S.SessionKey, range: S.BackwardRange): Promise<Result<S.Page<S.FoldedTurn>>>;
-  readMessages(key: S.SessionKey, range: S.Range): Promise<Result<S.Page<S.StoredText>>>;
-  readSlots(key: S.SessionKey): Promise<Result<S.SlotSet>>;
-
   list(tenantId: TenantId, filter: S.ListFilter, page: ListRange): Promise<Result<ListRows>>;
-  tenants(): Promise<Result<readonly TenantId[]>>;
-  removeTenant(tenantId: TenantId, holder: Holder): Promise<Result<void>>;
-
-  appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]): Promise<Result<void>>;
-  readJournal(tenantId: TenantId, query: S.JournalQuery): Promise<Result<S.Page<S.JournalRow>>>;
 
   readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<S.Page<DocumentRow>>>;
   /** Answers with the version that was written; its entries are in the same step, or neither is. */
@@ -54,23 +54,23 @@ export interface Claim {
   readonly seizes: boolean;
 }
 
-/** A place in a list that is ordered by activity, newest first, and then by id. */
-export interface Place {
+/** A position in a list that is ordered by activity, newest first, and then by id. */
+export interface ListPosition {
   readonly updatedAtMs: number;
   readonly sessionId: string;
 }
 
 export interface ListRange {
   readonly limit: number;
-  readonly after: Place | null;
+  readonly after: ListPosition | null;
 }
 
-/** Up to `limit` rows after the place, and where the next page begins. */
+/** Up to `limit` rows after the position, and where the next page begins. */
 export interface ListRows {
   readonly sessions: readonly S.StoredRecord[];
   readonly damaged: S.Listing["damaged"];
   /** The last row that was looked at, healthy or not, if there are more after it. */
-  readonly continuesAfter: Place | null;
+  readonly continuesAfter: ListPosition | null;
 }
 
 /** One document by its key, or a page of them after a key. */
@@ -93,4 +93,50 @@ export interface DocumentRow {
   readonly key: string;
   readonly version: number;
   readonly text: string;
+}
+
+/**
+ * The first rows of many, as copies: as many as the limits on rows and on bytes allow. Rows are
+ * taken one by one, so what they come from may be an open statement, and is not read to its end.
+ */
+export function pageOf<Row extends object>(rows: Iterable<Row>, limit: number): Page<Row> {
+  const page: Row[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += STORE_ROW_BYTES;
+    for (const value of Object.values(row)) {
+      if (typeof value === "string") bytes += Buffer.byteLength(value);
+    }
+    const full = page.length === limit || (page.length > 0 && bytes > PAGE_BYTES_MAX);
+    if (full) return { rows: page, more: true };
+    page.push({ ...row });
+  }
+  return { rows: page, more: false };
+}
+
+export function writeCursor({ updatedAtMs, sessionId }: ListPosition): string {
+  return Buffer.from(JSON.stringify([updatedAtMs, sessionId])).toString("base64url");
+}
+
+/** Null if it is not one of ours: what we would not have written ourselves is not read either. */
+export function readCursor(cursor: string): ListPosition | null {
+  try {
+    const [updatedAtMs, sessionId] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    if (!Number.isSafeInteger(updatedAtMs) || !isId(sessionId)) return null;
+    const position = { updatedAtMs, sessionId };
+    return writeCursor(position) === cursor ? position : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Documents of the contract, from the texts that a backend keeps. */
+export function readDocuments({ rows, more }: S.Page<DocumentRow>): Result<S.Page<S.Document>> {
+  const documents: S.Document[] = [];
+  for (const { kind, key, version, text } of rows) {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value)) return fail("session_corrupt", { reason: `document ${kind}/${key}` });
+    documents.push({ kind, key, version, value });
+  }
+  return ok({ rows: documents, more });
 }

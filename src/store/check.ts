@@ -1,5 +1,7 @@
 import { parseTenantId, type TenantId } from "../core/id.ts";
+import { isObject } from "../core/json.ts";
 import {
+  DOCUMENT_BYTES_MAX,
   PAGE_ROWS_MAX,
   SLOT_BYTES_MAX,
   SLOTS_BYTES_MAX,
@@ -7,11 +9,29 @@ import {
   STORE_ROW_BYTES,
 } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import {
+  checkManifest,
+  filterFault,
+  holderFault,
+  isId,
+  isName,
+  isText,
+  jsonFault,
+  owns,
+  recordFault,
+} from "./fields.ts";
 import type { Holder } from "./holder.ts";
-import { checkManifest, type Manifest } from "./manifest.ts";
-import { filterFault, holderFault, isId, isName, isText, owns, recordFault } from "./record.ts";
 import type * as S from "./store.ts";
-import type { Commit, JournalEntry, SessionKey, Slot, Snapshot, StoreContract } from "./store.ts";
+import type {
+  Commit,
+  DocumentWrite,
+  JournalEntry,
+  Manifest,
+  SessionKey,
+  Slot,
+  Snapshot,
+  StoreContract,
+} from "./store.ts";
 
 /**
  * The rules that hold for every store alike, so that no store has to think of them again. They
@@ -33,7 +53,7 @@ export function checkTenant(tenantId: TenantId): Result<void> {
   return valid ? DONE : invalid("tenantId", "it is not a valid id");
 }
 
-/** What can be said of a commit by itself; the answer is its weight in bytes. */
+/** Checks what needs no look at the session; answers with the weight of the commit in bytes. */
 export function checkCommit(
   key: SessionKey,
   commit: Commit,
@@ -189,6 +209,13 @@ export function checkJournal(entries: readonly JournalEntry[]): Result<void> {
   return DONE;
 }
 
+/** A session is not seized without an entry that says who did. */
+export function checkSeizure(audit: readonly JournalEntry[]): Result<void> {
+  const isTold = audit.some(({ journal }) => journal === "audit");
+  const reason = "a session is not seized without an entry that says who did";
+  return isTold ? DONE : invalid("audit", reason);
+}
+
 /** Entries that come without a commit are bounded like one. */
 export function checkEntries(
   journal: readonly JournalEntry[],
@@ -245,6 +272,34 @@ export function invalid(path: string, reason: string): Result<never> {
   return fail("invalid_store_input", { path, reason });
 }
 
+/** One check of an operation's input; a number is what the input weighs, in bytes. */
+export type InputCheck = () => Result<unknown>;
+
+/**
+ * The first fault of several checks; those after it are not made, and may rely on that. Without a
+ * fault, the weight of the input: only the last check knows of anything heavy.
+ */
+export function weightOf(checks: readonly InputCheck[]): Result<number> {
+  return shaped(() => {
+    let bytes = 0;
+    for (const one of checks) {
+      const result = one();
+      if (!result.ok) return result;
+      bytes = typeof result.value === "number" ? result.value : 0;
+    }
+    return ok(bytes);
+  });
+}
+
+/** Input that is not even of the right shape makes its check throw, which is an answer too. */
+export function shaped<Value>(look: () => Result<Value>): Result<Value> {
+  try {
+    return look();
+  } catch {
+    return invalid("input", "it is not of the shape that this operation takes");
+  }
+}
+
 /** A page is never larger than its limit, however much was asked for. */
 export function pageRows(limit: number): number {
   return Number.isSafeInteger(limit) && limit > 0 ? Math.min(limit, PAGE_ROWS_MAX) : PAGE_ROWS_MAX;
@@ -275,4 +330,24 @@ function textBytes(texts: readonly string[]): number {
 
 function rowBytes(text: string): number {
   return Buffer.byteLength(text) + STORE_ROW_BYTES;
+}
+
+/** Checks a document that is to be written; it weighs as much as its value and its entries. */
+export function checkWrite(
+  { value, entries = [] }: DocumentWrite,
+  contract: StoreContract,
+): Result<number> {
+  const journal = checkEntries(entries, contract);
+  if (!journal.ok) return journal;
+  const document = checkValue(value);
+  return document.ok ? ok(journal.value + document.value) : document;
+}
+
+/** Null deletes it and weighs nothing. */
+function checkValue(value: DocumentWrite["value"]): Result<number> {
+  if (value === null) return ok(0);
+  if (!isObject(value)) return invalid("value", "a document is an object");
+  const fault = jsonFault(value);
+  if (fault !== null) return invalid(fault.path, fault.reason);
+  return weighed(Buffer.byteLength(JSON.stringify(value)), DOCUMENT_BYTES_MAX);
 }

@@ -4,7 +4,7 @@ import {
   startOf,
   thisProcess,
 } from "../platform/process-identity.ts";
-import { holderFault } from "./record.ts";
+import { holderFault } from "./fields.ts";
 
 export { isGone, isThisProcess } from "../platform/process-identity.ts";
 
@@ -40,8 +40,8 @@ export function isAliveHere(holder: Holder): boolean {
 }
 
 /**
- * Whether a session that is held may go to somebody else: not while its holder may be alive. A
- * holder may take what is its own already, because the new term shuts out what it did before.
+ * Whether another holder may take a held session: not while its holder may be alive. A holder may
+ * take again what is its own, because the new term fences its earlier writes.
  */
 export function mayTake(held: Holder | null, by: Holder): boolean {
   return held === null || isGone(held) || isSame(held, by);

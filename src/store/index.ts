@@ -1,13 +1,52 @@
 /** What stores are made of and held by, as `fermata/store`. */
-export * from "./backend.ts";
-export * from "./case-safe.ts";
-export * from "./check.ts";
-export * from "./config.ts";
+export type {
+  Backend,
+  Claim,
+  DocumentQuery,
+  DocumentRow,
+  DocumentText,
+  ListPosition,
+  ListRange,
+  ListRows,
+} from "./backend.ts";
+export { caseSafe, idOfCaseSafe } from "./case-safe.ts";
+export {
+  checkBytes,
+  checkCommit,
+  checkCut,
+  checkEntries,
+  checkFilter,
+  checkJournal,
+  checkKey,
+  checkManifestOf,
+  checkNames,
+  checkOwner,
+  checkPlace,
+  checkPosition,
+  checkQuery,
+  checkTenant,
+  commitBytes,
+  invalid,
+  type Position,
+  pageRows,
+  trimmedThrough,
+  weighed,
+} from "./check.ts";
+export { checkManifest } from "./fields.ts";
 export * from "./holder.ts";
-export * from "./locator.ts";
-export * from "./manifest.ts";
-export * from "./roster.ts";
-export * from "./secret.ts";
-export * from "./secret-store.ts";
-export * from "./store.ts";
-export * from "./surface.ts";
+export {
+  activateStore,
+  type Candidate,
+  configSchema,
+  type OptionRules,
+  readConfig,
+  type StoreConfig,
+  storeContract,
+  textOption,
+} from "./lifecycle.ts";
+export { SessionLocator } from "./locator.ts";
+export type { StoreSteps } from "./operation.ts";
+export { type Redacted, type Redaction, redactCommit } from "./redaction.ts";
+export { SecretGuard } from "./secret.ts";
+export type * from "./store.ts";
+export { StoreSurface } from "./surface.ts";

@@ -10,8 +10,8 @@ import type { SessionKey } from "./store.ts";
 
 /**
  * Which store has which session: one tiny file for each, outside all stores. A store finds only
- * its own sessions, so without this a session of another store would look as if it never was,
- * and whoever resumes it could not be told which store to activate.
+ * its own sessions, so without this a session of another store would look as if it never was, and
+ * a client that resumes it would not learn which store to activate.
  *
  * It is a hint that can be made again from the stores' own lists, so nothing here is flushed to
  * the disk: what a power cut takes away is a better sentence, and no session.
@@ -57,7 +57,7 @@ export class SessionLocator {
     });
   }
 
-  /** Null if nobody has noted it. A file that lost its content in a power cut says nothing. */
+  /** Null if no store has noted it. A file that lost its content in a power cut says nothing. */
   find(key: SessionKey): Promise<Result<string | null>> {
     return this.#at(key, async (file) => {
       try {

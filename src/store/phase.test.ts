@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { StoreLife } from "./phase.ts";
+import { StoreLife } from "./lifecycle.ts";
 
 const unavailable = (reason: string) => ({
   ok: false,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { activateStore } from "./lifecycle.ts";
 import { memoryStore } from "./memory/store.ts";
-import { activateStore } from "./roster.ts";
 import { HOST } from "./sample.fixture.ts";
 import type { SessionStore } from "./store.ts";
 

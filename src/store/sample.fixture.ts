@@ -1,8 +1,10 @@
 import { parseSessionId, parseTenantId } from "../core/id.ts";
+import type { Backend } from "./backend.ts";
 import { thisHolder } from "./holder.ts";
-import type { Manifest } from "./manifest.ts";
-import { memoryStore } from "./memory/store.ts";
+import { MemoryBackend, memoryStore } from "./memory/store.ts";
+import type { StoreSteps } from "./operation.ts";
 import type * as S from "./store.ts";
+import { StoreSurface } from "./surface.ts";
 
 /** Small valid values for tests of what surrounds the stores. */
 
@@ -12,8 +14,13 @@ export const HOST: S.StoreHost = {
   audit: () => {},
 };
 
-export async function openMemoryStore(): Promise<S.SessionStore> {
-  const store = memoryStore();
+export async function openMemoryStore(steps: StoreSteps = {}): Promise<S.SessionStore> {
+  return openSurface(new MemoryBackend(), steps);
+}
+
+/** An active store over a backend whose operations a test may replace. */
+export async function openSurface(backend: Backend, steps: StoreSteps): Promise<S.SessionStore> {
+  const store = new StoreSurface(memoryStore().contract, {}, backend, steps);
   await store.init(HOST, { active: true });
   await store.activate();
   return store;
@@ -26,7 +33,7 @@ export function keyOf(session: string): S.SessionKey {
   return { tenantId, sessionId };
 }
 
-export function manifest(change: Partial<Manifest> = {}): Manifest {
+export function manifest(change: Partial<S.Manifest> = {}): S.Manifest {
   const { sessionId } = keyOf("s1");
   const times = { createdAt: 1, updatedAt: 1 };
   const root = { mode: "ask", projectRoot: "/w/.fermata" } as const;

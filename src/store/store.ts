@@ -1,12 +1,12 @@
 import type { SessionId, TenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { SecurityMode } from "../core/policy/risk.ts";
 import type { Result } from "../core/result.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
-import type { Manifest } from "./manifest.ts";
 
 /**
- * What every store promises (seed 002). Each sentence of this file is a check of the conformance
+ * What every store promises. Each sentence of this file is a check of the conformance
  * kit. No operation throws: what goes wrong is a `Result` with a code.
  */
 export interface SessionStore {
@@ -16,9 +16,9 @@ export interface SessionStore {
   init(host: StoreHost, config: unknown): Promise<Result<void>>;
   /** Announces itself as the session store, if its configuration says that it is the active one. */
   activate(): Promise<Result<void>>;
-  /** Finishes outstanding writes, then lets go of its handles. */
+  /** Finishes outstanding writes, then releases its handles. */
   deactivate(): Promise<Result<void>>;
-  /** Frees whatever is left. Safe to repeat, and safe without `init`. */
+  /** Frees what is left. Safe to repeat, and safe without `init`. */
   dispose(): Promise<Result<void>>;
 
   /**
@@ -36,8 +36,8 @@ export interface SessionStore {
   open(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
   /**
-   * Takes a session from a holder that nobody can prove to be gone, as after a move to another
-   * machine. Only a person can know that, so it needs an entry for the audit.
+   * Takes a session from a holder that cannot be proved to be gone, as after a move to another
+   * machine. Only the operator can know that, so it needs an entry for the audit.
    */
   seize(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
@@ -99,7 +99,7 @@ export interface SessionStore {
   ): Promise<Result<Page<Document>>>;
   /**
    * Writes a document and the entries that tell of it in one commit: both are there, or neither.
-   * Whatever refuses the one refuses the other: another version, or a key with another text.
+   * Another version, or a key with another text, refuses both.
    */
   writeDocument(tenantId: TenantId, document: DocumentWrite): Promise<Result<Document>>;
 
@@ -157,6 +157,23 @@ export interface NewSession {
   readonly commit: Omit<Commit, "record">;
 }
 
+/**
+ * The slim record that alone is enough to continue a conversation, safe to show to a reviewer: no
+ * list of extensions, no slot, no secret. Its messages are stored beside it and read in pages,
+ * because a snapshot costs its turn and not the history.
+ */
+export interface Manifest {
+  readonly sessionId: SessionId;
+  /** Stamped by the store that wrote it, and compared before anything else is read. */
+  readonly storeId: string;
+  readonly mode: SecurityMode;
+  readonly projectRoot: string;
+  /** Which state machine is attached, and where its slot is; its shape is its author's. */
+  readonly smState?: { readonly smExtId: string; readonly stateSlotRef: string };
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
 /** What lists are made of. Small, and written with any commit that changes it. */
 export interface SessionRecord {
   readonly workspaceCwd: string;
@@ -167,9 +184,9 @@ export interface SessionRecord {
   readonly sourceId: string | null;
   /** Ended on request, and not to be found until it is loaded again. */
   readonly closed: boolean;
-  /** The one that whoever asks for this workspace without an id is given. */
+  /** The session that a client gets who asks for this workspace without an id. */
   readonly shared: boolean;
-  /** Admitted and without a verdict: after a crash somebody has to go on with them. */
+  /** Admitted and without a verdict: after a crash the server goes on with them. */
   readonly pendingPrompts: number;
   readonly updatedAtMs: number;
 }
@@ -221,7 +238,7 @@ export interface FoldedTurn {
   readonly text: string;
 }
 
-/** Opaque state of one extension. Nobody but its owner looks inside. */
+/** Opaque state of one extension. Only its owner reads it. */
 export interface Slot {
   readonly owner: string;
   /** Of the slot's shape, as its owner counts it. */
@@ -229,7 +246,7 @@ export interface Slot {
   readonly payload: Uint8Array;
 }
 
-/** The slots that can be read, and the names of those that cannot: these hinder nobody. */
+/** The slots that can be read, and the names of those that cannot. */
 export interface SlotSet {
   readonly slots: readonly Slot[];
   readonly damagedSlots: readonly string[];
@@ -265,7 +282,7 @@ export interface Opened extends SlotSet {
   readonly term: number;
   readonly record: StoredRecord;
   readonly manifest: Manifest;
-  /** Whoever held it before, if it was not given up in good order. */
+  /** The holder before, if it did not release the session in good order. */
   readonly replaced: Holder | null;
 }
 
@@ -305,13 +322,13 @@ export interface ListFilter {
   readonly hasPendingPrompts?: boolean;
   readonly updatedFromMs?: number;
   readonly updatedBeforeMs?: number;
-  /** Found in the display name, whatever its case. */
+  /** Found in the display name, in upper or lower case. */
   readonly text?: string;
 }
 
 export interface ListPage {
   readonly limit: number;
-  /** From the page before; a stable place in the order, newest first. */
+  /** From the page before; a stable position in the list, newest first. */
   readonly cursor: string | null;
 }
 
@@ -356,6 +373,6 @@ export interface DocumentWrite {
   readonly expectedVersion: number;
   /** Null deletes it. */
   readonly value: JsonObject | null;
-  /** What the tenant's journals are told of it; checked and bounded as in `appendJournal`. */
+  /** Entries for the tenant's journals about it; checked and bounded as in `appendJournal`. */
   readonly entries?: readonly JournalEntry[];
 }

@@ -1,54 +1,68 @@
 import { createHash } from "node:crypto";
 import type { TenantId } from "../core/id.ts";
-import { BLOB_BYTES_MAX, PAGE_ROWS_MAX, STORE_BYTES_WAITING_MAX } from "../core/limits.ts";
+import { BLOB_BYTES_MAX, PAGE_ROWS_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import type { Backend, Claim, DocumentQuery } from "./backend.ts";
+import {
+  type Backend,
+  type Claim,
+  type DocumentQuery,
+  readCursor,
+  readDocuments,
+  writeCursor,
+} from "./backend.ts";
 import * as check from "./check.ts";
-import { type OptionRules, readConfig } from "./config.ts";
-import { readCursor, writeCursor } from "./cursor.ts";
-import { checkWrite, readDocuments } from "./document.ts";
 import type { Holder } from "./holder.ts";
-import { StoreLife } from "./phase.ts";
+import { type OptionRules, readConfig, StoreLife } from "./lifecycle.ts";
+import { type Operation, OperationPath, onlyJournal, type StoreSteps } from "./operation.ts";
 import type * as S from "./store.ts";
 
 /**
- * The half that all our stores share: a store's phase, every check that needs no disk, and the
- * promise that nothing is ever thrown. What is left to a backend is to put bytes somewhere.
+ * The half that all our stores share: a store's phase, every check that needs no disk, the steps
+ * that a server adds (operation.ts), and the promise that nothing is ever thrown. What is left to
+ * a backend is to put bytes somewhere.
  */
 export class StoreSurface implements S.SessionStore {
   readonly contract: S.StoreContract;
   readonly #options: OptionRules;
   readonly #backend: Backend;
+  readonly #path: OperationPath;
   readonly #life = new StoreLife();
   #host: S.StoreHost | null = null;
   #mayBeOpen = false;
   #last: Promise<unknown> = Promise.resolve();
-  #bytesWaiting = 0;
 
-  constructor(contract: S.StoreContract, options: OptionRules, backend: Backend) {
+  constructor(
+    contract: S.StoreContract,
+    options: OptionRules,
+    backend: Backend,
+    steps: StoreSteps = {},
+  ) {
     this.contract = contract;
     this.#options = options;
     this.#backend = backend;
+    this.#path = new OperationPath(contract.storeId, this.#life, backend, steps);
   }
 
   async init(host: S.StoreHost, config: unknown): Promise<Result<void>> {
-    const beginning = this.#life.begin();
-    if (!beginning.ok) return beginning;
+    const attempt = this.#life.begin();
+    if (!attempt.ok) return attempt;
     const opened = await this.#inTurn(() => this.#open(host, config));
     if (!opened.ok) {
-      this.#life.failed(beginning.value);
+      this.#life.failed(attempt.value);
       return opened;
     }
     this.#host = host;
-    return this.#life.succeeded(beginning.value, opened.value);
+    return this.#life.succeeded(attempt.value, opened.value);
   }
 
-  activate(): Promise<Result<void>> {
-    return this.#safely(() => {
+  async activate(): Promise<Result<void>> {
+    try {
       const activated = this.#life.activate();
       if (activated.ok) this.#host?.persistenceSurface.announce(this.contract.storeId);
       return activated;
-    });
+    } catch (thrown) {
+      return this.#path.explained(thrown);
+    }
   }
 
   deactivate(): Promise<Result<void>> {
@@ -62,106 +76,116 @@ export class StoreSurface implements S.SessionStore {
   }
 
   create(key: S.SessionKey, session: S.NewSession) {
-    const fits = () =>
-      all(
+    return this.#path.write("create", key, {
+      fields: () => ({ ...key, ...session, commit: null }),
+      content: () => session.commit,
+      check: (commit) => [
         () => check.checkKey(key),
         () => check.checkOwner(session.holder, session.epoch),
         () => check.checkManifestOf(key, session.manifest, this.contract),
-        () => check.checkCommit(key, { ...session.commit, record: session.record }, this.contract),
-      );
-    return this.#write(fits, () => this.#backend.create(key, session));
+        () => check.checkCommit(key, { ...commit, record: session.record }, this.contract),
+      ],
+      act: async (commit) => {
+        const { holder, manifest, record, epoch } = session;
+        const fresh = { holder, manifest, record, epoch, commit };
+        const made = await this.#backend.create(key, fresh);
+        // The note is a hint: that it could not be written is no reason against the session.
+        if (made.ok) await this.#path.notes?.note(key, this.contract.storeId);
+        return made;
+      },
+    });
   }
 
   open(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
-    const claim = { holder, audit, seizes: false };
-    const fits = () => this.#mayClaim(key, claim);
-    return this.#write(fits, () => this.#backend.acquire(key, claim));
+    return this.#claim("open", key, { holder, audit, seizes: false }, (claim) =>
+      this.#path.located(key, this.#backend.acquire(key, claim)),
+    );
   }
 
   seize(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
-    const claim = { holder, audit, seizes: true };
-    const fits = () =>
-      audit.some(({ journal }) => journal === "audit")
-        ? this.#mayClaim(key, claim)
-        : check.invalid("audit", "a session is not seized without an entry that says who did");
-    return this.#write(fits, () => this.#backend.acquire(key, claim));
-  }
-
-  commit(key: S.SessionKey, term: number, commit: S.Commit) {
-    const fits = () =>
-      all(
-        () => check.checkKey(key),
-        () => check.checkCommit(key, commit, this.contract),
-      );
-    return this.#write(fits, () => this.#backend.commit(key, term, commit));
-  }
-
-  close(key: S.SessionKey, term: number) {
-    const fits = () => all(() => check.checkKey(key));
-    return this.#write(fits, () => this.#backend.release(key, term));
-  }
-
-  cutLog(key: S.SessionKey, term: number, cut: S.LogCut) {
-    const fits = () =>
-      all(
-        () => check.checkKey(key),
-        () => check.checkPlace(cut.lastEventId),
-        () => check.checkNames({ epoch: cut.epoch }),
-        () => check.checkEntries(cut.audit, this.contract),
-      );
-    return this.#write(fits, () => this.#backend.cutLog(key, term, cut));
+    return this.#claim("seize", key, { holder, audit, seizes: true }, (claim) =>
+      this.#path.located(key, this.#backend.acquire(key, claim)),
+    );
   }
 
   delete(key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) {
-    const claim = { holder, audit, seizes: false };
-    const fits = () => this.#mayClaim(key, claim);
-    return this.#write(fits, () => this.#backend.remove(key, claim));
+    return this.#claim("delete", key, { holder, audit, seizes: false }, async (claim) => {
+      const removed = await this.#backend.remove(key, claim);
+      if (removed.ok) await this.#path.notes?.forget(key);
+      return removed;
+    });
+  }
+
+  commit(key: S.SessionKey, term: number, commit: S.Commit) {
+    return this.#path.write("commit", key, {
+      content: () => commit,
+      check: (clean) => [
+        () => check.checkKey(key),
+        () => check.checkCommit(key, clean, this.contract),
+      ],
+      act: (clean) => this.#backend.commit(key, term, clean),
+    });
+  }
+
+  /** A key that only names what is there is not scanned: such a session can still be ended. */
+  close(key: S.SessionKey, term: number) {
+    return this.#path.write("close", key, {
+      check: () => [() => check.checkKey(key)],
+      act: () => this.#backend.release(key, term),
+    });
+  }
+
+  cutLog(key: S.SessionKey, term: number, cut: S.LogCut) {
+    return this.#path.write("cutLog", key, {
+      fields: () => ({ ...cut, audit: null }),
+      content: () => onlyJournal(cut.audit),
+      check: ({ journal }) => [
+        () => check.checkKey(key),
+        () => check.checkPlace(cut.lastEventId),
+        () => check.checkNames({ epoch: cut.epoch }),
+        () => check.checkEntries(journal, this.contract),
+      ],
+      act: ({ journal }) => {
+        const { lastEventId, epoch } = cut;
+        return this.#backend.cutLog(key, term, { lastEventId, epoch, audit: journal });
+      },
+    });
   }
 
   readRecord(key: S.SessionKey) {
-    return this.#read(
-      () => all(() => check.checkKey(key)),
-      () => this.#backend.readRecord(key),
-    );
+    return this.#readSession("readRecord", key, () => this.#backend.readRecord(key));
   }
 
   readManifest(key: S.SessionKey) {
-    return this.#read(
-      () => all(() => check.checkKey(key)),
-      () => this.#backend.readManifest(key),
-    );
+    return this.#readSession("readManifest", key, () => this.#backend.readManifest(key));
   }
 
   readEvents(key: S.SessionKey, range: S.Range) {
-    const fits = () => inRange(key, range.after);
-    return this.#read(fits, () => this.#backend.readEvents(key, bounded(range)));
+    const act = () => this.#backend.readEvents(key, bounded(range));
+    return this.#readSession("readEvents", key, act, () => check.checkPlace(range.after));
   }
 
   readTurns(key: S.SessionKey, range: S.BackwardRange) {
-    const fits = () => inRange(key, range.before);
-    return this.#read(fits, () => this.#backend.readTurns(key, bounded(range)));
+    const act = () => this.#backend.readTurns(key, bounded(range));
+    return this.#readSession("readTurns", key, act, () => check.checkPlace(range.before));
   }
 
   readMessages(key: S.SessionKey, range: S.Range) {
-    const fits = () => inRange(key, range.after);
-    return this.#read(fits, () => this.#backend.readMessages(key, bounded(range)));
+    const act = () => this.#backend.readMessages(key, bounded(range));
+    return this.#readSession("readMessages", key, act, () => check.checkPlace(range.after));
   }
 
   readSlots(key: S.SessionKey) {
-    return this.#read(
-      () => all(() => check.checkKey(key)),
-      () => this.#backend.readSlots(key),
-    );
+    return this.#readSession("readSlots", key, () => this.#backend.readSlots(key));
   }
 
   list(tenantId: TenantId, filter: S.ListFilter, page: S.ListPage): Promise<Result<S.Listing>> {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => check.checkFilter(filter),
-        () => (page.cursor === null || readCursor(page.cursor) ? DONE : fail("invalid_cursor")),
-      );
-    return this.#read(fits, async () => {
+    const checks = [
+      () => check.checkTenant(tenantId),
+      () => check.checkFilter(filter),
+      () => (page.cursor === null || readCursor(page.cursor) ? DONE : fail("invalid_cursor")),
+    ];
+    return this.#path.read("list", checks, async () => {
       const after = page.cursor === null ? null : readCursor(page.cursor);
       const range = { limit: check.pageRows(page.limit), after };
       const listed = await this.#backend.list(tenantId, filter, range);
@@ -172,86 +196,108 @@ export class StoreSurface implements S.SessionStore {
   }
 
   tenants() {
-    return this.#read(
-      () => ok(0),
-      () => this.#backend.tenants(),
-    );
+    return this.#path.read("tenants", [], () => this.#backend.tenants());
   }
 
   removeTenant(tenantId: TenantId, holder: Holder) {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => check.checkOwner(holder),
-      );
-    return this.#write(fits, () => this.#backend.removeTenant(tenantId, holder));
+    return this.#path.write(
+      "removeTenant",
+      { tenantId },
+      {
+        check: () => [() => check.checkTenant(tenantId), () => check.checkOwner(holder)],
+        act: async () => {
+          const { notes } = this.#path;
+          // First, so that a crash leaves no names of what is gone; a lost note is a lost hint.
+          if (notes !== null) await notes.forgetTenant(tenantId);
+          return this.#backend.removeTenant(tenantId, holder);
+        },
+      },
+    );
   }
 
   appendJournal(tenantId: TenantId, entries: readonly S.JournalEntry[]) {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => check.checkEntries(entries, this.contract),
-      );
-    return this.#write(fits, () => this.#backend.appendJournal(tenantId, entries));
+    return this.#path.write(
+      "appendJournal",
+      { tenantId },
+      {
+        fields: () => ({ tenantId }),
+        content: () => onlyJournal(entries),
+        check: ({ journal }) => [
+          () => check.checkTenant(tenantId),
+          () => check.checkEntries(journal, this.contract),
+        ],
+        act: ({ journal }) => this.#backend.appendJournal(tenantId, journal),
+      },
+    );
   }
 
   readJournal(tenantId: TenantId, query: S.JournalQuery) {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => check.checkQuery(query),
-      );
-    return this.#read(fits, () => this.#backend.readJournal(tenantId, bounded(query)));
+    const checks = [() => check.checkTenant(tenantId), () => check.checkQuery(query)];
+    const act = () => this.#backend.readJournal(tenantId, bounded(query));
+    return this.#path.read("readJournal", checks, act);
   }
 
   async readDocument(tenantId: TenantId, kind: string, key: string) {
-    const found = await this.#documents(tenantId, { kind, key });
+    const found = await this.#documents("readDocument", tenantId, { kind, key });
     return found.ok ? ok(found.value.rows[0] ?? null) : found;
   }
 
   listDocuments(tenantId: TenantId, kind: string, after: string | null) {
-    return this.#documents(tenantId, { kind, after, limit: PAGE_ROWS_MAX });
+    return this.#documents("listDocuments", tenantId, { kind, after, limit: PAGE_ROWS_MAX });
   }
 
   writeDocument(tenantId: TenantId, write: S.DocumentWrite): Promise<Result<S.Document>> {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => check.checkNames({ kind: write.kind, key: write.key }),
-        () => checkWrite(write, this.contract),
-      );
-    return this.#write(fits, async () => {
-      const { kind, key, expectedVersion, value, entries = [] } = write;
-      const text = value === null ? null : JSON.stringify(value);
-      const document = { kind, key, expectedVersion, text, entries };
-      const written = await this.#backend.writeDocument(tenantId, document);
-      return written.ok ? ok({ kind, key, version: written.value, value: value ?? {} }) : written;
-    });
+    return this.#path.write(
+      "writeDocument",
+      { tenantId },
+      {
+        fields: () => ({ tenantId, document: { ...write, entries: null } }),
+        content: () => onlyJournal(write.entries === undefined ? [] : write.entries),
+        check: ({ journal: entries }) => [
+          () => check.checkTenant(tenantId),
+          () => check.checkNames({ kind: write.kind, key: write.key }),
+          () => check.checkWrite({ ...write, entries }, this.contract),
+        ],
+        act: async ({ journal: entries }) => {
+          const { kind, key, expectedVersion, value } = write;
+          const text = value === null ? null : JSON.stringify(value);
+          const document = { kind, key, expectedVersion, text, entries };
+          const written = await this.#backend.writeDocument(tenantId, document);
+          return written.ok
+            ? ok({ kind, key, version: written.value, value: value ?? {} })
+            : written;
+        },
+      },
+    );
   }
 
   writeBlob(tenantId: TenantId, bytes: Uint8Array): Promise<Result<string>> {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => (bytes instanceof Uint8Array ? DONE : check.invalid("blob", "blobs are bytes")),
-        () => check.weighed(bytes.byteLength, BLOB_BYTES_MAX),
-      );
-    return this.#write(fits, async () => {
-      const hash = createHash("sha256").update(bytes).digest("hex");
-      const written = await this.#backend.writeBlob(tenantId, hash, bytes);
-      return written.ok ? ok(hash) : written;
-    });
+    return this.#path.write(
+      "writeBlob",
+      { tenantId },
+      {
+        fields: () => ({ tenantId, blob: bytes }),
+        check: () => [
+          () => check.checkTenant(tenantId),
+          () => (bytes instanceof Uint8Array ? DONE : check.invalid("blob", "blobs are bytes")),
+          () => check.weighed(bytes.byteLength, BLOB_BYTES_MAX),
+        ],
+        act: async () => {
+          const hash = createHash("sha256").update(bytes).digest("hex");
+          const written = await this.#backend.writeBlob(tenantId, hash, bytes);
+          return written.ok ? ok(hash) : written;
+        },
+      },
+    );
   }
 
   /** The content is its own checksum: bytes that do not have their name are damaged. */
   readBlob(tenantId: TenantId, hash: string): Promise<Result<Uint8Array>> {
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => (HASH.test(hash) ? DONE : check.invalid("hash", "it is no SHA-256 in hexadecimal")),
-      );
-    return this.#read(fits, async () => {
+    const checks = [
+      () => check.checkTenant(tenantId),
+      () => (HASH.test(hash) ? DONE : check.invalid("hash", "it is no SHA-256 in hexadecimal")),
+    ];
+    return this.#path.read("readBlob", checks, async () => {
       const found = await this.#backend.readBlob(tenantId, hash);
       if (!found.ok) return found;
       if (found.value === null) return fail("blob_not_found", { hash });
@@ -262,59 +308,45 @@ export class StoreSurface implements S.SessionStore {
     });
   }
 
-  #documents(tenantId: TenantId, query: DocumentQuery) {
+  #claim<Value>(
+    operation: Operation,
+    key: S.SessionKey,
+    { holder, audit, seizes }: Claim,
+    act: (claim: Claim) => Promise<Result<Value>>,
+  ) {
+    return this.#path.write(operation, key, {
+      fields: () => ({ holder }),
+      content: () => onlyJournal(audit),
+      check: ({ journal }) => [
+        () => (seizes ? check.checkSeizure(journal) : DONE),
+        () => check.checkKey(key),
+        () => check.checkOwner(holder),
+        () => check.checkEntries(journal, this.contract),
+      ],
+      act: ({ journal }) => act({ holder, audit: journal, seizes }),
+    });
+  }
+
+  #documents(operation: Operation, tenantId: TenantId, query: DocumentQuery) {
     const place = "key" in query ? query.key : (query.after ?? query.kind);
-    const fits = () =>
-      all(
-        () => check.checkTenant(tenantId),
-        () => check.checkNames({ kind: query.kind, place }),
-      );
-    return this.#read(fits, async () => {
+    const checks = [
+      () => check.checkTenant(tenantId),
+      () => check.checkNames({ kind: query.kind, place }),
+    ];
+    return this.#path.read(operation, checks, async () => {
       const found = await this.#backend.readDocuments(tenantId, query);
       return found.ok ? readDocuments(found.value) : found;
     });
   }
 
-  #mayClaim(key: S.SessionKey, { holder, audit }: Claim): Result<number> {
-    return all(
-      () => check.checkKey(key),
-      () => check.checkOwner(holder),
-      () => check.checkEntries(audit, this.contract),
-    );
-  }
-
-  /** What waits is bounded by its bytes, so that a slow disk is noticed before memory is gone. */
-  #write<Value>(fits: () => Result<number>, act: () => Pending<Value>): Promise<Result<Value>> {
-    return this.#safely(async () => {
-      const may = this.#life.forWriting();
-      const weight = may.ok ? judged(fits) : may;
-      if (!weight.ok) return weight;
-      if (this.#bytesWaiting + weight.value > STORE_BYTES_WAITING_MAX) {
-        return fail("store_unavailable", { reason: "too much is waiting to be written" });
-      }
-      this.#bytesWaiting += weight.value;
-      try {
-        return await act();
-      } finally {
-        this.#bytesWaiting -= weight.value;
-      }
-    });
-  }
-
-  #read<Value>(fits: () => Result<number>, act: () => Pending<Value>): Promise<Result<Value>> {
-    return this.#safely(() => {
-      const may = this.#life.forReading();
-      const fit = may.ok ? judged(fits) : may;
-      return fit.ok ? act() : fit;
-    });
-  }
-
-  async #safely<Value>(act: () => Pending<Value>): Promise<Result<Value>> {
-    try {
-      return await act();
-    } catch (thrown) {
-      return this.#backend.explain(thrown);
-    }
+  #readSession<Value>(
+    operation: Operation,
+    key: S.SessionKey,
+    act: () => Promise<Result<Value>>,
+    ...checks: readonly check.InputCheck[]
+  ) {
+    const all = [() => check.checkKey(key), ...checks];
+    return this.#path.read(operation, all, () => this.#path.located(key, act()));
   }
 
   /** Whether its configuration says that it is the active one, once the backend is open. */
@@ -326,7 +358,7 @@ export class StoreSurface implements S.SessionStore {
     return opened.ok ? ok(read.value.active) : opened;
   }
 
-  /** However often it is told to, it ends once, and everybody waits for that end. */
+  /** Shuts the backend once, however often it is called; every caller waits for that end. */
   #shut(): Promise<Result<void>> {
     return this.#inTurn(async () => {
       if (this.#mayBeOpen) await this.#backend.shut();
@@ -335,47 +367,15 @@ export class StoreSurface implements S.SessionStore {
     });
   }
 
-  /** Opening and shutting wait for each other, so that whatever was opened is shut. */
-  #inTurn<Value>(act: () => Pending<Value>): Promise<Result<Value>> {
-    const answer = this.#last.then(() => this.#safely(act));
+  /** Opening and shutting wait for each other, so that what was opened is shut. */
+  #inTurn<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
+    const answer = this.#last.then(act).catch((thrown: unknown) => this.#path.explained(thrown));
     this.#last = answer;
     return answer;
   }
 }
 
-type Pending<Value> = Result<Value> | Promise<Result<Value>>;
-
 const HASH = /^[0-9a-f]{64}$/;
-
-/**
- * The first fault of several; what comes after it is not asked, and may rely on that. If there is
- * none, what all of it weighs: only the last check knows of anything heavy.
- */
-function all(...checks: readonly (() => Result<unknown>)[]): Result<number> {
-  let bytes = 0;
-  for (const one of checks) {
-    const result = one();
-    if (!result.ok) return result;
-    bytes = typeof result.value === "number" ? result.value : 0;
-  }
-  return ok(bytes);
-}
-
-/** A check trips over what is not even of the right shape; that is an answer too. */
-function judged(fits: () => Result<number>): Result<number> {
-  try {
-    return fits();
-  } catch {
-    return check.invalid("input", "it is not of the shape that this operation takes");
-  }
-}
-
-function inRange(key: S.SessionKey, place: number): Result<number> {
-  return all(
-    () => check.checkKey(key),
-    () => check.checkPlace(place),
-  );
-}
 
 function bounded<Page extends { readonly limit: number }>(page: Page): Page {
   return { ...page, limit: check.pageRows(page.limit) };

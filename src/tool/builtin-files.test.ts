@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { OwnFolders } from "../agent/workspace/location.ts";
 import { TOOL_ANSWER_CHARS_MAX } from "../core/limits.ts";
-import { type Builtin, fileTools } from "./builtin.ts";
+import { type BuiltinTool, fileTools } from "./builtin.ts";
 import { FOREVER, newWorld } from "./place.fixture.ts";
-import type { ToolPlace } from "./tool.ts";
+import type { ToolContext } from "./tool.ts";
 
 const [READ_FILE, WRITE_FILE] = fileTools(OwnFolders.NONE);
 
 /** Says these words to a tool, and runs what they come to. */
-async function said(tool: Builtin, words: string, place: ToolPlace, signal = FOREVER) {
+async function said(tool: BuiltinTool, words: string, place: ToolContext, signal = FOREVER) {
   const call = tool.callOf(words, place);
   if (!call.ok) return call.refusal;
   return tool.run(call.value.input, place, signal);
@@ -152,7 +152,7 @@ describe("write_file", () => {
   it("writes nothing that was called off before", async () => {
     const { place } = await newWorld();
     const answer = await said(WRITE_FILE, "a b", place, AbortSignal.abort());
-    expect(answer).toEqual({ isError: true, text: "It was called off." });
+    expect(answer).toEqual({ isError: true, text: "It was cancelled." });
     expect(existsSync(join(place.cwd, "a"))).toBe(false);
   });
 });

@@ -124,7 +124,7 @@ describe("shell", () => {
     const pids = await pidsIn(world, 3);
     expect(await alive(pids)).toEqual([true, true, true]);
     stop.abort();
-    expect(await running).toEqual({ isError: true, text: "begun\n[it was called off]" });
+    expect(await running).toEqual({ isError: true, text: "begun\n[it was cancelled]" });
     expect(await alive(pids)).toEqual([false, false, false]);
     expect(readdirSync(world.marksFolder)).toEqual([]);
   });
@@ -136,13 +136,13 @@ describe("shell", () => {
     const running = run(world, command, stop.signal);
     await pidsIn(world, 1);
     stop.abort();
-    expect(await running).toEqual({ isError: true, text: "bye\n[it was called off]" });
+    expect(await running).toEqual({ isError: true, text: "bye\n[it was cancelled]" });
   });
 
   it("does not begin when it was called off before", async () => {
     const world = await newWorld();
     const answer = await run(world, ": > ran", AbortSignal.abort());
-    expect(answer).toEqual({ isError: true, text: "It was called off." });
+    expect(answer).toEqual({ isError: true, text: "It was cancelled." });
     expect(existsSync(join(world.place.cwd, "ran"))).toBe(false);
   });
 
@@ -160,7 +160,10 @@ describe("shell", () => {
     const world = await newWorld();
     const marks = new AgentMarks("/dev/null/marks");
     const answer = await run({ ...world, marks }, ": > ran");
-    expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(/noted down/) });
+    expect(answer).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/mark could not be written/),
+    });
     expect(existsSync(join(world.place.cwd, "ran"))).toBe(false);
   });
 

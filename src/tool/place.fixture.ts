@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { AgentMarks } from "../agent/process/marks.ts";
 import { processTable } from "../agent/process/process-table.ts";
-import type { ToolPlace } from "./tool.ts";
+import type { ToolContext } from "./tool.ts";
 
 /** A workspace, a directory beside it that is none of a tool's business, and marks. */
 export interface World {
@@ -12,7 +12,7 @@ export interface World {
   readonly outside: string;
   readonly marksFolder: string;
   readonly marks: AgentMarks;
-  readonly place: ToolPlace;
+  readonly place: ToolContext;
 }
 
 export async function newWorld(): Promise<World> {

@@ -6,25 +6,25 @@ import { cutText } from "../core/text.ts";
 import { isNestedDeeper } from "../wire/json.ts";
 
 /**
- * Tools that run without a model, when a person calls a skill that dispatches to one: those built
- * in, and those of the configured MCP servers. Whether a call is allowed is not decided here.
+ * Tools that run without a model, when a client calls a skill that dispatches to one: the built-in
+ * ones, and those of the configured MCP servers. The session decides whether a call is allowed.
  */
 export interface Tools {
   /**
-   * What can be called at the moment; built-in ones by name, others as `server:tool`. Whoever
-   * wants certain ones spares MCP servers the question, which may start them and take a while.
+   * The tools that can be called now: built-in ones by name, others as `server:tool`. If all wanted
+   * names are built-in, no MCP server is asked, which could take a while.
    */
   list(wanted?: readonly string[]): Promise<readonly ToolInfo[]>;
   /**
-   * The call that a person's words come to in this place. It is refused with `tool_unknown`,
-   * `tool_unavailable` (its server cannot be reached) or `tool_input_invalid`.
+   * Parses a text from a client into a call. It is refused with `tool_unknown`, `tool_unavailable`
+   * (its server cannot be reached) or `tool_input_invalid`.
    */
-  callOf(name: string, words: string, place: ToolPlace): Promise<Result<ToolCall>>;
-  /** Runs it; failing is an answer, too. The signal ends it, and everything it started. */
-  run(call: ToolCall, place: ToolPlace, signal: AbortSignal): Promise<ToolAnswer>;
+  callOf(name: string, text: string, context: ToolContext): Promise<Result<ToolCall>>;
+  /** Runs a call; a failure is an answer, too. The signal ends the call and its processes. */
+  run(call: ToolCall, context: ToolContext, signal: AbortSignal): Promise<ToolAnswer>;
   /**
-   * The configured MCP servers as ACP has them, for agents to use. Their variables and headers hold
-   * secrets in plain text: of this only names may be stored or shown.
+   * The configured MCP servers in the form of ACP, for agents. Their variables and headers hold
+   * secrets in plain text: only their names may be stored or shown.
    */
   readonly servers: readonly JsonObject[];
   close(): Promise<void>;
@@ -37,19 +37,19 @@ export interface ToolInfo {
 
 export interface ToolCall {
   readonly name: string;
-  /** A line for people that says what will be done. */
+  /** A line that tells people what the call does. */
   readonly title: string;
-  /** ACP's kind, from which its risk is known. */
+  /** The kind of ACP, which decides the risk. */
   readonly kind: "read" | "edit" | "execute" | "other";
   readonly input: JsonObject;
-  /** Files that it touches, as ACP has locations: absolute, so that rules can be told apart. */
+  /** The files that it touches, with absolute paths, as rules compare them. */
   readonly locations: readonly { readonly path: string }[];
 }
 
-export interface ToolPlace {
-  /** Nothing outside is read or written, by real path. */
+export interface ToolContext {
+  /** No file outside is read or written, by real path. */
   readonly workspaceCwd: string;
-  /** Where commands run and relative paths begin. */
+  /** The working directory of commands, and the base of relative paths. */
   readonly cwd: string;
 }
 
@@ -66,28 +66,23 @@ export function failed(text: string): ToolAnswer {
   return { isError: true, text: bounded(text) };
 }
 
-/** The same sentence that a caller of the server would read. */
+/** Words the refusal as the server's error body does. */
 export function failedBy(refusal: Refusal): ToolAnswer {
   return failed(String(errorBody(refusal).error));
 }
 
-/** The beginning of a text that is too long, with a note of how much is missing. */
+/** Cuts a long text, and notes how many characters are missing. */
 function bounded(text: string): string {
   const kept = cutText(text, TOOL_ANSWER_CHARS_MAX);
   const leftOut = text.length - kept.length;
   return leftOut === 0 ? text : `${kept}\n[${leftOut} more characters were left out]`;
 }
 
-export const CALLED_OFF = "It was called off.";
-
-/**
- * The JSON object that these words are; null if they are none. Braces alone do not make one: a
- * command line may begin with them, too.
- */
-export function objectIn(words: string): JsonObject | null {
-  if (!words.trimStart().startsWith("{") || isNestedDeeper(words, RPC_NESTING_MAX)) return null;
+/** Parses a JSON object; null for any other text, such as a command line that begins with `{`. */
+export function parseObject(text: string): JsonObject | null {
+  if (!text.trimStart().startsWith("{") || isNestedDeeper(text, RPC_NESTING_MAX)) return null;
   try {
-    const value: unknown = JSON.parse(words);
+    const value: unknown = JSON.parse(text);
     return isObject(value) ? value : null;
   } catch {
     return null;

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { DONE, type Result } from "../core/result.ts";
 import type { McpServer } from "./mcp/config.ts";
-import { type McpTimes, USUAL_TIMES } from "./mcp/link.ts";
-import { type OpenTools, openTools, type ToolSetting } from "./open.ts";
+import { DEFAULT_MCP_TIMEOUTS, type McpTimeouts } from "./mcp/link.ts";
+import { type OpenTools, openTools, type ToolOptions } from "./open.ts";
 import { FOREVER, newWorld, type World } from "./place.fixture.ts";
 
 const SCRIPT = fileURLToPath(new URL("mcp/stdio-server.fixture.ts", import.meta.url));
@@ -22,11 +22,11 @@ export interface Bench {
   say(name: string, words?: string, signal?: AbortSignal): Promise<string>;
 }
 
-interface Wish {
+interface BenchOptions {
   readonly servers?: readonly McpServer[];
   readonly env?: NodeJS.ProcessEnv;
-  readonly times?: Partial<McpTimes>;
-  readonly secret?: ToolSetting["secret"];
+  readonly timeouts?: Partial<McpTimeouts>;
+  readonly secret?: ToolOptions["secret"];
 }
 
 /** The script as a server of this name. */
@@ -41,9 +41,9 @@ export function script(
   return { name, type: "stdio", command: process.execPath, args, env: variables };
 }
 
-export async function openBench(make: (world: World) => Wish): Promise<Bench> {
+export async function openBench(make: (world: World) => BenchOptions): Promise<Bench> {
   const world = await newWorld();
-  const { servers = [], env, times, secret } = make(world);
+  const { servers = [], env, timeouts, secret } = make(world);
   const secrets: string[] = [];
   const logged: [string, unknown][] = [];
   const tools = await openTools({
@@ -51,7 +51,7 @@ export async function openBench(make: (world: World) => Wish): Promise<Bench> {
     folder: world.root,
     env: { PATH: process.env.PATH, ...env },
     marks: world.marks,
-    times: { ...USUAL_TIMES, ...times },
+    timeouts: { ...DEFAULT_MCP_TIMEOUTS, ...timeouts },
     secret: (value): Result<void> => {
       secrets.push(value);
       return secret?.(value) ?? DONE;

@@ -1,10 +1,10 @@
 /**
- * The Agent Client Protocol's names, version 1. A test compares them with the official SDK, which
- * is not loaded at run time: its import alone takes longer than most agents take to answer.
+ * Version and method names of the Agent Client Protocol. A test compares them with the official
+ * SDK, which the server does not load: its import takes longer than most agents take to answer.
  */
 export const ACP_VERSION = 1;
 
-/** What we call, and an agent serves. */
+/** Methods that the server calls on an agent. */
 export const AGENT_METHODS = {
   initialize: "initialize",
   authenticate: "authenticate",
@@ -18,11 +18,11 @@ export const AGENT_METHODS = {
   cancel: "session/cancel",
   setMode: "session/set_mode",
   setConfigOption: "session/set_config_option",
-  /** Gone from the protocol, and still the only way to some agents' models. */
+  /** Removed from the protocol, but some agents have no other method to set a model. */
   setModel: "session/set_model",
 } as const;
 
-/** What an agent calls, and we serve. */
+/** Methods that an agent calls on the server. */
 export const CLIENT_METHODS = {
   update: "session/update",
   requestPermission: "session/request_permission",
@@ -37,5 +37,5 @@ export const CLIENT_METHODS = {
   completeElicitation: "elicitation/complete",
 } as const;
 
-/** Said by either side, of a request that it does not need an answer to any more. */
+/** Sent by either side about a request whose answer it no longer needs. */
 export const CANCEL_REQUEST = "$/cancel_request";

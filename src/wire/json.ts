@@ -1,9 +1,8 @@
 import { isObject, type JsonObject } from "../core/json.ts";
 
 /**
- * Whether the values of a JSON text are nested deeper than this. What can be parsed at any depth
- * cannot be written again at any depth, so it is asked before. A text that is too short for it is
- * not looked at, and most are.
+ * Whether a JSON text is nested deeper than the limit. It is asked before parsing, because a value
+ * that `JSON.parse` reads may be too deep for `JSON.stringify`. Most texts are too short to be.
  */
 export function isNestedDeeper(text: string, depthMax: number): boolean {
   if (text.length <= 2 * depthMax) return false;
@@ -18,7 +17,7 @@ export function isNestedDeeper(text: string, depthMax: number): boolean {
   return false;
 }
 
-/** Where the string that begins here ends: at the next quote that no backslash takes away. */
+/** The index of the closing quote of the string that begins here. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
@@ -43,10 +42,10 @@ export type JsonBody =
   | { readonly kind: "malformed" }
   | { readonly kind: "too_deep" };
 
-/** Keys that mean something else to whoever copies an object carelessly. */
+/** Keys that change the prototype when code copies an object carelessly. */
 const UNTRUSTED_KEYS = ["__proto__", "constructor", "prototype"];
 
-/** The one parse of a request's body. What is no object counts as an empty one (wire, 1.6). */
+/** Parses the body of a request. Any value other than an object counts as an empty object. */
 export function readJsonBody(bytes: Uint8Array, depthMax: number): JsonBody {
   if (bytes.length === 0) return { kind: "object", object: {} };
   const text = decoded(bytes);
@@ -61,7 +60,7 @@ export function readJsonBody(bytes: Uint8Array, depthMax: number): JsonBody {
   return { kind: "object", object: isObject(value) ? withoutUntrusted(value) : {} };
 }
 
-/** The text, without a byte order mark; null if the bytes are none. */
+/** The text without a byte order mark; null if the bytes are not UTF-8. */
 function decoded(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -2,8 +2,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../core/json.ts";
 import { RPC_NESTING_MAX } from "../core/limits.ts";
 import { isNestedDeeper } from "./json.ts";
 
-/** JSON-RPC 2.0, one message a line, as ACP speaks it. */
-
+/** An id of JSON-RPC 2.0, which ACP speaks with one message a line. */
 export type RpcId = number | string;
 
 export type RpcMessage =
@@ -16,7 +15,7 @@ export type RpcMessage =
   | { readonly kind: "notification"; readonly method: string; readonly params: JsonObject }
   | { readonly kind: "result"; readonly id: RpcId; readonly result: unknown }
   | { readonly kind: "error"; readonly id: RpcId | null; readonly error: RpcError }
-  /** Something else: a log line, a page of help, half a message. */
+  /** Any other line: a log line, a page of help, half a message. */
   | { readonly kind: "malformed"; readonly why: string };
 
 export interface RpcError {
@@ -31,12 +30,12 @@ export const RPC_ERRORS = {
   methodNotFound: -32_601,
   invalidParams: -32_602,
   internal: -32_603,
-  /** ACP's own. */
+  /** Defined by ACP. */
   authRequired: -32_000,
   resourceNotFound: -32_002,
 } as const;
 
-/** The one parse of a line. What is inside `params` and `result` stays as it came. */
+/** Parses a line. It does not check what is inside `params` and `result`. */
 export function readRpc(line: string): RpcMessage {
   if (isNestedDeeper(line, RPC_NESTING_MAX)) return malformed("it is nested too deeply");
   let value: unknown;
@@ -53,7 +52,7 @@ export function readRpc(line: string): RpcMessage {
     if (id === undefined) return { kind: "notification", method, params };
     return isRpcId(id) ? { kind: "request", id, method, params } : malformed("its id is no id");
   }
-  // Older peers send both fields always, and leave one of them null.
+  // Older agents always send both fields, with null for one of them.
   if (value.error !== undefined && value.error !== null) {
     const error = readError(value.error);
     return { kind: "error", id: isRpcId(id) ? id : null, error };
@@ -72,7 +71,7 @@ export function isRpcId(value: unknown): value is RpcId {
   return typeof value === "string" || (typeof value === "number" && Number.isFinite(value));
 }
 
-/** Agents put all sorts of things here; a person should still be able to read it. */
+/** Reads an error of any shape, since agents differ, into one that a person can read. */
 function readError(value: unknown): RpcError {
   if (!isObject(value)) return { code: RPC_ERRORS.internal, message: String(value) };
   const code = typeof value.code === "number" ? value.code : RPC_ERRORS.internal;
@@ -96,16 +95,16 @@ export function errorLine(id: RpcId | null, error: RpcError): string {
   return `${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`;
 }
 
-/** A line that is longer than allowed is not kept, only told of. */
+/** Stands for a line over the limit, which is dropped. */
 export const OVERLONG = Symbol("overlong line");
 
 /**
- * Cuts a stream of bytes into lines. It holds at most one unfinished line, and of one that grows
- * past the limit nothing at all: a gigabyte without a newline costs a counter.
+ * Splits a stream of bytes into lines. It holds at most one unfinished line, and drops one that
+ * grows past the limit: a gigabyte without a newline costs no memory.
  */
 export class LineSplitter {
   readonly #bytesMax: number;
-  /** The unfinished line, with room to grow: its parts may be one byte each, and millions. */
+  /** The unfinished line, with spare capacity: it may arrive in millions of one-byte parts. */
   #held = EMPTY;
   #bytes = 0;
   #isSkipping = false;
@@ -114,7 +113,7 @@ export class LineSplitter {
     this.#bytesMax = bytesMax;
   }
 
-  /** The lines that this chunk completes, without their ends; a CR before the LF goes with it. */
+  /** Yields the lines that this chunk completes, without LF or CR LF. Skips empty lines. */
   *feed(chunk: Buffer): Generator<string | typeof OVERLONG> {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
@@ -125,12 +124,12 @@ export class LineSplitter {
     this.#keep(chunk.subarray(start));
   }
 
-  /** What is left when the stream ends in the middle of a line. */
+  /** The unfinished line at the end of the stream. */
   rest(): string | typeof OVERLONG {
     return this.#finish(EMPTY, 0, 0);
   }
 
-  /** Most lines lie within one chunk, and are then decoded where they lie. */
+  /** Most lines are inside one chunk, and are decoded without a copy. */
   #finish(chunk: Buffer, start: number, end: number): string | typeof OVERLONG {
     if (this.#bytes > 0) this.#keep(chunk.subarray(start, end));
     const isLong = this.#isSkipping || end - start > this.#bytesMax;
@@ -151,9 +150,9 @@ export class LineSplitter {
       return;
     }
     if (bytes > this.#held.length) {
-      const roomy = Buffer.allocUnsafe(Math.min(this.#bytesMax, Math.max(bytes, 2 * this.#bytes)));
-      this.#held.copy(roomy, 0, 0, this.#bytes);
-      this.#held = roomy;
+      const larger = Buffer.allocUnsafe(Math.min(this.#bytesMax, Math.max(bytes, 2 * this.#bytes)));
+      this.#held.copy(larger, 0, 0, this.#bytes);
+      this.#held = larger;
     }
     part.copy(this.#held, this.#bytes);
     this.#bytes = bytes;

@@ -48,6 +48,7 @@ describe("the search for folder cycles", () => {
       "session/b/two.ts": 'import type { A } from "../a/two.ts"; import "../../core/a/one.ts";',
     });
     expect(folderCycles(house, "session")).toEqual([]);
+    expect(folderCycles(house, "session", "types too")).toEqual(["a, b"]);
   });
 });
 

@@ -21,9 +21,14 @@ export function crowdedFolders(sources: Sources): readonly string[] {
 
 /**
  * The groups of folders directly below this one that import each other, as `actor, life, live.ts`.
- * A file beside the folders stands for itself. Type-only imports do not count: they load nothing.
+ * A file beside the folders stands for itself. Type-only imports load nothing, and count only if
+ * they are asked for.
  */
-export function folderCycles(sources: Sources, folder: string): readonly string[] {
+export function folderCycles(
+  sources: Sources,
+  folder: string,
+  which: "values" | "types too" = "values",
+): readonly string[] {
   const targets = new Map<string, Set<string>>();
   for (const [path, text] of sources) {
     const from = partOf(path, folder);
@@ -31,7 +36,8 @@ export function folderCycles(sources: Sources, folder: string): readonly string[
     const own = targets.get(from) ?? new Set();
     targets.set(from, own);
     for (const found of importsOf(path, text)) {
-      const to = found.isTypeOnly ? null : partOf(targetOf(found) ?? "", folder);
+      const isMeant = which === "types too" || !found.isTypeOnly;
+      const to = isMeant ? partOf(targetOf(found) ?? "", folder) : null;
       if (to !== null && to !== from) own.add(to);
     }
   }

@@ -47,15 +47,15 @@ type RuleName = keyof typeof RULES;
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "modules of session that server imports": 33,
   "owner interfaces (…Owner, …Ears)": 13,
-  "files under 60 lines with one importer": 60,
-  "folders with over 25 files": 2,
+  "files under 60 lines with one importer": 16,
+  "folders with over 25 files": 1,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 71,
-  "duplicate type names, exported": 27,
-  "exported names with a word to avoid": 78,
-  "comments that hide who acts": 840,
-  "citations of absent documents": 151,
+  "duplicate type names": 55,
+  "duplicate type names, exported": 15,
+  "exported names with a word to avoid": 29,
+  "comments that hide who acts": 354,
+  "citations of absent documents": 150,
   "lines of docs over 160 columns": 0,
 };
 

@@ -1,3 +1,4 @@
+import { folderCycles } from "./folders.ts";
 import type { Sources } from "./imports.ts";
 import { lineCount } from "./measure.ts";
 import { findingsOf, type House } from "./rules.ts";
@@ -28,8 +29,14 @@ export function survey(house: House): readonly Measure[] {
     ...byFolder,
     { name: "median file, lines", figure: medianOf(lines), found: [] },
     { name: "largest file, lines", figure: lines.at(-1) ?? 0, found: largest },
+    counted("folders and files of session in a type cycle", inTypeCycles(sources)),
     ...findingsOf(house).map(({ rule, found }) => counted(rule, found)),
   ];
+}
+
+/** What a reader of one of them has to know the types of. */
+function inTypeCycles(sources: Sources): readonly string[] {
+  return folderCycles(sources, "session", "types too").flatMap((group) => group.split(", "));
 }
 
 /** The files that a prompt passes through, with their lines. */
@@ -82,5 +89,5 @@ function changeText(before: number, after: number): string {
 }
 
 function cells(name: string, figures: readonly string[]): string {
-  return [name.padEnd(42), ...figures.map((figure) => figure.padStart(8))].join("");
+  return [name.padEnd(46), ...figures.map((figure) => figure.padStart(8))].join("");
 }

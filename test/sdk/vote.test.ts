@@ -1,6 +1,6 @@
 import type { DaemonSessionClient, PermissionResponse } from "@qwen-code/sdk/daemon";
 import { describe, expect, it } from "vitest";
-import type { MediationPolicy } from "../../src/core/policy/mediation.ts";
+import type { MediationPolicy } from "../../src/core/policy/ask.ts";
 import { type ServeProcess, sharedServer } from "../server/serve.fixture.ts";
 import {
   clientOf,

@@ -157,9 +157,9 @@ describe("fermata agents, of a server that runs", () => {
   it.each([
     [["logs"], 2, /logs takes a name/],
     [["ps", "more"], 2, /ps takes nothing/],
-    [["trace", "x", "--url", "nowhere"], 2, /"nowhere" is no address/],
+    [["trace", "x", "--url", "nowhere"], 2, /"nowhere" is not an address/],
     [["logs", "nobody"], 1, /nobody/],
-    [["ps", "--url", "http://127.0.0.1:9"], 1, /cannot be asked/],
+    [["ps", "--url", "http://127.0.0.1:9"], 1, /cannot reach the server/],
   ])("says what is wrong with %j", async (args, expected, words) => {
     const { exitCode, err } = await fermata(...args).ended;
     expect(exitCode).toBe(expected);

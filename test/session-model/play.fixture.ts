@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { AgentMarks } from "../../src/agent/process/marks.ts";
-import type { LogEvent } from "../../src/core/replay/join.ts";
+import type { LogEvent } from "../../src/core/replay/compact.ts";
 import { DONE } from "../../src/core/result.ts";
-import { BUILT_IN_NAMES } from "../../src/core/slash/built-in.ts";
+import { BUILT_IN_NAMES } from "../../src/core/slash/commands.ts";
 import { FilesLoader } from "../../src/loader/loader.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { ada, NEVER } from "../../src/session/runtime.fixture.ts";
@@ -105,7 +105,9 @@ class House {
     const loader = new FilesLoader({
       bundled: join(folder, "bundled"),
       userFolder: join(folder, "home"),
-      surroundings: { platform: "linux", env: {}, tools: async () => ["read_file"] },
+      platform: "linux",
+      env: {},
+      tools: async () => ["read_file"],
       reserved: BUILT_IN_NAMES,
       isTrusted: async () => true,
     });

@@ -1,6 +1,6 @@
 import type { TurnId } from "../../src/core/id.ts";
 import { PHASE_AFTER, type PhaseBefore } from "../../src/core/lifecycle.ts";
-import type { LogEvent } from "../../src/core/replay/join.ts";
+import type { LogEvent } from "../../src/core/replay/compact.ts";
 import type { EventType, SessionEvent } from "../../src/core/session/event.ts";
 import { hasTurn, type SessionState, VALID_TRANSITIONS } from "../../src/core/status.ts";
 import type { SessionKey, SessionRecord } from "../../src/store/index.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import type { ModelPart, ModelSetting } from "../../core/session/model-config.ts";
+import type { ModelPart, ModelSetting } from "../../core/session/state.ts";
 import { choiceOf, modelOption } from "./settings.ts";
 
 const select = (change: JsonObject, ...values: readonly string[]): JsonObject => ({

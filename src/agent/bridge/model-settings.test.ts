@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { type ModelChange, partsOf } from "../../core/session/model-config.ts";
+import { type ModelChange, partsOf } from "../../core/session/state.ts";
 import { Stage } from "./bridge.fixture.ts";
 import { Settings } from "./settings.ts";
 

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
-import type { ModelPart } from "../../core/session/model-config.ts";
+import type { ModelPart } from "../../core/session/state.ts";
 import type { Semaphore } from "../../platform/semaphore.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type {

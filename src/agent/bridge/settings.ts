@@ -2,11 +2,7 @@ import type { AgentUpdate } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import {
-  MODEL_SETTINGS,
-  type ModelPart,
-  type ModelSetting,
-} from "../../core/session/model-config.ts";
+import { MODEL_SETTINGS, type ModelPart, type ModelSetting } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type { ModelRefusal, UnrestoredSetting } from "../agent.ts";

@@ -5,7 +5,7 @@ import {
   inDirectory,
   isPlainWords,
   quoted,
-} from "../../core/policy/command-line.ts";
+} from "../../core/policy/approval-key.ts";
 
 /** A command of `terminal/create`. */
 export interface CommandRequest {

@@ -12,54 +12,53 @@ import { errorBody, type Refusal } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { askingView } from "../../core/policy/asking.ts";
 import { DONE } from "../../core/result.ts";
-import { agentProfiles, homeOf } from "../home.ts";
+import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"]
        fermata agents ps | logs NAME | restart NAME | trace FILE
                       [--url URL] [--token TOKEN]
 
-Without a name it lists the agents that Fermata knows, and which are installed.
-With one it starts that agent, prints what it offers, and ends it again.
+Without a name, lists the agents that Fermata knows, and which are installed. With a
+name, starts that agent, prints what it offers, and ends it.
 
-Your own agents are read from agents.json in ~/.fermata (or FERMATA_HOME); see
-docs/agents.md.
+Your own agents are in agents.json in ~/.fermata (or FERMATA_HOME); see docs/agents.md.
 
-Of a server that runs, for an owner of the tenant:
+About a running server, for an owner of the tenant:
   ps             List the processes of its agents.
-  logs NAME      Print what processes of an agent wrote to their error output.
-  restart NAME   Give no more sessions to its processes: the unused end at once,
-                 the others with their last session.
+  logs NAME      Print the error output of an agent's processes.
+  restart NAME   Give no more sessions to an agent's processes: unused ones end at
+                 once, the others with their last session.
   trace FILE     Write every line to and from agents into FILE until Ctrl-C.
 
 Options:
-  --url URL      Where the server is (http://127.0.0.1:4170, or FERMATA_URL).
-  --token TOKEN  Who asks (FERMATA_TOKEN).
+  --url URL      Address of the server (http://127.0.0.1:4170, or FERMATA_URL).
+  --token TOKEN  Your token (FERMATA_TOKEN).
 `;
 
 export async function agents(args: readonly string[]): Promise<number> {
-  const [wanted, unknown] = args;
+  const [wanted, extra] = args;
   if (wanted === "--help" || wanted === "-h") {
     process.stdout.write(AGENTS_USAGE);
     return 0;
   }
-  if (isServerWish(wanted)) return askServer(args);
-  if (unknown !== undefined || wanted?.startsWith("-")) {
-    console.error('fermata: agents takes one name; run "fermata agents --help" to see more.');
+  if (isServerRequest(wanted)) return askServer(args);
+  if (extra !== undefined || wanted?.startsWith("-")) {
+    console.error('fermata: agents: expected one name; see "fermata agents --help".');
     return 2;
   }
   const home = homeOf(process.env);
   const profiles = await agentProfiles(home);
-  if (!profiles.ok) return told(profiles.refusal);
+  if (!profiles.ok) return printFailure(profiles.refusal);
   if (wanted === undefined) return list(profiles.value);
   const known = profiles.value.get(wanted);
   if (known !== undefined) return tryOut(known, home);
   if (!/[\s/]/.test(wanted)) {
     const names = [...profiles.value.keys()].join(", ");
-    return told({ code: "agent_unknown", details: { profile: wanted, known: names } });
+    return printFailure({ code: "agent_unknown", details: { profile: wanted, known: names } });
   }
   const adHoc = adHocProfile(wanted);
-  return adHoc.ok ? tryOut(adHoc.value, home) : told(adHoc.refusal);
+  return adHoc.ok ? tryOut(adHoc.value, home) : printFailure(adHoc.refusal);
 }
 
 async function list(profiles: ReadonlyMap<string, AgentProfile>): Promise<number> {
@@ -79,9 +78,9 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
   const startedMs = performance.now();
   const marks = new AgentMarks(join(home, "running-agents"));
   const asking = askingProfile(profile);
-  const order = { profile: asking, cwd: process.cwd(), marks, env: process.env };
-  const started = await startHost(order, { fault: () => {}, secret: () => DONE });
-  if (!started.ok) return told(started.refusal);
+  const start = { profile: asking, cwd: process.cwd(), marks, env: process.env };
+  const started = await startHost(start, { fault: () => {}, secret: () => DONE });
+  if (!started.ok) return printFailure(started.refusal);
   const { abilities } = started.value;
   const tookMs = Math.round(performance.now() - startedMs);
   await started.value.end();
@@ -94,11 +93,11 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
       `${name ?? profile.title}${version === null ? "" : ` ${version}`} answered in ${tookMs} ms.`,
       `  offers:          ${namesOf(can)}`,
       `  does not offer:  ${namesOf(cannot)}`,
-      `  ways to sign in: ${abilities.authMethods.join(", ") || "none needed"}`,
+      `  sign-in methods: ${abilities.authMethods.join(", ") || "none needed"}`,
       ...(profile.signIn === null ? [] : [`  to sign in:      ${profile.signIn}`]),
       `  asking:          ${askingSentence(profile)}`,
       `  MCP tools:       ${MCP_SENTENCES[profile.mcp]}`,
-      ...(profile.home === null ? [] : [`  its home:        where ${profile.home} says`]),
+      ...(profile.home === null ? [] : [`  its home:        set by ${profile.home}`]),
       ...(profile.withhold.length === 0
         ? []
         : [`  withheld:        ${profile.withhold.join(", ")}`]),
@@ -107,7 +106,7 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
   return 0;
 }
 
-/** As a session tells it that nobody has set to anything else. */
+/** The sentence that a new session shows. */
 function askingSentence({ ask }: AgentProfile): string {
   const known = { chosen: null, observed: null, offered: null, options: null };
   return askingView(ask, "ask", known).sentence;
@@ -123,108 +122,108 @@ function namesOf(entries: readonly (readonly [string, boolean])[]): string {
   return entries.map(([name]) => name).join(", ") || "nothing";
 }
 
-function told(refusal: Refusal): number {
-  console.error(`fermata: ${errorBody(refusal).error}`);
-  return 1;
+function printFailure(refusal: Refusal): number {
+  return failed(String(errorBody(refusal).error));
 }
 
-/** What is asked of a server that runs: which route, and what is done with its answer. */
-interface ServerWish {
-  /** What the word behind it is; null if there is none. */
+/** A request to a running server. */
+interface ServerRequest {
+  /** Its argument; null if it has none. */
   readonly takes: "a name" | "a file" | null;
   readonly method: "GET" | "POST";
-  path(word: string): string;
-  /** Answers with what is left to be said on the output. */
-  done(answer: Response, word: string): Promise<string>;
+  path(argument: string): string;
+  /** Answers with the text to print. */
+  show(response: Response, argument: string): Promise<string>;
 }
 
-const WISHES: Readonly<Record<string, ServerWish>> = {
+const REQUESTS: Readonly<Record<string, ServerRequest>> = {
   ps: {
     takes: null,
     method: "GET",
     path: () => "/agents",
-    done: async (answer) => processesShown(objectsAt(await answer.json(), "processes")),
+    show: async (response) => processTable(objectsAt(await response.json(), "processes")),
   },
   logs: {
     takes: "a name",
     method: "GET",
     path: (name) => `/agents/${encodeURIComponent(name)}/logs`,
-    done: async (answer) =>
-      objectsAt(await answer.json(), "logs")
-        .map(logShown)
+    show: async (response) =>
+      objectsAt(await response.json(), "logs")
+        .map(logText)
         .join("\n"),
   },
   restart: {
     takes: "a name",
     method: "POST",
     path: (name) => `/agents/${encodeURIComponent(name)}/restart`,
-    done: async (answer, name) => restartShown(await answer.json(), name),
+    show: async (response, name) => restartText(await response.json(), name),
   },
   trace: {
     takes: "a file",
     method: "GET",
     path: () => "/agents/trace",
-    done: async (answer, path) => {
+    show: async (response, path) => {
       process.stderr.write(`fermata: writing to ${path} until Ctrl-C.\n`);
-      // What agents and people say to each other is nobody else's business.
+      // Only the operator may read the conversations in it.
       const sink = createWriteStream(path, { mode: 0o600 });
-      if (answer.body !== null) await pipeline(Readable.fromWeb(answer.body), sink);
+      if (response.body !== null) await pipeline(Readable.fromWeb(response.body), sink);
       return "";
     },
   },
 };
 
-export function isServerWish(word: string | undefined): boolean {
-  return word !== undefined && Object.hasOwn(WISHES, word);
+function isServerRequest(word: string | undefined): boolean {
+  return word !== undefined && Object.hasOwn(REQUESTS, word);
 }
 
-/** Asks the server that runs, and returns the exit code. */
-export async function askServer(args: readonly string[]): Promise<number> {
-  const read = readLine(args);
+/** Sends a request to a running server, and returns the exit code. */
+async function askServer(args: readonly string[]): Promise<number> {
+  const read = readServerArgs(args);
   if (typeof read === "string") {
     console.error(`fermata: agents: ${read}; see "fermata agents --help".`);
     return 2;
   }
-  const { wish, word, url, token } = read;
-  const leave = new AbortController();
-  process.once("SIGINT", () => leave.abort()).once("SIGTERM", () => leave.abort());
+  const { request, argument, url, token } = read;
+  const interrupt = new AbortController();
+  process.once("SIGINT", () => interrupt.abort()).once("SIGTERM", () => interrupt.abort());
   try {
     const headers = token === null ? {} : { authorization: `Bearer ${token}` };
-    const { method } = wish;
-    const { signal } = leave;
-    const answer = await fetch(new URL(wish.path(word), url), { method, headers, signal });
-    if (!answer.ok) return failed(await reasonOf(answer));
-    const shown = await wish.done(answer, word);
+    const { method } = request;
+    const { signal } = interrupt;
+    const response = await fetch(new URL(request.path(argument), url), { method, headers, signal });
+    if (!response.ok) return failed(await errorOf(response));
+    const shown = await request.show(response, argument);
     if (shown !== "") process.stdout.write(`${shown}\n`);
     return 0;
   } catch (thrown) {
-    return leave.signal.aborted
+    return interrupt.signal.aborted
       ? 0
-      : failed(`the server at ${url} cannot be asked: ${causeOf(thrown)}`);
+      : failed(`cannot reach the server at ${url}: ${causeOf(thrown)}`);
   }
 }
 
 const OPTIONS = { url: { type: "string" }, token: { type: "string" } } as const;
 
-/** What is wrong with the line, if it is a text. */
-function readLine(args: readonly string[]) {
+/** A text is the reason why the command line is wrong. */
+function readServerArgs(args: readonly string[]) {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
       options: OPTIONS,
       allowPositionals: true,
     });
-    const [name = "", word, more] = positionals;
-    const wish = WISHES[name];
-    if (wish === undefined) return `there is no "${name}"`;
-    const isFine = wish.takes === null ? word === undefined : word !== undefined;
-    if (!isFine || more !== undefined) return `${name} takes ${wish.takes ?? "nothing"}`;
+    const [name = "", argument, extra] = positionals;
+    const request = REQUESTS[name];
+    if (request === undefined) return `there is no "${name}"`;
+    const isComplete = (request.takes === null) === (argument === undefined);
+    if (!isComplete || extra !== undefined) return `${name} takes ${request.takes ?? "nothing"}`;
     const { env } = process;
     const url = values.url ?? env.FERMATA_URL ?? "http://127.0.0.1:4170";
-    if (!URL.canParse(url)) return `"${url}" is no address`;
-    return { wish, word: word ?? "", url, token: values.token ?? env.FERMATA_TOKEN ?? null };
+    if (!URL.canParse(url)) return `"${url}" is not an address`;
+    const token = values.token ?? env.FERMATA_TOKEN ?? null;
+    return { request, argument: argument ?? "", url, token };
   } catch (thrown) {
-    return thrown instanceof Error ? (thrown.message.split(". ")[0] ?? "") : String(thrown);
+    return messageOf(thrown).split(". ")[0] ?? "";
   }
 }
 
@@ -233,16 +232,17 @@ function failed(reason: string): number {
   return 1;
 }
 
-async function reasonOf(answer: Response): Promise<string> {
-  const body: unknown = await answer.json().catch(() => null);
-  const said = isObject(body) ? stringAt(body, "error") : null;
-  return said ?? `the server answered ${answer.status}`;
+async function errorOf(response: Response): Promise<string> {
+  const body: unknown = await response.json().catch(() => null);
+  const error = isObject(body) ? stringAt(body, "error") : null;
+  return error ?? `the server answered ${response.status}`;
 }
 
-/** The network's own word for it is behind `fetch`'s. */
+/** The cause says more than the message of `fetch`. */
 function causeOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause instanceof Error ? thrown.cause.message : thrown.message;
+  return messageOf(
+    thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown,
+  );
 }
 
 function objectsAt(body: unknown, key: string): readonly JsonObject[] {
@@ -250,7 +250,7 @@ function objectsAt(body: unknown, key: string): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
-function processesShown(processes: readonly JsonObject[]): string {
+function processTable(processes: readonly JsonObject[]): string {
   if (processes.length === 0) return "No agents are running.";
   const rows = processes.map((one) => [
     `${one.process}`,
@@ -264,12 +264,12 @@ function processesShown(processes: readonly JsonObject[]): string {
   return tableText(["process", "pid", "agent", "state", "sessions", "MiB", "workspace"], rows);
 }
 
-function logShown({ process, pid, isRunning, text }: JsonObject): string {
+function logText({ process, pid, isRunning, text }: JsonObject): string {
   const state = isRunning === true ? "running" : "ended";
   return `== process ${process}, pid ${pid}, ${state}\n${text === "" ? "(nothing)" : text}`;
 }
 
-function restartShown(body: unknown, name: string): string {
+function restartText(body: unknown, name: string): string {
   const { ended, closing } = isObject(body) ? body : {};
   const closes = closing === 1 ? "closes" : "close";
   return `${name}: ${ended} ended, ${closing} ${closes} with the last session.`;

@@ -79,8 +79,8 @@ describe("fermata audit", () => {
 
   it.each([
     [["now"], "Unexpected argument"],
-    [["--format", "xml"], "--format is ndjson or csv"],
-    [["--tenant", "a/b"], "a tenant's name is"],
+    [["--format", "xml"], "--format must be ndjson or csv"],
+    [["--tenant", "a/b"], "the name of a tenant"],
     [["--session", "a/b"], "--session: it is an id"],
     [["--act", ""], "--act: "],
     [["--act", "nonsense"], "--act: it is one of active_agent_changed, "],

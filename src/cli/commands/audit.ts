@@ -12,30 +12,30 @@ import {
 } from "../../session/audit/audit-view.ts";
 import type { SessionStore } from "../../store/store.ts";
 import {
-  type DataAct,
+  type CommandOutput,
+  type DataAction,
   inStore,
-  type Outcome,
   runCommand,
   TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
-import { namedTenant, readableTenant } from "./tenant-lookup.ts";
+import { readTenantName, requireReadableTenant } from "./tenant-lookup.ts";
 
 const AUDIT_USAGE = `Usage: fermata audit [options]
 
-Prints what was done in a tenant, by whom, and what was refused: every entry that
-is meant, the oldest first, one on a line. It works beside a server at work.
+Prints the audit of a tenant: what was done, by whom, and what was refused. Each entry
+is one line, the oldest first. The command works beside a running server.
 
 Options:
   --data DIR       The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME    Whose audit (local).
-  --session ID     Of this session, also if it is deleted.
-  --user NAME      By this user.
-  --client ID      By the client of this id.
-  --act NAMES      Of these kinds, as in token_created,token_revoked.
-  --accepted WORD  true is what was done, false what was refused.
-  --from TIME      From then on, as in 2026-05-01 or 2026-05-01T12:00Z.
-  --to TIME        Before then.
+  --tenant NAME    The tenant (local).
+  --session ID     Only entries of this session, also if it is deleted.
+  --user NAME      Only entries of this user.
+  --client ID      Only entries of this client.
+  --act NAMES      Only these acts, as in token_created,token_revoked.
+  --accepted WORD  true prints what was done, false what was refused.
+  --from TIME      Only from this time on, as in 2026-05-01 or 2026-05-01T12:00Z.
+  --to TIME        Only before this time.
   --format WORD    ndjson, a JSON object on each line, or csv (ndjson).
 `;
 
@@ -51,12 +51,6 @@ const OPTIONS = {
   format: { type: "string", default: "ndjson" },
 } as const;
 
-interface Wish {
-  readonly tenantId: TenantId;
-  readonly filter: AuditFilter;
-  readonly format: AuditFileFormat;
-}
-
 /** Prints the audit of a tenant. */
 export function audit(args: readonly string[]): Promise<number> {
   return runCommand({ name: "audit", usage: AUDIT_USAGE, parse, read }, args);
@@ -64,27 +58,33 @@ export function audit(args: readonly string[]): Promise<number> {
 
 const parse = (args: readonly string[]) => parseArgs({ args, options: OPTIONS });
 
-type Given = ReturnType<typeof parse>["values"];
-
-function read({ data, help, tenant, format, ...chosen }: Given): Result<DataAct> {
-  const tenantId = namedTenant(tenant);
+function read({
+  data,
+  help,
+  tenant,
+  format,
+  ...filter
+}: ReturnType<typeof parse>["values"]): Result<DataAction> {
+  const tenantId = readTenantName(tenant);
   if (!tenantId.ok) return tenantId;
-  if (!isAuditFileFormat(format)) return wrong("--format is ndjson or csv");
-  const fields = auditFilterFields.safeParse(chosen);
+  if (!isAuditFileFormat(format)) return wrong("--format must be ndjson or csv");
+  const fields = auditFilterFields.safeParse(filter);
   if (!fields.success) {
     const { path, text } = firstProblem(fields.error);
     return wrong(`--${path.split(".")[0]}: ${text}`);
   }
-  const wish = { tenantId: tenantId.value, filter: auditFilterOf(fields.data), format };
-  return ok((place) => inStore(place, (store) => print(store, wish)));
+  const auditFilter = auditFilterOf(fields.data);
+  return ok((path) => inStore(path, (store) => print(store, tenantId.value, auditFilter, format)));
 }
 
-/** No faster than it is read: a journal may be longer than memory. */
+/** Prints no faster than the output is read: a journal may be larger than the memory. */
 async function print(
   store: SessionStore,
-  { tenantId, filter, format }: Wish,
-): Promise<Result<Outcome>> {
-  const known = await readableTenant(store, tenantId);
+  tenantId: TenantId,
+  filter: AuditFilter,
+  format: AuditFileFormat,
+): Promise<Result<CommandOutput>> {
+  const known = await requireReadableTenant(store, tenantId);
   if (!known.ok) return known;
   const pieces = await auditFile(store, tenantId, filter, format);
   if (!pieces.ok) return pieces;

@@ -7,9 +7,9 @@ import { restoreBackup } from "../../store/sqlite/backup/restore.ts";
 import { takeBackup } from "../../store/sqlite/backup/take.ts";
 import { version } from "../output.ts";
 import {
+  type CommandOutput,
   DATA_OPTIONS,
   OPERATOR,
-  type Outcome,
   runCommand,
   storeFolder,
   wrong,
@@ -18,74 +18,84 @@ import {
 const BACKUP_USAGE = `Usage: fermata backup DIR [--data DIR]
 
 Copies all tenants with their sessions, journals, tokens and attachments into a new
-directory, while the server runs or while it does not. Each tenant is copied as it is
-at one moment. Only its owner may read the copy; it is as confidential as the data.
-A tenant that cannot be read is left out and named, and the exit code is 1.
+directory, beside a running server or without one. Each tenant is copied as it is at
+one moment. Only its owner may read the copy; it is as confidential as the data. A
+tenant that cannot be read is left out and named, and the exit code is then 1.
 
-Not in it: config.json, agents.json and price tables, which are files of yours.
+The copy does not have config.json, agents.json, mcp.json and price tables.
 
 Options:
   --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
 `;
 
-/** Makes a copy of a data directory that can be restored. */
+const RESTORE_USAGE = `Usage: fermata restore DIR [--data DIR]
+
+Restores a backup of "fermata backup" into a data directory that has no sessions yet,
+completely or not at all. First stop the server that uses the directory, and move old
+sessions away.
+
+Turns that ran at the time of the backup end as after a crash when the server starts,
+and waiting prompts run. Clients have to load their sessions again, and agents get the
+conversation again, because both may know of later events.
+
+Options:
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+`;
+
+/** Copies a data directory. */
 export function backup(args: readonly string[]): Promise<number> {
-  return runOnPlace({ name: "backup", usage: BACKUP_USAGE, act: backUp }, args);
+  return runOnFolder({ name: "backup", usage: BACKUP_USAGE, act: takeCopy }, args);
 }
 
-async function backUp({ place, root }: PlaceWish): ReturnType<PlaceCommand["act"]> {
-  const order = {
-    root,
-    target: place,
-    version: version(),
-    nowMs: Date.now(),
-    onTenant: showTenant,
+/** Makes a data directory from a backup. */
+export function restore(args: readonly string[]): Promise<number> {
+  return runOnFolder({ name: "restore", usage: RESTORE_USAGE, act: restoreCopy }, args);
+}
+
+/** A command that takes one directory, and works on a whole data directory. */
+interface FolderCommand {
+  readonly name: string;
+  readonly usage: string;
+  act(folder: string, data: string): Promise<Result<CommandOutput>>;
+}
+
+function runOnFolder(
+  { name, usage, act }: FolderCommand,
+  args: readonly string[],
+): Promise<number> {
+  const read = (_: unknown, [folder = "", extra]: readonly string[]) => {
+    if (folder === "" || extra !== undefined) return wrong("expected one directory");
+    return ok((data: string) => act(folder, data));
   };
-  const taken = await takeBackup(order);
+  return runCommand({ name, usage, parse, read }, args);
+}
+
+const parse = (args: readonly string[]) =>
+  parseArgs({ args, options: DATA_OPTIONS, allowPositionals: true });
+
+async function takeCopy(target: string, data: string): Promise<Result<CommandOutput>> {
+  const root = storeFolder(data);
+  const options = { root, target, version: version(), nowMs: Date.now() };
+  const taken = await takeBackup({ ...options, onTenant: showProgress });
   if (!taken.ok) return taken;
   const { damaged } = taken.value;
   const notices = damaged.map(
     ({ tenantId, reason }) =>
       `Tenant ${tenantId} is not in it, because it cannot be read: ${reason}.`,
   );
-  const shown = `Backed up ${summed(taken.value)} to ${place}.`;
+  const shown = `Backed up ${summary(taken.value)} to ${target}.`;
   return ok({ shown, notices, exitCode: damaged.length > 0 ? 1 : 0 });
 }
 
-/** What is in a backup, for people. */
-export function summed({ tenants }: BackupContents): string {
-  const sessions = tenants.reduce((sum, tenant) => sum + tenant.sessions, 0);
-  const bytes = tenants.reduce((sum, tenant) => sum + tenant.bytes, 0);
-  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
-  return `${counted(tenants.length, "tenant")}, ${counted(sessions, "session")}, ${bytes} bytes`;
-}
-
-const RESTORE_USAGE = `Usage: fermata restore DIR [--data DIR]
-
-Puts a backup of "fermata backup" into a data directory that has no sessions yet, all
-of it or nothing. Move old sessions away first, and stop the server that uses them.
-
-What was at work when the backup was made ends as after a crash when the server
-starts; what waited then runs. Clients are told to load their sessions again, and
-agents are told the conversation anew, because both may know of what came later.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-`;
-
-/** Makes a data directory of a backup. */
-export function restore(args: readonly string[]): Promise<number> {
-  return runOnPlace({ name: "restore", usage: RESTORE_USAGE, act: putBack }, args);
-}
-
-async function putBack({ place, data, root }: PlaceWish): ReturnType<PlaceCommand["act"]> {
+async function restoreCopy(source: string, data: string): Promise<Result<CommandOutput>> {
+  const root = storeFolder(data);
   const atMs = Date.now();
   const entryOf = ({ takenAt, fermata }: BackupContents) =>
     changeEntry({ act: "restored", by: OPERATOR, details: { takenAt, fermata }, atMs });
-  const restored = await restoreBackup({ root, source: place, entryOf, onTenant: showTenant });
+  const restored = await restoreBackup({ root, source, entryOf, onTenant: showProgress });
   if (!restored.ok) return restored;
   const { takenAt, damaged } = restored.value;
-  const shown = `Restored ${summed(restored.value)}, as of ${takenAt}, into ${data}.`;
+  const shown = `Restored ${summary(restored.value)}, as of ${takenAt}, into ${data}.`;
   const notices = damaged.map(
     ({ tenantId }) =>
       `Tenant ${tenantId} is missing: it could not be read when the backup was made.`,
@@ -93,39 +103,15 @@ async function putBack({ place, data, root }: PlaceWish): ReturnType<PlaceComman
   return ok({ shown, notices });
 }
 
-/** A command that takes one directory, and is about the whole of a data directory. */
-export interface PlaceCommand {
-  readonly name: string;
-  readonly usage: string;
-  act(wish: PlaceWish): Promise<Result<Outcome>>;
+function summary({ tenants }: BackupContents): string {
+  const sessions = tenants.reduce((sum, tenant) => sum + tenant.sessions, 0);
+  const bytes = tenants.reduce((sum, tenant) => sum + tenant.bytes, 0);
+  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
+  return `${counted(tenants.length, "tenant")}, ${counted(sessions, "session")}, ${bytes} bytes`;
 }
 
-export interface PlaceWish {
-  /** The directory that was named. */
-  readonly place: string;
-  readonly data: string;
-  /** Where the store is in the data directory. */
-  readonly root: string;
-}
-
-/** Runs it and returns its exit code. */
-export function runOnPlace(
-  { name, usage, act }: PlaceCommand,
-  args: readonly string[],
-): Promise<number> {
-  const mistake = `${name} takes one directory`;
-  const read = (_: unknown, [place = "", unknown]: readonly string[]) => {
-    if (place === "" || unknown !== undefined) return wrong(mistake);
-    return ok((data: string) => act({ place, data, root: storeFolder(data) }));
-  };
-  return runCommand({ name, usage, mistake, parse, read }, args);
-}
-
-const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: DATA_OPTIONS, allowPositionals: true });
-
-/** Shows how far it is, to whoever sits in front of it: large tenants take a while. */
-export function showTenant(tenantId: TenantId, place: number, all: number) {
+/** Only on a terminal: large tenants take a while. */
+function showProgress(tenantId: TenantId, position: number, count: number) {
   if (process.stderr.isTTY)
-    process.stderr.write(`fermata: tenant ${place} of ${all}, ${tenantId}\n`);
+    process.stderr.write(`fermata: tenant ${position} of ${count}, ${tenantId}\n`);
 }

@@ -51,8 +51,8 @@ describe("fermata credits", () => {
       exitCode: 1,
       shown: "",
       said:
-        'fermata: There is no tenant "amce" here. A tenant is there as soon as somebody belongs ' +
-        "to it: fermata tokens create --tenant amce --user NAME --role owner, " +
+        'fermata: There is no tenant "amce" here. A tenant exists when it has a member: ' +
+        "fermata tokens create --tenant amce --user NAME --role owner, " +
         "or fermata members set NAME owner --tenant amce, with the same --data",
     });
     expect(await value(run.store.tenants())).toEqual(before);
@@ -132,54 +132,60 @@ describe("fermata credits", () => {
   });
 
   const ACTS = "balance, grant MICRO, limit, budget, statement or usage";
-  const WHOLE = "amounts are whole micro-credits, as 5000000 for five credits";
+  const WHOLE = "amounts are whole micro-credits, as in 5000000 for five credits";
   const MOST = "to 9007199254740991";
-  const LIMIT = "limit takes granted (the tenant spends what it was granted) or unlimited";
-  const BUDGET = "budget takes whose it is and how much, as in tenant 5000000 or user:ada none";
+  const LIMIT = "limit must be granted (the tenant spends what it was granted) or unlimited";
+  const BUDGET = "budget needs an owner and an amount, as in tenant 5000000 or user:ada none";
   const TIME = "it is a time, as in 2026-05-01 or 2026-05-01T12:00Z, or milliseconds";
 
   it.each([
-    [[], `it takes ${ACTS}`],
+    [[], `expected ${ACTS}`],
     [["frob"], `"frob" is none of ${ACTS}`],
-    [["grant"], `grant takes how much; ${WHOLE}`],
-    [["grant", "-5"], `"-5" is no amount; ${WHOLE}`],
-    [["grant", "0"], `"0" is no amount; ${WHOLE}, from 1 ${MOST}`],
-    [["grant", "1.5"], `"1.5" is no amount; ${WHOLE}, from 1 ${MOST}`],
-    [["grant", "1e3"], `"1e3" is no amount; ${WHOLE}, from 1 ${MOST}`],
-    [["grant", "9007199254740993"], `"9007199254740993" is no amount; ${WHOLE}, from 1 ${MOST}`],
-    [["grant", "9".repeat(20)], `"${"9".repeat(20)}" is no amount; ${WHOLE}, from 1 ${MOST}`],
-    [["grant", "5", "6"], '"6" is too much'],
-    [["grant", "5", "--note", "x".repeat(1_001)], "--note has at most 1000 characters"],
-    [["grant", "5", "--id", "a b"], "--id is 1 to 128 letters, digits and . _ : -, as in 2026-05"],
+    [["grant"], `grant needs an amount; ${WHOLE}`],
+    [["grant", "-5"], `"-5" is not an amount; ${WHOLE}`],
+    [["grant", "0"], `"0" is not an amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "1.5"], `"1.5" is not an amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "1e3"], `"1e3" is not an amount; ${WHOLE}, from 1 ${MOST}`],
+    [
+      ["grant", "9007199254740993"],
+      `"9007199254740993" is not an amount; ${WHOLE}, from 1 ${MOST}`,
+    ],
+    [["grant", "9".repeat(20)], `"${"9".repeat(20)}" is not an amount; ${WHOLE}, from 1 ${MOST}`],
+    [["grant", "5", "6"], 'unexpected argument "6"'],
+    [["grant", "5", "--note", "x".repeat(1_001)], "--note must have at most 1000 characters"],
+    [
+      ["grant", "5", "--id", "a b"],
+      "--id must be 1 to 128 letters, digits and . _ : -, as in 2026-05",
+    ],
     [["limit"], LIMIT],
     [["limit", "foo"], LIMIT],
-    [["limit", "granted", "5"], '"5" is too much'],
+    [["limit", "granted", "5"], 'unexpected argument "5"'],
     [["budget"], BUDGET],
     [["budget", "tenant"], BUDGET],
-    [["budget", "tenant", "5", "6"], '"6" is too much'],
+    [["budget", "tenant", "5", "6"], 'unexpected argument "6"'],
     [
       ["budget", "session:s", "5"],
-      "a session's budget is set at the server, with POST /credits/budgets/session:ID",
+      "to set the budget of a session, use POST /credits/budgets/session:ID",
     ],
     [
       ["budget", "user:", "5"],
-      '"user:" is not whose a budget is: write tenant, or user:NAME with a NAME of letters, ' +
+      '"user:" cannot have a budget: use tenant, or user:NAME with a NAME of letters, ' +
         "digits and . _ : -",
     ],
-    [["budget", "tenant", "-5"], `"-5" is no amount; ${WHOLE}`],
+    [["budget", "tenant", "-5"], `"-5" is not an amount; ${WHOLE}`],
     [
       ["budget", "tenant", "1.5"],
-      `"1.5" is no amount; ${WHOLE}, from 0 ${MOST}; none takes it away`,
+      `"1.5" is not an amount; ${WHOLE}, from 0 ${MOST}; none removes it`,
     ],
-    [["usage", "--by", "moon"], "--by is one of user, session, agent, model, day"],
+    [["usage", "--by", "moon"], "--by must be one of user, session, agent, model, day"],
     [["usage", "--from", "soon"], `--from: ${TIME}`],
     [["statement", "--to", "2026-02-31"], `--to: ${TIME}`],
-    [["usage", "now"], '"now" is too much'],
-    [["statement", "now"], '"now" is too much'],
-    [["balance", "now"], '"now" is too much'],
-    [["balance", "--from", "2026-05-01"], "--from goes with statement and usage only"],
-    [["limit", "granted", "--note", "x"], "--note goes with grant only"],
-    [["balance", "--tenant", "a/b"], "a tenant's name is of letters, digits and . _ : -"],
+    [["usage", "now"], 'unexpected argument "now"'],
+    [["statement", "now"], 'unexpected argument "now"'],
+    [["balance", "now"], 'unexpected argument "now"'],
+    [["balance", "--from", "2026-05-01"], "--from is only for statement and usage"],
+    [["limit", "granted", "--note", "x"], "--note is only for grant"],
+    [["balance", "--tenant", "a/b"], "the name of a tenant has only letters, digits and . _ : -"],
     [["balance", "--what"], "Unknown option '--what'"],
   ])("refuses %j, and says why", async (args, why) => {
     expect(await runIn("/nowhere", credits, ...args)).toEqual({

@@ -3,74 +3,73 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { sentenceOf } from "../../core/error.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { StoreSteps } from "../../store/operation.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { homeOf } from "../home.ts";
+import { homeOf, messageOf } from "../home.ts";
 
-/** What every command takes that is about a data directory. */
+/** The options of every command that works on a data directory. */
 export const DATA_OPTIONS = {
   data: { type: "string" },
   help: { type: "boolean", short: "h" },
 } as const;
 
-/** What it takes beside that if it is about one tenant. */
+/** The options of every command that works on one tenant of it. */
 export const TENANT_OPTIONS = {
   ...DATA_OPTIONS,
   tenant: { type: "string", default: "local" },
 } as const;
 
-/** The actor of every change that a command makes: the operator, who has the data directory. */
+/** The actor of every change that a command makes: the person with access to the directory. */
 export const OPERATOR = { kind: "operator" } as const;
 
-interface DataGiven {
+interface DataFlags {
   readonly data?: string;
   readonly help?: boolean;
 }
 
-/** A command that a person gives about what is in a data directory. */
-export interface DataCommand<Given extends DataGiven> {
+/** A command that works on a data directory. */
+export interface DataCommand<Flags extends DataFlags> {
   readonly name: string;
   readonly usage: string;
-  /** Said of each wrong command line instead of the reason, where this is all there is to say. */
-  readonly mistake?: string;
-  /** Takes a command line apart, and throws what is wrong with it. */
+  /** Parses the command line, or throws. */
   parse(args: readonly string[]): {
-    readonly values: Given;
+    readonly values: Flags;
     readonly positionals: readonly string[];
   };
-  /** What makes no sense is refused with the sentence that says why. */
-  read(given: Given, words: readonly string[]): Result<DataAct>;
+  /** Checks what was parsed, and returns what to do. */
+  read(flags: Flags, words: readonly string[]): Result<DataAction>;
 }
 
-/** Does what was asked for in a data directory. */
-export type DataAct = (data: string) => Promise<Result<Outcome>>;
+/** Works on the data directory at this path. */
+export type DataAction = (data: string) => Promise<Result<CommandOutput>>;
 
-/** What is left to say when it is done. */
-export interface Outcome {
-  /** Where a program can read it. */
+/** What a command prints at its end. */
+export interface CommandOutput {
+  /** For programs, on the standard output. */
   readonly shown?: string;
-  /** What people are to know beside it, each a sentence. */
+  /** For people, on the error output; each is a sentence. */
   readonly notices?: readonly string[];
   readonly exitCode?: number;
 }
 
-/** Runs a command and returns its exit code: 2 is for a wrong command line, 1 for a failure. */
-export async function runCommand<Given extends DataGiven>(
-  command: DataCommand<Given>,
+/** Runs a command and returns its exit code: 2 for a wrong command line, 1 for a failure. */
+export async function runCommand<Flags extends DataFlags>(
+  command: DataCommand<Flags>,
   args: readonly string[],
 ): Promise<number> {
-  const { name, usage, mistake } = command;
-  const wish = readLine(command, args);
-  if (!wish.ok) {
-    const why = mistake ?? `${name}: ${sentenceOf(wish.refusal)}`;
-    console.error(`fermata: ${why}; see "fermata ${name} --help".`);
+  const { name, usage } = command;
+  const action = readArgs(command, args);
+  if (!action.ok) {
+    const reason = sentenceOf(action.refusal);
+    console.error(`fermata: ${name}: ${reason}; see "fermata ${name} --help".`);
     return 2;
   }
-  if (wish.value === "help") {
+  if (action.value === "help") {
     process.stdout.write(usage);
     return 0;
   }
-  const done = await wish.value.act(wish.value.data);
+  const done = await action.value();
   if (!done.ok) {
     console.error(`fermata: ${sentenceOf(done.refusal)}`);
     return 1;
@@ -81,70 +80,67 @@ export async function runCommand<Given extends DataGiven>(
   return exitCode;
 }
 
-/** The outcome of what comes to one text. */
-export function outcomeOf(text: Result<string>): Result<Outcome> {
-  return text.ok ? ok({ shown: text.value }) : text;
-}
-
-/** A command line that makes no sense, and why. */
-export function wrong(reason: string): Result<never> {
-  return fail("invalid_request", { reason });
-}
-
-interface Wish {
-  readonly data: string;
-  readonly act: DataAct;
-}
-
-function readLine<Given extends DataGiven>(
-  { parse, read }: DataCommand<Given>,
+function readArgs<Flags extends DataFlags>(
+  { parse, read }: DataCommand<Flags>,
   args: readonly string[],
-): Result<Wish | "help"> {
+): Result<(() => ReturnType<DataAction>) | "help"> {
   try {
     const { values, positionals } = parse(args);
     if (values.help) return ok("help");
-    const act = read(values, positionals);
-    if (!act.ok) return act;
+    const action = read(values, positionals);
+    if (!action.ok) return action;
     const { env } = process;
-    return ok({ data: values.data ?? env.FERMATA_DATA ?? homeOf(env), act: act.value });
+    return ok(() => action.value(values.data ?? env.FERMATA_DATA ?? homeOf(env)));
   } catch (thrown) {
-    // The first sentence is about what was given; after it comes advice for programmers.
-    const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
+    // The first sentence names the fault; the others are advice for programmers.
+    const [reason = ""] = messageOf(thrown).split(". ");
     return wrong(reason);
   }
 }
 
-type StoreAct<Value> = (store: SessionStore) => Promise<Result<Value>>;
+/** Refuses a command line. */
+export function wrong(reason: string): Result<never> {
+  return fail("invalid_request", { reason });
+}
 
-/** Where the store is in a data directory. */
+/** The folder of the store in a data directory. */
 export function storeFolder(data: string): string {
   return join(data, "sessions");
 }
 
-/** Nothing is made where nothing is: a mistyped directory must not look like an empty store. */
-export async function inStore<Value>(data: string, act: StoreAct<Value>): Promise<Result<Value>> {
+type StoreAction<Value> = (store: SessionStore) => Promise<Result<Value>>;
+
+/** Opens an existing store. It makes none: a mistyped path must not look like an empty store. */
+export async function inStore<Value>(
+  data: string,
+  act: StoreAction<Value>,
+  steps: StoreSteps = {},
+): Promise<Result<Value>> {
   const folder = storeFolder(data);
-  if (existsSync(folder)) return inOpened(folder, act);
+  if (existsSync(folder)) return withStore(folder, act, steps);
   return fail("store_unavailable", { reason: `there is no ${folder}` });
 }
 
-/** The same for what may come before any server: it makes the directory that is not there yet. */
-export async function inMadeStore<Value>(
+/** Opens the store, and makes it if it is missing: the command may run before any server. */
+export async function inNewStore<Value>(
   data: string,
-  act: StoreAct<Value>,
+  act: StoreAction<Value>,
 ): Promise<Result<Value>> {
   const folder = storeFolder(data);
   try {
     await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("store_unavailable", { reason });
+    return fail("store_unavailable", { reason: messageOf(thrown) });
   }
-  return inOpened(folder, act);
+  return withStore(folder, act);
 }
 
-async function inOpened<Value>(path: string, act: StoreAct<Value>): Promise<Result<Value>> {
-  const store = sqliteStore();
+async function withStore<Value>(
+  path: string,
+  act: StoreAction<Value>,
+  steps: StoreSteps = {},
+): Promise<Result<Value>> {
+  const store = sqliteStore(undefined, steps);
   const host = {
     persistenceSurface: { announce: () => {} },
     env: { get: () => undefined },

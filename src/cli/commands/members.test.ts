@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Role } from "../../core/permission.ts";
 import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
 import { Members } from "../../server/identity/members.ts";
-import { StoredWay } from "../../server/identity/token-authenticator.ts";
+import { TokenAuthenticator } from "../../server/identity/token-authenticator.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
@@ -42,11 +42,11 @@ describe("fermata members", () => {
     await has("ada", "owner");
     const made = ["create", "--user", "bob", "--role", "member", ...OF_ACME];
     const token = (await runIn(folder, tokens, ...made)).shown.trim();
-    const way = new StoredWay(store, known, SYSTEM_CLOCK);
-    const who = async () => value(Promise.resolve(way.recognize(token)));
+    const way = new TokenAuthenticator(store, known, SYSTEM_CLOCK);
+    const who = async () => value(Promise.resolve(way.authenticate(token)));
     expect(await who()).toMatchObject({ userId: "bob" });
     const { shown } = await run("remove", "bob");
-    expect(shown).toBe("bob is no member of acme any more.\n");
+    expect(shown).toBe("bob is no longer a member of acme.\n");
     expect(await who()).toBeNull();
     expect((await runIn(folder, tokens, "list", ...OF_ACME)).shown).not.toContain("bob");
   });
@@ -113,15 +113,15 @@ describe("fermata members", () => {
   });
 
   it.each([
-    [[], "it takes list, set USER ROLE or remove USER"],
-    [["list", "ada"], "it takes list"],
-    [["set", "ada"], "it takes list"],
-    [["set", "ada", "root"], "a role is one of"],
-    [["set", "a/b", "owner"], "a user's id is"],
-    [["remove"], "it takes list"],
-    [["remove", "ada", "owner"], "it takes list"],
-    [["set", "ada", "owner", "now"], '"now" is too much'],
-    [["list", "--tenant", "a/b"], "a tenant's name is"],
+    [[], "expected list, set USER ROLE or remove USER"],
+    [["list", "ada"], "expected list"],
+    [["set", "ada"], "expected list"],
+    [["set", "ada", "root"], "the role must be one of"],
+    [["set", "a/b", "owner"], "the id of a user"],
+    [["remove"], "expected list"],
+    [["remove", "ada", "owner"], "expected list"],
+    [["set", "ada", "owner", "now"], 'unexpected argument "now"'],
+    [["list", "--tenant", "a/b"], "the name of a tenant"],
     [["list", "--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
     const { exitCode, said } = await runIn("/nowhere", members, ...args);

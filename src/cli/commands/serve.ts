@@ -2,19 +2,19 @@ import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
-import { chooseOptions, OPTION_NAMES, OPTIONS, variableOf } from "../serve/options.ts";
+import { OPTION_NAMES, OPTIONS, readServeOptions, variableOf } from "../serve/options.ts";
 import { startServer } from "../serve/server.ts";
 
 const USAGE = `Usage: fermata serve [options]
 
-Serves sessions over HTTP and Server-Sent Events until it is told to stop
-(Ctrl-C, or SIGTERM): then turns may finish; told again, it stops at once.
+Serves sessions over HTTP and Server-Sent Events. After Ctrl-C or SIGTERM it lets
+turns finish and stops; after a second one it stops at once.
 
 Each option can also be set by a variable (${variableOf("max-sessions")} for
---max-sessions) or under its name in config.json in ~/.fermata. A flag counts
-before the variable, and that before the file.
+--max-sessions) or under its name in config.json in ~/.fermata. A flag overrides
+the variable, and the variable overrides the file.
 
-Options (in parentheses what is usual):
+Options (defaults in parentheses):
 `;
 
 export async function serve(args: readonly string[]): Promise<number> {
@@ -22,26 +22,26 @@ export async function serve(args: readonly string[]): Promise<number> {
     process.stdout.write(USAGE + optionLines());
     return 0;
   }
-  const chosen = await chooseOptions(args, process.env);
-  if (!chosen.ok) return told(chosen.refusal, 2);
+  const options = await readServeOptions(args, process.env);
+  if (!options.ok) return printFailure(options.refusal, 2);
   const signals = new Signals();
-  // Whoever has read the line that it listens may leave: the server has others to serve.
+  // The program that reads the first line may close the output; the server goes on.
   process.stdout.removeAllListeners("error").on("error", () => {});
-  const started = await startServer(chosen.value, process.env, version());
+  const started = await startServer(options.value, process.env, version());
   if (!started.ok) {
-    return told(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
+    return printFailure(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
   }
   const { url, defaultAgent } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
-  if (defaultAgent === "echo" && chosen.value.agent === null) await tellOfOthers();
+  if (defaultAgent === "echo" && options.value.agent === null) await printOtherAgents();
   await signals.first;
   await started.value.stop(signals.hurry);
   return 0;
 }
 
 /**
- * The first signal ends the server in order, the second in a hurry, and the third at once. They
- * are listened for before it starts, so that none is missed.
+ * The first signal stops the server after its turns, the second without waiting for them, and the
+ * third ends the process. The handlers are set before the server starts, so that none is missed.
  */
 class Signals {
   readonly first: Promise<void>;
@@ -51,13 +51,13 @@ class Signals {
   constructor() {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.first = promise;
-    const told = () => {
+    const onSignal = () => {
       this.#count += 1;
       if (this.#count === 1) resolve();
       else if (this.#count === 2) this.#hurry.abort();
       else process.exit(130);
     };
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, told);
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
   }
 
   get hurry(): AbortSignal {
@@ -65,16 +65,14 @@ class Signals {
   }
 }
 
-/** `echo` is for a first try; whoever has a real agent is told how to get at it. */
-async function tellOfOthers(): Promise<void> {
+/** `echo` is only for a first try, so the line names the agents that are installed. */
+async function printOtherAgents(): Promise<void> {
   const profiles = await agentProfiles(homeOf(process.env));
   const all = profiles.ok ? await detect(profiles.value.values(), process.env) : [];
   const others = all.filter(({ profile, path }) => path !== null && profile.name !== "echo");
   const names = others.map(({ profile }) => profile.name);
   const more = names.length === 0 ? "see: fermata agents" : `installed: ${names.join(", ")}`;
-  process.stdout.write(
-    `echo says back what it is told; for another agent, --agent NAME (${more})\n`,
-  );
+  process.stdout.write(`echo repeats each prompt; for another agent use --agent NAME (${more})\n`);
 }
 
 function optionLines(): string {
@@ -86,8 +84,8 @@ function optionLines(): string {
   return lines.join("");
 }
 
-function told(refusal: Refusal, exitCode: number): number {
+function printFailure(refusal: Refusal, exitCode: number): number {
   console.error(`fermata: ${errorBody(refusal).error}`);
-  if (exitCode === 2) console.error('fermata: run "fermata serve --help" to see all options.');
+  if (exitCode === 2) console.error('fermata: "fermata serve --help" lists all options.');
   return exitCode;
 }

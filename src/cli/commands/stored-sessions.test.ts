@@ -73,7 +73,7 @@ describe("P5: fermata seize", () => {
     await value(store.close(KEY, term));
     expect(await runIn(folder, seize, ...OF_ACME)).toEqual({
       exitCode: 0,
-      shown: "Session s1 is free; nobody holds it.\n",
+      shown: "Session s1 is free; no server holds it.\n",
       said: "",
     });
     expect(await auditOf(store)).toEqual([]);
@@ -122,7 +122,7 @@ describe("fermata repair", () => {
     expect(await again.readEvents(KEY, range)).toMatchObject(corrupt);
     expect(await runIn(folder, repair, ...OF_ACME)).toEqual({
       exitCode: 0,
-      shown: "The log of s1 ended at event 4; it ends at 2 now.\n",
+      shown: "The log of s1 ended at event 4; now it ends at 2.\n",
       said: "",
     });
     const page = await value(again.readEvents(KEY, range));

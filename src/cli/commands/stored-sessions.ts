@@ -15,78 +15,96 @@ import type {
   StoredRecord,
 } from "../../store/store.ts";
 import {
-  type DataAct,
+  type DataAction,
   inStore,
   OPERATOR,
-  outcomeOf,
   runCommand,
   TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
 
-/** A command that a person gives about one session, while its server may be at work or not. */
-interface StoredSessionCommand {
+const SEIZE_USAGE = `Usage: fermata seize ID [--data DIR] [--tenant NAME]
+
+Frees a session whose server is gone for good, where Fermata cannot know that, as
+after a move to another machine or a new host name. The audit records it.
+
+Be sure that the server is gone. One that still runs loses the session: the store
+refuses its later writes. A server that runs on this machine keeps its sessions.
+
+Options:
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+  --tenant NAME  The tenant of the session (local).
+`;
+
+const REPAIR_USAGE = `Usage: fermata repair ID [--data DIR] [--tenant NAME]
+
+Cuts the log of a session before its first unreadable event, so that the session can
+be opened again. The events after it are lost. A log that can be read to its end
+stays as it is. The audit records the cut.
+
+Options:
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+  --tenant NAME  The tenant of the session (local).
+`;
+
+/** Takes a session from a server that the operator knows to be gone, and leaves it free. */
+export function seize(args: readonly string[]): Promise<number> {
+  return runOnSession({ name: "seize", usage: SEIZE_USAGE, act: seizeSession }, args);
+}
+
+/** Cuts the damaged end off a session's log. */
+export function repair(args: readonly string[]): Promise<number> {
+  return runOnSession({ name: "repair", usage: REPAIR_USAGE, act: repairSession }, args);
+}
+
+/** A command about one session, beside its server or without one. */
+interface SessionCommand {
   readonly name: string;
   readonly usage: string;
-  /** Answers with the sentence that the person is told. */
+  /** Answers with the sentence to print. */
   act(store: SessionStore, key: SessionKey): Promise<Result<string>>;
 }
 
-/** Runs it over the store of a data directory and returns its exit code. */
-export function runOnStored(
-  { name, usage, act }: StoredSessionCommand,
+function runOnSession(
+  { name, usage, act }: SessionCommand,
   args: readonly string[],
 ): Promise<number> {
-  const mistake = `${name} takes the id of one session`;
-  const read = ({ tenant }: Given, [id = "", unknown]: readonly string[]): Result<DataAct> => {
+  const read = (
+    { tenant }: ReturnType<typeof parse>["values"],
+    [id = "", extra]: readonly string[],
+  ): Result<DataAction> => {
     const tenantId = parseTenantId(tenant);
     const sessionId = parseSessionId(id);
-    if (tenantId === null || sessionId === null || unknown !== undefined) return wrong(mistake);
-    const key = { tenantId, sessionId };
-    return ok(async (data) => outcomeOf(await inStore(data, (store) => act(store, key))));
+    if (tenantId === null || sessionId === null || extra !== undefined) {
+      return wrong("expected the id of one session");
+    }
+    return ok(async (data) => {
+      const done = await inStore(data, (store) => act(store, { tenantId, sessionId }));
+      return done.ok ? ok({ shown: done.value }) : done;
+    });
   };
-  return runCommand({ name, usage, mistake, parse, read }, args);
+  return runCommand({ name, usage, parse, read }, args);
 }
 
 const parse = (args: readonly string[]) =>
   parseArgs({ args, options: TENANT_OPTIONS, allowPositionals: true });
 
-type Given = ReturnType<typeof parse>["values"];
-
-/** What the audit is to know of something that a person did to a session from outside. */
-export function operatorEntry(
+/** The audit entry for what an operator did to a session. */
+function operatorEntry(
   { sessionId, epoch, term }: StoredRecord,
   act: ChangeAct,
   details: JsonObject,
 ): JournalEntry {
-  // No two things are done to a session under one term.
+  // Unique, because each change to a session has its own term.
   const key = `${sessionId} ${epoch} ${act} ${term}`;
   return changeEntry({ act, by: OPERATOR, details, atMs: Date.now(), key, sessionId });
 }
 
-const SEIZE_USAGE = `Usage: fermata seize ID [--data DIR] [--tenant NAME]
-
-Frees a session whose server is gone for good but cannot be proved to be, as after
-a move to another machine or under another host name. The audit says so.
-
-Only a person can know that. A server that still runs loses the session: what it
-writes afterwards is refused. One that runs on this machine is not taken from.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  Whose session it is (local).
-`;
-
-/** Takes a session from a holder that a person knows to be gone, and leaves it free. */
-export function seize(args: readonly string[]): Promise<number> {
-  return runOnStored({ name: "seize", usage: SEIZE_USAGE, act: seizeStored }, args);
-}
-
-async function seizeStored(store: SessionStore, key: SessionKey): Promise<Result<string>> {
+async function seizeSession(store: SessionStore, key: SessionKey): Promise<Result<string>> {
   const record = await store.readRecord(key);
   if (!record.ok) return record;
   const { holder } = record.value;
-  if (holder === null) return ok(`Session ${key.sessionId} is free; nobody holds it.`);
+  if (holder === null) return ok(`Session ${key.sessionId} is free; no server holds it.`);
   const from = describeHolder(holder);
   if (isAliveHere(holder)) return fail("session_locked", { holder: from });
   const entry = operatorEntry(record.value, "session_seized", { from });
@@ -96,31 +114,15 @@ async function seizeStored(store: SessionStore, key: SessionKey): Promise<Result
   return closed.ok ? ok(`Session ${key.sessionId} is free; it was held by ${from}.`) : closed;
 }
 
-const REPAIR_USAGE = `Usage: fermata repair ID [--data DIR] [--tenant NAME]
-
-Cuts the log of a session before the first event that cannot be read any more, so
-that the session can be opened again. What comes after that event is lost. A log
-that can be read to its end stays as it is. The audit says what was cut.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  Whose session it is (local).
-`;
-
-/** Gives a log whose end is damaged an earlier end. */
-export function repair(args: readonly string[]): Promise<number> {
-  return runOnStored({ name: "repair", usage: REPAIR_USAGE, act: repairStored }, args);
-}
-
-async function repairStored(store: SessionStore, key: SessionKey): Promise<Result<string>> {
+async function repairSession(store: SessionStore, key: SessionKey): Promise<Result<string>> {
   const opened = await store.open(key, thisHolder("fermata repair"), []);
   if (!opened.ok) return opened;
-  const mended = await mend(store, key, opened.value);
+  const repaired = await cutDamagedEnd(store, key, opened.value);
   const closed = await store.close(key, opened.value.term);
-  return mended.ok && !closed.ok ? closed : mended;
+  return repaired.ok && !closed.ok ? closed : repaired;
 }
 
-async function mend(
+async function cutDamagedEnd(
   store: SessionStore,
   key: SessionKey,
   { term, record }: Opened,
@@ -134,10 +136,10 @@ async function mend(
   const cut = { lastEventId, epoch: randomUUID(), audit: [entry] };
   const done = await store.cutLog(key, term, cut);
   if (!done.ok) return done;
-  return ok(`The log of ${key.sessionId} ended at event ${end}; it ends at ${lastEventId} now.`);
+  return ok(`The log of ${key.sessionId} ended at event ${end}; now it ends at ${lastEventId}.`);
 }
 
-/** The last event before the first that is damaged; what is before the snapshot is not needed. */
+/** The last event before the first damaged one. Events before the snapshot are not needed. */
 async function lastReadable(
   store: SessionStore,
   key: SessionKey,
@@ -155,7 +157,7 @@ async function lastReadable(
     } else if (limit === 1) {
       return ok(after);
     } else {
-      // A page with damage in it is refused whole, so from here on it goes step by step.
+      // The store refuses a whole page with damage in it, so continue event by event.
       limit = 1;
     }
   }

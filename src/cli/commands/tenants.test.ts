@@ -77,7 +77,9 @@ describe("fermata tenants", () => {
     const store = await serverIn(folder);
     const refused = await run("delete", "acme", "--yes");
     expect(refused.exitCode).toBe(1);
-    expect(refused.said).toMatch(/a server, process \d+ on .*: let an owner send it DELETE/);
+    expect(refused.said).toMatch(
+      /a server, process \d+ on .*: stop it first, or let an owner send DELETE/,
+    );
     expect(bytesIn(folder)).toContain("ada-of-acme");
     await store.dispose();
     expect((await run("delete", "acme", "--yes")).exitCode).toBe(0);

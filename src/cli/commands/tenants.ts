@@ -8,36 +8,35 @@ import { checkNoForeignHolders } from "../../server/route/tenant.ts";
 import { countSessions } from "../../session/session-pages.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
-import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
 import { tenantFolder } from "../../store/sqlite/database.ts";
-import { openersOf, unreadableIn } from "../../store/sqlite/presence.ts";
+import { openersOf, unreadableIn } from "../../store/sqlite/openers.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { tableText } from "../output.ts";
 import {
+  type CommandOutput,
   DATA_OPTIONS,
-  type DataAct,
+  type DataAction,
   inStore,
-  type Outcome,
   runCommand,
   storeFolder,
   wrong,
 } from "./data-command.ts";
-import { knownTenant, namedTenant } from "./tenant-lookup.ts";
+import { readTenantName, requireTenant } from "./tenant-lookup.ts";
 
 const TENANTS_USAGE = `Usage: fermata tenants list
        fermata tenants delete NAME --yes
 
-The tenants of a data directory, and the end of one: its sessions, journals and
-audit, credits, members, tokens and workspaces, and nothing of another. There is
-no way back. Without --yes it only says what would be deleted.
+Lists the tenants of a data directory, or deletes one for good: its sessions, journals
+and audit, credits, members, tokens and workspaces. Without --yes it only says what it
+would delete.
 
-Nothing is deleted beside a server that is at work in the directory. There an owner
-of the tenant sends DELETE /tenant; or stop the server first.
+It deletes nothing while a server uses the directory. Stop the server first, or let an
+owner of the tenant send DELETE /tenant.
 
 Options:
   --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --yes          Delete it.
+  --yes          Delete the tenant.
 `;
 
 const OPTIONS = {
@@ -53,71 +52,76 @@ export function tenants(args: readonly string[]): Promise<number> {
 const parse = (args: readonly string[]) =>
   parseArgs({ args, options: OPTIONS, allowPositionals: true });
 
-type Given = ReturnType<typeof parse>["values"];
-
-function read({ yes: isSure }: Given, words: readonly string[]): Result<DataAct> {
+function read(
+  { yes: isSure }: ReturnType<typeof parse>["values"],
+  words: readonly string[],
+): Result<DataAction> {
   const [verb, name, ...more] = words;
-  if (verb === "list" && name === undefined) return ok((data) => inLocated(data, listed));
+  if (verb === "list" && name === undefined) return ok((data) => inDirectory(data, listTenants));
   if (verb !== "delete" || name === undefined || more.length > 0) {
-    return wrong("it takes list, or delete NAME");
+    return wrong("expected list, or delete NAME");
   }
-  const tenantId = namedTenant(name);
+  const tenantId = readTenantName(name);
   if (!tenantId.ok) return tenantId;
-  const act = isSure ? deleted : described;
-  return ok((data) => inLocated(data, (place) => act(place, tenantId.value)));
+  const act = isSure ? deleteTenant : describeDeletion;
+  return ok((data) => inDirectory(data, (directory) => act(directory, tenantId.value)));
 }
 
-/** What there is to act on. */
-interface Place {
+interface OpenDirectory {
   readonly store: SessionStore;
   readonly folder: string;
-  /** Who had it open before we did, in words. */
+  /** The server that had the store open before this command, in words. */
   readonly server: string | null;
 }
 
-function inLocated(
+function inDirectory(
   data: string,
-  act: (place: Place) => Promise<Result<Outcome>>,
-): Promise<Result<Outcome>> {
+  act: (directory: OpenDirectory) => Promise<Result<CommandOutput>>,
+): Promise<Result<CommandOutput>> {
   const folder = storeFolder(data);
-  const server = serverAt(folder); // Before we have it open ourselves.
-  return inStore(data, (plain) => {
-    const locator = new SessionLocator(join(data, "located"));
-    const store = withLocator(plain, locator, { isLasting: true });
-    return act({ store, folder, server });
+  const server = serverAt(folder); // Before this command opens it.
+  const locator = new SessionLocator(join(data, "located"));
+  return inStore(data, (store) => act({ store, folder, server }), {
+    location: { locator, isLasting: true },
   });
 }
 
-/** Who has it open, in words. Nobody elsewhere is meant: the directory may have come from there. */
+/** Ignores servers on other machines: the directory may be a copy from there. */
 function serverAt(folder: string): string | null {
   const [server] = openersOf(folder).filter(isAliveHere);
   if (server !== undefined) return `process ${server.pid} on ${server.host}`;
   const [note] = unreadableIn(folder);
-  return note === undefined ? null : `of another user, who has left ${note}`;
+  return note === undefined ? null : `of another user, by ${note}`;
 }
 
-async function listed({ store, folder }: Place): Promise<Result<Outcome>> {
+async function listTenants({ store, folder }: OpenDirectory): Promise<Result<CommandOutput>> {
   const all = await store.tenants();
   if (!all.ok) return all;
   const rows: string[][] = [];
   for (const tenantId of all.value) {
-    const { sessions, members, bytes } = await figuresOf(store, folder, tenantId);
+    const { sessions, members, bytes } = await sizesOf(store, folder, tenantId);
     rows.push([tenantId, sessions, members, bytes]);
   }
   return ok({ shown: tableText(["TENANT", "SESSIONS", "MEMBERS", "BYTES"], rows) });
 }
 
-async function described({ store, folder }: Place, tenantId: TenantId): Promise<Result<Outcome>> {
-  const there = await knownTenant(store, tenantId);
+async function describeDeletion(
+  { store, folder }: OpenDirectory,
+  tenantId: TenantId,
+): Promise<Result<CommandOutput>> {
+  const there = await requireTenant(store, tenantId);
   if (!there.ok) return there;
-  const { sessions, members, bytes } = await figuresOf(store, folder, tenantId);
+  const { sessions, members, bytes } = await sizesOf(store, folder, tenantId);
   const all = `${sessions} sessions, ${members} members, ${bytes} bytes`;
   const shown = `This would delete tenant ${tenantId} for good: ${all}. To do it, add --yes.`;
   return ok({ shown, exitCode: 2 });
 }
 
-async function deleted({ store, server }: Place, tenantId: TenantId): Promise<Result<Outcome>> {
-  const there = await knownTenant(store, tenantId);
+async function deleteTenant(
+  { store, server }: OpenDirectory,
+  tenantId: TenantId,
+): Promise<Result<CommandOutput>> {
+  const there = await requireTenant(store, tenantId);
   if (!there.ok) return there;
   if (server !== null) return inUse(tenantId, server);
   const holder = thisHolder("fermata tenants");
@@ -128,13 +132,13 @@ async function deleted({ store, server }: Place, tenantId: TenantId): Promise<Re
 }
 
 function inUse(tenantId: TenantId, holder: string): Result<never> {
-  const how = "let an owner send it DELETE /tenant, or stop it first";
-  const reason = `Tenant "${tenantId}" is in the hands of a server, ${holder}: ${how}.`;
+  const how = "stop it first, or let an owner send DELETE /tenant";
+  const reason = `Tenant "${tenantId}" is in use by a server, ${holder}: ${how}.`;
   return fail("invalid_request", { reason });
 }
 
-/** What there is of a tenant, in words; what cannot be read is not known. */
-export async function figuresOf(store: SessionStore, folder: string, tenantId: TenantId) {
+/** The sizes of a tenant, as texts; a question mark for one that cannot be read. */
+async function sizesOf(store: SessionStore, folder: string, tenantId: TenantId) {
   const members = await new Members(store, SYSTEM_CLOCK).list(tenantId);
   const sessions = await countSessions(store, tenantId);
   const bytes = await bytesOf(tenantFolder(folder, tenantId));
@@ -145,7 +149,7 @@ export async function figuresOf(store: SessionStore, folder: string, tenantId: T
   };
 }
 
-/** A file that goes while it is looked at weighs nothing. */
+/** A file that disappears meanwhile counts as empty. */
 async function bytesOf(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => []);
   const files = names.map((name) => stat(join(folder, name)).catch(() => null));

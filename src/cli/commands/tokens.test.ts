@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseTenantId } from "../../core/id.ts";
 import { Members } from "../../server/identity/members.ts";
-import { StoredWay } from "../../server/identity/token-authenticator.ts";
+import { TokenAuthenticator } from "../../server/identity/token-authenticator.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { bytesIn, emptyFolder, runIn, serverIn } from "./data-folder.fixture.ts";
@@ -21,8 +21,8 @@ async function unmade() {
 /** Whom a server at work in a data directory takes for whom. */
 async function serving(folder: string) {
   const store = await serverIn(folder);
-  const way = new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK);
-  const who = async (text: string) => value(Promise.resolve(way.recognize(text)));
+  const way = new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK);
+  const who = async (text: string) => value(Promise.resolve(way.authenticate(text)));
   return { store, who };
 }
 
@@ -33,7 +33,7 @@ describe("fermata tokens", () => {
     const { folder, run } = await unmade();
     const made = await run("create", ...ADA, "--name", "laptop", "--expires", "30d");
     expect(made).toMatchObject({ exitCode: 0, shown: expect.stringMatching(/^fmt_local_\S+\n$/) });
-    expect(made.said).toMatch(/of ada \(owner\); it is shown this once\.$/);
+    expect(made.said).toMatch(/of ada \(owner\); it is shown only once\.$/);
     expect(statSync(folder).mode & 0o077).toBe(0);
     const { who } = await serving(folder);
     const ada = { tenantId: "local", userId: "ada", role: "owner" };
@@ -56,7 +56,7 @@ describe("fermata tokens", () => {
     const revoked = await run("revoke", id, "--tenant", "acme");
     expect(revoked).toEqual({
       exitCode: 0,
-      shown: `Token ${id} opens nothing any more.\n`,
+      shown: `Token ${id} is revoked.\n`,
       said: "",
     });
     expect(await who(rotated)).toBeNull();
@@ -71,7 +71,7 @@ describe("fermata tokens", () => {
       /once\.fermata: acme is a new tenant\.fermata: acme has no owner among its members: /,
     );
     const second = await run("create", ...ADA, "--tenant", "acme");
-    expect(second.said).toMatch(/^fermata: token \S+ of ada \(owner\); it is shown this once\.$/);
+    expect(second.said).toMatch(/^fermata: token \S+ of ada \(owner\); it is shown only once\.$/);
     const local = await run("create", "--user", "bob", "--role", "viewer");
     expect(local.said).toMatch(/once\.fermata: local has no owner among its members: /);
   });
@@ -124,18 +124,18 @@ describe("fermata tokens", () => {
   });
 
   it.each([
-    [[], "it takes create, list, revoke ID or rotate ID"],
-    [["revoke"], "it takes create, list, revoke ID or rotate ID"],
-    [["list", "x", "y"], '"y" is too much'],
-    [["create", "--role", "owner"], "--user is"],
-    [["create", "--user", "a/b", "--role", "owner"], "--user is"],
-    [["create", "--user", "ada", "--role", "root"], "--role is one of"],
-    [["create", ...ADA, "--expires", "soon"], "--expires is as"],
-    [["create", ...ADA, "--expires", "0d"], "--expires is as"],
-    [["create", ...ADA, "--expires", "999999d"], "--expires is as"],
-    [["create", ...ADA, "--name", ""], "--name has"],
-    [["create", ...ADA, "--tenant", ".."], "a tenant's name is"],
-    [["rotate", "x", "--grace", "8d"], "--grace is as"],
+    [[], "expected create, list, revoke ID or rotate ID"],
+    [["revoke"], "expected create, list, revoke ID or rotate ID"],
+    [["list", "x", "y"], 'unexpected argument "y"'],
+    [["create", "--role", "owner"], "--user must"],
+    [["create", "--user", "a/b", "--role", "owner"], "--user must"],
+    [["create", "--user", "ada", "--role", "root"], "--role must be one of"],
+    [["create", ...ADA, "--expires", "soon"], "--expires must be"],
+    [["create", ...ADA, "--expires", "0d"], "--expires must be"],
+    [["create", ...ADA, "--expires", "999999d"], "--expires must be"],
+    [["create", ...ADA, "--name", ""], "--name must"],
+    [["create", ...ADA, "--tenant", ".."], "the name of a tenant"],
+    [["rotate", "x", "--grace", "8d"], "--grace must be"],
     [["list", "--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
     const { folder, run } = await unmade();

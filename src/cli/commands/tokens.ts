@@ -9,93 +9,99 @@ import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../output.ts";
 import {
-  type DataAct,
-  inMadeStore,
+  type CommandOutput,
+  type DataAction,
+  inNewStore,
   inStore,
   OPERATOR,
-  type Outcome,
   runCommand,
   TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
-import { namedTenant, readableTenant, takingIn } from "./tenant-lookup.ts";
+import { addingMember, readTenantName, requireReadableTenant } from "./tenant-lookup.ts";
 
 const TOKENS_USAGE = `Usage: fermata tokens create --user NAME --role ROLE [options]
        fermata tokens list | revoke ID | rotate ID [options]
 
-Tokens with which people and programs prove who they are, for a server that runs
-or for one that will. A new token is printed once; only its hash is kept.
+Makes, lists, revokes and rotates the tokens of users, beside a running server or
+before the first one. A new token is printed once; the server keeps only its hash.
 
-Once there is a token, a server that is started wants one from everybody, on this
-machine too. One that runs without tokens wants none until it is started again.
+Once there is a token, a server that starts requires one from every caller, on this
+machine too. A server that already runs without tokens requires none until it restarts.
 
 Options:
   --data DIR      The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME   Whose tokens they are (local).
-  --user NAME     Whom a new one is for; who is no member yet becomes one.
-  --role ROLE     owner, admin, member or viewer; not more than the member is.
-  --name TEXT     What to know it by.
-  --expires TIME  As 12h or 90d; without it, it does not expire.
-  --grace TIME    How long the old secret of a rotated one stays good (0s).
+  --tenant NAME   The tenant (local).
+  --user NAME     The user of a new token, who becomes a member if they are none.
+  --role ROLE     owner, admin, member or viewer; at most the role of the member.
+  --name TEXT     A name for the list.
+  --expires TIME  When it expires, as in 12h or 90d (never).
+  --grace TIME    How long the old secret of a rotated token stays valid (0s).
 `;
 
 /** Makes, lists, revokes and rotates the tokens of a tenant. */
 export function tokens(args: readonly string[]): Promise<number> {
-  const command = { name: "tokens", usage: TOKENS_USAGE, parse: parseTokens };
-  return runCommand({ ...command, read: (...line) => actOf(readTokens(...line)) }, args);
+  return runCommand({ name: "tokens", usage: TOKENS_USAGE, parse, read }, args);
 }
 
-/** A first token makes the store. */
-function actOf(wish: Result<TokensWish>): Result<DataAct> {
-  if (!wish.ok) return wish;
-  const within = wish.value.what.act === "create" ? inMadeStore : inStore;
-  return ok((data) => within(data, (store) => carryOut(store, wish.value)));
+/** The first token makes the store. */
+function read(flags: TokensFlags, words: readonly string[]): Result<DataAction> {
+  const tenantId = readTenantName(flags.tenant);
+  if (!tenantId.ok) return tenantId;
+  const request = readRequest(words, flags);
+  if (!request.ok) return request;
+  const within = request.value.act === "create" ? inNewStore : inStore;
+  return ok((data) => within(data, (store) => perform(store, tenantId.value, request.value)));
 }
 
-async function carryOut(
+async function perform(
   store: SessionStore,
-  { tenantId, what }: TokensWish,
-): Promise<Result<Outcome>> {
+  tenantId: TenantId,
+  request: TokensRequest,
+): Promise<Result<CommandOutput>> {
   const members = new Members(store, SYSTEM_CLOCK);
-  const kept = new Tokens(store, members, SYSTEM_CLOCK);
-  switch (what.act) {
+  const tokens = new Tokens(store, members, SYSTEM_CLOCK);
+  switch (request.act) {
     case "create":
-      return takingIn(store, tenantId, async () => {
-        const known = await takeIn(members, tenantId, what);
+      return addingMember(store, tenantId, async () => {
+        const known = await ensureMember(members, tenantId, request);
         if (!known.ok) return known;
-        return told(await kept.create(tenantId, what, OPERATOR), issued);
+        return mapped(await tokens.create(tenantId, request, OPERATOR), issued);
       });
     case "rotate":
-      return told(await kept.rotate(tenantId, what.id, what.graceMs, OPERATOR), issued);
+      return mapped(await tokens.rotate(tenantId, request.id, request.graceMs, OPERATOR), issued);
     case "revoke":
-      return told(await kept.revoke(tenantId, what.id, OPERATOR), () => {
-        return { shown: `Token ${what.id} opens nothing any more.` };
+      return mapped(await tokens.revoke(tenantId, request.id, OPERATOR), () => {
+        return { shown: `Token ${request.id} is revoked.` };
       });
     case "list": {
-      const there = await readableTenant(store, tenantId);
+      const there = await requireReadableTenant(store, tenantId);
       if (!there.ok) return there;
-      return told(await kept.list(tenantId), (all) => ({ shown: table(all) }));
+      return mapped(await tokens.list(tenantId), (all) => ({ shown: table(all) }));
     }
   }
 }
 
-/** Who has the data directory says who belongs to a tenant; whoever does stays what they are. */
-async function takeIn(
+/** Adds the user with the role of the token, unless they are a member already. */
+async function ensureMember(
   members: Members,
   tenantId: TenantId,
-  { userId, role }: Extract<TokensAct, { act: "create" }>,
+  { userId, role }: Extract<TokensRequest, { act: "create" }>,
 ): Promise<Result<unknown>> {
   const known = await members.find(tenantId, userId);
   if (!known.ok || known.value !== null) return known;
   return members.put(tenantId, userId, role, { steward: OPERATOR, role: "owner" });
 }
 
-function told<Value>(result: Result<Value>, say: (value: Value) => Outcome): Result<Outcome> {
-  return result.ok ? ok(say(result.value)) : result;
+function mapped<Value>(
+  result: Result<Value>,
+  output: (value: Value) => CommandOutput,
+): Result<CommandOutput> {
+  return result.ok ? ok(output(result.value)) : result;
 }
 
-function issued({ text, kept: { id, userId, role } }: IssuedToken): Outcome {
-  const notice = `token ${id} of ${userId} (${role}); it is shown this once.`;
+function issued({ text, kept: { id, userId, role } }: IssuedToken): CommandOutput {
+  const notice = `token ${id} of ${userId} (${role}); it is shown only once.`;
   return { shown: text, notices: [notice] };
 }
 
@@ -115,7 +121,7 @@ function table(all: readonly KeptToken[]): string {
   return tableText(headings, rows);
 }
 
-export type TokensAct =
+type TokensRequest =
   | { readonly act: "list" }
   | { readonly act: "revoke"; readonly id: string }
   | { readonly act: "rotate"; readonly id: string; readonly graceMs: number }
@@ -127,12 +133,6 @@ export type TokensAct =
       readonly lifeMs: number | null;
     };
 
-/** What a person wants of a tenant's tokens. */
-export interface TokensWish {
-  readonly tenantId: TenantId;
-  readonly what: TokensAct;
-}
-
 const OPTIONS = {
   ...TENANT_OPTIONS,
   user: { type: "string" },
@@ -142,44 +142,39 @@ const OPTIONS = {
   grace: { type: "string" },
 } as const;
 
-/** Takes a command line apart. */
-export const parseTokens = (args: readonly string[]) =>
+const parse = (args: readonly string[]) =>
   parseArgs({ args, options: OPTIONS, allowPositionals: true });
 
-type Given = ReturnType<typeof parseTokens>["values"];
+type TokensFlags = ReturnType<typeof parse>["values"];
 
-/** What makes no sense is refused with the sentence that says why. */
-export function readTokens(given: Given, words: readonly string[]): Result<TokensWish> {
-  const tenantId = namedTenant(given.tenant);
-  if (!tenantId.ok) return tenantId;
-  const what = readAct(words, given);
-  return what.ok ? ok({ tenantId: tenantId.value, what: what.value }) : what;
-}
-
-function readAct([act, id, ...more]: readonly string[], given: Given): Result<TokensAct> {
-  if (more.length > 0) return wrong(`"${more[0]}" is too much`);
+function readRequest(
+  [act, id, ...more]: readonly string[],
+  flags: TokensFlags,
+): Result<TokensRequest> {
+  if (more.length > 0) return wrong(`unexpected argument "${more[0]}"`);
   if (act === "list" && id === undefined) return ok({ act });
-  if (act === "create" && id === undefined) return creation(given);
+  if (act === "create" && id === undefined) return readCreation(flags);
   if (act === "revoke" && id !== undefined) return ok({ act, id });
   if (act === "rotate" && id !== undefined) {
-    const graceMs = durationOf(given.grace ?? "0s", TOKEN_GRACE_MS_MAX);
+    const graceMs = durationMs(flags.grace ?? "0s", TOKEN_GRACE_MS_MAX);
     return graceMs === null
-      ? wrong("--grace is as 30m, 12h or 7d at most")
+      ? wrong("--grace must be a duration such as 30m or 12h, at most 7d")
       : ok({ act, id, graceMs });
   }
-  return wrong("it takes create, list, revoke ID or rotate ID");
+  return wrong("expected create, list, revoke ID or rotate ID");
 }
 
-function creation({ user, role: word, expires, ...given }: Given): Result<TokensAct> {
-  const name = given.name ?? null;
+function readCreation({ user, role: word, expires, name }: TokensFlags): Result<TokensRequest> {
   const userId = parseUserId(user ?? "");
-  if (userId === null) return wrong("--user is of letters, digits and . _ : -");
+  if (userId === null) return wrong("--user must have only letters, digits and . _ : -");
   const role = parseRole(word);
-  if (role === null) return wrong("--role is one of owner, admin, member, viewer");
-  if (name !== null && !isName(name)) return wrong("--name has 1 to 128 printable characters");
-  const lifeMs = expires === undefined ? null : durationOf(expires, TOKEN_LIFE_MS_MAX);
-  if (expires !== undefined && !lifeMs) return wrong("--expires is as 30m, 12h or 90d");
-  return ok({ act: "create", userId, role, name, lifeMs });
+  if (role === null) return wrong("--role must be one of owner, admin, member, viewer");
+  if (name !== undefined && !isName(name))
+    return wrong("--name must have 1 to 128 printable characters");
+  const lifeMs = expires === undefined ? null : durationMs(expires, TOKEN_LIFE_MS_MAX);
+  if (expires !== undefined && !lifeMs)
+    return wrong("--expires must be a duration such as 30m, 12h or 90d");
+  return ok({ act: "create", userId, role, name: name ?? null, lifeMs });
 }
 
 function isName(name: string): boolean {
@@ -193,9 +188,9 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `30d` in milliseconds; null is no duration, or one beyond the most. */
-function durationOf(text: string, mostMs: number): number | null {
+/** Parses a duration such as `30d`; null if it is malformed or longer than the maximum. */
+function durationMs(text: string, maxMs: number): number | null {
   const [, count = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
-  return ms <= mostMs ? ms : null;
+  return ms <= maxMs ? ms : null;
 }

@@ -1,6 +1,6 @@
 import { totalmem } from "node:os";
 import { describe, expect, it } from "vitest";
-import { agentMemoryBytes, memoryOfMachine } from "./agents.ts";
+import { agentMemoryBytes, machineMemoryBytes } from "./agents.ts";
 
 describe("P10: the memory of all agents together", () => {
   it("is half of what there is, where nobody has chosen", () => {
@@ -13,7 +13,7 @@ describe("P10: the memory of all agents together", () => {
   });
 
   it("is never reckoned from more than the machine has", () => {
-    expect(memoryOfMachine()).toBeGreaterThan(0);
-    expect(memoryOfMachine()).toBeLessThanOrEqual(totalmem());
+    expect(machineMemoryBytes()).toBeGreaterThan(0);
+    expect(machineMemoryBytes()).toBeLessThanOrEqual(totalmem());
   });
 });

@@ -12,34 +12,34 @@ import type { ShellRunner } from "../../session/side/shell-command.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 import type { DataFolder } from "./settings.ts";
 
-export interface ChosenAgents {
-  readonly profiles: ReadonlyMap<string, AgentProfile>;
-  readonly defaultAgent: string;
-}
-
-/** Which agents there are, and which is meant where none is named. */
-export async function chooseAgents(chosen: Chosen): Promise<Result<ChosenAgents>> {
+/** All agent profiles, and the name of the agent for sessions that name none. */
+export async function readAgentProfiles(options: ServeOptions): Promise<
+  Result<{
+    readonly profiles: ReadonlyMap<string, AgentProfile>;
+    readonly defaultAgent: string;
+  }>
+> {
   const known = await agentProfiles(homeOf(process.env));
   if (!known.ok) return known;
-  const picked = pickAgent(chosen, known.value);
+  const picked = pickAgent(options, known.value);
   if (!picked.ok) return picked;
   const { name: defaultAgent, own } = picked.value;
   const all = [...known.value, ...own].map(
-    ([name, one]) => [name, withTimes(one, chosen)] as const,
+    ([name, one]) => [name, withTimeouts(one, options)] as const,
   );
   return ok({ profiles: new Map(all), defaultAgent });
 }
 
-/** The one that was named, or was given as a command, or else the one that is always there. */
+/** The agent of --agent or --agent-command, else `echo`, which is always installed. */
 function pickAgent(
-  { agent, "agent-command": command }: Chosen,
+  { agent, "agent-command": command }: ServeOptions,
   known: ReadonlyMap<string, AgentProfile>,
 ): Result<{ readonly name: string; readonly own: readonly [string, AgentProfile][] }> {
   if (agent !== null && command !== null) {
-    const reason = "an agent is given by name or by command, and not by both";
+    const reason = "give --agent or --agent-command, not both";
     return fail("invalid_server_config", { path: "--agent-command", reason });
   }
   if (command !== null) {
@@ -52,11 +52,11 @@ function pickAgent(
   return fail("agent_unknown", { profile: name, known: [...known.keys()].join(", ") });
 }
 
-/** Times that were chosen for all agents count for each. */
-function withTimes(profile: AgentProfile, chosen: Chosen): AgentProfile {
-  const callMs = chosen["initialize-timeout-ms"];
-  const restoreMs = chosen["session-restore-timeout-ms"];
-  const idleMs = chosen["channel-idle-timeout-ms"];
+/** The time limits of the command line override those of each profile. */
+function withTimeouts(profile: AgentProfile, options: ServeOptions): AgentProfile {
+  const callMs = options["initialize-timeout-ms"];
+  const restoreMs = options["session-restore-timeout-ms"];
+  const idleMs = options["channel-idle-timeout-ms"];
   const limits = {
     ...profile.limits,
     ...(callMs !== null && { callMs, startMs: callMs }),
@@ -68,32 +68,32 @@ function withTimes(profile: AgentProfile, chosen: Chosen): AgentProfile {
 
 const MEBIBYTE = 1_024 * 1_024;
 
-/** What all agents together may take: what was chosen, else their share; null is no limit. */
-export function agentMemoryBytes(chosenMb: number | null, machineBytes: number): number | null {
-  if (chosenMb === 0) return null;
-  if (chosenMb !== null) return chosenMb * MEBIBYTE;
+/** The memory limit of all agents: the option, else a share of the machine. Null is no limit. */
+export function agentMemoryBytes(optionMb: number | null, machineBytes: number): number | null {
+  if (optionMb === 0) return null;
+  if (optionMb !== null) return optionMb * MEBIBYTE;
   return Math.floor((machineBytes / 100) * AGENT_MEMORY_PERCENT_MAX);
 }
 
-/** What there is: in a container what that may have, where the system tells. */
-export function memoryOfMachine(): number {
+/** The memory of the machine, or of the container if the system knows its limit. */
+export function machineMemoryBytes(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }
 
-interface OpenedHands {
+interface AgentsAndShell {
   readonly agents: Agents;
   readonly keeper: AgentKeeper;
   readonly shell: ShellRunner;
 }
 
-/** Agents and shell, with whatever an earlier server left of them ended first (P5). */
-export async function openHands(
+/** Opens agents and shell, and first ends the processes that an earlier server left (P5). */
+export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   memoryBytesMax: number | null,
   { folder, own }: DataFolder,
   guard: SecretGuard,
   { log }: ServerLog,
-): Promise<OpenedHands> {
+): Promise<AgentsAndShell> {
   const { agents, keeper, orphans, commandMarks } = await openAgents({
     folder,
     profiles,

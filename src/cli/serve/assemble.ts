@@ -3,7 +3,7 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Daemon } from "../../server/daemon.ts";
-import { LOCAL_TENANT, type WayIn } from "../../server/http/authenticator.ts";
+import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
@@ -15,33 +15,31 @@ import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
-import { agentMemoryBytes, memoryOfMachine, openHands } from "./agents.ts";
-import { identify } from "./identity.ts";
+import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
+import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
-import { openMeter, sweepRegularly } from "./meter.ts";
-import type { Chosen } from "./options.ts";
+import { openMeter, startCreditSweep } from "./meter.ts";
+import type { ServeOptions } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
-import { type ChosenMcp, openLoader, openServerTools } from "./tools.ts";
+import { type McpConfig, openLoader, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
-  /** Where it can be reached. */
   readonly url: string;
   readonly defaultAgent: string;
-  /** Ends it in order; in a hurry, without waiting for turns. */
+  /** Stops the server after its turns have ended, or at once when the signal fires. */
   stop(hurry: AbortSignal): Promise<void>;
 }
 
-/** What a server is put together from. */
-interface ServerKit {
-  readonly chosen: Chosen;
+interface ServerParts {
+  readonly options: ServeOptions;
   readonly profiles: ReadonlyMap<string, AgentProfile>;
   readonly defaultAgent: string;
-  readonly mcp: ChosenMcp;
-  /** In by JWT, if that was chosen. */
-  readonly jwt: WayIn | null;
+  readonly mcp: McpConfig;
+  /** Null if the operator named no key set. */
+  readonly jwt: Authenticator | null;
   readonly prices: PriceTable;
   readonly folder: string;
-  /** What of all that it keeps nobody reaches through it. */
+  /** The folders of the server that are closed to clients and agents. */
   readonly own: OwnFolders;
   readonly guard: SecretGuard;
   readonly log: ServerLog;
@@ -49,47 +47,47 @@ interface ServerKit {
   readonly version: string;
 }
 
-/** Puts agents, sessions and the network together over an open store, and begins to listen. */
-export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
+/** Assembles agents, sessions and network over an open store, and starts to listen. */
+export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
   const voters = new Voters((tenantId, userId) => {
     return withoutVoter(world, runtime.liveOf(tenantId), userId);
   });
-  const identified = await identify({ ...kit, tenants, voters });
+  const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
-    await kit.store.dispose();
+    await parts.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { chosen, profiles, defaultAgent, mcp, folder, own, guard, log } = kit;
-  const { store, version } = kit;
-  const memoryMax = agentMemoryBytes(chosen["agent-memory-max-mb"], memoryOfMachine());
-  const hands = await openHands(profiles, memoryMax, { folder, own }, guard, log);
-  const { agents, keeper, shell } = hands;
+  const { options, profiles, defaultAgent, mcp, folder, own, guard, log } = parts;
+  const { store, version } = parts;
+  const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
+  const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, guard, log);
+  const { agents, keeper, shell } = opened;
   const tools = await openServerTools(mcp, { folder, own }, guard, log);
   const rules = {
-    areOwnTrusted: !chosen.untrusted,
+    areOwnTrusted: !options.untrusted,
     roots: settings.workspaceRoots,
     closed: own,
   };
   const workspaces = await StoredWorkspaces.open(store, settings.workspaces, rules);
   const world = {
-    store: store,
+    store,
     agents,
     loader: openLoader(process.env, workspaces, tools),
     tools,
-    meter: openMeter(store, kit.prices, chosen, log),
+    meter: openMeter(store, parts.prices, options, log),
     shell,
     holder: thisHolder(randomUUID()),
     tenants,
     clock: SYSTEM_CLOCK,
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
-    settings: sessionSettings(chosen, defaultAgent, profiles),
+    settings: sessionSettings(options, defaultAgent, profiles),
     ...log,
   };
   const runtime = new SessionRuntime(world);
-  const endSweep = sweepRegularly(world.meter, runtime);
+  const endSweep = startCreditSweep(world.meter, runtime);
   const daemon = { runtime, world, keeper, settings, workspaces };
   const server: HttpServer = new HttpServer({
     settings,
@@ -113,12 +111,12 @@ export async function assemble(kit: ServerKit): Promise<Result<RunningServer>> {
     await stop(AbortSignal.abort());
     return address;
   }
-  if (chosen.preheat) void preheat(daemon, defaultAgent);
+  if (options.preheat) void preheat(daemon, defaultAgent);
   void recover(runtime, log);
   return ok({ url: address.value.url, defaultAgent, stop });
 }
 
-/** The log tells what the last server left, and what of that a person has to look at. */
+/** Recovers the sessions of the last server, and logs those that an operator has to look at. */
 async function recover(runtime: SessionRuntime, { log }: ServerLog): Promise<void> {
   const recovered = await runtime.recover();
   if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
@@ -127,7 +125,7 @@ async function recover(runtime: SessionRuntime, { log }: ServerLog): Promise<voi
   for (const { sessionId, reason } of setAside) log("session set aside", { sessionId, reason });
 }
 
-/** That it fails is no harm: whoever makes a session is told why. */
+/** A failure is ignored: the client that creates a session gets the reason. */
 async function preheat({ world, workspaces }: Daemon, agent: string): Promise<void> {
   const known = await workspaces.of(LOCAL_TENANT);
   const [first] = known.ok ? known.value : [];

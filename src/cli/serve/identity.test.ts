@@ -7,20 +7,20 @@ import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
-import { identify, jwtWayOf } from "./identity.ts";
-import { chooseOptions } from "./options.ts";
+import { openAuthenticator, readJwtAuthenticator } from "./identity.ts";
+import { readServeOptions } from "./options.ts";
 
-function chosenBy(...args: readonly string[]) {
+function optionsOf(...args: readonly string[]) {
   const home = mkdtempSync(join(tmpdir(), "fermata-identify-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  return value(chooseOptions(args, { FERMATA_HOME: home }));
+  return value(readServeOptions(args, { FERMATA_HOME: home }));
 }
 
 async function started(world: IdentityWorld, ...args: readonly string[]) {
-  const chosen = await chosenBy(...args);
-  const jwt = await value(jwtWayOf(chosen));
+  const options = await optionsOf(...args);
+  const jwt = await value(readJwtAuthenticator(options));
   const voters = new Voters(async () => {});
-  return identify({ chosen, jwt, store: world.store, tenants: new TenantGate(), voters });
+  return openAuthenticator({ options, jwt, store: world.store, tenants: new TenantGate(), voters });
 }
 
 async function whoIs(world: IdentityWorld, args: readonly string[], authorization?: string) {
@@ -89,7 +89,7 @@ describe("how callers say who they are", () => {
     ["--jwt-issuer", "x"],
     ["--jwt-jwks", "/x", "--jwt-audience", "x"],
   ])("is not by half of what a JWT needs: %s %s", async (...args) => {
-    expect(await jwtWayOf(await chosenBy(...args))).toMatchObject({
+    expect(await readJwtAuthenticator(await optionsOf(...args))).toMatchObject({
       refusal: { code: "invalid_server_config" },
     });
   });

@@ -1,51 +1,49 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Authenticator,
   byToken,
+  type RequestAuthenticator,
   sharedToken,
-  type WayIn,
   withoutToken,
 } from "../../server/http/authenticator.ts";
 import { Members } from "../../server/identity/members.ts";
 import {
   hasStoredTokens,
-  StoredWay,
+  TokenAuthenticator,
   type Voters,
 } from "../../server/identity/token-authenticator.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 import { serverSettings } from "./settings.ts";
-
-interface Identification {
-  readonly settings: ServerSettings;
-  readonly authenticator: Authenticator;
-}
+import { STORES, sessionsFolder } from "./store.ts";
 
 /**
- * How callers say who they are. Once anybody has a token, a key set is named or `--token` is given,
- * everybody needs one; else whoever reaches the server owns it, and it must be this machine only.
+ * Chooses how callers authenticate. If there is any stored token, a key set or `--token`, every
+ * caller needs a token or a JWT. Otherwise every caller is the owner, and only this machine may
+ * connect.
  */
-export async function identify({
-  chosen,
+export async function openAuthenticator({
+  options,
   jwt,
   store,
   tenants,
   voters,
 }: {
-  readonly chosen: Chosen;
-  readonly jwt: WayIn | null;
+  readonly options: ServeOptions;
+  readonly jwt: Authenticator | null;
   readonly store: SessionStore;
   readonly tenants: TenantGate;
   readonly voters: Voters;
-}): Promise<Result<Identification>> {
+}): Promise<
+  Result<{ readonly settings: ServerSettings; readonly authenticator: RequestAuthenticator }>
+> {
   const hasTokens = await hasStoredTokens(store);
   if (!hasTokens.ok) return hasTokens;
-  const settings = await serverSettings(chosen, jwt !== null || hasTokens.value);
+  const settings = await serverSettings(options, jwt !== null || hasTokens.value);
   if (!settings.ok) return settings;
   const { token, hasIdentities } = settings.value;
   if (token === null && !hasIdentities) {
@@ -53,28 +51,30 @@ export async function identify({
   }
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
-    new StoredWay(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
+    new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
     ...(jwt === null ? [] : [jwt]),
   ];
   return ok({ settings: settings.value, authenticator: byToken(ways) });
 }
 
-/** In by JWT, where keys were chosen. Whose word they are must be said with them. */
-export async function jwtWayOf(chosen: Chosen): Promise<Result<WayIn | null>> {
-  const { "jwt-jwks": keySet, "jwt-issuer": issuer, "jwt-audience": audience } = chosen;
+/** Accepts JWTs if the operator names a key set; issuer and audience are then required. */
+export async function readJwtAuthenticator(
+  options: ServeOptions,
+): Promise<Result<Authenticator | null>> {
+  const { "jwt-jwks": keySet, "jwt-issuer": issuer, "jwt-audience": audience } = options;
   if (keySet === null && issuer === null && audience === null) return ok(null);
   if (keySet === null || issuer === null || audience === null) {
-    const reason = "keys, issuer and audience are given together";
+    const reason = "give all three, or none";
     const path = "--jwt-jwks, --jwt-issuer and --jwt-audience";
     return fail("invalid_server_config", { path, reason });
   }
-  const tenantClaim = chosen["jwt-tenant-claim"] ?? "tenant_id";
-  const roleClaim = chosen["jwt-role-claim"] ?? "role";
-  const { openJwtWay } = await import("../../server/identity/jwt.ts");
-  return openJwtWay({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
+  const tenantClaim = options["jwt-tenant-claim"] ?? "tenant_id";
+  const roleClaim = options["jwt-role-claim"] ?? "role";
+  const { openJwtAuthenticator } = await import("../../server/identity/jwt.ts");
+  return openJwtAuthenticator({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }
 
-/** Whether there is a store that could have tokens in it: only a look inside can tell. */
-export function mayHaveTokens({ store }: Chosen, folder: string): boolean {
-  return store === "sqlite" && existsSync(join(folder, "sessions"));
+/** Whether a store exists that may hold tokens. */
+export function mayHaveTokens({ store }: ServeOptions, folder: string): boolean {
+  return STORES[store].isLasting && existsSync(sessionsFolder(folder));
 }

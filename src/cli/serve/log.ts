@@ -3,22 +3,22 @@ import { REMARKS } from "../../core/remark.ts";
 import { requestScope } from "../../server/http/pipeline.ts";
 import type { SessionWorld } from "../../session/world.ts";
 import type { SecretGuard } from "../../store/index.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 
 export type ServerLog = Required<Pick<SessionWorld, "log">> & Pick<SessionWorld, "trace">;
 
 /**
- * JSON lines on the error output. Each names the request on whose behalf it was written, if any,
- * and none has a secret in it: they are searched for in the whole line.
+ * Writes JSON lines to the error output. Each names the request that it belongs to, if any. The
+ * guard searches each whole line for secrets and removes them.
  */
-export function openLog(level: Chosen["log-level"], guard: SecretGuard): ServerLog {
+export function openLog(level: ServeOptions["log-level"], guard: SecretGuard): ServerLog {
   const lines = pino(
     {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // A copy: the lines write into it.
+      // A copy, because pino writes into it.
       mixin: () => ({ ...requestScope.getStore() }),
       hooks: { streamWrite: (line) => guard.redact(line) },
     },

@@ -8,11 +8,12 @@ import type { SessionRuntime } from "../../session/runtime.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { CallOff } from "../../session/world.ts";
 import type { SessionStore } from "../../store/index.ts";
+import { messageOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 
-/** The usual prices, and those of the file that was chosen before them. */
-export async function choosePrices({ prices }: Chosen): Promise<Result<PriceTable>> {
+/** The default prices, overridden by those of `--prices`. */
+export async function readPriceFile({ prices }: ServeOptions): Promise<Result<PriceTable>> {
   if (prices === null) return ok(new PriceTable());
   try {
     const { size } = await stat(prices);
@@ -22,19 +23,18 @@ export async function choosePrices({ prices }: Chosen): Promise<Result<PriceTabl
     }
     return readPrices(await readFile(prices, "utf8"));
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("invalid_server_config", { path: "--prices", reason });
+    return fail("invalid_server_config", { path: "--prices", reason: messageOf(thrown) });
   }
 }
 
-/** The tenant of a server without tokens pays nobody, and so has no limit. */
+/** The tenant `local`, which a server without tokens serves, has no limit. */
 export function openMeter(
   store: SessionStore,
   prices: PriceTable,
-  chosen: Chosen,
+  options: ServeOptions,
   { log }: ServerLog,
 ): Meter {
-  const others = chosen["tenant-credits"];
+  const others = options["tenant-credits"];
   return new LedgerMeter({
     store,
     prices,
@@ -44,8 +44,8 @@ export function openMeter(
   });
 }
 
-/** Looks for reservations without a turn again and again; one look at a time. */
-export function sweepRegularly(meter: Meter, runtime: SessionRuntime): CallOff {
+/** Releases reservations without a turn at an interval, one sweep at a time. */
+export function startCreditSweep(meter: Meter, runtime: SessionRuntime): CallOff {
   let isOver = false;
   let callOff: CallOff = () => {};
   const later = () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { chooseOptions, OPTION_NAMES, OPTIONS, variableOf } from "./options.ts";
+import { OPTION_NAMES, OPTIONS, readServeOptions, variableOf } from "./options.ts";
 
 /** A home of its own, with this in its file. */
 function home(config?: unknown): NodeJS.ProcessEnv {
@@ -13,18 +13,18 @@ function home(config?: unknown): NodeJS.ProcessEnv {
 }
 
 async function chosen(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const read = await chooseOptions(args, env);
+  const read = await readServeOptions(args, env);
   return read.ok ? read.value : expect.fail(JSON.stringify(read.refusal));
 }
 
 async function refusalOf(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const read = await chooseOptions(args, env);
+  const read = await readServeOptions(args, env);
   return read.ok ? expect.fail("it was taken") : read.refusal;
 }
 
 describe("an option of the server", () => {
   it("is as usual where nothing was chosen", async () => {
-    const usual = OPTION_NAMES.map((name) => [name, OPTIONS[name].usual]);
+    const usual = OPTION_NAMES.map((name) => [name, OPTIONS[name].default]);
     expect(await chosen([], home())).toEqual(Object.fromEntries(usual));
   });
 

@@ -3,57 +3,61 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { isObject } from "../../core/json.ts";
 import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
-import { MEDIATION_POLICIES } from "../../core/policy/mediation.ts";
+import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { homeOf } from "../home.ts";
+import { homeOf, isMissingFile, messageOf } from "../home.ts";
+import { STORE_NAMES } from "./store.ts";
 
 const count = (help: string, most = 1_000_000) => whole(0, most, { help });
 const ms = (help: string, variables: readonly string[] = []) =>
   whole(0, OPTION_MS_MAX, { help, placeholder: "MS", variables });
-const some = (help: string) => whole(1, OPTION_MS_MAX, { help, placeholder: "MS" });
+const positiveMs = (help: string) => whole(1, OPTION_MS_MAX, { help, placeholder: "MS" });
 const bytes = (help: string, most: number) => whole(1, most, { help, placeholder: "BYTES" });
 
 /**
- * Everything that can be chosen about a server. The name is the flag, and in capitals behind
- * FERMATA_ the variable, and as it is the key in the file.
+ * The options of `fermata serve`. The name is the flag and the key in the file; in capitals, after
+ * FERMATA_, it is the environment variable.
  */
 export const OPTIONS = {
-  // Where it listens, and to whom
+  // Network and access
   hostname: text({ help: "Address to listen on (127.0.0.1)", placeholder: "HOST" }),
-  port: whole(0, 65_535, { help: "Port; 0 takes any that is free (4170)", placeholder: "PORT" }),
+  port: whole(0, 65_535, { help: "Port; 0 takes a free one (4170)", placeholder: "PORT" }),
   token: text({
-    help: "Token of the operator; beyond this machine one is needed, or `fermata tokens`",
+    help: "The operator's token; callers from other machines need it, or one of `fermata tokens`",
     variables: ["QWEN_SERVER_TOKEN"],
   }),
   "jwt-jwks": text({
-    help: "Take JWTs (RS256, ES256) that these keys have signed, beside tokens",
+    help: "Accept JWTs (RS256, ES256) signed by these keys, beside tokens",
     placeholder: "FILE|URL",
   }),
-  "jwt-issuer": text({ help: "Who must have issued them", placeholder: "NAME" }),
-  "jwt-audience": text({ help: "Whom they must be meant for", placeholder: "NAME" }),
+  "jwt-issuer": text({ help: "Issuer of the JWTs", placeholder: "NAME" }),
+  "jwt-audience": text({ help: "Audience of the JWTs", placeholder: "NAME" }),
   "jwt-tenant-claim": text({
-    help: "Where they name the tenant (tenant_id)",
+    help: "Claim with the tenant (tenant_id)",
     placeholder: "CLAIM",
   }),
-  "jwt-role-claim": text({ help: "And the role (role)", placeholder: "CLAIM" }),
-  "require-auth": toggle({ help: "Want the token for /health on this machine too" }),
-  "allow-origin": texts({ help: "Web origin that may call; may be repeated", placeholder: "URL" }),
+  "jwt-role-claim": text({ help: "Claim with the role (role)", placeholder: "CLAIM" }),
+  "require-auth": toggle({ help: "Require the token for /health on this machine too" }),
+  "allow-origin": texts({
+    help: "Web origin that may call the server; may be repeated",
+    placeholder: "URL",
+  }),
   "trusted-proxy": texts({
-    help: "Proxy whose X-Forwarded-For is believed; may be repeated",
+    help: "Proxy whose X-Forwarded-For header counts; may be repeated",
     placeholder: "ADDRESS",
   }),
-  "max-connections": count("Connections at a time; 0 is no limit (256)", 65_536),
-  "tls-cert": text({ help: "Certificate, to serve https", placeholder: "FILE" }),
-  "tls-key": text({ help: "Its key", placeholder: "FILE" }),
-  "rate-limit": toggle({ help: "Limit how often callers may ask" }),
-  "rate-limit-prompt": whole(1, 1_000_000, { help: "Prompts in a window (10)" }),
-  "rate-limit-mutation": whole(1, 1_000_000, { help: "Other changes in a window (30)" }),
-  "rate-limit-read": whole(1, 1_000_000, { help: "Reads in a window (120)" }),
-  "rate-limit-window-ms": some("Length of that window (60000)"),
+  "max-connections": count("Open connections at a time; 0 is no limit (256)", 65_536),
+  "tls-cert": text({ help: "Certificate, to serve HTTPS", placeholder: "FILE" }),
+  "tls-key": text({ help: "Private key of the certificate", placeholder: "FILE" }),
+  "rate-limit": toggle({ help: "Limit the requests of each caller" }),
+  "rate-limit-prompt": whole(1, 1_000_000, { help: "Prompts per window (10)" }),
+  "rate-limit-mutation": whole(1, 1_000_000, { help: "Other changes per window (30)" }),
+  "rate-limit-read": whole(1, 1_000_000, { help: "Reads per window (120)" }),
+  "rate-limit-window-ms": positiveMs("Length of the window (60000)"),
 
   // Sessions
   workspace: texts({
-    help: "Directory that sessions work in; may be repeated, the first is the usual one (.)",
+    help: "Directory of sessions; may be repeated, the first is the default (.)",
     placeholder: "DIR",
   }),
   "workspace-root": texts({
@@ -61,85 +65,92 @@ export const OPTIONS = {
     placeholder: "DIR",
   }),
   untrusted: toggle({
-    help: "Take no skills or persona from the workspaces until they are trusted",
+    help: "Load no skills or personas from a workspace until it is trusted",
   }),
   "session-scope": choice(["single", "thread"], "single", {
-    help: "One shared session for each workspace, or a new one each time (single)",
+    help: "Whether clients share one session per workspace, or each gets a new one (single)",
   }),
-  "max-sessions": count("Live sessions of a workspace; 0 is no limit (20)"),
-  "max-pending-prompts-per-session": count("Prompts without a verdict; 0 is no limit (5)", 1_000),
-  "prompt-deadline-ms": ms("Longest time that a prompt may take (none)", [
-    "QWEN_SERVE_PROMPT_DEADLINE_MS",
-  ]),
-  "session-idle-timeout-ms": ms("Let a session go that is unused for so long; 0 never (1800000)"),
-  "session-reap-interval-ms": ms("How often that is looked at (60000)"),
-  "session-restore-timeout-ms": some("Longest time to bring a session back (60000)"),
+  "max-sessions": count("Live sessions per workspace; 0 is no limit (20)"),
+  "max-pending-prompts-per-session": count("Pending prompts per session; 0 is no limit (5)", 1_000),
+  "prompt-deadline-ms": ms("Time limit of a prompt (none)", ["QWEN_SERVE_PROMPT_DEADLINE_MS"]),
+  "session-idle-timeout-ms": ms(
+    "Evict a session that is unused for this long; 0 is never (1800000)",
+  ),
+  "session-reap-interval-ms": ms("How often the server looks for unused sessions (60000)"),
+  "session-restore-timeout-ms": positiveMs("Time limit to restore a session (60000)"),
   "permission-policy": choice(MEDIATION_POLICIES, "first-responder", {
-    help: "Who decides what agents ask for (first-responder)",
+    help: "Who answers the permission requests of agents (first-responder)",
   }),
-  "consensus-quorum": whole(1, 256, { help: "Votes that decide under `consensus` (a majority)" }),
-  "permission-response-timeout-ms": ms("Time to decide; 0 is as long as you like (300000)"),
-  "enable-session-shell": toggle({ help: "Let clients run commands; needs a token" }),
+  "consensus-quorum": whole(1, 256, { help: "Votes that `consensus` needs (a majority)" }),
+  "permission-response-timeout-ms": ms("Time limit for an answer; 0 is no limit (300000)"),
+  "enable-session-shell": toggle({ help: "Let clients run shell commands; needs a token" }),
 
-  // What is kept, and shown
+  // Events
   "verdict-lead-ms": whole(0, VERDICT_HELD_MS_MAX, {
-    help: "How long a verdict follows the answer to its prompt at the earliest (5)",
+    help: "Shortest time between the answer to a prompt and its verdict (5)",
     placeholder: "MS",
   }),
-  "event-ring-size": whole(1, 1_000_000, { help: "Events kept for exact reconnects (8000)" }),
-  "compacted-replay-max-bytes": bytes("Finished turns shown on load (4194304)", 268_435_456),
-  "max-journal-events": whole(1, 1_000_000, { help: "Events of an open turn on load (10000)" }),
-  "max-journal-bytes": bytes("And their size (8388608)", 268_435_456),
-  "writer-idle-timeout-ms": ms("Cut a stream that takes nothing for so long (never)", [
+  "event-ring-size": whole(1, 1_000_000, {
+    help: "Events that a reconnecting client can get exactly (8000)",
+  }),
+  "compacted-replay-max-bytes": bytes(
+    "Size of the finished turns that a load shows (4194304)",
+    268_435_456,
+  ),
+  "max-journal-events": whole(1, 1_000_000, {
+    help: "Events of the open turn that a load shows (10000)",
+  }),
+  "max-journal-bytes": bytes("Size of these events (8388608)", 268_435_456),
+  "writer-idle-timeout-ms": ms("Close a stream whose client reads nothing for this long (never)", [
     "QWEN_SERVE_WRITER_IDLE_TIMEOUT_MS",
   ]),
 
   // Agents
   agent: text({ help: 'Agent of new sessions; see "fermata agents"', placeholder: "NAME" }),
   "agent-command": text({
-    help: "Command line of an agent that speaks ACP, in place of a name",
+    help: "Command line of an agent that speaks ACP, instead of --agent",
     placeholder: "COMMAND",
   }),
-  preheat: toggle({ help: "Start the agent before the first session wants it" }),
-  "initialize-timeout-ms": some("Longest time for an agent's answers to calls (10000)"),
-  "channel-idle-timeout-ms": ms("How long an unused agent process is kept (300000)"),
+  preheat: toggle({ help: "Start the agent before the first session needs it" }),
+  "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
+  "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
   "agent-memory-max-mb": whole(0, AGENT_MEMORY_MB_MAX, {
     help: "Memory of all agents together; 0 is no limit (half of the machine's)",
     placeholder: "MIB",
   }),
   "mcp-config": text({
-    help: "File that names MCP servers (~/.fermata/mcp.json)",
+    help: "File with the MCP servers (~/.fermata/mcp.json)",
     placeholder: "FILE",
   }),
 
-  // What turns cost
+  // Credits
   prices: text({
-    help: "File with what models and agents cost, before the usual prices",
+    help: "File with prices of models and agents, which override the defaults",
     placeholder: "FILE",
   }),
   "tenant-credits": choice(["granted", "unlimited"], "granted", {
-    help: "What tenants beside `local` may spend where nobody has said so (granted)",
+    help: "Default limit of tenants other than `local` (granted)",
   }),
 
-  // Where it remembers
-  store: choice(["sqlite", "memory"], "sqlite", { help: "Where sessions are kept (sqlite)" }),
-  data: text({ help: "Directory of sessions and marks (~/.fermata)", placeholder: "DIR" }),
+  // Storage and log
+  store: choice(STORE_NAMES, "sqlite", { help: "Store of the sessions (sqlite)" }),
+  data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
   durability: choice(["full", "relaxed"], "full", {
-    help: "`relaxed` is faster and may lose the last moments in a power cut (full)",
+    help: "`relaxed` is faster, but may lose the last changes in a power cut (full)",
   }),
   config: text({
     help: "Read options from this file (~/.fermata/config.json)",
     placeholder: "FILE",
   }),
   "log-level": choice(["debug", "info", "warn", "error", "silent"], "info", {
-    help: "How much is logged, as JSON lines on the error output (info)",
+    help: "Level of the log, JSON lines on the error output (info)",
   }),
 } as const;
 
 export type OptionName = keyof typeof OPTIONS;
 
-/** What was chosen, with its usual value where nothing was. */
-export type Chosen = {
+/** The value of each option: from a flag, a variable or the file, else its default. */
+export type ServeOptions = {
   readonly [Name in OptionName]: (typeof OPTIONS)[Name] extends Option<infer Value> ? Value : never;
 };
 
@@ -149,151 +160,141 @@ function isOptionName(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
-/** The variable of this name: `max-sessions` is FERMATA_MAX_SESSIONS. */
+/** The environment variable of an option: FERMATA_MAX_SESSIONS of `max-sessions`. */
 export function variableOf(name: OptionName): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
 }
 
-/** One thing that can be chosen about a server: by flag, environment or file, under one name. */
-export interface Option<Value> {
+interface Option<Value> {
   readonly help: string;
-  /** What stands behind the flag in the help; none for a switch. */
+  /** The value in the help; null for a switch. */
   readonly placeholder: string | null;
   /** Whether it may be given several times. */
   readonly isList: boolean;
-  /** Variables that other servers of this kind read, beside our own. */
+  /** Further environment variables, which other servers of this kind read. */
   readonly variables: readonly string[];
-  readonly usual: Value;
-  /** Reads what was given; throws a sentence that follows a colon if it makes no sense. */
-  read(given: unknown): Value;
+  readonly default: Value;
+  /** Parses a value, or throws the reason why it cannot. */
+  parse(raw: unknown): Value;
 }
 
-interface About {
+interface OptionHelp {
   readonly help: string;
   readonly placeholder?: string;
   readonly variables?: readonly string[];
 }
 
-/** A text, or null where none was given. */
-function text(about: About): Option<string | null> {
-  return { ...named(about, "TEXT"), usual: null, read: readText };
+function text(about: OptionHelp): Option<string | null> {
+  return { ...base(about, "TEXT"), default: null, parse: parseText };
 }
 
-function texts(about: About): Option<readonly string[]> {
-  const read = (given: unknown) => (Array.isArray(given) ? given : [given]).map(readText);
-  return { ...named(about, "TEXT"), isList: true, usual: [], read };
+function texts(about: OptionHelp): Option<readonly string[]> {
+  const parse = (raw: unknown) => (Array.isArray(raw) ? raw : [raw]).map(parseText);
+  return { ...base(about, "TEXT"), isList: true, default: [], parse };
 }
 
-function choice<const Word extends string, Usual extends Word | null>(
+function choice<const Word extends string>(
   words: readonly Word[],
-  usual: Usual,
-  about: About,
-): Option<Word | Usual> {
-  const read = (given: unknown) => {
-    const found = words.find((word) => word === given);
-    if (found === undefined) throw new Error(`it is one of ${words.join(", ")}`);
+  fallback: Word,
+  about: OptionHelp,
+): Option<Word> {
+  const parse = (raw: unknown) => {
+    const found = words.find((word) => word === raw);
+    if (found === undefined) throw new Error(`it must be one of ${words.join(", ")}`);
     return found;
   };
-  return { ...named(about, words.join("|")), usual, read };
+  return { ...base(about, words.join("|")), default: fallback, parse };
 }
 
-/** On or off; as a flag, being there is on. */
-function toggle(about: About): Option<boolean> {
-  const read = (given: unknown) => {
-    const value = SWITCHED.get(String(given));
-    if (value === undefined) throw new Error("it is true or false");
+/** True or false; a flag without a value is true. */
+function toggle(about: OptionHelp): Option<boolean> {
+  const parse = (raw: unknown) => {
+    const value = BOOLEANS.get(String(raw));
+    if (value === undefined) throw new Error("it must be true or false");
     return value;
   };
-  return { ...named(about, ""), placeholder: null, usual: false, read };
+  return { ...base(about, ""), placeholder: null, default: false, parse };
 }
 
-/** A whole number within bounds; null where none was given. */
-function whole(least: number, most: number, about: About): Option<number | null> {
-  const read = (given: unknown) => {
-    const value = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : given;
+function whole(least: number, most: number, about: OptionHelp): Option<number | null> {
+  const parse = (raw: unknown) => {
+    const value = typeof raw === "string" && /^\d+$/.test(raw) ? Number(raw) : raw;
     const isFit = typeof value === "number" && Number.isSafeInteger(value);
     if (!isFit || value < least || value > most) {
-      throw new Error(`it is a whole number from ${least} to ${most}`);
+      throw new Error(`it must be a whole number from ${least} to ${most}`);
     }
     return value;
   };
-  return { ...named(about, "N"), usual: null, read };
+  return { ...base(about, "N"), default: null, parse };
 }
 
-const SWITCHED: ReadonlyMap<string, boolean> = new Map([
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["1", true],
   ["false", false],
   ["0", false],
 ]);
 
-function named({ help, placeholder, variables = [] }: About, usual: string) {
-  return { help, placeholder: placeholder ?? usual, isList: false, variables };
+function base({ help, placeholder, variables = [] }: OptionHelp, defaultPlaceholder: string) {
+  return { help, placeholder: placeholder ?? defaultPlaceholder, isList: false, variables };
 }
 
-function readText(given: unknown): string {
-  if (typeof given !== "string" || given.trim() === "") throw new Error("it is empty");
-  return given;
+function parseText(raw: unknown): string {
+  if (typeof raw !== "string" || raw.trim() === "") throw new Error("it is empty");
+  return raw;
 }
 
-/** What one source says, by option, with where it says so. */
-type Source = ReadonlyMap<string, { readonly given: unknown; readonly where: string }>;
+/** The raw values of one source, by option name, each with its origin for error messages. */
+type Source = ReadonlyMap<string, { readonly raw: unknown; readonly origin: string }>;
 
 /**
- * What a person chose about the server. A flag counts before the environment, and that before the
- * file. What makes no sense is refused with the place where it stands.
+ * Reads the options of a server. A flag overrides the environment, and that overrides the file. A
+ * malformed value is refused with its origin.
  */
-export async function chooseOptions(
+export async function readServeOptions(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-): Promise<Result<Chosen>> {
+): Promise<Result<ServeOptions>> {
   const flags = fromFlags(args);
   if (!flags.ok) return flags;
   const variables = fromEnvironment(env);
-  const said = flags.value.get("config") ?? variables.get("config");
-  const file = await fromFile(said === undefined ? null : String(said.given), env);
+  const config = flags.value.get("config") ?? variables.get("config");
+  const file = await fromFile(config === undefined ? null : String(config.raw), env);
   if (!file.ok) return file;
-  return chosenFrom([flags.value, variables, file.value]);
+  return parseOptions([flags.value, variables, file.value]);
 }
 
 function fromFlags(args: readonly string[]): Result<Source> {
-  const source = new Map<string, { given: unknown; where: string }>();
-  const options = Object.fromEntries(
-    OPTION_NAMES.map((name) => {
-      const { placeholder, isList } = OPTIONS[name];
-      return [
-        name,
-        { type: placeholder === null ? "boolean" : "string", multiple: isList } as const,
-      ];
-    }),
-  );
+  const flags = OPTION_NAMES.map((name) => {
+    const { placeholder, isList } = OPTIONS[name];
+    const type = placeholder === null ? "boolean" : "string";
+    return [name, { type, multiple: isList } as const] as const;
+  });
+  const options = Object.fromEntries(flags);
   try {
     const { values } = parseArgs({ args: [...args], options, strict: true, allowNegative: true });
-    for (const [name, given] of Object.entries(values))
-      source.set(name, { given, where: `--${name}` });
-    return ok(source);
+    const entries = Object.entries(values);
+    return ok(new Map(entries.map(([name, raw]) => [name, { raw, origin: `--${name}` }])));
   } catch (thrown) {
-    const [reason] = (thrown instanceof Error ? thrown.message : String(thrown)).split(". ");
-    return fail("invalid_server_config", { path: "command line", reason: reason ?? "" });
+    const [reason = ""] = messageOf(thrown).split(". ");
+    return fail("invalid_server_config", { path: "command line", reason });
   }
 }
 
 function fromEnvironment(env: NodeJS.ProcessEnv): Source {
-  const source = new Map<string, { given: unknown; where: string }>();
+  const source = new Map<string, { raw: unknown; origin: string }>();
   for (const name of OPTION_NAMES) {
     const { variables, isList } = OPTIONS[name];
     const variable = [variableOf(name), ...variables].find((one) => env[one]?.trim());
     const value = variable === undefined ? undefined : env[variable]?.trim();
     if (variable === undefined || value === undefined) continue;
-    source.set(name, {
-      given: isList ? value.split(",").map((one) => one.trim()) : value,
-      where: variable,
-    });
+    const raw = isList ? value.split(",").map((one) => one.trim()) : value;
+    source.set(name, { raw, origin: variable });
   }
   return source;
 }
 
-/** The usual file need not be there; one that was named has to be. */
+/** The default file may be missing; a file that the operator names must exist. */
 async function fromFile(named: string | null, env: NodeJS.ProcessEnv): Promise<Result<Source>> {
   const path = named ?? join(homeOf(env), "config.json");
   const wrong = (reason: string) => fail("invalid_server_config", { path, reason });
@@ -301,31 +302,28 @@ async function fromFile(named: string | null, env: NodeJS.ProcessEnv): Promise<R
   try {
     config = JSON.parse(await readFile(path, "utf8"));
   } catch (thrown) {
-    const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
-    if (isMissing && named === null) return ok(new Map());
-    return wrong(thrown instanceof Error ? thrown.message : String(thrown));
+    if (named === null && isMissingFile(thrown)) return ok(new Map());
+    return wrong(messageOf(thrown));
   }
   if (!isObject(config)) return wrong("it holds no object");
   const unknown = Object.keys(config).find((name) => !isOptionName(name) || name === "config");
   if (unknown !== undefined) return wrong(`"${unknown}" is no option; see fermata serve --help`);
   const entries = Object.entries(config);
-  return ok(
-    new Map(entries.map(([name, given]) => [name, { given, where: `${name} in ${path}` }])),
-  );
+  return ok(new Map(entries.map(([name, raw]) => [name, { raw, origin: `${name} in ${path}` }])));
 }
 
-function chosenFrom(sources: readonly Source[]): Result<Chosen> {
-  const chosen: Record<string, unknown> = {};
+function parseOptions(sources: readonly Source[]): Result<ServeOptions> {
+  const values: Record<string, unknown> = {};
   for (const name of OPTION_NAMES) {
     const option: Option<unknown> = OPTIONS[name];
-    const said = sources.map((source) => source.get(name)).find((one) => one !== undefined);
+    const found = sources.map((source) => source.get(name)).find((one) => one !== undefined);
     try {
-      chosen[name] = said === undefined ? option.usual : option.read(said.given);
+      values[name] = found === undefined ? option.default : option.parse(found.raw);
     } catch (thrown) {
-      const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      return fail("invalid_server_config", { path: said?.where ?? name, reason });
+      const path = found?.origin ?? name;
+      return fail("invalid_server_config", { path, reason: messageOf(thrown) });
     }
   }
-  // Every option has been read by its own rule just now.
-  return ok(chosen as Chosen);
+  // Each value comes from its own option's parser.
+  return ok(values as ServeOptions);
 }

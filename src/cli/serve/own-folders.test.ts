@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { value } from "../../store/kit/expect.ts";
-import { chooseOptions } from "./options.ts";
+import { readServeOptions } from "./options.ts";
 import { startServer } from "./server.ts";
 
 /** A folder of its own, with a home in it, and how to start a server there. */
@@ -15,7 +15,9 @@ function world() {
   mkdirSync(at("work"));
   const env = { FERMATA_HOME: at("home") };
   const start = async (...args: readonly string[]) => {
-    const options = await value(chooseOptions(["--port", "0", "--data", at("data"), ...args], env));
+    const options = await value(
+      readServeOptions(["--port", "0", "--data", at("data"), ...args], env),
+    );
     return startServer(options, env, "0");
   };
   return { at, start };
@@ -32,7 +34,7 @@ describe("the workspaces that a server is started with", () => {
     symlinkSync(at("home", "inside"), at("link"));
     for (const path of [at("home"), at("home", "inside"), at("link")]) {
       const started = await start("--workspace", at("work"), "--workspace", path);
-      expect(started).toMatchObject(refusalOf("--workspace", /cannot work where the server/));
+      expect(started).toMatchObject(refusalOf("--workspace", /cannot work in the data directory/));
     }
     // It was refused before anything was touched.
     expect(existsSync(at("data"))).toBe(false);

@@ -1,50 +1,49 @@
 import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { chooseAgents } from "./agents.ts";
+import { readAgentProfiles } from "./agents.ts";
 import type { RunningServer } from "./assemble.ts";
-import { jwtWayOf, mayHaveTokens } from "./identity.ts";
+import { mayHaveTokens, readJwtAuthenticator } from "./identity.ts";
 import { openLog } from "./log.ts";
-import { choosePrices } from "./meter.ts";
-import type { Chosen } from "./options.ts";
-import { ownFolders, serverSettings, workspaceFault } from "./settings.ts";
+import { readPriceFile } from "./meter.ts";
+import type { ServeOptions } from "./options.ts";
+import { checkWorkspaces, ownFolders, serverSettings } from "./settings.ts";
 import { dataFolder, openStore } from "./store.ts";
-import { chooseMcp } from "./tools.ts";
+import { readMcpConfig } from "./tools.ts";
 
 /**
- * A whole server: its store, its agents, its sessions, and the network in front of them. What
- * makes no sense is refused before anything is touched. The store's threads start while the rest
- * of the program is still being loaded.
+ * Starts a server: store, agents, sessions and network. It refuses bad options before it touches
+ * anything. The threads of the store start while the rest of the program is being loaded.
  */
 export async function startServer(
-  chosen: Chosen,
+  options: ServeOptions,
   env: NodeJS.ProcessEnv,
   version: string,
 ): Promise<Result<RunningServer>> {
-  const folder = dataFolder(chosen, env);
-  const jwt = await jwtWayOf(chosen);
+  const folder = dataFolder(options, env);
+  const jwt = await readJwtAuthenticator(options);
   if (!jwt.ok) return jwt;
-  const mayKnowCallers = jwt.value !== null || mayHaveTokens(chosen, folder);
-  const settings = await serverSettings(chosen, mayKnowCallers);
+  const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
+  const settings = await serverSettings(options, mayKnowCallers);
   if (!settings.ok) return settings;
   const own = await ownFolders(folder, env);
-  const fault = await workspaceFault(settings.value, own);
+  const fault = await checkWorkspaces(settings.value, own);
   if (fault !== null) return fault;
-  const choice = await chooseAgents(chosen);
-  if (!choice.ok) return choice;
-  const mcp = await chooseMcp(chosen, env);
+  const agents = await readAgentProfiles(options);
+  if (!agents.ok) return agents;
+  const mcp = await readMcpConfig(options, env);
   if (!mcp.ok) return mcp;
-  const prices = await choosePrices(chosen);
+  const prices = await readPriceFile(options);
   if (!prices.ok) return prices;
   const guard = new SecretGuard();
   const { token } = settings.value;
   if (token !== null) guard.know(token);
-  const log = openLog(chosen["log-level"], guard);
-  const opening = openStore(chosen, folder, guard, log);
+  const log = openLog(options["log-level"], guard);
+  const opening = openStore(options, folder, guard, log);
   const [store, { assemble }] = await Promise.all([opening, import("./assemble.ts")]);
   if (!store.ok) return store;
-  const kit = {
-    chosen,
-    ...choice.value,
+  const parts = {
+    options,
+    ...agents.value,
     mcp: mcp.value,
     jwt: jwt.value,
     prices: prices.value,
@@ -54,5 +53,5 @@ export async function startServer(
     log,
     version,
   };
-  return assemble({ ...kit, store: store.value });
+  return assemble({ ...parts, store: store.value });
 }

@@ -6,56 +6,56 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";
 import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
-import { homeOf } from "../home.ts";
-import type { Chosen } from "./options.ts";
+import { homeOf, messageOf } from "../home.ts";
+import type { ServeOptions } from "./options.ts";
 
-/** What was chosen, as the server wants to know it, and whether callers can say who they are. */
+/** The settings of the HTTP server. `hasIdentities`: whether callers can have tokens or JWTs. */
 export async function serverSettings(
-  chosen: Chosen,
+  options: ServeOptions,
   hasIdentities: boolean,
 ): Promise<Result<ServerSettings>> {
-  const tls = await tlsOf(chosen);
+  const tls = await tlsOf(options);
   if (!tls.ok) return tls;
-  const workspaces = chosen.workspace.length === 0 ? ["."] : chosen.workspace;
-  const missing = await missingFolder(workspaces);
-  if (missing !== null) return notThere("--workspace", missing);
-  const missingRoot = await missingFolder(chosen["workspace-root"]);
-  if (missingRoot !== null) return notThere("--workspace-root", missingRoot);
-  return byOption(chosen, hasIdentities, workspaces, tls.value);
+  const workspaces = options.workspace.length === 0 ? ["."] : options.workspace;
+  const missing =
+    (await missingDirectory("--workspace", workspaces)) ??
+    (await missingDirectory("--workspace-root", options["workspace-root"]));
+  if (missing !== null) return missing;
+  return byOption(options, hasIdentities, workspaces, tls.value);
 }
 
-/** What is wrong is told by the name of the option, which is all that a person knows of it. */
+/** Refuses with the name of the option instead of the field, which the operator does not know. */
 function byOption(
-  chosen: Chosen,
+  options: ServeOptions,
   hasIdentities: boolean,
   workspaces: readonly string[],
   tls: { cert: string; key: string } | null,
 ): Result<ServerSettings> {
   const read = readServerSettings({
-    ...given({
-      hostname: chosen.hostname,
-      port: chosen.port,
-      maxConnections: chosen["max-connections"],
-      maxSessions: chosen["max-sessions"],
-      maxPendingPrompts: chosen["max-pending-prompts-per-session"],
-      sessionRestoreTimeoutMs: chosen["session-restore-timeout-ms"],
-      verdictLeadMs: chosen["verdict-lead-ms"],
+    ...withoutNulls({
+      hostname: options.hostname,
+      port: options.port,
+      maxConnections: options["max-connections"],
+      maxSessions: options["max-sessions"],
+      maxPendingPrompts: options["max-pending-prompts-per-session"],
+      sessionRestoreTimeoutMs: options["session-restore-timeout-ms"],
+      verdictLeadMs: options["verdict-lead-ms"],
     }),
-    token: chosen.token?.trim() ?? null,
+    token: options.token?.trim() ?? null,
     hasIdentities,
-    requireAuth: chosen["require-auth"],
-    allowOrigins: chosen["allow-origin"],
-    trustedProxies: chosen["trusted-proxy"],
+    requireAuth: options["require-auth"],
+    allowOrigins: options["allow-origin"],
+    trustedProxies: options["trusted-proxy"],
     tls,
-    promptDeadlineMs: orNull(chosen["prompt-deadline-ms"]),
-    writerIdleTimeoutMs: orNull(chosen["writer-idle-timeout-ms"]),
-    enableShell: chosen["enable-session-shell"],
-    rateLimit: rateLimitOf(chosen),
-    permissionPolicy: chosen["permission-policy"],
-    consensusQuorum: chosen["consensus-quorum"],
-    sessionScope: chosen["session-scope"],
+    promptDeadlineMs: orNull(options["prompt-deadline-ms"]),
+    writerIdleTimeoutMs: orNull(options["writer-idle-timeout-ms"]),
+    enableShell: options["enable-session-shell"],
+    rateLimit: rateLimitOf(options),
+    permissionPolicy: options["permission-policy"],
+    consensusQuorum: options["consensus-quorum"],
+    sessionScope: options["session-scope"],
     workspaces: workspaces.map((path) => resolve(path)),
-    workspaceRoots: chosen["workspace-root"].map((path) => resolve(path)),
+    workspaceRoots: options["workspace-root"].map((path) => resolve(path)),
   });
   if (read.ok) return read;
   const { path, ...details } = read.refusal.details;
@@ -77,103 +77,106 @@ const OPTION_OF: Readonly<Record<string, string>> = {
   workspaceRoots: "--workspace-root",
 };
 
-function notThere(path: string, folder: string): Result<never> {
-  return fail("invalid_server_config", { path, reason: `there is no directory "${folder}"` });
-}
-
-async function missingFolder(paths: readonly string[]): Promise<string | null> {
-  for (const path of paths) {
-    const found = await stat(path).catch(() => null);
-    if (!found?.isDirectory()) return path;
+async function missingDirectory(
+  option: string,
+  folders: readonly string[],
+): Promise<Result<never> | null> {
+  for (const folder of folders) {
+    const found = await stat(folder).catch(() => null);
+    if (found?.isDirectory()) continue;
+    const reason = `there is no directory "${folder}"`;
+    return fail("invalid_server_config", { path: option, reason });
   }
   return null;
 }
 
-/** The same, as sessions want to know it. */
+/** The settings of all sessions. */
 export function sessionSettings(
-  chosen: Chosen,
+  options: ServeOptions,
   defaultAgent: string,
   profiles: ReadonlyMap<string, AgentProfile>,
 ): SessionSettings {
-  const usual = DEFAULT_SESSION_SETTINGS;
-  const askMs = chosen["permission-response-timeout-ms"] ?? usual.askMs;
-  const { replay } = usual;
-  const isReaped = chosen["session-reap-interval-ms"] !== 0;
+  const defaults = DEFAULT_SESSION_SETTINGS;
+  const askMs = options["permission-response-timeout-ms"] ?? defaults.askMs;
+  const { replay } = defaults;
+  const isReaped = options["session-reap-interval-ms"] !== 0;
   return {
-    ...usual,
+    ...defaults,
     defaultAgent,
     agentNames: [...profiles.keys()],
     asking: new Map([...profiles].map(([name, { ask }]) => [name, ask])),
-    policy: chosen["permission-policy"],
-    quorum: chosen["consensus-quorum"],
+    policy: options["permission-policy"],
+    quorum: options["consensus-quorum"],
     askMs: orNull(askMs),
-    promptMs: orNull(chosen["prompt-deadline-ms"]),
-    pendingPromptsMax: orNull(chosen["max-pending-prompts-per-session"] ?? usual.pendingPromptsMax),
-    sessionsLiveMax: orNull(chosen["max-sessions"] ?? usual.sessionsLiveMax),
-    idleMs: isReaped ? orNull(chosen["session-idle-timeout-ms"] ?? usual.idleMs) : null,
-    reapMs: chosen["session-reap-interval-ms"] || usual.reapMs,
-    eventsKeptMax: chosen["event-ring-size"] ?? usual.eventsKeptMax,
+    promptMs: orNull(options["prompt-deadline-ms"]),
+    pendingPromptsMax: orNull(
+      options["max-pending-prompts-per-session"] ?? defaults.pendingPromptsMax,
+    ),
+    sessionsLiveMax: orNull(options["max-sessions"] ?? defaults.sessionsLiveMax),
+    idleMs: isReaped ? orNull(options["session-idle-timeout-ms"] ?? defaults.idleMs) : null,
+    reapMs: options["session-reap-interval-ms"] || defaults.reapMs,
+    eventsKeptMax: options["event-ring-size"] ?? defaults.eventsKeptMax,
     replay: {
-      compactedBytesMax: chosen["compacted-replay-max-bytes"] ?? replay.compactedBytesMax,
-      journalEventsMax: chosen["max-journal-events"] ?? replay.journalEventsMax,
-      journalBytesMax: chosen["max-journal-bytes"] ?? replay.journalBytesMax,
+      compactedBytesMax: options["compacted-replay-max-bytes"] ?? replay.compactedBytesMax,
+      journalEventsMax: options["max-journal-events"] ?? replay.journalEventsMax,
+      journalBytesMax: options["max-journal-bytes"] ?? replay.journalBytesMax,
     },
   };
 }
 
-function rateLimitOf(chosen: Chosen) {
-  if (!chosen["rate-limit"]) return null;
-  return given({
-    prompt: chosen["rate-limit-prompt"],
-    mutation: chosen["rate-limit-mutation"],
-    read: chosen["rate-limit-read"],
-    windowMs: chosen["rate-limit-window-ms"],
+function rateLimitOf(options: ServeOptions) {
+  if (!options["rate-limit"]) return null;
+  return withoutNulls({
+    prompt: options["rate-limit-prompt"],
+    mutation: options["rate-limit-mutation"],
+    read: options["rate-limit-read"],
+    windowMs: options["rate-limit-window-ms"],
   });
 }
 
-async function tlsOf(chosen: Chosen): Promise<Result<{ cert: string; key: string } | null>> {
-  const { "tls-cert": cert, "tls-key": key } = chosen;
+async function tlsOf(options: ServeOptions): Promise<Result<{ cert: string; key: string } | null>> {
+  const { "tls-cert": cert, "tls-key": key } = options;
   if (cert === null && key === null) return ok(null);
   if (cert === null || key === null) {
-    const reason = "a certificate and its key are given together";
+    const reason = "give both, or neither";
     return fail("invalid_server_config", { path: "--tls-cert and --tls-key", reason });
   }
   try {
     return ok({ cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") });
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("invalid_server_config", { path: "--tls-cert or --tls-key", reason });
+    const path = "--tls-cert or --tls-key";
+    return fail("invalid_server_config", { path, reason: messageOf(thrown) });
   }
 }
 
-/** Zero is no limit, wherever there can be none. */
+/** Zero means no limit. */
 function orNull(value: number | null): number | null {
   return value === 0 ? null : value;
 }
 
-/** Without what was not chosen, so that it is as usual. */
-function given(values: Readonly<Record<string, unknown>>) {
+/** Drops the options that are not set, so that their defaults apply. */
+function withoutNulls(values: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
 }
 
-/** Where a server keeps its files, and what of that is closed to all that it serves. */
+/** The data directory, and the folders in it that are closed to clients and agents. */
 export interface DataFolder {
   readonly folder: string;
   readonly own: OwnFolders;
 }
 
-/** What is everybody's: the data, and the home with configuration and, to be read, skills. */
+/** The folders of the server itself: its data and its home. Only `skills` may be read. */
 export function ownFolders(dataFolder: string, env: NodeJS.ProcessEnv): Promise<OwnFolders> {
   return OwnFolders.at([homeOf(env), dataFolder], ["skills"]);
 }
 
-/** Agents could do nothing in a workspace that is all the server's own, so none is started with. */
-export async function workspaceFault(
+/** Refuses a workspace inside the server's own folders: an agent could do nothing there. */
+export async function checkWorkspaces(
   { workspaces }: ServerSettings,
   own: OwnFolders,
 ): Promise<Result<never> | null> {
   const paths = await Promise.all(workspaces.map(canonical));
   if (!paths.some(own.isClosed)) return null;
-  const reason = "agents cannot work where the server keeps its data or has its home";
+  const reason = "agents cannot work in the data directory or the home of the server";
   return fail("invalid_server_config", { path: "--workspace", reason });
 }

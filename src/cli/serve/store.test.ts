@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { SecretGuard } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME } from "../../store/kit/sample.ts";
-import { chooseOptions } from "./options.ts";
+import { readServeOptions } from "./options.ts";
 import { openStore } from "./store.ts";
 
 it("tells the log where the files of a server's store are, and nobody else", async () => {
@@ -13,7 +13,7 @@ it("tells the log where the files of a server's store are, and nobody else", asy
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const logged: string[] = [];
   const log = (what: string, about: object) => logged.push(`${what} ${JSON.stringify(about)}`);
-  const chosen = await value(chooseOptions([], { FERMATA_HOME: folder }));
+  const chosen = await value(readServeOptions([], { FERMATA_HOME: folder }));
   const store = await value(openStore(chosen, folder, new SecretGuard(), { log }));
   onTestFinished(async () => void (await store.dispose()));
   rmSync(join(folder, "sessions"), { recursive: true });

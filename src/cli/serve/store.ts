@@ -1,25 +1,62 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { fail, ok, type Result } from "../../core/result.ts";
-import { withoutPaths } from "../../server/discreet-store.ts";
-import { guardSecrets, type SecretGuard, type SessionStore } from "../../store/index.ts";
-import { withLocator } from "../../store/located.ts";
-import { SessionLocator } from "../../store/locator.ts";
-import { memoryStore } from "../../store/memory/store.ts";
-import { activateStore } from "../../store/roster.ts";
-import { sqliteStore } from "../../store/sqlite/store.ts";
+import { fail, type Result } from "../../core/result.ts";
+import {
+  activateStore,
+  type SecretGuard,
+  SessionLocator,
+  type SessionStore,
+  type StoreSteps,
+} from "../../store/index.ts";
 import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 
-/** Where this server keeps what it has to remember. */
-export function dataFolder({ data }: Chosen, env: NodeJS.ProcessEnv): string {
+/** A store that a server can be told to use. */
+interface StoreKind {
+  /** Loaded when it is chosen: its database need not be there for another one. */
+  make(steps: StoreSteps): Promise<SessionStore>;
+  config(chosen: Pick<ServeOptions, "durability">, path: string): object;
+  /** Whether sessions outlive the process. */
+  readonly isLasting: boolean;
+}
+
+const sqlite: StoreKind = {
+  make: async (steps) =>
+    (await import("../../store/sqlite/store.ts")).sqliteStore(undefined, steps),
+  config: ({ durability }, path) => ({ path, durability }),
+  isLasting: true,
+};
+
+const memory: StoreKind = {
+  make: async (steps) =>
+    (await import("../../store/memory/store.ts")).memoryStore(undefined, steps),
+  config: () => ({}),
+  isLasting: false,
+};
+
+/** The stores that `--store` can name. */
+export const STORES = { sqlite, memory } as const;
+
+export const STORE_NAMES = Object.keys(STORES).filter(isStoreName);
+
+function isStoreName(name: string): name is keyof typeof STORES {
+  return Object.hasOwn(STORES, name);
+}
+
+/** Where this server keeps its data. */
+export function dataFolder({ data }: ServeOptions, env: NodeJS.ProcessEnv): string {
   return data ?? homeOf(env);
 }
 
-/** The chosen store, behind the guard that keeps secrets out of it; it tells nobody its place. */
+/** Where a lasting store keeps its sessions in that folder. */
+export function sessionsFolder(folder: string): string {
+  return join(folder, "sessions");
+}
+
+/** The chosen store, which keeps secrets off the disk and its paths out of answers to callers. */
 export async function openStore(
-  chosen: Chosen,
+  chosen: ServeOptions,
   folder: string,
   guard: SecretGuard,
   { log }: ServerLog,
@@ -30,21 +67,16 @@ export async function openStore(
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     return fail("invalid_server_config", { path: folder, reason });
   }
-  const isSqlite = chosen.store === "sqlite";
-  const place = { path: join(folder, "sessions"), durability: chosen.durability };
-  const candidate = isSqlite
-    ? { store: sqliteStore(), config: { active: true, ...place } }
-    : { store: memoryStore(), config: { active: true } };
+  const { make, config, isLasting } = STORES[chosen.store];
+  const locator = new SessionLocator(join(folder, "located"));
+  const store = await make({ guard, location: { locator, isLasting }, log });
+  const candidate = { store, config: { active: true, ...config(chosen, sessionsFolder(folder)) } };
   const host = {
     persistenceSurface: { announce: () => {} },
     env: { get: () => undefined },
     audit: ({ act }: { readonly act: string }) => log("store acted", { act }),
   };
-  const opened = await activateStore([candidate], host, (storeId, why) => {
+  return activateStore([candidate], host, (storeId, why) => {
     log("store not loaded", { storeId, because: why.code });
   });
-  if (!opened.ok) return opened;
-  const locator = new SessionLocator(join(folder, "located"));
-  const located = withLocator(opened.value, locator, { isLasting: isSqlite });
-  return ok(withoutPaths(guardSecrets(located, guard), log));
 }

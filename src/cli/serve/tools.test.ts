@@ -5,8 +5,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { chooseOptions } from "./options.ts";
-import { chooseMcp, openServerTools } from "./tools.ts";
+import { readServeOptions } from "./options.ts";
+import { openServerTools, readMcpConfig } from "./tools.ts";
 
 /** A home of its own, with this in its `mcp.json`. */
 function home(text?: string): string {
@@ -18,8 +18,8 @@ function home(text?: string): string {
 
 async function choose(folder: string, ...args: string[]) {
   const env = { FERMATA_HOME: folder };
-  const chosen = await chooseOptions(args, env);
-  return chosen.ok ? chooseMcp(chosen.value, env) : chosen;
+  const chosen = await readServeOptions(args, env);
+  return chosen.ok ? readMcpConfig(chosen.value, env) : chosen;
 }
 
 const ENV = `{"KEY": "\${ONE_KEY}"}`;

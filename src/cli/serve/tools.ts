@@ -4,29 +4,29 @@ import { fileURLToPath } from "node:url";
 import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
-import { FilesLoader, type Loader, type LoadPlace } from "../../loader/loader.ts";
+import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
+import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
 import type { StoredWorkspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";
 import type { Tools } from "../../tool/tool.ts";
-import { homeOf } from "../home.ts";
+import { homeOf, isMissingFile, messageOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { Chosen } from "./options.ts";
+import type { ServeOptions } from "./options.ts";
 import type { DataFolder } from "./settings.ts";
 
-/** Which MCP servers there are, and where the file is that names them. */
-export interface ChosenMcp {
+/** The configured MCP servers, and the folder of their file, in which commands run. */
+export interface McpConfig {
   readonly servers: readonly McpServer[];
   readonly folder: string;
 }
 
-/** The usual file need not be there; one that was named has to be. */
-export async function chooseMcp(
-  { "mcp-config": named }: Chosen,
+/** The default file may be missing; a file that the operator names must exist. */
+export async function readMcpConfig(
+  { "mcp-config": named }: ServeOptions,
   env: NodeJS.ProcessEnv,
-): Promise<Result<ChosenMcp>> {
+): Promise<Result<McpConfig>> {
   const path = resolve(named ?? join(homeOf(env), "mcp.json"));
   const folder = dirname(path);
   try {
@@ -38,16 +38,14 @@ export async function chooseMcp(
     const servers = readMcpServers(await readFile(path, "utf8"), path);
     return servers.ok ? ok({ servers: servers.value, folder }) : servers;
   } catch (thrown) {
-    const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
-    if (isMissing && named === null) return ok({ servers: [], folder });
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("invalid_server_config", { path, reason });
+    if (named === null && isMissingFile(thrown)) return ok({ servers: [], folder });
+    return fail("invalid_server_config", { path, reason: messageOf(thrown) });
   }
 }
 
-/** The tools of a server, with whatever an earlier one left of them ended first (P5). */
+/** Opens the tools of a server, and first ends the processes that an earlier one left (P5). */
 export async function openServerTools(
-  { servers, folder }: ChosenMcp,
+  { servers, folder }: McpConfig,
   { folder: dataFolder, own }: DataFolder,
   guard: SecretGuard,
   { log }: ServerLog,
@@ -66,36 +64,38 @@ export async function openServerTools(
   });
 }
 
-/** The skills that come with Fermata: at the same place from here, built or not. */
+/** The skills that come with Fermata. The path is the same from the sources and from the build. */
 const BUNDLED = fileURLToPath(new URL("../../../skills", import.meta.url));
 
-/** Skills and personas from files: ours, this user's, and those of workspaces that are trusted. */
+/** Loads skills and personas: bundled ones, the operator's, and those of trusted workspaces. */
 export function openLoader(
   env: NodeJS.ProcessEnv,
   workspaces: StoredWorkspaces,
   tools: Tools,
 ): Loader {
-  const surroundings = {
-    platform: process.platform,
-    env,
-    tools: async (wanted: readonly string[]) => (await tools.list(wanted)).map(({ name }) => name),
-  };
-  const settings = { bundled: BUNDLED, userFolder: homeOf(env), surroundings };
-  // Where nobody knows whether a place is trusted, nothing is loaded in place of everything.
-  const filesOf = async ({ tenantId, workspaceCwd }: LoadPlace): Promise<Result<Loader>> => {
+  // If the store cannot say whether a workspace is trusted, the load fails.
+  const loaderFor = async ({ tenantId, workspaceCwd }: LoadScope): Promise<Result<Loader>> => {
     const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);
     if (!trusted.ok) return trusted;
-    const isTrusted = async () => trusted.value;
-    return ok(new FilesLoader({ ...settings, reserved: BUILT_IN_NAMES, isTrusted }));
+    const loader = new FilesLoader({
+      bundled: BUNDLED,
+      userFolder: homeOf(env),
+      platform: process.platform,
+      env,
+      tools: async (wanted) => (await tools.list(wanted)).map(({ name }) => name),
+      reserved: BUILT_IN_NAMES,
+      isTrusted: async () => trusted.value,
+    });
+    return ok(loader);
   };
   return {
-    skills: async (place) => {
-      const files = await filesOf(place);
-      return files.ok ? files.value.skills(place) : files;
+    skills: async (scope) => {
+      const loader = await loaderFor(scope);
+      return loader.ok ? loader.value.skills(scope) : loader;
     },
-    persona: async (place) => {
-      const files = await filesOf(place);
-      return files.ok ? files.value.persona(place) : files;
+    persona: async (scope) => {
+      const loader = await loaderFor(scope);
+      return loader.ok ? loader.value.persona(scope) : loader;
     },
   };
 }

@@ -7,7 +7,7 @@ export const RPC_NESTING_MAX = 1_000;
 /** The end of what an agent wrote to its error output, kept for when it fails. */
 export const AGENT_STDERR_BYTES_MAX = 64 * 1_024;
 
-/** Agents that have ended and whose error output is still shown to whoever runs them. */
+/** Agents that have ended and whose error output the operator can still read. */
 export const AGENT_LOGS_KEPT_MAX = 16;
 
 /** Those who read the lines to and from a tenant's agents, and what may wait for each of them. */
@@ -17,7 +17,7 @@ export const AGENT_TRACE_WAITING_CHARS_MAX = 4 * 1_024 * 1_024;
 /** Of a longer line a trace has the beginning. */
 export const AGENT_TRACE_LINE_CHARS_MAX = 256 * 1_024;
 
-/** How much of an agent's last words a person is shown. */
+/** How much of an agent's last output a person is shown. */
 export const AGENT_SAID_CHARS_MAX = 2_048;
 
 /**
@@ -70,7 +70,7 @@ export const AGENT_STRAY_TURN_MS_MAX = 5 * 60 * 1_000;
 export const AGENT_OUTBOX_BYTES_MAX = 64 * 1_024 * 1_024;
 
 /**
- * What an agent said of one session and its listener has not been told yet. Beyond it nothing more
+ * What an agent said of one session and its listener has not taken yet. Beyond it nothing more
  * is read from the process, so it is large enough that a slow store stops no neighbour at once.
  */
 export const AGENT_QUEUE_CHARS_MAX = 4 * 1_024 * 1_024;
@@ -82,10 +82,10 @@ export const AGENT_SESSIONS_HELD_MAX = 64;
 export const AGENT_TOOL_CALLS_KNOWN_MAX = 256;
 export const AGENT_TOOL_CALLS_KNOWN_CHARS_MAX = 4 * 1_024 * 1_024;
 
-/** How much of a bad line is shown to whoever looks for the reason. */
+/** How much of a bad line an error shows. */
 export const AGENT_FAULT_SAMPLE_CHARS_MAX = 256;
 
-/** How much of an earlier conversation a fresh agent is told: most models have room for it. */
+/** How much of an earlier conversation a fresh agent gets: most models can hold it. */
 export const AGENT_SEED_CHARS_MAX = 60_000;
 export const AGENT_SEED_MESSAGES_MAX = 200;
 
@@ -120,10 +120,10 @@ export const AGENT_SWEEP_BATCH_MAX = 64;
 /** How long a process may need to become the agent, when its server died while starting it. */
 export const AGENT_SPAWN_MS_MAX = 1_000;
 
-/** How long the last words of an agent that has exited may take to come through its pipe. */
+/** How long the last output of an agent that has exited may take to come through its pipe. */
 export const AGENT_LAST_WORDS_MS_MAX = 250;
 
-/** Failed starts of one agent in a row before nobody waits for the next one any more. */
+/** Failed starts of one agent in a row before sessions stop waiting for the next one. */
 export const AGENT_FAILURES_MAX = 4;
 export const AGENT_BACKOFF_MS_MIN = 250;
 export const AGENT_BACKOFF_MS_MAX = 60_000;
@@ -143,7 +143,7 @@ export const AGENT_PROCESS_ASSUMED_BYTES = 256 * 1_024 * 1_024;
 /** The highest temperature that a model can be set to; no provider takes more. */
 export const TEMPERATURE_MAX = 2;
 
-/** How many percent of the machine's memory they may take together, where nobody has chosen. */
+/** Percent of the machine's memory for all of them, unless the operator says otherwise. */
 export const AGENT_MEMORY_PERCENT_MAX = 50;
 
 /** The most that may be chosen, in mebibytes: a tebibyte. */
@@ -213,9 +213,9 @@ export const TERMINAL_SHOWN_SHARE_BYTES_MIN = 4 * 1_024;
 export const TERMINAL_SHOWN_SHARES_MAX = 16;
 
 /**
- * How long output is gathered before it is told, and the longest that this may become: it doubles
+ * How long output is gathered before it is sent, and the longest that this may become: it doubles
  * with each round of news, as a command that writes a little now and then does so for hours. Beyond
- * the last round the rest is told at the end.
+ * the last round the rest is sent at the end.
  */
 export const TERMINAL_NEWS_MS_MIN = 100;
 export const TERMINAL_NEWS_MS_MAX = 10_000;
@@ -243,3 +243,54 @@ export const TERMINALS_TOLD_BY_AGENT_MAX = 32;
 
 /** Names of sessions that a process has given, kept to know whose they were. */
 export const AGENT_NAMES_KEPT_MAX = 10_000;
+
+/** What a tool called by a person may answer: it is an event for ever, and people read it. */
+export const TOOL_ANSWER_CHARS_MAX = 64 * 1_024;
+
+/** The line that says what a call will do. */
+export const TOOL_TITLE_CHARS_MAX = 256;
+
+/** What a tool says of itself, as it is listed. */
+export const TOOL_DESCRIPTION_CHARS_MAX = 1_024;
+
+/** How long a command of the `shell` tool may run: builds and tests are what it is for. */
+export const TOOL_SHELL_MS_MAX = 10 * 60 * 1_000;
+
+/** A file that names MCP servers, and how many it may name. */
+export const MCP_CONFIG_BYTES_MAX = 1_024 * 1_024;
+export const MCP_SERVERS_MAX = 64;
+
+/** Names of servers, and of their tools; MCP's own figure for the latter. */
+export const MCP_SERVER_NAME_CHARS_MAX = 64;
+export const MCP_TOOL_NAME_CHARS_MAX = 128;
+
+/** Tools that one server may offer, and pages that it may tell them in. */
+export const MCP_TOOLS_MAX = 1_024;
+export const MCP_PAGES_MAX = 64;
+
+/** One message of a server; what is larger is not kept. */
+export const MCP_MESSAGE_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Bytes that wait for a server to read them. */
+export const MCP_OUTBOX_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** Until a server is there: some are downloaded by their command when it is first run. */
+export const MCP_CONNECT_MS_MAX = 30_000;
+
+/** How long a listing of all tools waits for servers that are not connected yet. */
+export const MCP_PATIENCE_MS_MAX = 10_000;
+
+/** For one page of a server's tools. */
+export const MCP_LIST_MS_MAX = 10_000;
+
+/** For one call of a tool. */
+export const MCP_CALL_MS_MAX = 5 * 60 * 1_000;
+
+/** Calls to one server that have no answer yet. */
+export const MCP_CALLS_OPEN_MAX = 64;
+
+/** How long an unused connection is kept. */
+export const MCP_IDLE_MS = 10 * 60 * 1_000;
+
+/** How long a server may take to hear that its session is over. */
+export const MCP_FAREWELL_MS_MAX = 1_500;

@@ -19,7 +19,7 @@ export const SKILL_ROOT_ENTRIES_MAX = 10_000;
 /** Files and directories that are looked at together. */
 export const SKILL_READS_AT_ONCE_MAX = 16;
 
-/** What is told of skills that were not taken as they are, and how long one message is. */
+/** Diagnostics of one load of skills, and the length of one message. */
 export const SKILL_DIAGNOSTICS_MAX = 2_000;
 export const SKILL_MESSAGE_CHARS_MAX = 512;
 
@@ -38,12 +38,12 @@ export const SKILL_NEED_CHARS_MAX = 256;
 export const SKILL_BINARIES_MAX = 1_024;
 export const SKILL_PATH_FOLDERS_MAX = 256;
 
-/** The list of skills that an agent is told, and one summary in it. */
+/** The list of skills in an agent's instructions, and one summary in it. */
 export const SKILL_INDEX_CHARS_MAX = 32 * 1_024;
 export const SKILL_INDEX_SUMMARY_CHARS_MAX = 512;
 
-/** Lines in which the difference between two snapshots is told. */
+/** Lines that the difference between two snapshots has. */
 export const DIFFERENCE_LINES_MAX = 200;
 
-/** One persona file. It is part of what the agent is told first, so it is kept short. */
+/** One persona file. It is part of the agent's instructions, so it is kept short. */
 export const PERSONA_FILE_BYTES_MAX = 64 * 1_024;

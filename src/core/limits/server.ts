@@ -3,7 +3,7 @@
 /** Open sockets, unless the operator says otherwise; the wire's figure. */
 export const CONNECTIONS_MAX = 256;
 
-/** The head of one request: Node's own figure, and room for any token that we know of. */
+/** The head of one request: Node's own figure, and enough for any token that we know of. */
 export const HEAD_BYTES_MAX = 16 * 1_024;
 
 /** From the first byte of a request to the end of its head, and to the end of its body. */
@@ -37,7 +37,7 @@ export const BODY_NESTING_MAX = 256;
 
 /**
  * How much of a refused body is read and dropped, and for how long. Most clients read the answer
- * only when they have sent everything; whoever does not stop then is cut off.
+ * only when they have sent everything; a client that does not stop then is cut off.
  */
 export const BODY_DROPPED_BYTES_MAX = 64 * 1_024 * 1_024;
 export const BODY_DROPPED_MS_MAX = 10_000;
@@ -59,7 +59,7 @@ export const STREAM_QUEUED_MAX = 2_048;
 /** An answer of which nothing is taken for this long is given up. */
 export const ANSWER_STALL_MS_MAX = 60_000;
 
-/** How much of a list is repeated to somebody who named another one. */
+/** How much of a list an error repeats to a caller who named something else. */
 export const CONFLICT_CHARS_MAX = 1_024;
 
 /** Files that those of one tenant may be getting at a time: each keeps the store busy. */
@@ -71,7 +71,7 @@ export const RATE_PROMPTS_MAX = 10;
 export const RATE_MUTATIONS_MAX = 30;
 export const RATE_READS_MAX = 120;
 
-/** Callers whose rates are known; beyond this nobody is limited, as the wire has it. */
+/** Callers whose rates are known; beyond this no caller is limited. */
 export const RATE_KEYS_MAX = 10_000;
 
 /** How often the full list of callers is searched for those that may be forgotten. */
@@ -111,10 +111,10 @@ export const HISTORY_TURNS_MAX = 500;
 /** Blocks of one prompt that are not text; the wire's figure. */
 export const PROMPT_MEDIA_BLOCKS_MAX = 256;
 
-/** Blocks of one prompt, of whatever kind. */
+/** Content blocks of one prompt. */
 export const PROMPT_BLOCKS_MAX = 4_096;
 
-/** How long a prompt's verdict stays behind its answer: two sockets know no order (wire, 16.1). */
+/** How long a prompt's verdict stays behind its answer: two sockets have no order between them. */
 export const PROMPT_ANSWER_LEAD_MS = 5;
 
 /** A message into a running turn, and a caller's name for it; the wire's figures. */
@@ -163,3 +163,83 @@ export const SESSIONS_COUNTED_MAX = 10_000;
 
 /** Pages that are searched for a session to show, where a store cannot tell which those are. */
 export const LIST_PAGES_SEARCHED_MAX = 10;
+
+/** Every maximum of tokens, members and attempts, with its unit last and the reason beside it. */
+
+/** Members of one tenant: they are in one document, which is read with every request. */
+export const MEMBERS_MAX = 500;
+
+/** Tokens of one tenant; expired ones are evicted first to make space for a new one. */
+export const TOKENS_MAX = 1_000;
+
+/**
+ * Changes of members, tokens, settings and workspaces of one tenant that wait for each other. Each
+ * takes one write to the disk, so that the last of them waits for a second or two.
+ */
+export const TENANT_CHANGES_WAITING_MAX = 128;
+
+/** What a person calls a token, so that they know it again. */
+export const TOKEN_NAME_CHARS_MAX = 128;
+
+/** The longest time that a token may be given; without one it does not expire. */
+export const TOKEN_LIFE_MS_MAX = 10 * 365 * 24 * 60 * 60 * 1_000;
+
+/** How long the former secret of a rotated token may live on: time to tell all that use it. */
+export const TOKEN_GRACE_MS_MAX = 7 * 24 * 60 * 60 * 1_000;
+
+/** When a token was last used is written down this seldom at most. */
+export const TOKEN_USE_NOTED_MS = 60_000;
+
+/** Failed attempts that one address has within the window before it has to wait. */
+export const ATTEMPTS_FAILED_MAX = 10;
+export const ATTEMPTS_WINDOW_MS = 60_000;
+
+/** Addresses whose failures are known; the one that failed first is evicted first. */
+export const ATTEMPT_ADDRESSES_MAX = 10_000;
+
+/** Credentials that are known to be good, and so are not held up by others of their address. */
+export const CREDENTIALS_KNOWN_MAX = 4_096;
+
+/** Suspects whose tokens are looked at in the store at a time, and when others may come again. */
+export const SUSPECTS_MAX = 64;
+export const SUSPECT_RETRY_MS = 1_000;
+
+/** Verified JWTs, and how long at most they are trusted without another check. */
+export const JWT_CACHED_MAX = 10_000;
+export const JWT_CACHED_MS_MAX = 5 * 60_000;
+
+/** A user's name by another's rules, before it becomes one by ours. */
+export const JWT_SUBJECT_CHARS_MAX = 1_024;
+
+/** A set of keys: what it may weigh, how long it may take to come, and to stay. */
+export const KEY_SET_BYTES_MAX = 256 * 1_024;
+export const KEY_SET_MS_MAX = 5_000;
+export const KEY_SET_KEPT_MS_MAX = 10 * 60_000;
+
+/** How soon an unknown key may have the set fetched again. */
+export const KEY_SET_RETRY_MS = 30_000;
+
+/** The same of a set in a file, which costs little to read. */
+export const KEY_FILE_KEPT_MS_MAX = 5_000;
+export const KEY_FILE_RETRY_MS = 1_000;
+
+/** How long a key set that could not be fetched is not asked for again. */
+export const KEY_SET_FAILED_MS = 5_000;
+
+/** How far the clocks of a token's issuer and of this machine may be apart. */
+export const JWT_SKEW_MS = 5_000;
+
+/** Sessions that a refusal to delete a tenant names, because other holders have them. */
+export const HELD_SESSIONS_NAMED_MAX = 5;
+
+/** How often the server checks that the reader of an open stream may still read it. */
+export const STREAM_RECHECK_MS = 20_000;
+
+/**
+ * How long a caller counts as authenticated while the request is still coming in. Other processes
+ * do not announce which users they remove, so after this the caller is authenticated again.
+ */
+export const IDENTITY_FRESH_MS = 1_000;
+
+/** Tenants whose voters a server remembers, to notice who is not among them any more. */
+export const VOTERS_TENANTS_MAX = 1_000;

@@ -2,7 +2,7 @@
 export const ACTOR_BATCH_BYTES_MAX = 1_024 * 1_024;
 export const ACTOR_BYTES_WAITING_MAX = 8 * 1_024 * 1_024;
 
-/** What one turn may say, events and all; beyond it the turn is told to stop. */
+/** What one turn may say, events and all; beyond it the server stops the turn. */
 export const TURN_BYTES_MAX = 32 * 1_024 * 1_024;
 
 /** Events outside of turns that may come together before they get a snapshot of their own. */
@@ -16,10 +16,10 @@ export const EVENTS_KEPT_MAX = 8_000;
 export const STORE_REOPEN_MS_MIN = 50;
 export const STORE_REOPEN_MS_MAX = 5_000;
 
-/** Live sessions of one tenant and workspace: seed 004's cap. Stored ones are not counted. */
+/** Live sessions of one tenant and workspace. Stored ones are not counted. */
 export const SESSIONS_LIVE_MAX = 20;
 
-/** How many idle sessions are asked to make room for another, one after the other. */
+/** How many idle sessions are tried for eviction to admit another, one after the other. */
 export const EVICTIONS_TRIED_MAX = 32;
 
 /** Stale sessions that are recovered at a time. */
@@ -39,7 +39,7 @@ export const ACTIVATION_RETRY_MS_MAX = 10_000;
 /** A verdict is kept back for the answer to its prompt for at most this long. */
 export const VERDICT_HELD_MS_MAX = 250;
 
-/** A session that nobody watches or uses for this long is let go; the wire's figure. */
+/** A session that no client watches or uses for this long is evicted. */
 export const SESSION_IDLE_MS = 30 * 60 * 1_000;
 export const SESSION_REAP_MS = 60 * 1_000;
 
@@ -63,7 +63,7 @@ export const TENANT_REMOVAL_MS_MAX = 60_000;
 /** And how long each of its sessions has for that in good order, before it is dropped. */
 export const TENANT_SESSION_END_MS_MAX = 15_000;
 
-/** How often a command is given again to a session that was just being let go. */
+/** How often a command is retried on a session that was just being evicted. */
 export const SUBMIT_TRIES_MAX = 8;
 
 /** A client that shows no sign of life for this long is forgotten. */
@@ -79,7 +79,7 @@ export const SUBSCRIBER_QUEUE_BYTES_MAX = 2 * 1_024 * 1_024;
 /** A reader for whom too much waits, and who takes nothing for this long, has stopped reading. */
 export const SUBSCRIBER_STALL_MS = 5_000;
 
-/** Events that one subscriber reads from the store at a time; a write to a socket has room. */
+/** Events that one subscriber reads from the store at a time, for one write to a socket. */
 export const SUBSCRIBER_PAGE_FRAMES_MAX = 512;
 
 /** Words to one subscriber alone that wait for it: there are hardly ever two. */
@@ -98,14 +98,14 @@ export const TENANT_UPDATES_WAITING_MAX = 10_000;
 /** How long a client's shell command may run; the wire's figure. */
 export const SHELL_MS_MAX = 120_000;
 
-/** How much of one command's output is told to a session's streams, and in what pieces. */
+/** How much of one command's output goes to a session's streams, and in what pieces. */
 export const SHELL_OUTPUT_CHARS_MAX = 1_024 * 1_024;
 export const SHELL_OUTPUT_CHUNK_CHARS_MAX = 64 * 1_024;
 
-/** The pause between two such pieces: nobody reads faster, and each is an event for ever. */
+/** The pause between two such pieces: people do not read faster, and each is an event for ever. */
 export const SHELL_OUTPUT_PAUSE_MS = 50;
 
-/** From the wish for a recap or an answer to the answer, its agent's start included. */
+/** From the request for a recap or an answer to the answer, its agent's start included. */
 export const ASIDE_MS_MAX = 60_000;
 
 /** Throw-away agent sessions that stand beside one session at a time. */
@@ -124,17 +124,17 @@ export const FORK_NAMES_MAX = 100;
 export const AUDIT_NAME_CHARS_MAX = 256;
 export const AUDIT_LISTED_MAX = 16;
 
-/** A name that an agent gave, and that is told as it is; of a longer one the hash is told. */
+/** A name that an agent gave: the audit holds it as it is, and of a longer one the hash. */
 export const AUDIT_AGENT_NAME_CHARS_MAX = 64;
 
-/** An earlier conversation is read so many messages at a time, and told with so many tool calls. */
+/** An earlier conversation is read so many messages at a time, with so many tool calls. */
 export const PAST_PAGE_ROWS_MAX = 64;
 export const PAST_TOOL_LINES_MAX = 20;
 export const PAST_TOOL_TITLE_CHARS_MAX = 200;
 
 /**
  * How far back in the log interrupted turns are looked for: so many stretches of it, a few at a
- * time, and so many characters. What one of their messages may tell leaves room for the others.
+ * time, and so many characters. What one message may hold leaves space for the others.
  */
 export const PAST_LOG_ROWS_MAX = 64;
 export const PAST_LOG_PAGE_ROWS_MAX = 8;
@@ -170,7 +170,7 @@ export const TURN_STATUS_TEXT_CHARS_MAX = 32_768;
 /** Turns that are passed over in search of what an agent last said of its commands or modes. */
 export const UPDATE_SEARCH_TURNS_MAX = 1_000;
 
-/** How many turns a message into a turn is remembered for, so that nobody sends it twice. */
+/** How many turns a message into a turn is remembered for, so that a retry is not sent twice. */
 export const MID_TURN_REMEMBERED_TURNS_MAX = 8;
 
 /** Words of a slash command that are looked at one by one; its text is kept whole. */
@@ -190,7 +190,7 @@ export const SLASH_ANSWER_CHARS_MAX = 64 * 1_024;
 export const FIELDS_MESSAGES_MAX = 500;
 export const FIELDS_MESSAGES_DEFAULT_MAX = 100;
 
-/** How far back in the log commands are looked for, and how many are told. */
+/** How far back in the log commands are looked for, and how many are shown. */
 export const COMMAND_HISTORY_EVENTS_MAX = 2_000;
 export const COMMAND_HISTORY_MAX = 100;
 
@@ -202,3 +202,56 @@ export const AGENT_COMMANDS_MS_MAX = 500;
 
 /** Turns looked at to tell how many a close has waited for, where prompts are not counted. */
 export const TURNS_DRAINED_MAX = 64;
+
+/** Limits of the ledger, its accounts and its reports. */
+
+/** Entries after which the sums are written down: opening reads no more than about as many. */
+export const LEDGER_ENTRIES_UNSUMMED_MAX = 1_000;
+
+/** Turns of an unmetered tenant after which its sums are brought up to date without a reader. */
+export const LEDGER_SETTLED_UNREAD_MAX = 500;
+
+/** Open reservations that fit into the written sums; beyond them none are written for a while. */
+export const LEDGER_OPEN_TURNS_MAX = 2_000;
+
+/** Users of one tenant whose charges are summed up; those with a budget are always among them. */
+export const LEDGER_USERS_MAX = 5_000;
+
+/**
+ * Sessions of one tenant of which it is known what questions beside them have cost. A budget of a
+ * session counts them as long as it is among these, which are the ones that were asked last.
+ */
+export const LEDGER_ASIDE_SESSIONS_MAX = 5_000;
+
+/** Budgets of users in one tenant. */
+export const USER_BUDGETS_MAX = 1_000;
+
+/** Tenants whose accounts are held in memory; the one unused for longest is evicted. */
+export const LEDGERS_HELD_MAX = 1_000;
+
+/** Numbers tried for a release beside the one of the verdict: more than two are never there. */
+export const RELEASES_MAX = 8;
+
+/** How often reservations without a turn are looked for, and how many of a tenant at a time. */
+export const CREDIT_SWEEP_MS = 60_000;
+export const CREDIT_SWEEP_SESSIONS_MAX = 100;
+
+/** How long a turn waits before it asks for credits again that the store could not give. */
+export const CREDIT_RETRY_MS = 1_000;
+
+/** A price file, and the models and agents in it. */
+export const PRICE_FILE_BYTES_MAX = 1_024 * 1_024;
+export const PRICES_MAX = 10_000;
+
+/** A grant's own id, and the note on it. */
+export const GRANT_NOTE_CHARS_MAX = 1_000;
+
+/** Entries of a statement in one answer, and how many are usual. */
+export const STATEMENT_ROWS_MAX = 1_000;
+export const STATEMENT_ROWS_DEFAULT_MAX = 100;
+
+/** Entries that are looked at for one page of a statement, which may be of a short time only. */
+export const STATEMENT_ROWS_SEARCHED_MAX = 10_000;
+
+/** Lines of a usage report; the rest comes together in one called `other`. */
+export const USAGE_GROUPS_MAX = 10_000;

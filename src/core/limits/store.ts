@@ -63,13 +63,13 @@ export const STORE_THREAD_RESTART_MS_MAX = 5_000;
 /** What the raw events kept for exact reconnects may weigh: two of the longest turns fit. */
 export const EVENTS_KEPT_BYTES_MAX = 64 * 1_024 * 1_024;
 
-/** How finely that is weighed; what is lighter than this is let go together. */
+/** How finely that is weighed; what is lighter than this is evicted together. */
 export const EVENTS_KEPT_STRETCH_BYTES = 1_024 * 1_024;
 
 /** Events of one session that were appended together share a row, up to this size. */
 export const EVENT_RUN_CHARS_MAX = 64 * 1_024;
 
-/** Shorter values than this are words and not keys; hiding them would make texts unreadable. */
+/** Shorter values than this are common words, not keys; hiding them would make texts unreadable. */
 export const SECRET_CHARS_MIN = 8;
 
 /** A chain of certificates with its key fits; what is larger is a file and no secret. */
@@ -78,6 +78,6 @@ export const SECRET_CHARS_MAX = 64 * 1_024;
 /** Secrets known at a time: a text is compared with all of them. */
 export const SECRETS_KNOWN_MAX = 1_024;
 
-/** Places that a refusal for a secret names: whoever mends these looks again anyway. */
+/** Locations that a refusal for a secret names; after a fix the caller tries again anyway. */
 export const LEAK_PATHS_MAX = 16;
 export const LEAK_PATH_CHARS_MAX = 256;

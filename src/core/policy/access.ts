@@ -1,10 +1,9 @@
 import type { AskId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import { TURN_PERMITS_MAX } from "../limits.ts";
-import { allowlisted } from "./allowlist.ts";
 import { absolutePath, commandKey, pathKey, writtenPath } from "./approval-key.ts";
 import type { AskKind, AskOption, AskOutcome } from "./ask.ts";
-import { type AskFacts, type Gate, passGates } from "./gate.ts";
+import { type AskFacts, allowlisted, type Gate, passGates } from "./gate.ts";
 import type { ApprovalMode, RiskTier } from "./risk.ts";
 
 /**

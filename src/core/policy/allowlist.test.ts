@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allowlisted, matches } from "./allowlist.ts";
+import { allowlisted, matches } from "./gate.ts";
 
 describe("a pattern", () => {
   it.each([

@@ -1,7 +1,6 @@
-import type { AskId } from "../id.ts";
+import type { AskId, ClientId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { Access } from "./access.ts";
-import type { Mediation } from "./mediation.ts";
 import type { RiskTier } from "./risk.ts";
 
 /** An open permission or question of the agent, as long as people have to answer it. */
@@ -46,4 +45,135 @@ export function selected(optionId: string): AskOutcome {
 /** The first option of this ACP kind (`allow_once`, `reject_once`, …), if one is offered. */
 export function optionOfKind(options: readonly AskOption[], kind: string): AskOption | null {
   return options.find((option) => option.kind === kind) ?? null;
+}
+
+/** Who decides an ask. Chosen when the server starts; written into every ask it applies to. */
+export type MediationPolicy = (typeof MEDIATION_POLICIES)[number];
+
+export const MEDIATION_POLICIES = [
+  "first-responder",
+  "designated",
+  "consensus",
+  "local-only",
+] as const;
+
+/** The rules of one ask, fixed when it is made: who may vote, and how many must agree. */
+export interface Mediation {
+  readonly policy: MediationPolicy;
+  /** The voter whose prompt is running; null if that prompt was anonymous. */
+  readonly designated: string | null;
+  /** Those registered and present when the ask was made. Who comes later has no vote. */
+  readonly voters: readonly string[];
+  readonly quorum: number;
+}
+
+/**
+ * Somebody who may vote: a user where tokens are in use, so that ten tabs are one voter. The word
+ * before the name keeps a client that calls itself like a user from voting in that name.
+ */
+export function voterOf(clientId: ClientId | null, userId: UserId | null): string | null {
+  if (userId !== null) return `user ${userId}`;
+  return clientId === null ? null : `client ${clientId}`;
+}
+
+export function openMediation(
+  policy: MediationPolicy,
+  configuredQuorum: number | null,
+  voters: readonly string[],
+  designated: string | null,
+): Mediation {
+  const distinct = [...new Set(voters)];
+  return { policy, designated, voters: distinct, quorum: quorumOf(configuredQuorum, distinct) };
+}
+
+/** A majority unless configured; never more than there are voters, never less than one. */
+function quorumOf(configured: number | null, voters: readonly string[]): number {
+  const all = Math.max(1, voters.length);
+  const usable = configured !== null && Number.isSafeInteger(configured);
+  const wanted = usable ? configured : Math.floor(voters.length / 2) + 1;
+  return Math.min(all, Math.max(1, wanted));
+}
+
+export interface Ballot {
+  /** The names that the voter goes by, the present one first; none for an anonymous vote. */
+  readonly names: readonly string[];
+  readonly loopback: boolean;
+  readonly optionId: string;
+}
+
+export type ForbiddenReason = "designated_mismatch" | "remote_not_allowed";
+
+export type Count =
+  | { readonly kind: "resolved" }
+  | { readonly kind: "repeated" }
+  | { readonly kind: "forbidden"; readonly reason: ForbiddenReason }
+  | ({ readonly kind: "recorded" } & Progress);
+
+interface Progress {
+  /** The name that it was counted under: one of those that the ask was put to. */
+  readonly voter: string;
+  readonly tallies: Readonly<Record<string, number>>;
+  readonly votesReceived: number;
+  readonly votesNeeded: number;
+}
+
+/** Counts one ballot for an offered option, by the ask's own policy. */
+export function countBallot(ask: Ask, ballot: Ballot): Count {
+  return COUNTS[ask.mediation.policy](ask, ballot);
+}
+
+const COUNTS: Readonly<Record<MediationPolicy, (ask: Ask, ballot: Ballot) => Count>> = {
+  "first-responder": () => ({ kind: "resolved" }),
+  "local-only": (_, { loopback }) => (loopback ? { kind: "resolved" } : notLocal),
+  designated: ({ mediation: { designated } }, { names }) =>
+    designated === null || names.includes(designated) ? { kind: "resolved" } : mismatch,
+  consensus: countTowardsConsensus,
+};
+
+const mismatch: Count = { kind: "forbidden", reason: "designated_mismatch" };
+const notLocal: Count = { kind: "forbidden", reason: "remote_not_allowed" };
+
+/** Whoever has voted under any of their names has voted. */
+function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: Ballot): Count {
+  const voter = names.find((name) => mediation.voters.includes(name));
+  if (voter === undefined) return mismatch;
+  if (names.some((name) => votes.has(name))) return { kind: "repeated" };
+  const tallies = tally([...votes.values(), optionId]);
+  const best = Math.max(...Object.values(tallies));
+  if (best >= mediation.quorum) return { kind: "resolved" };
+  return {
+    kind: "recorded",
+    voter,
+    tallies,
+    votesReceived: votes.size + 1,
+    votesNeeded: Math.max(1, mediation.quorum - best),
+  };
+}
+
+/**
+ * The ask as if these voters had not been there when it was made: what they have voted does not
+ * count, and a majority is one of those who stay. An answer to a question is more than the option
+ * that is kept of it, so those who have given one are asked for it again.
+ */
+export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number | null): Ask {
+  const { mediation, kind } = ask;
+  const voters = mediation.voters.filter((voter) => !gone.includes(voter));
+  const kept = [...ask.votes].filter(([voter]) => !gone.includes(voter));
+  const votes = new Map(kind === "user_question" ? [] : kept);
+  return { ...ask, mediation: { ...mediation, voters, quorum: quorumOf(quorum, voters) }, votes };
+}
+
+/** How far the votes for an ask have come, and what they have decided, if they have. */
+export function standingOf({ mediation: { quorum }, votes }: Ask) {
+  const tallies = tally([...votes.values()]);
+  const best = Math.max(0, ...Object.values(tallies));
+  const winner = Object.keys(tallies).find((optionId) => (tallies[optionId] ?? 0) >= quorum);
+  const votesNeeded = Math.max(0, quorum - best);
+  return { tallies, votesReceived: votes.size, votesNeeded, winner: winner ?? null };
+}
+
+function tally(optionIds: readonly string[]): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const id of optionIds) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return Object.fromEntries(counts);
 }

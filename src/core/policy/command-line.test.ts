@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandLineOf } from "./command-line.ts";
+import { commandLineOf } from "./approval-key.ts";
 
 const line = (command: unknown, args?: unknown) => commandLineOf(command, args, "/work space");
 

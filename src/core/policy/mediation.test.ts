@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseAskId, parseClientId, parseUserId } from "../id.ts";
-import type { Ask } from "./ask.ts";
 import {
+  type Ask,
   type Ballot,
   type Count,
   countBallot,
@@ -10,7 +10,7 @@ import {
   type MediationPolicy,
   openMediation,
   voterOf,
-} from "./mediation.ts";
+} from "./ask.ts";
 
 const clientId = parseClientId("tab-1");
 const userId = parseUserId("ada");

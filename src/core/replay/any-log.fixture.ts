@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { AgentUpdate } from "../agent-update.ts";
 import { EVENT_TYPES } from "../session/event-table.ts";
 import { clientId, promptId } from "../session/life.fixture.ts";
-import type { LogEvent } from "./join.ts";
+import type { LogEvent } from "./compact.ts";
 import { frozen, strange, under } from "./log.fixture.ts";
 
 /** The words are few, so that events have something to do with each other. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { askId, clientId, promptId } from "../session/life.fixture.ts";
-import { compact, compactSegment } from "./compact.ts";
-import type { LogEvent } from "./join.ts";
+import { compact, compactSegment, type LogEvent } from "./compact.ts";
 import {
   brief,
   echo,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { clientId, promptId } from "../session/life.fixture.ts";
-import { collapse, continues, join, joinableText, patch } from "./join.ts";
+import { collapse, continues, join, joinableText, patch } from "./compact.ts";
 import {
   echo,
   image,

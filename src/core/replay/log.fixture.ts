@@ -2,7 +2,7 @@ import type { AgentUpdate } from "../agent-update.ts";
 import { objectAt, stringAt } from "../json.ts";
 import type { EventData, EventType, Stamp } from "../session/event.ts";
 import { promptId, sessionId } from "../session/life.fixture.ts";
-import type { LogEvent, UpdateEvent } from "./join.ts";
+import type { LogEvent, UpdateEvent } from "./compact.ts";
 import type { ReplayEvent } from "./window.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isObject } from "../json.ts";
 import { anyLog } from "./any-log.fixture.ts";
-import { compact, compactSegment } from "./compact.ts";
-import type { LogEvent, UpdateEvent } from "./join.ts";
+import { compact, compactSegment, type LogEvent, type UpdateEvent } from "./compact.ts";
 import { frozen, ids } from "./log.fixture.ts";
 import { compactedReplay, liveJournal, type ReplayEvent } from "./window.ts";
 

@@ -2,9 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../json.ts";
 import { outputShown } from "../terminal-output.ts";
-import { compactSegment } from "./compact.ts";
-import type { UpdateEvent } from "./join.ts";
-import { collapse } from "./join.ts";
+import { collapse, compactSegment, type UpdateEvent } from "./compact.ts";
 import { frozen, toolCall, toolUpdate, under } from "./log.fixture.ts";
 
 const wrote = (id: number, data: unknown, terminal = "t", key = "terminal_output") =>

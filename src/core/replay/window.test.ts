@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compact } from "./compact.ts";
-import type { LogEvent } from "./join.ts";
+import { compact, type LogEvent } from "./compact.ts";
 import {
   brief,
   echo,

@@ -6,8 +6,14 @@ import {
   REPLAY_JOURNAL_CHUNKS_JOINED_MAX,
   REPLAY_JOURNAL_ENTRIES_MAX,
 } from "../limits.ts";
-import { updateFold } from "./compact.ts";
-import { continues, join, joinableText, type LogEvent, type UpdateEvent } from "./join.ts";
+import {
+  continues,
+  join,
+  joinableText,
+  type LogEvent,
+  type UpdateEvent,
+  updateFold,
+} from "./compact.ts";
 
 /** Stands first in a replay from which older events were left out. It has no number. */
 export interface HistoryTruncated {

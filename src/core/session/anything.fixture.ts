@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { tooPoor } from "../ledger.ts";
 import type { Access } from "../policy/access.ts";
-import { MEDIATION_POLICIES } from "../policy/mediation.ts";
+import { MEDIATION_POLICIES } from "../policy/ask.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
 import { NO_TOKENS } from "../price.ts";
 import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
+import { SANDBOX_STATES } from "../turn.ts";
 import { ADMISSION, COMMAND_TYPES } from "./admission.ts";
 import type { Actor, AgentStatusReport, Command, CommandData, CommandType } from "./command.ts";
 import type { AgentContext } from "./event.ts";
@@ -23,10 +24,8 @@ import {
   turnId,
   userId,
 } from "./life.fixture.ts";
-import type { ModelChange } from "./model-config.ts";
 import { STOP_REASONS } from "./reason.ts";
-import { SANDBOX_STATES } from "./sandbox.ts";
-import type { SlashWork } from "./state.ts";
+import type { ModelChange, SlashWork } from "./state.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
 interface Intent {

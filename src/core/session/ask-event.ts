@@ -1,9 +1,8 @@
 import type { AskId, ClientId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { Access, AccessRule } from "../policy/access.ts";
-import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
+import type { AskKind, AskOption, AskOutcome, ForbiddenReason, Mediation } from "../policy/ask.ts";
 import type { Gate } from "../policy/gate.ts";
-import type { ForbiddenReason, Mediation } from "../policy/mediation.ts";
 import type { RiskTier } from "../policy/risk.ts";
 import type { AskEnd } from "./reason.ts";
 

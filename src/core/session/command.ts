@@ -3,29 +3,27 @@ import type { Refusal } from "../error.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { Access } from "../policy/access.ts";
-import type { AskKind, AskOption, AskOutcome } from "../policy/ask.ts";
+import type { AskKind, AskOption, AskOutcome, MediationPolicy } from "../policy/ask.ts";
 import type { WorkflowOpinion } from "../policy/gate.ts";
-import type { MediationPolicy } from "../policy/mediation.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { AgentStatus } from "../status.ts";
 import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
-import type {
-  AgentContext,
-  AgentExit,
-  Announcements,
-  AnnouncementType,
-  CommandResult,
-  InstructionsSent,
-  Originator,
-  ShellResult,
-  Skipped,
-  Stamp,
+import {
+  type AgentContext,
+  type AgentExit,
+  type Announcements,
+  type AnnouncementType,
+  type CommandResult,
+  type InstructionsSent,
+  type Originator,
+  type ShellResult,
+  type Skipped,
+  type Stamp,
+  stampOf,
 } from "./event.ts";
-import { stampOf } from "./event.ts";
-import type { ModelChange, ModelFailure } from "./model-config.ts";
 import type { StopReason } from "./reason.ts";
-import type { Creation, SlashWork, Surroundings } from "./state.ts";
+import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
 
 /**
  * Everything that can be asked of a session or happen to it, from whatever side. A command brings

@@ -1,7 +1,6 @@
 import { type Refusal, refusal } from "../error.ts";
 import { ADMISSION, type Caller, type Standing, standing } from "./admission.ts";
 import type { Command, CommandType } from "./command.ts";
-import * as access from "./decide/access.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
 import * as client from "./decide/client.ts";
@@ -10,7 +9,6 @@ import * as output from "./decide/output.ts";
 import * as prompt from "./decide/prompt.ts";
 import * as setting from "./decide/setting.ts";
 import * as stop from "./decide/stop.ts";
-import * as voter from "./decide/voter.ts";
 import { type Decision, refused, unchanged } from "./draft.ts";
 import { isRegistered, type Session } from "./state.ts";
 
@@ -94,10 +92,10 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   commit_refused: stop.commitRefused,
 
   ask: ask.ask,
-  access: access.access,
+  access: ask.access,
   ask_withdrawn: stop.askWithdrawn,
   vote: ask.vote,
-  voter_gone: voter.gone,
+  voter_gone: ask.voterGone,
   revoke_grant: ask.revokeGrant,
 
   metadata: setting.metadata,

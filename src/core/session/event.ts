@@ -1,18 +1,19 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
+import type { Price } from "../price.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
-import type { AgentMode, SandboxState } from "../turn.ts";
+import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
 import type { AskEvents } from "./ask-event.ts";
-import type { CreditEvents, CreditWait } from "./credit-event.ts";
-import type { ModelSetting } from "./model-config.ts";
 import type { EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
 import type {
   Creation,
   ModelConfig,
+  ModelSetting,
   SlashWork,
   SnapshotRef,
   Surroundings,
@@ -278,4 +279,39 @@ export interface ShellResult {
   aborted: boolean;
   output: string;
   error?: string;
+}
+
+/** What can have happened to the credits of a turn. */
+export interface CreditEvents {
+  credits_reserved: Reserved;
+  credits_settled: Settled;
+  usage_reported: { turnId: TurnId; usage: ContextUsage };
+}
+
+interface Reserved {
+  turnId: TurnId;
+  n: number;
+  amountMicro: number;
+  price: Price | null;
+  /** With the first of a turn: the model that was to be paid for, null if nobody knew. */
+  model?: string | null;
+}
+
+/** What the head of the queue waits for, as a prompt would be refused for want of it. */
+export interface CreditWait {
+  code: "insufficient_credits" | "price_unknown";
+  /** The limit that leaves too little, what is needed, and what is left. */
+  scope?: CreditScope;
+  neededMicro?: number;
+  availableMicro?: number;
+  /** What nobody knows the price of. */
+  agent?: string;
+  model?: string;
+}
+
+interface Settled {
+  turnId: TurnId;
+  reservedMicro: number;
+  chargedMicro: number;
+  releasedMicro: number;
 }

@@ -1,9 +1,7 @@
 import type { SessionEvent } from "./event.ts";
 import { type EventTypeThat, eventIs } from "./event-table.ts";
-import * as access from "./evolve/access.ts";
 import * as ask from "./evolve/ask.ts";
 import * as client from "./evolve/client.ts";
-import * as credit from "./evolve/credit.ts";
 import * as instance from "./evolve/instance.ts";
 import * as output from "./evolve/output.ts";
 import * as prompt from "./evolve/prompt.ts";
@@ -48,17 +46,17 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   turn_error: prompt.failed,
 
   permission_request: ask.made,
-  permission_decided: access.askDecided,
+  permission_decided: ask.decided,
   permission_resolved: ask.resolved,
   permission_partial_vote: ask.voted,
   permission_voter_left: ask.voterLeft,
-  agent_access: access.happened,
+  agent_access: ask.accessed,
   session_grant_added: ask.granted,
   session_grant_revoked: ask.grantRevoked,
 
-  credits_reserved: credit.reserved,
-  credits_settled: credit.settled,
-  usage_reported: credit.usageReported,
+  credits_reserved: output.reserved,
+  credits_settled: output.settled,
+  usage_reported: output.usageReported,
 
   session_metadata_updated: setting.metadataUpdated,
   model_switched: setting.modelSwitched,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isSameConfig, MODEL_SETTINGS, partsOf } from "./model-config.ts";
+import { isSameConfig, MODEL_SETTINGS, partsOf } from "./state.ts";
 
 describe("a model's configuration", () => {
   it("has parts, the model first, and none for what is not set", () => {

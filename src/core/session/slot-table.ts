@@ -11,8 +11,13 @@ import {
 import type { JsonObject } from "../json.ts";
 import { PHASES } from "../lifecycle.ts";
 import type { Access, Permit } from "../policy/access.ts";
-import type { Ask, AskOption, AskOutcome } from "../policy/ask.ts";
-import { MEDIATION_POLICIES, type Mediation } from "../policy/mediation.ts";
+import {
+  type Ask,
+  type AskOption,
+  type AskOutcome,
+  MEDIATION_POLICIES,
+  type Mediation,
+} from "../policy/ask.ts";
 import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
 import type { Price, TokenUsage } from "../price.ts";
 import { SESSION_STATES } from "../status.ts";

@@ -237,3 +237,60 @@ export function inTurn(session: Session, change: Partial<TurnState>): Session {
   const { connection } = session;
   return { ...session, connection: { ...connection, turn: { ...connection.turn, ...change } } };
 }
+
+/** What of a model can be set. The model comes first: what else an agent offers may hang on it. */
+export const MODEL_SETTINGS = ["modelId", "temperature", "reasoning", "verbosity"] as const;
+
+export type ModelSetting = (typeof MODEL_SETTINGS)[number];
+
+/** What somebody wants changed; what is not in it stays as it is. */
+export interface ModelChange {
+  readonly modelId?: string;
+  readonly temperature?: number;
+  readonly reasoning?: string;
+  readonly verbosity?: string;
+}
+
+export interface ModelPart {
+  readonly setting: ModelSetting;
+  readonly value: string | number;
+}
+
+/** A part that the agent did not take. */
+export interface ModelFailure extends ModelPart {
+  readonly reason: string;
+}
+
+/** What is set in it, in the order in which an agent is asked for it. */
+export function partsOf(config: ModelConfig | ModelChange): readonly ModelPart[] {
+  return MODEL_SETTINGS.flatMap((setting) => {
+    const value = config[setting] ?? null;
+    return value === null ? [] : [{ setting, value }];
+  });
+}
+
+export function isSameConfig(one: ModelConfig, other: ModelConfig): boolean {
+  return MODEL_SETTINGS.every((setting) => one[setting] === other[setting]);
+}
+
+/** Idempotency keys are their caller's own: nobody is answered with another's prompt. */
+export function admissionKey(voter: string | null, key: string): string {
+  return JSON.stringify([voter, key]);
+}
+
+/** As what a message into a turn is admitted, if it has to wait as a prompt of its own. */
+export function steeredAs(messageId: string) {
+  return { key: `${STEERED}${messageId}`, hash: NO_BODY };
+}
+
+/** The message that was admitted so; null if it was a prompt from the beginning. */
+export function steeredMessage(name: string, hash: string): string | null {
+  if (hash !== NO_BODY) return null;
+  const [, key]: readonly unknown[] = JSON.parse(name);
+  return typeof key === "string" && key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
+}
+
+const STEERED = "steer ";
+
+/** What a client sends always has a hash, so this one is ours. */
+const NO_BODY = "";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { canonicalJson, readSnapshot } from "./canonical.ts";
 import { broken, entry, loaded, skill } from "./skill.fixture.ts";
 import { NO_SKILLS, type SkillSnapshot } from "./skill.ts";
+import { canonicalJson, readSnapshot } from "./snapshot.ts";
 
 const SNAPSHOT: SkillSnapshot = loaded([
   skill("a", "bundled", { summary: "Says „hi“ \u{1f3b5}", command: "hi" }, "Line 1\nLine 2\u0001"),

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { byCodePoint } from "./code-point.ts";
+import { byCodePoint } from "../text.ts";
 
 describe("the order of code points", () => {
   it("is not the order of UTF-16, nor that of any language", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { DIFFERENCE_LINES_MAX } from "../limits.ts";
 import { NO_PERSONA, type Persona, type PersonaFile } from "../persona.ts";
-import { personaDifference, skillDifference } from "./difference.ts";
 import { broken, entry, loaded, skill } from "./skill.fixture.ts";
 import { NO_SKILLS, type SkillEntry, type SkillSnapshot } from "./skill.ts";
+import { personaDifference, skillDifference } from "./snapshot.ts";
 
 const of = (...entries: readonly SkillEntry[]): SkillSnapshot => ({ entries, diagnostics: [] });
 

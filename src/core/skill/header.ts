@@ -1,8 +1,7 @@
 import { isObject, type JsonObject } from "../json.ts";
 import { SKILL_NEED_CHARS_MAX, SKILL_NEEDS_MAX, SKILL_SUMMARY_CHARS_MAX } from "../limits.ts";
-import { byCodePoint } from "./code-point.ts";
-import { shown } from "./name.ts";
-import { type Eligibility, INVOCATION_MODES, type InvocationMode } from "./skill.ts";
+import { byCodePoint } from "../text.ts";
+import { type Eligibility, INVOCATION_MODES, type InvocationMode, shown } from "./skill.ts";
 
 /** What a SKILL.md says of itself, in either format, with the defaults of B6 filled in. */
 export interface SkillHeader {

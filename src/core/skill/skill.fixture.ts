@@ -1,6 +1,5 @@
-import type { Surroundings } from "./eligibility.ts";
 import type { SkillHeader } from "./header.ts";
-import { type FoundSkill, precedenceOf } from "./precedence.ts";
+import { type FoundSkill, precedenceOf, type Surroundings } from "./precedence.ts";
 import type { SkillEntry, SkillSnapshot, SkillSource } from "./skill.ts";
 import { type SkillReading, snapshotOf } from "./snapshot.ts";
 

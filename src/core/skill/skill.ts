@@ -1,3 +1,6 @@
+import { SKILL_DIAGNOSTICS_MAX, SKILL_MESSAGE_CHARS_MAX, SKILL_NAME_CHARS_MAX } from "../limits.ts";
+import { byCodePoint, cutText } from "../text.ts";
+
 /**
  * What a session can do, as it was found when the session was made or its skills were reloaded.
  * The names are the seed's (001): this is what is stored and what is shown.
@@ -71,3 +74,111 @@ export interface SkillSnapshot {
 }
 
 export const NO_SKILLS: SkillSnapshot = { entries: [], diagnostics: [] };
+
+/** Controls, format characters, halves of characters and every kind of space. */
+const UNTYPEABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}/]/u;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** What decoding puts in the place of bytes that are no text. */
+const UNDECODED = "\ufffd";
+
+/** Why nobody could type this name as one word of a command; null if they can. */
+export function nameFault(name: string): string | null {
+  if (name === "") return "it is empty";
+  if (name.length > SKILL_NAME_CHARS_MAX) {
+    return `it is longer than ${SKILL_NAME_CHARS_MAX} characters`;
+  }
+  if (name.includes(UNDECODED)) return "it is not UTF-8";
+  if (UNTYPEABLE.test(name)) return "it has whitespace, a control character or a slash";
+  return null;
+}
+
+/** The name that a skill has in its session: two machines may spell one name differently. */
+export function skillName(directory: string): string {
+  return directory.normalize("NFC");
+}
+
+/**
+ * Equal for names that differ only by case or by Unicode normal form: some systems cannot hold
+ * two of them in one directory, and people cannot tell them apart.
+ */
+export function lookOf(name: string): string {
+  return name.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC");
+}
+
+/** A name that somebody else chose, as part of a line. */
+export function shown(name: string): string {
+  const cut = cutText(name, SKILL_NAME_CHARS_MAX);
+  const line = inOneLine(cut.normalize("NFC"));
+  return cut.length < name.length ? `${line}…` : line;
+}
+
+/** Foreign words among our own: what cannot be seen in a line is spelled out. */
+function inOneLine(text: string): string {
+  return text.replace(UNSEEN, (character) => {
+    return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+  });
+}
+
+/** The directory that a diagnostic is about. */
+export interface Subject {
+  readonly name: string;
+  readonly source: SkillSource;
+}
+
+/** About a skill's file. */
+export function ofSkill(
+  subject: Subject,
+  code: SkillDiagnosticCode,
+  message: string,
+): SkillDiagnostic {
+  return { ...ofDirectory(subject, code, message), path: skillPath(subject.name) };
+}
+
+/** About a directory in which there is no such file, or none that matters. */
+export function ofDirectory(
+  { name, source }: Subject,
+  code: SkillDiagnosticCode,
+  message: string,
+): SkillDiagnostic {
+  const words = inOneLine(`${message[0]?.toUpperCase() ?? ""}${message.slice(1)}.`);
+  const isLong = words.length > SKILL_MESSAGE_CHARS_MAX;
+  const told = isLong ? `${cutText(words, SKILL_MESSAGE_CHARS_MAX - 1)}…` : words;
+  return { skill_name: shown(name), code, message: told, source, path: shown(name) };
+}
+
+/** About a whole root, which has no name. */
+export function ofRoot(
+  source: SkillSource,
+  code: SkillDiagnosticCode,
+  message: string,
+): SkillDiagnostic {
+  return { ...ofDirectory({ name: "", source }, code, message), path: "." };
+}
+
+/** Inside its root, as it is shown. */
+export function skillPath(name: string): string {
+  return `${shown(name)}/SKILL.md`;
+}
+
+/** In their one order, each once, and no more than a person could want. */
+export function inOrder(diagnostics: readonly SkillDiagnostic[]): readonly SkillDiagnostic[] {
+  const sorted = diagnostics.toSorted(byPlace);
+  const once = sorted.filter((each, at) => at === 0 || byPlace(each, sorted[at - 1]) !== 0);
+  const left = once[SKILL_DIAGNOSTICS_MAX - 1];
+  if (left === undefined || once.length === SKILL_DIAGNOSTICS_MAX) return once;
+  const kept = once.slice(0, SKILL_DIAGNOSTICS_MAX - 1);
+  const message = `${once.length - kept.length} diagnostics from here on are left out.`;
+  return [...kept, { ...left, code: "too_many_diagnostics" as const, message }].toSorted(byPlace);
+}
+
+function byPlace(one: SkillDiagnostic, other: SkillDiagnostic | undefined): number {
+  if (other === undefined) return 1;
+  return (
+    byCodePoint(one.skill_name, other.skill_name) ||
+    byCodePoint(one.code, other.code) ||
+    byCodePoint(one.path, other.path) ||
+    byCodePoint(one.source, other.source) ||
+    byCodePoint(one.message, other.message)
+  );
+}

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SKILLS_BYTES_MAX } from "../limits.ts";
-import { canonicalJson } from "./canonical.ts";
-import { byCodePoint } from "./code-point.ts";
+import { byCodePoint } from "../text.ts";
 import type { SkillHeader } from "./header.ts";
 import {
   broken,
@@ -15,6 +14,7 @@ import {
   skill,
 } from "./skill.fixture.ts";
 import { SKILL_SOURCES } from "./skill.ts";
+import { canonicalJson } from "./snapshot.ts";
 
 const one = (header: Partial<SkillHeader>) => loaded([skill("a", "workspace", header), skill("b")]);
 const needs = (needed: Partial<SkillHeader["eligibility"]>) => {

@@ -1,11 +1,25 @@
-import { SKILLS_BYTES_MAX } from "../limits.ts";
-import { utf8Bytes } from "../text.ts";
-import { byCodePoint } from "./code-point.ts";
-import { inOrder, ofSkill, type Subject, skillPath } from "./diagnostic.ts";
-import { objectionsTo, type Surroundings } from "./eligibility.ts";
+import { DIFFERENCE_LINES_MAX, SKILLS_BYTES_MAX } from "../limits.ts";
+import { PERSONA_FILES, type Persona, type PersonaFile } from "../persona.ts";
+import { DAMAGED, list, object, oneOf, orNull, text } from "../session/slot-codec.ts";
+import { byCodePoint, utf8Bytes } from "../text.ts";
 import type { SkillHeader } from "./header.ts";
-import { shown, skillName } from "./name.ts";
-import type { SkillDiagnostic, SkillDiagnosticCode, SkillEntry, SkillSnapshot } from "./skill.ts";
+import { objectionsTo, type Surroundings } from "./precedence.ts";
+import {
+  type Eligibility,
+  INVOCATION_MODES,
+  inOrder,
+  ofSkill,
+  SKILL_DIAGNOSTIC_CODES,
+  SKILL_SOURCES,
+  type SkillDiagnostic,
+  type SkillDiagnosticCode,
+  type SkillEntry,
+  type SkillSnapshot,
+  type Subject,
+  shown,
+  skillName,
+  skillPath,
+} from "./skill.ts";
 
 /** What reading a skill's file came to. */
 export type SkillReading =
@@ -129,4 +143,158 @@ function withinBytes(
     diagnostics.push(ofSkill({ name, source }, "too_large", why));
     return false;
   });
+}
+
+/** The fields stand in the order of these tables, so that equal snapshots have equal texts. */
+const ELIGIBILITY = object<Eligibility>({ os: list(text), env: list(text), binaries: list(text) });
+
+const ENTRY = object<SkillEntry>({
+  skill_name: text,
+  source: oneOf(...SKILL_SOURCES),
+  path: text,
+  summary: text,
+  invocation_mode: oneOf(...INVOCATION_MODES),
+  command: orNull(text),
+  command_tool: orNull(text),
+  requires_tools: list(text),
+  eligibility: ELIGIBILITY,
+  body: text,
+});
+
+const DIAGNOSTIC = object<SkillDiagnostic>({
+  skill_name: text,
+  code: oneOf(...SKILL_DIAGNOSTIC_CODES),
+  message: text,
+  source: oneOf(...SKILL_SOURCES),
+  path: text,
+});
+
+const FORM = oneOf("skills/1");
+const SNAPSHOT = object<SkillSnapshot & { readonly form: "skills/1" }>({
+  form: FORM,
+  entries: list(ENTRY),
+  diagnostics: list(DIAGNOSTIC),
+});
+
+/** The text whose hash names a snapshot. It has no absolute path and no time in it. */
+export function canonicalJson({ entries, diagnostics }: SkillSnapshot): string {
+  return JSON.stringify(SNAPSHOT.write({ form: "skills/1", entries, diagnostics }));
+}
+
+/** Reads such a text back; null if it is anything else. */
+export function readSnapshot(text: string): SkillSnapshot | null {
+  try {
+    const json: unknown = JSON.parse(text);
+    const read = SNAPSHOT.read(json);
+    return read === DAMAGED ? null : { entries: read.entries, diagnostics: read.diagnostics };
+  } catch {
+    return null;
+  }
+}
+
+/** What each field is called where people read that it changed. */
+const FIELD_WORDS: Readonly<Record<Exclude<keyof SkillEntry, "skill_name">, string>> = {
+  source: "source",
+  path: "path",
+  summary: "summary",
+  invocation_mode: "mode",
+  command: "alias",
+  command_tool: "tool",
+  requires_tools: "required tools",
+  eligibility: "eligibility",
+  body: "body",
+};
+
+/**
+ * What a reload of skills changed, for people: `+` is new, `-` is gone, `~` is not as it was, `!`
+ * has a new diagnostic, and `=` has lost one.
+ */
+export function skillDifference(before: SkillSnapshot, after: SkillSnapshot): string {
+  const [old, now] = [byName(before.entries), byName(after.entries)];
+  const [oldFaults, nowFaults] = [faultsOf(before), faultsOf(after)];
+  const names = new Set([...old.keys(), ...now.keys(), ...oldFaults.keys(), ...nowFaults.keys()]);
+  const lines = [...names]
+    .toSorted(byCodePoint)
+    .flatMap((name) => [
+      ...entryLines(name, old.get(name), now.get(name)),
+      ...without(nowFaults.get(name), oldFaults.get(name)).map((code) => `! ${name}: ${code}`),
+      ...without(oldFaults.get(name), nowFaults.get(name)).map(
+        (code) => `= ${name}: no longer ${code}`,
+      ),
+    ]);
+  return told(lines);
+}
+
+/** The same for the files of a persona, by their names and lengths. */
+export function personaDifference(before: Persona, after: Persona): string {
+  const lines = PERSONA_FILES.flatMap((name) => {
+    const old = before.files.find((file) => file.name === name);
+    const now = after.files.find((file) => file.name === name);
+    const fault = (persona: Persona) => persona.diagnostics.find((each) => each.name === name);
+    const [oldCode, nowCode] = [fault(before)?.code, fault(after)?.code];
+    return [
+      ...fileLines(name, old, now),
+      ...(nowCode !== undefined && nowCode !== oldCode ? [`! ${name}: ${nowCode}`] : []),
+      ...(oldCode !== undefined && nowCode === undefined
+        ? [`= ${name}: no longer ${oldCode}`]
+        : []),
+    ];
+  });
+  return told(lines);
+}
+
+function byName(entries: readonly SkillEntry[]): ReadonlyMap<string, SkillEntry> {
+  return new Map(entries.map((entry) => [entry.skill_name, entry]));
+}
+
+type Faults = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** A diagnostic about a whole root has no name, so it goes by that of the root. */
+function faultsOf({ diagnostics }: SkillSnapshot): Faults {
+  const nameOf = (each: SkillDiagnostic) => each.skill_name || `(${each.source} root)`;
+  const grouped = Map.groupBy(diagnostics, nameOf);
+  return new Map([...grouped].map(([name, all]) => [name, new Set(all.map(({ code }) => code))]));
+}
+
+function without(codes: ReadonlySet<string> = new Set(), known: ReadonlySet<string> = new Set()) {
+  return [...codes].filter((code) => !known.has(code)).toSorted(byCodePoint);
+}
+
+function entryLines(
+  name: string,
+  old: SkillEntry | undefined,
+  now: SkillEntry | undefined,
+): readonly string[] {
+  if (now === undefined) return old === undefined ? [] : [`- ${name} (${old.source})`];
+  if (old === undefined) return [`+ ${name} (${now.source})`];
+  const fields = entriesOf(FIELD_WORDS).flatMap(([field, word]) => {
+    return JSON.stringify(old[field]) === JSON.stringify(now[field]) ? [] : [word];
+  });
+  return fields.length === 0 ? [] : [`~ ${name}: ${fields.join(", ")}`];
+}
+
+function fileLines(
+  name: string,
+  old: PersonaFile | undefined,
+  now: PersonaFile | undefined,
+): readonly string[] {
+  const length = (file: PersonaFile) => `${file.source}, ${file.text.length} characters`;
+  if (now === undefined) return old === undefined ? [] : [`- ${name} (${length(old)})`];
+  if (old === undefined) return [`+ ${name} (${length(now)})`];
+  const isSame = old.text === now.text && old.source === now.source && old.path === now.path;
+  return isSame ? [] : [`~ ${name} (${length(old)} -> ${length(now)})`];
+}
+
+function entriesOf<Key extends string>(table: Readonly<Record<Key, string>>) {
+  const isKey = (key: string): key is Key => Object.hasOwn(table, key);
+  return Object.keys(table)
+    .filter(isKey)
+    .map((key) => [key, table[key]] as const);
+}
+
+function told(lines: readonly string[]): string {
+  if (lines.length === 0) return "nothing changed";
+  const left = lines.length - DIFFERENCE_LINES_MAX;
+  if (left <= 0) return lines.join("\n");
+  return [...lines.slice(0, DIFFERENCE_LINES_MAX), `… and ${left} more`].join("\n");
 }

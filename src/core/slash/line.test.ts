@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SLASH_WORDS_MAX } from "../limits.ts";
-import { readSlash, slashTextOf } from "./line.ts";
+import { readSlash, slashTextOf } from "./commands.ts";
 
 const text = (said: string) => ({ type: "text", text: said });
 const image = { type: "image", data: "aGk=", mimeType: "image/png" };

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NO_SKILLS } from "../skill/skill.ts";
-import { BUILT_IN_NAMES } from "./built-in.ts";
-import { offeredCommands } from "./offered.ts";
+import { BUILT_IN_NAMES, offeredCommands } from "./commands.ts";
 import { resolveSlash } from "./resolve.ts";
 import { SNAPSHOT, skill } from "./snapshot.fixture.ts";
 

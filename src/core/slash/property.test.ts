@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SKILL_DIAGNOSTIC_CODES, type SkillSnapshot } from "../skill/skill.ts";
-import { BUILT_IN_NAMES } from "./built-in.ts";
-import { readSlash } from "./line.ts";
-import { commandHelp, skillHelp, skillsListed } from "./reply.ts";
+import { BUILT_IN_NAMES, readSlash } from "./commands.ts";
+import { commandHelp } from "./reply.ts";
 import { resolveSlash } from "./resolve.ts";
+import { skillHelp, skillsListed } from "./skill-reply.ts";
 import { AGENT_COMMANDS, remark, SNAPSHOT, skill } from "./snapshot.fixture.ts";
 
 /** Halves of characters, too: what a caller sends need not be text that anybody can show. */

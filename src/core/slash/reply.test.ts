@@ -3,7 +3,7 @@ import { refusal } from "../error.ts";
 import { SLASH_ANSWER_CHARS_MAX, SLASH_LISTED_MAX, SLASH_SUMMARY_CHARS_MAX } from "../limits.ts";
 import { CREATION, Life, sessionId } from "../session/life.fixture.ts";
 import { NO_SKILLS } from "../skill/skill.ts";
-import { BUILT_INS } from "./built-in.ts";
+import { BUILT_INS } from "./commands.ts";
 import * as reply from "./reply.ts";
 import { AGENT_COMMANDS, remark, SNAPSHOT, skill } from "./snapshot.fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { skill as found, loaded } from "../skill/skill.fixture.ts";
-import { BUILT_IN_NAMES } from "./built-in.ts";
+import { BUILT_IN_NAMES } from "./commands.ts";
 import { resolveSlash } from "./resolve.ts";
 import { AGENT_COMMANDS, remark, SNAPSHOT, skill } from "./snapshot.fixture.ts";
 

@@ -1,10 +1,19 @@
 import type { CommandResult } from "../session/event.ts";
 import type { SkillEntry, SkillSnapshot } from "../skill/skill.ts";
-import { BUILT_INS, type BuiltInName, isBuiltIn, takesWords } from "./built-in.ts";
-import { firstWord, readSlash, type SlashLine } from "./line.ts";
-import { ambiguousSkills, skillByAlias, skillByName } from "./lookup.ts";
-import { aliasAmbiguous, emptySlash, unknownCommand, wrongWords } from "./reply/bad-input.ts";
-import { skillNameMissing, skillNotFound } from "./reply/skills.ts";
+import {
+  ambiguousSkills,
+  BUILT_INS,
+  type BuiltInName,
+  firstWord,
+  isBuiltIn,
+  readSlash,
+  type SlashLine,
+  skillByAlias,
+  skillByName,
+  takesWords,
+} from "./commands.ts";
+import { aliasAmbiguous, emptySlash, unknownCommand, wrongWords } from "./reply.ts";
+import { skillNameMissing, skillNotFound } from "./skill-reply.ts";
 
 /** What a line that begins with `/` comes to; only `skill` and `agent` can lead to a turn. */
 export type SlashMeaning =

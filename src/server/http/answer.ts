@@ -5,7 +5,7 @@ import type { EventSource } from "./event-stream.ts";
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
-/** Called once: when the answer has left, or when it is certain that it never will. */
+/** Called once: when the answer was sent, or when it certainly will not be. */
 type Afterwards = (fate: "delivered" | "lost") => void;
 
 interface AnswerBase {
@@ -13,22 +13,22 @@ interface AnswerBase {
   readonly afterwards?: Afterwards;
 }
 
-/** What a route answers. Nobody but `delivery.ts` writes to a socket. */
+/** The answer of a route. Only `delivery.ts` writes to sockets. */
 export type Answer =
   | (AnswerBase & { readonly kind: "json"; readonly status: number; readonly text: string })
   | (AnswerBase & { readonly kind: "empty" })
   | (AnswerBase & {
       readonly kind: "file";
       readonly mediaType: string;
-      /** If it throws, the connection is cut, so that nobody takes the part for the whole. */
+      /** If it throws, the connection is closed, so that no client takes a part for the whole. */
       readonly pieces: AsyncIterable<string | Uint8Array>;
-      /** Of one that goes on as long as its reader likes: ends it, if that may read no more. */
+      /** Ends an endless file whose reader may read no more. */
       readonly end?: () => void;
     })
   | (AnswerBase & {
       readonly kind: "events";
       readonly source: EventSource;
-      /** The identity of the log; null where frames have no ids. */
+      /** The epoch of the event log; null for frames without ids. */
       readonly epoch: string | null;
     });
 
@@ -36,12 +36,12 @@ export function json(status: number, body: object, headers: AnswerHeaders = {}):
   return { kind: "json", status, text: JSON.stringify(body), headers };
 }
 
-/** 204: it is done, and there is nothing to say. */
+/** 204. */
 export function empty(headers: AnswerHeaders = {}): Answer {
   return { kind: "empty", headers };
 }
 
-/** 200, in pieces. */
+/** 200, streamed in pieces. */
 export function file(
   mediaType: string,
   pieces: AsyncIterable<string | Uint8Array>,
@@ -50,27 +50,27 @@ export function file(
   return { kind: "file", mediaType, pieces, headers };
 }
 
-/** 200, and then frames until either side ends it. */
+/** 200, followed by frames until either side ends the stream. */
 export function events(source: EventSource, epoch: string | null): Answer {
   return { kind: "events", source, epoch };
 }
 
-/** The status and body that the table of errors has for it, and when to try again. */
+/** Status and body from the error table, with `Retry-After` where a retry can help. */
 export function refused(why: Refusal, headers: AnswerHeaders = {}): Answer {
   const { status, retry } = ERRORS[why.code];
   const later = retry === "later" ? { "Retry-After": retryAfterOf(why) } : {};
   return json(status, errorBody(why), { ...later, ...headers });
 }
 
-/** The answer to what came out of it, or the refusal. */
+/** Answers with the value, or with the refusal. */
 export function answerTo<Value>(result: Result<Value>, answerOf: (value: Value) => Answer): Answer {
   return result.ok ? answerOf(result.value) : refused(result.refusal);
 }
 
-/** One body for every reason, so that nobody learns which of them it was (wire, 1.3). */
+/** The same body for every reason, so that it does not reveal the reason. */
 export const UNAUTHORIZED = refused(refusal("unauthorized"));
 
-/** What we did not foresee is in our log, and no business of the caller's. */
+/** The log has the cause; the client does not see it. */
 export const INTERNAL_ERROR = refused(refusal("internal_error"));
 
 function retryAfterOf({ details }: Refusal): string {

@@ -10,7 +10,7 @@ import {
   JSON_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
 import { json } from "./answer.ts";
-import { BodyDesk } from "./body.ts";
+import { BodyReader } from "./body.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 import { route } from "./route.ts";
 import { bodyOf, closeServers, mirror, serve } from "./server.fixture.ts";
@@ -179,7 +179,7 @@ describe("a body that lies about its length", () => {
   });
 
   it("or is gone before it was looked at reaches nobody", async () => {
-    const desk = new BodyDesk(new ManualClock());
+    const desk = new BodyReader(new ManualClock());
     const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
     const server = createServer(resolve).listen(0, "127.0.0.1");
     await once(server, "listening");

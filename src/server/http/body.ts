@@ -22,10 +22,10 @@ const NO_BODY: Body = { object: {}, bytes: NO_BYTES };
 
 type Received =
   | { readonly kind: "whole"; readonly bytes: Buffer }
-  | { readonly kind: "too_large" | "no_room" | "gone" };
+  | { readonly kind: "too_large" | "no_capacity" | "gone" };
 
-/** Takes in the bodies of requests, each within its limit and all together within another. */
-export class BodyDesk {
+/** Reads request bodies, within a limit for each and one for all together. */
+export class BodyReader {
   readonly #clock: Clock;
   #heldBytes = 0;
 
@@ -34,8 +34,8 @@ export class BodyDesk {
   }
 
   /**
-   * Gives the body to `use`, and its room back when that is done. Null if the client went away in
-   * the middle of it: then there is nobody to answer.
+   * Passes the body to `use`, and releases its memory when that is done. Null if the client
+   * disconnected: then no answer is needed.
    */
   async with<Outcome>(
     incoming: IncomingMessage,
@@ -45,30 +45,30 @@ export class BodyDesk {
     const problem = kindProblem(incoming, kind);
     if (problem !== null) return use(problem);
     const bytesMax = kind === "json" ? JSON_BODY_BYTES_MAX : RAW_BODY_BYTES_MAX;
-    const room = { heldBytes: 0 };
+    const held = { heldBytes: 0 };
     try {
-      const received = await this.#receive(incoming, bytesMax, room);
+      const received = await this.#receive(incoming, bytesMax, held);
       switch (received.kind) {
         case "whole":
           return await use(kind === "json" ? jsonOf(received.bytes) : bytesOf(received.bytes));
         case "too_large":
           this.#drop(incoming);
           return await use(fail("body_too_large", { limitMb: bytesMax / 1_048_576 }));
-        case "no_room":
+        case "no_capacity":
           this.#drop(incoming);
           return await use(fail("server_busy"));
         case "gone":
           return null;
       }
     } finally {
-      this.#heldBytes -= room.heldBytes;
+      this.#heldBytes -= held.heldBytes;
     }
   }
 
   #receive(
     incoming: IncomingMessage,
     bytesMax: number,
-    room: { heldBytes: number },
+    held: { heldBytes: number },
   ): Promise<Received> {
     const announced = Number(incoming.headers["content-length"] ?? 0);
     if (incoming.destroyed) return Promise.resolve({ kind: "gone" });
@@ -76,11 +76,11 @@ export class BodyDesk {
     const { promise, resolve } = Promise.withResolvers<Received>();
     const chunks: Buffer[] = [];
     const take = (chunk: Buffer) => {
-      room.heldBytes += chunk.length;
+      held.heldBytes += chunk.length;
       this.#heldBytes += chunk.length;
       chunks.push(chunk);
-      if (room.heldBytes > bytesMax) resolve({ kind: "too_large" });
-      else if (this.#heldBytes > BODIES_HELD_BYTES_MAX) resolve({ kind: "no_room" });
+      if (held.heldBytes > bytesMax) resolve({ kind: "too_large" });
+      else if (this.#heldBytes > BODIES_HELD_BYTES_MAX) resolve({ kind: "no_capacity" });
     };
     const end = () => resolve({ kind: "whole", bytes: Buffer.concat(chunks) });
     const gone = () => resolve({ kind: "gone" });
@@ -91,7 +91,7 @@ export class BodyDesk {
     });
   }
 
-  /** Reads on without keeping anything, so that the client comes to reading its answer. */
+  /** Discards the rest of the body, so that the client gets to read the answer. */
   #drop(incoming: IncomingMessage) {
     let bytes = 0;
     const cut = () => incoming.destroy();
@@ -105,7 +105,7 @@ export class BodyDesk {
   }
 }
 
-/** What a body is without being read; null if it has to be. */
+/** Decides by the headers; null if the body has to be read. */
 function kindProblem(incoming: IncomingMessage, kind: "json" | "bytes"): Result<Body> | null {
   const { headers } = incoming;
   const isChunked = headers["transfer-encoding"] !== undefined;

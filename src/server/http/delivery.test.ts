@@ -93,8 +93,8 @@ describe("a file", () => {
     const socket = world.socket();
     socket.write(`GET /a HTTP/1.1\r\nHost: 127.0.0.1:${world.port}\r\n\r\n`);
     await once(socket, "readable");
-    // It stands still when it has not moved while others were answered many times. Whoever reads
-    // on regardless moves in between, and soon has more than the buffers of the system hold.
+    // The source has stopped if it has not moved while other requests were answered many times. One
+    // that did not stop would move in between, and soon exceed the buffers of the system.
     for (let before = -1; yielded !== before && yielded < PIECES_HELD_MAX; ) {
       before = yielded;
       for (let answers = 0; answers < 20; answers += 1) await world.ask("/health");

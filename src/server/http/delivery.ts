@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { setImmediate as everybodyElse } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import { ANSWER_STALL_MS_MAX, FILES_SENT_MAX } from "../../core/limits.ts";
@@ -9,32 +9,32 @@ import type { EventStreams } from "./event-stream.ts";
 
 type FileAnswer = Extract<Answer, { kind: "file" }>;
 
-/** Sent with every answer: nobody is to guess what a body is. */
+/** Sent with every answer: browsers must not guess the type of a body. */
 const ALWAYS = { "X-Content-Type-Options": "nosniff" };
 
-/** Nobody keeps what was answered to somebody who had to show a token. */
+/** Answers may need a token, so caches must not store them. */
 const NOT_KEPT = { "Cache-Control": "no-store" };
 
-export interface DeliveryParts {
+export interface DeliveryDeps {
   readonly streams: EventStreams;
   readonly clock: Clock;
-  /** Something failed that nobody foresaw. */
+  /** Reports an unexpected error. */
   failed(error: unknown): void;
 }
 
-/** Writes answers to sockets, each to its end or to the end of the connection. */
+/** Writes answers to sockets, each to its end or until the connection closes. */
 export class Delivery {
-  readonly #parts: DeliveryParts;
+  readonly #deps: DeliveryDeps;
 
-  constructor(parts: DeliveryParts) {
-    this.#parts = parts;
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps;
   }
 
-  /** For HEAD only the head is sent; whatever would have fed the body is let go. */
+  /** Sends only the head for HEAD, and releases the source of the body. */
   async deliver(answer: Answer, response: ServerResponse, isHead: boolean, more: AnswerHeaders) {
-    this.#tellFate(answer, response);
+    this.#reportFate(answer, response);
     const headers = { ...ALWAYS, ...answer.headers, ...more };
-    if (response.destroyed || isHead) letGo(answer);
+    if (response.destroyed || isHead) releaseSource(answer);
     if (response.destroyed) return;
     switch (answer.kind) {
       case "json":
@@ -51,52 +51,55 @@ export class Delivery {
       case "events":
         if (isHead) {
           answer.source.cancel();
-          this.#parts.streams.greet(response, answer.epoch, headers).end();
+          this.#deps.streams.sendHead(response, answer.epoch, headers).end();
         } else {
-          await this.#parts.streams.serve(response, answer.source, answer.epoch, headers);
+          await this.#deps.streams.serve(response, answer.source, answer.epoch, headers);
         }
     }
     if (response.writableLength > 0) await this.#waitFor("finish", response);
   }
 
-  /** It is delivered when the system has all of it, and lost if it is closed before that. */
-  #tellFate({ afterwards }: Answer, response: ServerResponse) {
-    let isTold = afterwards === undefined;
-    const tell = (fate: "delivered" | "lost") => {
-      if (isTold) return;
-      isTold = true;
+  /**
+   * Reports "delivered" when the system has the whole answer, "lost" if the connection closes
+   * before.
+   */
+  #reportFate({ afterwards }: Answer, response: ServerResponse) {
+    let isReported = afterwards === undefined;
+    const report = (fate: "delivered" | "lost") => {
+      if (isReported) return;
+      isReported = true;
       try {
         afterwards?.(fate);
       } catch (error) {
-        this.#parts.failed(error);
+        this.#deps.failed(error);
       }
     };
-    if (response.destroyed) return tell("lost");
-    response.once("finish", () => tell("delivered")).once("close", () => tell("lost"));
+    if (response.destroyed) return report("lost");
+    response.once("finish", () => report("delivered")).once("close", () => report("lost"));
   }
 
   /**
-   * What fails in the middle is cut off, so that a part is never taken for the whole. A piece may
-   * come without any wait, so after each of them it is everybody else's turn (P10).
+   * Closes the connection on a failure, so that no client takes a part for the whole. Pieces may
+   * come without any wait, so other requests get their turn after each (P10).
    */
   async #sendPieces(response: ServerResponse, { pieces }: FileAnswer): Promise<void> {
     try {
       for await (const piece of pieces) {
         if (response.destroyed) return;
         if (!response.write(piece)) await this.#waitFor("drain", response);
-        await everybodyElse();
+        await yieldToEventLoop();
       }
       response.end();
     } catch (error) {
-      this.#parts.failed(error);
+      this.#deps.failed(error);
       response.destroy();
     }
   }
 
-  /** An answer that nobody takes any more is not kept for ever (P10). */
+  /** Gives up an answer that the client does not read (P10). */
   async #waitFor(event: "drain" | "finish", response: ServerResponse): Promise<void> {
     if (response.destroyed) return;
-    const callOff = this.#parts.clock.after(ANSWER_STALL_MS_MAX, () => response.destroy());
+    const callOff = this.#deps.clock.after(ANSWER_STALL_MS_MAX, () => response.destroy());
     const { promise: over, resolve } = Promise.withResolvers<void>();
     response.once("close", resolve).once(event, resolve);
     await over;
@@ -111,15 +114,18 @@ function sendText(response: ServerResponse, status: number, text: string, header
   response.writeHead(status, { ...headers, ...kind }).end(text);
 }
 
-function letGo(answer: Answer) {
+function releaseSource(answer: Answer) {
   if (answer.kind === "events") answer.source.cancel();
 }
 
-/** The files that are on their way, by whose they are: nobody has the store to themselves (P10). */
+/**
+ * Limits how many files of one tenant are sent at a time, so that no tenant occupies the store
+ * (P10).
+ */
 export class SentFiles {
   readonly #counts = new Map<TenantId, number>();
 
-  /** The answer as it is, counted until its end; or, if it is a file too many, a refusal. */
+  /** Counts the answer until its end; a file too many is refused. */
   counted(tenantId: TenantId, answer: Answer): Answer {
     if (answer.kind !== "file") return answer;
     const count = this.#counts.get(tenantId) ?? 0;
@@ -145,9 +151,8 @@ export class SentFiles {
 const LIMIT = { limit: FILES_SENT_MAX };
 
 /**
- * The pieces of a file that is read from a tenant while it is sent. Nobody waits for slow readers
- * before a tenant is deleted, and another may have its name by the time that they come back: so a
- * file ends in the middle as soon as its tenant does, and nothing of the next one is in it (P8).
+ * Ends a file in the middle when its tenant is deleted. Deletion does not wait for slow readers,
+ * and a new tenant may take the name meanwhile: nothing of the new one may be in the file (P8).
  */
 export async function* tenantPieces<Piece>(
   pieces: AsyncIterable<Piece>,

@@ -6,14 +6,14 @@ import { EPOCH, eventText, ids, LogWorld } from "../../session/bus/log.fixture.t
 import { streamError } from "../../session/bus/notice.ts";
 import { sessionUpdated, TenantStream } from "../../session/bus/tenant-stream.ts";
 import { given } from "../../session/world.fixture.ts";
-import { readStreamWish } from "../route/transcripts.ts";
+import { readStreamRequest } from "../route/transcripts.ts";
 import type { ServerOptions } from "../settings.ts";
 import { events, refused } from "./answer.ts";
 import { batchBytes } from "./event-stream.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 import { type Route, route } from "./route.ts";
 import { answering, bodyOf, closeServers, serve } from "./server.fixture.ts";
-import type { ServerParts } from "./server.ts";
+import type { ServerDeps } from "./server.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
 
 let log: LogWorld;
@@ -38,13 +38,13 @@ function eventsRoute(): Route {
     body: "json",
     rate: "exempt",
     async handle(request) {
-      const wish = readStreamWish(request);
+      const wish = readStreamRequest(request);
       return wish.ok ? events(log.subscribe(wish.value), EPOCH) : refused(wish.refusal);
     },
   });
 }
 
-function serveLog(options: Partial<ServerOptions> = {}, parts: Partial<ServerParts> = {}) {
+function serveLog(options: Partial<ServerOptions> = {}, parts: Partial<ServerDeps> = {}) {
   return serve([eventsRoute()], options, parts);
 }
 

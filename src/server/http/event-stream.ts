@@ -6,29 +6,29 @@ import type { CallOff, Clock } from "../../session/world.ts";
 import { EVENT_STREAM_TYPE, HEARTBEAT, retryLine, sseFrame } from "../../wire/sse.ts";
 import type { AnswerHeaders } from "./answer.ts";
 
-/** What a stream is fed from: a subscription to a session, or to a tenant's sessions. */
+/** The source of a stream: a subscription to a session, or to a tenant's sessions. */
 export interface EventSource {
   next(): Promise<IteratorResult<Chunk, undefined>>;
-  /** The client is gone. */
+  /** The client has disconnected. */
   cancel(): void;
-  /** Ends it from our side, with a last word. */
+  /** Ends the source from the server's side, with a last frame. */
   end(last: Notice | null): void;
-  /** Resolves when nothing new will come, if the source knows that before its reader does. */
+  /** Resolves when no new frame will come, if the source knows it before the reader does. */
   readonly ending?: Promise<void>;
 }
 
 export interface StreamOptions {
   readonly clock: Clock;
-  /** How long one write may take before its client is dropped; null is as long as it likes. */
+  /** How long one write may take before the client is evicted; null is no limit. */
   readonly writerIdleTimeoutMs: number | null;
-  /** Something failed that nobody foresaw. */
+  /** Reports an unexpected error. */
   failed(error: unknown): void;
 }
 
 /**
- * Writes one source to one socket. It asks for more only when the socket has room, so what a slow
- * client does not take waits with the source, which knows what to do about it; nobody else waits
- * (P10). When the source is at its end, the rest has a little while to get out.
+ * Writes one source to one socket. It reads on only when the socket has capacity, so frames for a
+ * slow client wait in the source, which decides about them; no other client waits (P10). When the
+ * source has ended, the rest must be sent within a time limit.
  */
 export class EventStream {
   readonly #response: ServerResponse;
@@ -36,7 +36,7 @@ export class EventStream {
   readonly #options: StreamOptions;
   #callOffHeartbeat: CallOff = () => {};
   #callOffEnd: CallOff = () => {};
-  /** The client has not taken the last write yet. */
+  /** The client has not read the last write yet. */
   #isWaiting = false;
   #isEnding = false;
 
@@ -46,7 +46,7 @@ export class EventStream {
     this.#options = options;
   }
 
-  /** Until the stream is over, from whichever side. The head has been sent before. */
+  /** Runs until either side ends the stream. The head has been sent before. */
   async run(): Promise<void> {
     const gone = () => this.#source.cancel();
     this.#response.once("close", gone);
@@ -82,12 +82,12 @@ export class EventStream {
     }
   }
 
-  /** What is written in one go leaves in one piece: Node corks the socket until the next tick. */
+  /** Writes of one tick are sent together: Node corks the socket until the next tick. */
   #write(chunk: Chunk) {
     for (const batch of chunk) this.#response.write(batchBytes(batch));
   }
 
-  /** Waits until the client has taken enough, unless that takes too long. */
+  /** Waits until the client has read enough, or is evicted. */
   async #drained(): Promise<void> {
     const { clock, writerIdleTimeoutMs } = this.#options;
     const sinceMs = clock.nowMs();
@@ -127,7 +127,7 @@ export class EventStream {
     this.#limitWait();
   }
 
-  /** Nothing new comes, so a client that does not even take what is left is cut off. */
+  /** No new frame will come: a client that does not read the rest is disconnected. */
   #limitWait() {
     if (!this.#isEnding || !this.#isWaiting) return;
     const { clock } = this.#options;
@@ -135,7 +135,7 @@ export class EventStream {
     this.#callOffEnd = clock.after(STREAM_ENDING_MS_MAX, () => this.#response.destroy());
   }
 
-  /** A socket that takes nothing is not given heartbeats either: they would pile up. */
+  /** A client that does not read gets no heartbeats: they would pile up. */
   #beatLater() {
     this.#callOffHeartbeat = this.#options.clock.after(STREAM_HEARTBEAT_MS, () => {
       if (this.#response.destroyed) return;
@@ -160,14 +160,14 @@ export class EventStreams {
     return this.#open.size;
   }
 
-  /** The head leaves with the stream's first line, at once: clients give up waiting for it. */
+  /** Sends the head with the first line at once: clients time out waiting for it. */
   async serve(
     response: ServerResponse,
     source: EventSource,
     epoch: string | null,
     headers: AnswerHeaders,
   ): Promise<void> {
-    this.greet(response, epoch, headers);
+    this.sendHead(response, epoch, headers);
     const stream = new EventStream(response, source, this.#options);
     this.#open.add(stream);
     try {
@@ -177,8 +177,8 @@ export class EventStreams {
     }
   }
 
-  /** The head alone, as for whoever asks for no more. */
-  greet(response: ServerResponse, epoch: string | null, headers: AnswerHeaders): ServerResponse {
+  /** Sends the head only, as for HEAD. */
+  sendHead(response: ServerResponse, epoch: string | null, headers: AnswerHeaders): ServerResponse {
     return response.writeHead(200, { ...headers, ...this.#head(epoch) });
   }
 
@@ -186,7 +186,7 @@ export class EventStreams {
     for (const stream of this.#open) stream.end(last);
   }
 
-  /** Nothing between us and the client may hold frames back or change them (wire, 6.2). */
+  /** Proxies must neither buffer nor change frames. */
   #head(epoch: string | null): AnswerHeaders {
     return {
       "Content-Type": EVENT_STREAM_TYPE,
@@ -202,8 +202,8 @@ export class EventStreams {
 const known = new WeakMap<Batch, Buffer>();
 
 /**
- * What goes to a socket for a batch. All subscribers that keep up are handed the same batch, so it
- * is encoded once, and the bytes live as long as somebody has the batch.
+ * The bytes of a batch. Subscribers that keep up get the same batch, so it is encoded once, and the
+ * bytes live as long as the batch.
  */
 export function batchBytes(batch: Batch): Buffer {
   const written = known.get(batch);

@@ -9,7 +9,13 @@ import {
 import { IdentityWorld } from "../identity/identity.fixture.ts";
 import { fileOf, Issuer, KeyServer, wayBy } from "../identity/jwt.fixture.ts";
 import { json } from "./answer.ts";
-import { byToken, type Identified, NOBODY, sharedToken, type WayIn } from "./authenticator.ts";
+import {
+  type Authenticator,
+  byToken,
+  type Identified,
+  sharedToken,
+  UNKNOWN_CALLER,
+} from "./authenticator.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
 import { answering, bodyOf, closeServers, serve } from "./server.fixture.ts";
 
@@ -144,9 +150,9 @@ describe("a server that is being guessed at", () => {
   it("P10: looks at the tokens of so many suspects at a time; others come again", async () => {
     const looked = Promise.withResolvers<Identified>();
     const asked = { count: 0 };
-    const slow: WayIn = {
-      recognize: (token) => {
-        if (!token.startsWith("slow")) return NOBODY;
+    const slow: Authenticator = {
+      authenticate: (token) => {
+        if (!token.startsWith("slow")) return UNKNOWN_CALLER;
         asked.count += 1;
         return looked.promise;
       },
@@ -159,7 +165,7 @@ describe("a server that is being guessed at", () => {
     await expect.poll(() => asked.count).toBe(SUSPECTS_MAX);
     const late = await world.ask("/thing", bearer("slow-too"));
     expect([late.status, late.headers["retry-after"]]).toEqual([429, "1"]);
-    looked.resolve(NOBODY);
+    looked.resolve(UNKNOWN_CALLER);
     for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(429);
     expect((await world.ask("/thing", bearer("slow-again"))).headers["retry-after"]).not.toBe("1");
     expect(asked.count).toBe(SUSPECTS_MAX + 1);

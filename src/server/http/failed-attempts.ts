@@ -6,6 +6,7 @@ import {
   ATTEMPTS_WINDOW_MS,
   CREDENTIALS_KNOWN_MAX,
 } from "../../core/limits.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 
 interface Failures {
   count: number;
@@ -13,22 +14,23 @@ interface Failures {
 }
 
 /**
- * Who has tried too many wrong tokens. An address that has is suspect for the rest of the window:
- * no further guess of its is judged. Others behind the same address, such as a proxy, go on with
- * what has been good before, or cannot be guessed. Success pardons no failure.
+ * Counts wrong tokens by address. An address with too many is suspect for the rest of the window:
+ * its further guesses are not checked. Other callers behind the same address, such as a proxy,
+ * still get in with a credential that was valid before, or that cannot be guessed. A success clears
+ * no failure.
  */
 export class FailedAttempts {
   readonly #nowMs: () => number;
-  /** In the order of their windows, so the first is the first to end. */
-  readonly #failures = new Map<string, Failures>();
-  /** Hashes of what was sent and good; the oldest go first. */
-  readonly #good = new Set<string>();
+  /** Ordered by window, so that the first entry ends first. */
+  readonly #failures = new BoundedMap<string, Failures>(ATTEMPT_ADDRESSES_MAX);
+  /** Hashes of valid credentials. */
+  readonly #good = new BoundedMap<string, true>(CREDENTIALS_KNOWN_MAX);
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
-  /** How long this one has to wait; null may try. */
+  /** How long this caller has to wait; null if it may try. */
   waitMs(address: string | undefined, authorization: string | undefined): number | null {
     const failures = this.#failures.get(keyOf(address));
     if (failures === undefined || failures.count < ATTEMPTS_FAILED_MAX) return null;
@@ -37,24 +39,22 @@ export class FailedAttempts {
     return this.#good.has(hashOf(authorization)) ? null : leftMs;
   }
 
-  /** Somebody who sent nothing has not tried anything. */
+  /** A request without credentials is not an attempt. */
   failed(address: string | undefined, authorization: string | undefined) {
     if (authorization === undefined) return;
     const key = keyOf(address);
     const nowMs = this.#nowMs();
     const known = this.#failures.get(key);
-    // What has failed was good once, and is not any more.
+    // A credential that fails now is no longer valid.
     this.#good.delete(hashOf(authorization));
     if (known !== undefined && this.#isOn(known)) {
       known.count += 1;
       return;
     }
-    this.#failures.delete(key);
-    if (this.#failures.size >= ATTEMPT_ADDRESSES_MAX) dropFirst(this.#failures);
     this.#failures.set(key, { count: 1, sinceMs: nowMs });
   }
 
-  /** A window that begins in the future, because the clock was set back, is over. */
+  /** A window that begins in the future is over: the clock was set back. */
   #isOn({ sinceMs }: Failures): boolean {
     const ageMs = this.#nowMs() - sinceMs;
     return ageMs >= 0 && ageMs < ATTEMPTS_WINDOW_MS;
@@ -63,13 +63,11 @@ export class FailedAttempts {
   succeeded(authorization: string | undefined) {
     if (authorization === undefined) return;
     const hash = hashOf(authorization);
-    if (this.#good.has(hash)) return;
-    if (this.#good.size >= CREDENTIALS_KNOWN_MAX) dropFirst(this.#good);
-    this.#good.add(hash);
+    if (!this.#good.has(hash)) this.#good.set(hash, true);
   }
 }
 
-/** Whoever has one address of the new kind has all of its network, so that counts as one. */
+/** The owner of one IPv6 address has its whole network, so the network counts as one address. */
 function keyOf(address: string | undefined): string {
   if (address === undefined || !isIPv6(address) || address.startsWith("::")) return address ?? "";
   const [head = "", tail] = address.split("::");
@@ -79,9 +77,4 @@ function keyOf(address: string | undefined): string {
 
 function hashOf(authorization: string): string {
   return createHash("sha256").update(authorization).digest("base64");
-}
-
-function dropFirst(collection: Map<string, unknown> | Set<string>) {
-  const [first] = collection.keys();
-  if (first !== undefined) collection.delete(first);
 }

@@ -12,20 +12,20 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import { bareName, nameInUrl } from "./origins.ts";
 
-// An import would also load all that they offer and we never use, fetch and WebSocket among it,
-// which is 30 ms of every start.
+// An import would also load fetch and WebSocket, which the server does not use: 30 ms of every
+// start.
 const { createServer } = process.getBuiltinModule("node:http");
 const { createServer: createTlsServer } = process.getBuiltinModule("node:https");
 
 export interface ListenerOptions {
   readonly hostname: string;
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   readonly port: number;
-  /** 0 is as many as there are. */
+  /** 0 is no limit. */
   readonly maxConnections: number;
   /** Certificate and key, both as PEM. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
-  /** How long a client has for the head of a request, and for all of it. */
+  /** Timeouts for the head of a request, and for the whole request. */
   readonly headMs?: number;
   readonly requestMs?: number;
 }
@@ -35,7 +35,7 @@ export interface ListenAddress {
   readonly url: string;
 }
 
-/** The sockets of a server: how many, how long, and in which order they are closed. */
+/** Accepts connections, limits them, and closes them in order. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #handle: RequestListener;
@@ -47,7 +47,7 @@ export class Listener {
     this.#handle = handle;
   }
 
-  /** Resolves when connections are taken in, or with the reason why none will be. */
+  /** Resolves when connections are accepted, or with the reason why they cannot be. */
   async listen(): Promise<Result<ListenAddress>> {
     const { hostname, port, tls } = this.#options;
     const made = this.#make();
@@ -61,7 +61,7 @@ export class Listener {
     if (error !== null || address === null || typeof address === "string") {
       return listenFailed(this.#options, error);
     }
-    // A socket that cannot be taken in, for want of descriptors, is that client's loss only.
+    // A connection that is refused for want of descriptors harms only its client.
     server.on("error", () => {});
     const closed = new Promise<void>((isClosed) => server.once("close", () => isClosed()));
     this.#running = { server, closed };
@@ -70,13 +70,13 @@ export class Listener {
     return ok({ port: address.port, url });
   }
 
-  /** No new connections; those that are idle are closed, and the others finish. */
+  /** Accepts no new connections. Idle ones are closed; the others finish. */
   stopAccepting() {
     const server = this.#running?.server;
     if (server?.listening) server.close();
   }
 
-  /** Closes what is left, and resolves when nothing is. */
+  /** Closes all remaining connections. */
   async close(): Promise<void> {
     this.stopAccepting();
     for (const socket of this.#sockets) socket.destroy();
@@ -102,7 +102,7 @@ export class Listener {
         tls === null
           ? createServer(options, this.#handle)
           : createTlsServer({ ...options, ...secret }, this.#handle);
-      // Node takes 0 for none at all.
+      // Node takes 0 for "no connections".
       if (maxConnections > 0) server.maxConnections = maxConnections;
       return ok(server.on("connection", (socket) => this.#keep(socket)));
     } catch (error) {
@@ -111,7 +111,7 @@ export class Listener {
     }
   }
 
-  /** Also those that have not come to a request yet, such as one in its handshake. */
+  /** Keeps also sockets without a request yet, such as one in its TLS handshake. */
   #keep(socket: Socket) {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));

@@ -23,7 +23,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** How many timers of this length run: whoever set them is waiting. */
+  /** How many timers of this length run. */
   running(ms: number): number {
     return this.#timers.filter((timer) => timer.ms === ms).length;
   }

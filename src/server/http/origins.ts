@@ -3,34 +3,34 @@ import { BlockList, isIP, isIPv4 } from "node:net";
 import { refusal } from "../../core/error.ts";
 import { type Answer, type AnswerHeaders, empty, refused } from "./answer.ts";
 
-/** Whether binding to this name reaches nobody but this machine (wire, 1.1). */
+/** Whether a server bound to this name can be reached only from this machine. */
 export function isLoopbackName(hostname: string): boolean {
   const name = bareName(hostname);
   return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }
 
-/** Whether a socket's other end is on this machine. */
+/** Whether the remote end of a socket is on this machine. */
 function isLoopbackAddress(address: string | undefined): boolean {
   return address !== undefined && isLoopbackName(address.replace(/^::ffff:/i, ""));
 }
 
-/** An address as the system takes it: `[::1]` is how it is written in URLs. */
+/** The address without the brackets that URLs put around IPv6. */
 export function bareName(hostname: string): string {
   return hostname.toLowerCase().replace(/^\[(.*)\]$/, "$1");
 }
 
-/** The same as URLs and `Host` headers have it. */
+/** The address as URLs and `Host` headers spell it. */
 export function nameInUrl(hostname: string): string {
   const name = bareName(hostname);
   return name.includes(":") ? `[${name}]` : name;
 }
 
-/** Where a server can be reached by programs on its own machine, containers included. */
+/** Names under which programs on this machine, and containers, reach the server. */
 const LOCAL_NAMES = ["127.0.0.1", "localhost", "[::1]", "host.docker.internal"];
 
 /**
- * The names under which this server may be addressed. On a loopback bind all others are refused:
- * a web page that has its own name point to this machine would come under that name (wire, 1.5).
+ * The names under which this server may be addressed. A loopback bind refuses all others: a web
+ * page whose own name resolves to this machine would arrive under that name (DNS rebinding).
  */
 export class OwnNames {
   readonly isLoopback: boolean;
@@ -39,21 +39,21 @@ export class OwnNames {
 
   constructor(hostname: string, port: number) {
     this.isLoopback = isLoopbackName(hostname);
-    // Another loopback address cannot be reached by a name that somebody else has made up.
+    // No foreign name can lead to the configured loopback address, so it is safe too.
     const names = new Set([...LOCAL_NAMES, ...(this.isLoopback ? [nameInUrl(hostname)] : [])]);
     const bare = port === 80 || port === 443 ? [...names] : [];
     this.#hosts = new Set([...[...names].map((name) => `${name}:${port}`), ...bare]);
     this.#origins = new Set([...names].flatMap((name) => originsOf(name, port)));
   }
 
-  /** Whether the `Host` header names this server; elsewhere than on loopback anything may. */
+  /** Whether the `Host` header names this server. Without a loopback bind any name may. */
   hasHost(host: string | undefined): boolean {
     return !this.isLoopback || (host !== undefined && this.#hosts.has(host.toLowerCase()));
   }
 
   /**
-   * Whether a page comes from this server itself. Behind another name, such as a proxy's, the
-   * browser says so by naming the same host twice; only a token opens the door there anyway.
+   * Whether a page comes from this server itself. Behind another name, such as a proxy's, origin
+   * and host are the same; there the server needs a token anyway.
    */
   hasOrigin(origin: string, host: string | undefined): boolean {
     const page = origin.toLowerCase();
@@ -71,24 +71,24 @@ function hostOf(origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
 }
 
-/** The part of a request that browsers fill in. */
+/** The part of a request that browsers set. */
 export interface CrossOrigin {
   readonly method: string | undefined;
   readonly origin: string | undefined;
   readonly host: string | undefined;
-  /** Whether it has any header that only a preflight has. */
+  /** Whether it has a header that only preflight requests have. */
   readonly isPreflight: boolean;
 }
 
-/** Headers for whatever is answered, and the answer itself if this is where it ends. */
-export interface CorsJudgement {
+/** Headers for the answer, and the answer itself if the request ends here. */
+export interface CorsDecision {
   readonly headers: AnswerHeaders;
   readonly answer: Answer | null;
 }
 
 const VARY = { Vary: "Origin" };
 
-/** What every allowed page gets to know; credentials are never among it (wire, 1.4). */
+/** Headers for allowed pages. Credentials are never allowed. */
 const ALLOWED = {
   ...VARY,
   "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE, OPTIONS",
@@ -100,7 +100,7 @@ const ALLOWED = {
     "Retry-After, X-Qwen-Event-Epoch, X-Qwen-SSE-Stream-Id, X-Request-Id",
 };
 
-/** Keeps web pages out that the operator has not let in: their users' browsers send them here. */
+/** Refuses web pages that the operator has not allowed: browsers would send their requests here. */
 export class CorsGate {
   readonly #allowed: ReadonlySet<string>;
 
@@ -108,31 +108,31 @@ export class CorsGate {
     this.#allowed = new Set(allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
-  judge({ method, origin, host, isPreflight }: CrossOrigin, own: OwnNames): CorsJudgement {
+  judge({ method, origin, host, isPreflight }: CrossOrigin, own: OwnNames): CorsDecision {
     if (origin === undefined || own.hasOrigin(origin, host)) return { headers: {}, answer: null };
     if (!this.#allows(origin)) return { headers: VARY, answer: refused(refusal("cors_denied")) };
     const headers = { ...ALLOWED, "Access-Control-Allow-Origin": origin };
     return { headers, answer: method === "OPTIONS" && isPreflight ? empty() : null };
   }
 
-  /** `null` is what a sandboxed page says, and any page can make one of those. */
+  /** `null` is the origin of sandboxed pages, and any page can create one. */
   #allows(origin: string): boolean {
     if (origin === "null") return false;
     return this.#allowed.has("*") || this.#allowed.has(origin.toLowerCase());
   }
 }
 
-/** Where a request comes from, as far as that can be believed. */
-export interface Peer {
-  /** Undefined if its connection is gone already, or its proxy did not say. */
+/** Where a request comes from, as far as that is certain. */
+export interface RequestPeer {
+  /** Undefined if the connection is closed, or the proxy did not name the address. */
   readonly address: string | undefined;
-  /** Whether it was made on this machine, and not merely handed on here. */
+  /** Whether the request was made on this machine, and not forwarded from another. */
   readonly isLoopback: boolean;
 }
 
 /**
- * Proxies whose word is taken for where a request comes from. Without one, everybody behind a proxy
- * has its address: then one who guesses tokens would make all of them wait.
+ * Proxies whose `X-Forwarded-For` is believed. Without them all callers behind a proxy share its
+ * address, and one that guesses tokens would make all of them wait.
  */
 export class TrustedProxies {
   readonly #trusted = new BlockList();
@@ -147,10 +147,10 @@ export class TrustedProxies {
   }
 
   /**
-   * Each proxy adds whom it got the request from at the end, so the last address that is not one of
-   * ours is the last that can be believed: whoever is behind it may have written anything.
+   * Each proxy appends the address it got the request from. So the last address that is not a
+   * trusted proxy is the last reliable one: what stands before it may be forged.
    */
-  peerOf({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): Peer {
+  peerOf({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): RequestPeer {
     const { remoteAddress } = socket;
     const forwarded = headers["x-forwarded-for"];
     if (forwarded === undefined) return peerAt(remoteAddress, this.#isTrusted(remoteAddress));
@@ -168,19 +168,19 @@ export class TrustedProxies {
   }
 }
 
-/** A proxy that forwards without saying for whom does not make its callers local. */
-function peerAt(address: string | undefined, isProxy: boolean): Peer {
+/** A proxy that does not name its client does not make the client local. */
+function peerAt(address: string | undefined, isProxy: boolean): RequestPeer {
   return { address, isLoopback: !isProxy && isLoopbackAddress(address) };
 }
 
-/** Some proxies write the port, too; null is what is no address. */
+/** Some proxies add the port. Null if it is not an address. */
 function addressIn(hop: string): string | null {
   const text = hop.trim();
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d+$/, "$1");
   return isIP(bare) === 0 ? null : plain(bare);
 }
 
-/** An address of the old kind is the same however it is written. */
+/** Unwraps an IPv4 address that is written as IPv6. */
 function plain(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }

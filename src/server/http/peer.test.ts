@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isNetwork, TrustedProxies } from "./origins.ts";
 
 const LOCAL_PROXY = new TrustedProxies(["127.0.0.1", "::1", "10.0.0.0/8", "fd00::/8"]);
-const NOBODY = new TrustedProxies([]);
+const UNKNOWN_CALLER = new TrustedProxies([]);
 
 function request(remoteAddress: string | undefined, forwarded?: string) {
   const socket = { remoteAddress } as IncomingMessage["socket"];
@@ -12,11 +12,30 @@ function request(remoteAddress: string | undefined, forwarded?: string) {
 
 describe("where a request comes from", () => {
   it.each([
-    ["the connection's other end", NOBODY, "192.0.2.7", undefined, "192.0.2.7", false],
-    ["this machine", NOBODY, "127.0.0.1", undefined, "127.0.0.1", true],
-    ["this machine, by its other name", NOBODY, "::ffff:127.0.0.1", undefined, undefined, true],
-    ["a proxy that is not trusted, whatever it says", NOBODY, "10.1.1.1", "1.2.3.4", "10.1.1.1"],
-    ["a local proxy that nobody named: not local", NOBODY, "127.0.0.1", "1.2.3.4", "127.0.0.1"],
+    ["the connection's other end", UNKNOWN_CALLER, "192.0.2.7", undefined, "192.0.2.7", false],
+    ["this machine", UNKNOWN_CALLER, "127.0.0.1", undefined, "127.0.0.1", true],
+    [
+      "this machine, by its other name",
+      UNKNOWN_CALLER,
+      "::ffff:127.0.0.1",
+      undefined,
+      undefined,
+      true,
+    ],
+    [
+      "a proxy that is not trusted, whatever it says",
+      UNKNOWN_CALLER,
+      "10.1.1.1",
+      "1.2.3.4",
+      "10.1.1.1",
+    ],
+    [
+      "a local proxy that nobody named: not local",
+      UNKNOWN_CALLER,
+      "127.0.0.1",
+      "1.2.3.4",
+      "127.0.0.1",
+    ],
     ["what a trusted proxy says", LOCAL_PROXY, "127.0.0.1", "192.0.2.7", "192.0.2.7"],
     ["the same over IPv6", LOCAL_PROXY, "fd00::9", "2001:db8::1", "2001:db8::1"],
     ["with a port", LOCAL_PROXY, "127.0.0.1", "192.0.2.7:443", "192.0.2.7"],

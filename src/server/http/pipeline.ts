@@ -8,8 +8,8 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
-import { type Authenticator, type Identified, NOBODY } from "./authenticator.ts";
-import { type Body, BodyDesk } from "./body.ts";
+import { type Identified, type RequestAuthenticator, UNKNOWN_CALLER } from "./authenticator.ts";
+import { type Body, BodyReader } from "./body.ts";
 import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
@@ -25,119 +25,121 @@ import {
   readTarget,
   type Target,
 } from "./route.ts";
-import { Readers } from "./watched-source.ts";
+import { OpenStreams } from "./watched-source.ts";
 
-export interface ReceptionParts {
+export interface PipelineDeps {
   readonly table: RouteTable;
-  readonly authenticator: Authenticator;
+  readonly authenticator: RequestAuthenticator;
   readonly limiter: RateLimiter | null;
   readonly clock: Clock;
   readonly tenants: TenantGate;
   readonly allowOrigins: readonly string[];
   readonly trustedProxies: readonly string[];
-  /** Whether even `open` routes want a token. */
+  /** Whether `open` routes need a token too. */
   readonly requireAuth: boolean;
-  /** Known once the server listens. */
+  /** Complete once the server listens. */
   names(): OwnNames;
 }
 
-/** A request on its way through the gates. */
-interface Visit {
+/** A request on its way through the pipeline. */
+interface Exchange {
   readonly incoming: IncomingMessage;
   readonly method: string;
   readonly target: Target;
   readonly match: Match;
   readonly signal: AbortSignal;
-  /** How often it had changed who may come in when it came. */
+  /** `TenantGate.changes` when the request arrived. */
   readonly changes: number;
 }
 
-/** Somebody who was recognized, and when. */
-interface Recognized {
+/** An authenticated caller, and when it was authenticated. */
+interface Authenticated {
   readonly caller: Caller;
   readonly atMs: number;
 }
 
-/** A path whose encoding is broken is no path, but that is said in its turn. */
+/** Stands for a path with broken encoding until its check comes. */
 const UNMATCHED: Match = { kind: "unknown" };
 
 /**
- * Leads requests through the gates, in the order of the wire's section 1.2, to their routes. The
- * first gate that refuses is the one that answers.
+ * Takes requests through the checks, in this order, to their routes: CORS, host, authentication,
+ * rate, body, path, method, strict routes, authentication again if it may have changed, role,
+ * client id. The first check that refuses answers.
  */
-export class Reception {
-  readonly #parts: ReceptionParts;
+export class RequestPipeline {
+  readonly #deps: PipelineDeps;
   readonly #cors: CorsGate;
-  readonly #bodies: BodyDesk;
+  readonly #bodies: BodyReader;
   readonly #attempts: FailedAttempts;
   readonly #proxies: TrustedProxies;
-  readonly #readers: Readers;
+  readonly #openStreams: OpenStreams;
   readonly #files = new SentFiles();
-  /** Suspects whose tokens are being looked at. */
+  /** How many tokens of suspect addresses are being checked. */
   #suspects = 0;
 
-  constructor(parts: ReceptionParts) {
-    this.#parts = parts;
-    this.#cors = new CorsGate(parts.allowOrigins);
-    this.#bodies = new BodyDesk(parts.clock);
-    this.#proxies = new TrustedProxies(parts.trustedProxies);
-    this.#attempts = new FailedAttempts(() => parts.clock.nowMs());
-    this.#readers = new Readers(parts.clock);
+  constructor(deps: PipelineDeps) {
+    this.#deps = deps;
+    this.#cors = new CorsGate(deps.allowOrigins);
+    this.#bodies = new BodyReader(deps.clock);
+    this.#proxies = new TrustedProxies(deps.trustedProxies);
+    this.#attempts = new FailedAttempts(() => deps.clock.nowMs());
+    this.#openStreams = new OpenStreams(deps.clock);
   }
 
   streamCountOf(tenantId: TenantId): number {
-    return this.#readers.countOf(tenantId);
+    return this.#openStreams.countOf(tenantId);
   }
 
-  /** The headers that browsers want on whatever is answered, and how to get the answer. */
-  greet(incoming: IncomingMessage, signal: AbortSignal) {
+  /** Returns the CORS headers of the answer, and a function that gets the answer. */
+  handle(incoming: IncomingMessage, signal: AbortSignal) {
     const { method, headers } = incoming;
     const { origin, host } = headers;
     const isPreflight = Object.keys(headers).some((name) => {
       return name.startsWith("access-control-request-");
     });
-    const judged = this.#cors.judge({ method, origin, host, isPreflight }, this.#parts.names());
+    const judged = this.#cors.judge({ method, origin, host, isPreflight }, this.#deps.names());
     const answer = async () => judged.answer ?? this.#answer(incoming, signal);
     return { headers: judged.headers, answer };
   }
 
   async #answer(incoming: IncomingMessage, signal: AbortSignal): Promise<Answer> {
-    const { table, requireAuth } = this.#parts;
-    const names = this.#parts.names();
+    const { table, requireAuth } = this.#deps;
+    const names = this.#deps.names();
     if (!names.hasHost(incoming.headers.host)) return refused(refusal("invalid_host"));
     const method = incoming.method ?? "GET";
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
-    const { changes } = this.#parts.tenants;
-    const visit = { incoming, method, target, match, signal, changes };
+    const { changes } = this.#deps.tenants;
+    const exchange = { incoming, method, target, match, signal, changes };
     const scope = requestScope.getStore();
     if (scope !== undefined && match.kind === "found") scope.route = match.route.path;
-    const isFree = names.isLoopback && !requireAuth && this.#isForAnybody(visit);
-    return isFree ? this.#readBody(visit, null) : this.#identify(visit);
+    const isFree = names.isLoopback && !requireAuth && this.#isOpen(exchange);
+    return isFree ? this.#readBody(exchange, null) : this.#identify(exchange);
   }
 
-  /** Where it matters who asks, whoever says who they are has to be that. */
-  #isForAnybody({ match, target, incoming }: Visit): boolean {
+  /** Where the answer depends on the caller, a caller that sends credentials is authenticated. */
+  #isOpen({ match, target, incoming }: Exchange): boolean {
     if (match.kind !== "found" || match.route.gate !== "open") return false;
     if (!match.route.mindsCaller?.(target.query)) return true;
-    return this.#parts.authenticator.needsToken && incoming.headers.authorization === undefined;
+    return this.#deps.authenticator.needsToken && incoming.headers.authorization === undefined;
   }
 
-  async #identify(visit: Visit): Promise<Answer> {
-    const { authorization } = visit.incoming.headers;
-    const { address } = this.#proxies.peerOf(visit.incoming);
+  async #identify(exchange: Exchange): Promise<Answer> {
+    const { authorization } = exchange.incoming.headers;
+    const { address } = this.#proxies.peerOf(exchange.incoming);
     const retryAfterMs = this.#attempts.waitMs(address, authorization);
-    const judge = () =>
-      this.#parts.authenticator.authenticate(authorization, retryAfterMs !== null);
-    const answer = retryAfterMs === null ? judge() : this.#judgeSuspect(judge);
+    const authenticate = () =>
+      this.#deps.authenticator.authenticate(authorization, retryAfterMs !== null);
+    const answer = retryAfterMs === null ? authenticate() : this.#authenticateSuspect(authenticate);
     if (answer === null) return tooMany(SUSPECT_RETRY_MS);
-    // What is known at once is counted at once: requests that came together are no way around it.
+    // A synchronous result is counted synchronously, so that parallel requests cannot bypass the
+    // count.
     const found = answer instanceof Promise ? await answer : answer;
     if (found.ok && found.value !== null) {
       this.#attempts.succeeded(authorization);
-      const atMs = this.#parts.clock.nowMs();
+      const atMs = this.#deps.clock.nowMs();
       const caller = found.value;
-      return this.#limited(visit, caller) ?? this.#readBody(visit, { caller, atMs });
+      return this.#limited(exchange, caller) ?? this.#readBody(exchange, { caller, atMs });
     }
     if (found.ok) this.#attempts.failed(address, authorization);
     else if (found.refusal.code !== "unauthorized") return refused(found.refusal);
@@ -145,12 +147,12 @@ export class Reception {
   }
 
   /**
-   * A suspect may be somebody else behind the same address, so what cannot be guessed is still
-   * looked at; only of so many at a time, because each costs a look into the store. Null is later.
+   * Another caller may be behind a suspect address, so credentials that cannot be guessed are still
+   * checked. Only a few at a time, because each needs a store lookup. Null means try later.
    */
-  #judgeSuspect(judge: () => Identified | Promise<Identified>) {
+  #authenticateSuspect(authenticate: () => Identified | Promise<Identified>) {
     if (this.#suspects >= SUSPECTS_MAX) return null;
-    const answer = judge();
+    const answer = authenticate();
     if (!(answer instanceof Promise)) return answer;
     this.#suspects += 1;
     return answer.finally(() => {
@@ -158,10 +160,10 @@ export class Reception {
     });
   }
 
-  #limited(visit: Visit, caller: Caller): Answer | null {
-    const { limiter, clock } = this.#parts;
-    const tier = rateTierOf(visit);
-    const key = this.#rateKeyOf(visit.incoming, caller);
+  #limited(exchange: Exchange, caller: Caller): Answer | null {
+    const { limiter, clock } = this.#deps;
+    const tier = rateTierOf(exchange);
+    const key = this.#rateKeyOf(exchange.incoming, caller);
     const excess = tier === null ? null : limiter?.take(tier, key);
     if (!tier || !excess) return null;
     const { limit, retryAfterMs } = excess;
@@ -173,8 +175,8 @@ export class Reception {
   }
 
   /**
-   * A user is the same wherever they are. Where nobody says who they are, those on this machine
-   * share an address, and what they call themselves tells them apart.
+   * Counts a user across all addresses. Anonymous callers on this machine share an address, so
+   * their client ids tell them apart.
    */
   #rateKeyOf(incoming: IncomingMessage, { tenantId, userId }: Caller): string {
     if (userId !== null) return JSON.stringify([tenantId, userId]);
@@ -183,19 +185,19 @@ export class Reception {
     return isLoopback ? clientId : `${address} ${clientId}`;
   }
 
-  async #readBody(visit: Visit, who: Recognized | null): Promise<Answer> {
-    const { incoming, match } = visit;
-    const kind = match.kind === "found" ? match.route.body : "json";
+  async #readBody(exchange: Exchange, who: Authenticated | null): Promise<Answer> {
+    const { incoming, match } = exchange;
+    const kind = (match.kind === "found" && match.route.body) || "json";
     const answer = await this.#bodies.with(incoming, kind, (body) => {
-      return this.#enter(visit, who, body);
+      return this.#check(exchange, who, body);
     });
-    // The client left in the middle of its body, so this one reaches nobody.
+    // The client disconnected during its body, so the answer reaches no one.
     return answer ?? empty();
   }
 
-  async #enter(visit: Visit, who: Recognized | null, body: Result<Body>): Promise<Answer> {
+  async #check(exchange: Exchange, who: Authenticated | null, body: Result<Body>): Promise<Answer> {
     if (!body.ok) return refused(body.refusal);
-    const { method, target, match } = visit;
+    const { method, target, match } = exchange;
     if (target.segments === null) return malformedUrl();
     if (match.kind === "unknown") return refused(refusal("route_not_found"));
     if (match.kind === "other_method") {
@@ -204,47 +206,46 @@ export class Reception {
       return refused(refusal("method_not_allowed", { method, allow: match.allow }), headers);
     }
     const { route, params } = match;
-    if (route.gate === "strict" && !this.#parts.authenticator.needsToken) {
+    if (route.gate === "strict" && !this.#deps.authenticator.needsToken) {
       return refused(refusal("token_required"));
     }
-    const known = who === null ? ok(null) : await this.#knownStill(visit, who);
+    const known = who === null ? ok(null) : await this.#reauthenticate(exchange, who);
     if (!known.ok) return refused(known.refusal);
     if (who !== null && known.value === null) return UNAUTHORIZED;
-    // Whoever may not do it learns nothing about what is there to do it with.
+    // The role is checked before the route sees the request: a refusal says nothing about the data.
     const { needs } = route;
     if (needs !== null && known.value !== null && !isPermitted(known.value.role, needs)) {
       return refused(refusal("role_required", { roles: rolesWith(needs) }));
     }
-    return this.#ask(visit, route, params, known.value, body.value);
+    return this.#dispatch(exchange, route, params, known.value, body.value);
   }
 
   /**
-   * Who it is by now. Between the head of a request and the end of its body somebody may have been
-   * removed, or made less, or their tenant deleted. So they are looked up again if anything of the
-   * kind has happened here, or if that took so long that another process may have done it; and
-   * come in as if just now.
+   * Authenticates again before the route runs. Between the head and the end of the body the caller
+   * may have been removed or demoted, or the tenant deleted. So this happens if such a change
+   * happened in this process, or if the body took so long that another process may have made one.
    */
-  async #knownStill({ incoming, changes }: Visit, { caller, atMs }: Recognized) {
-    const { tenants, authenticator, clock } = this.#parts;
+  async #reauthenticate({ incoming, changes }: Exchange, { caller, atMs }: Authenticated) {
+    const { tenants, authenticator, clock } = this.#deps;
     const { deletions } = tenants;
     const waitedMs = clock.nowMs() - atMs;
     const isFresh = waitedMs >= 0 && waitedMs < IDENTITY_FRESH_MS;
     if (isFresh && tenants.changes === changes) return ok(caller);
     const found = await authenticator.authenticate(incoming.headers.authorization);
     if (tenants.deletions !== deletions) return fail("server_busy");
-    return found.ok && !isSame(found.value, caller) ? NOBODY : found;
+    return found.ok && !isSame(found.value, caller) ? UNKNOWN_CALLER : found;
   }
 
-  async #ask(
-    visit: Visit,
+  async #dispatch(
+    exchange: Exchange,
     route: Route,
     params: Readonly<Record<string, string>>,
     caller: Caller | null,
     { object, bytes }: Body,
   ): Promise<Answer> {
-    const { incoming, target, signal } = visit;
+    const { incoming, target, signal } = exchange;
     const header = (name: string) => headerOf(incoming, name);
-    const named = readClientId(header("x-qwen-client-id"), route.clientId);
+    const named = readClientId(header("x-qwen-client-id"), route.clientId ?? "ignored");
     if (named.kind === "refused") return named.answer;
     const { clientId } = named;
     const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
@@ -253,20 +254,20 @@ export class Reception {
     if (route.gate === "open") return route.handle(request);
     if (caller === null) return UNAUTHORIZED;
     const handle = () => route.handle({ ...request, caller });
-    const { tenants } = this.#parts;
+    const { tenants } = this.#deps;
     const ending = tenants.endingOf(caller.tenantId);
-    const asking = route.deletesTenant ? handle() : tenants.admit(caller.tenantId, handle);
-    if (asking === null) return refused(refusal("tenant_deleting"));
-    const served = await this.#served(visit, route, caller, asking);
+    const handling = route.deletesTenant ? handle() : tenants.admit(caller.tenantId, handle);
+    if (handling === null) return refused(refusal("tenant_deleting"));
+    const served = await this.#afterChanges(exchange, route, caller, handling);
     const answer = this.#files.counted(caller.tenantId, served);
     if (answer.kind === "events") {
-      return { ...answer, source: this.#watched(visit, route, caller, answer.source) };
+      return { ...answer, source: this.#watched(exchange, route, caller, answer.source) };
     }
     if (answer.kind !== "file") return answer;
     const pieces = tenantPieces(answer.pieces, ending);
     const { end, afterwards } = answer;
     if (end === undefined) return { ...answer, pieces };
-    const watched = this.#watched(visit, route, caller, endedBy(end));
+    const watched = this.#watched(exchange, route, caller, endedBy(end));
     return {
       ...answer,
       pieces,
@@ -277,56 +278,59 @@ export class Reception {
     };
   }
 
-  /** What goes on for longer than its request, for as long as its reader may read it. */
-  #watched(visit: Visit, route: Route, caller: Caller, source: EventSource): EventSource {
-    const { authenticator, tenants } = this.#parts;
+  /** Ends a stream when its reader loses the permission to read it. */
+  #watched(exchange: Exchange, route: Route, caller: Caller, source: EventSource): EventSource {
+    const { authenticator, tenants } = this.#deps;
     if (!authenticator.needsToken) return source;
     const mayGoOn = async () => {
-      // By whatever way this one came in: what another process did to the members is seen by it.
-      await authenticator.lookAgain?.(caller.tenantId, null);
-      return this.#isStill(caller, route.needs, visit.incoming.headers.authorization);
+      // The recheck reads the members again, so it sees changes of other processes.
+      await authenticator.recheck?.(caller.tenantId, null);
+      return this.#isPermittedStill(caller, route.needs, exchange.incoming.headers.authorization);
     };
-    const watched = this.#readers.watch(caller.tenantId, source, mayGoOn);
-    if (tenants.changes !== visit.changes) this.#readers.lookAgain(caller.tenantId);
+    const watched = this.#openStreams.watch(caller.tenantId, source, mayGoOn);
+    if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
   }
 
   /**
-   * Sees to it that what a request has changed about others is so when it is answered, and what
-   * others have changed about its caller while it was served.
+   * Before a request that changed permissions is answered, the change is in effect for other
+   * callers. If another request changed the caller's own permissions meanwhile, its vote is checked
+   * again.
    */
-  async #served(visit: Visit, route: Route, caller: Caller, asking: Promise<Answer>) {
-    const { tenants, authenticator } = this.#parts;
+  async #afterChanges(exchange: Exchange, route: Route, caller: Caller, handling: Promise<Answer>) {
+    const { tenants, authenticator } = this.#deps;
     const { tenantId, userId } = caller;
     try {
-      return await asking;
+      return await handling;
     } finally {
-      if (route.needs !== null && CHANGES_STANDING.has(route.needs)) {
+      if (route.needs !== null && CHANGES_PERMISSIONS.has(route.needs)) {
         tenants.changed();
-        this.#readers.lookAgain(tenantId);
-        await authenticator.lookAgain?.(tenantId, null);
-      } else if (userId !== null && tenants.changes !== visit.changes) {
-        const { authorization } = visit.incoming.headers;
-        const mayVote = await this.#isStill(caller, "session:vote", authorization);
-        if (!mayVote) await authenticator.lookAgain?.(tenantId, { userId, authorization });
+        this.#openStreams.recheck(tenantId);
+        await authenticator.recheck?.(tenantId, null);
+      } else if (userId !== null && tenants.changes !== exchange.changes) {
+        const { authorization } = exchange.incoming.headers;
+        const mayVote = await this.#isPermittedStill(caller, "session:vote", authorization);
+        if (!mayVote) await authenticator.recheck?.(tenantId, { userId, authorization });
       }
     }
   }
 
-  /** Whether the same credential would still get as far; where nobody can tell, it does. */
-  async #isStill(
+  /**
+   * Whether the same credentials still have the permission. If that cannot be determined, they do.
+   */
+  async #isPermittedStill(
     { tenantId }: Caller,
     needs: Route["needs"],
     authorization: string | undefined,
   ): Promise<boolean> {
-    const found = await this.#parts.authenticator.authenticate(authorization);
+    const found = await this.#deps.authenticator.authenticate(authorization);
     if (!found.ok) return found.refusal.code !== "unauthorized";
     if (found.value?.tenantId !== tenantId) return false;
     return needs === null || isPermitted(found.value.role, needs);
   }
 }
 
-/** Nobody reads it as a stream: only its end is of use. */
+/** A source without events, of which only `end` is used. */
 function endedBy(end: () => void): EventSource {
   return { next: async () => ({ done: true, value: undefined }), cancel: () => {}, end };
 }
@@ -340,8 +344,8 @@ function headerOf({ headers }: IncomingMessage, name: string): string | null {
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
-/** What comes of these may end somebody's streams: at once, and not when the next look is due. */
-const CHANGES_STANDING: ReadonlySet<Permission> = new Set([
+/** Requests with these permissions can end streams of other users, so those are checked at once. */
+const CHANGES_PERMISSIONS: ReadonlySet<Permission> = new Set([
   "members:write",
   "members:delete",
   "tokens:write",
@@ -355,28 +359,28 @@ function malformedUrl(): Answer {
   return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
 }
 
-/** Null is not counted (wire, 1.7). */
-function rateTierOf({ method, match }: Visit): RateTier | null {
+/** Null is not rate-limited. */
+function rateTierOf({ method, match }: Exchange): RateTier | null {
   const route = match.kind === "found" ? match.route : null;
   if (method === "OPTIONS" || route?.gate === "open" || route?.rate === "exempt") return null;
   if (route?.rate === "prompt") return "prompt";
   return method === "GET" || method === "HEAD" ? "read" : "mutation";
 }
 
-/** What belongs to one request, for whatever is done on its behalf. */
+/** The context of one request. */
 interface RequestScope {
   readonly requestId: string;
-  /** The row of the table that it is for, once that is known: a path may have secrets in it. */
+  /** The route's path, once it is known. The actual path may contain secrets. */
   route: string;
 }
 
 /**
- * Knows on whose behalf something is done, however deep: so that a log can be followed from a
- * request to the events that it led to by one id.
+ * Carries the request's id through asynchronous calls, so that log lines can be traced to their
+ * request.
  */
 export const requestScope = new AsyncLocalStorage<RequestScope>();
 
-/** A name that a caller gave to its request is kept, if it is one; else it gets one. */
+/** Keeps a valid request id of the client; otherwise makes one. */
 export function requestIdOf(header: string | undefined, fresh: () => string): string {
   return header !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(header) ? header : fresh();
 }

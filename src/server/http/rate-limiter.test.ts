@@ -119,7 +119,7 @@ describe("a server that limits rates", () => {
       ["bob", caller("acme", "bob")],
       ["other", caller("other", "ada")],
     ]);
-    const way = { recognize: (token: string) => ok(known.get(token) ?? null) };
+    const way = { authenticate: (token: string) => ok(known.get(token) ?? null) };
     const world = await serve(routes, { rateLimit }, { authenticator: byToken([way]) });
     const statusOf = async (token: string, clientId: string) => {
       const headers = { authorization: `Bearer ${token}`, "x-qwen-client-id": clientId };

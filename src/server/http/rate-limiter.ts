@@ -3,7 +3,7 @@ import { RATE_KEYS_MAX, RATE_SWEEP_MS } from "../../core/limits.ts";
 export type RateTier = "prompt" | "mutation" | "read";
 
 export interface RateLimit {
-  /** How many of each kind one caller may send at once, and within each window. */
+  /** How many requests of each tier a caller may send at once, and within each window. */
   readonly max: Readonly<Record<RateTier, number>>;
   readonly windowMs: number;
 }
@@ -15,21 +15,18 @@ export interface RateExcess {
 
 interface Bucket {
   readonly tier: RateTier;
-  /** What is left, in parts of a request: each has as many as the window has milliseconds. */
+  /** What is left, in fractions of a request: one request is `windowMs` parts. */
   parts: number;
   atMs: number;
 }
 
-/**
- * A bucket for each caller and kind of request: each request takes one token out of it, and time
- * puts them back. A caller whose bucket is full again is the same as one that never came.
- */
+/** A token bucket for each caller and tier. A caller with a full bucket needs no entry. */
 export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #nowMs: () => number;
   readonly #buckets = new Map<string, Bucket>();
   #sweptMs = Number.NEGATIVE_INFINITY;
-  /** How often each kind was refused. */
+  /** Refused requests by tier. */
   readonly hits: Record<RateTier, number> = { prompt: 0, mutation: 0, read: 0 };
 
   constructor(limit: RateLimit, nowMs: () => number) {
@@ -37,7 +34,7 @@ export class RateLimiter {
     this.#nowMs = nowMs;
   }
 
-  /** Null lets the request pass. */
+  /** Null admits the request. */
   take(tier: RateTier, caller: string): RateExcess | null {
     const bucket = this.#bucketOf(tier, caller);
     if (bucket === null) return null;
@@ -52,7 +49,7 @@ export class RateLimiter {
     return { limit: max[tier], retryAfterMs };
   }
 
-  /** When all places are taken by callers that are known to be busy, newcomers pass (wire, 1.7). */
+  /** When all entries belong to busy callers, new callers pass. */
   #bucketOf(tier: RateTier, caller: string): Bucket | null {
     const key = `${tier} ${caller}`;
     const known = this.#buckets.get(key);
@@ -77,7 +74,7 @@ export class RateLimiter {
 
   #sweep() {
     const nowMs = this.#nowMs();
-    // A clock that was set back is no reason to wait for it to come this far again.
+    // After the clock was set back, the sweep must not wait for it to catch up.
     const isRecent = nowMs >= this.#sweptMs && nowMs - this.#sweptMs < RATE_SWEEP_MS;
     if (isRecent) return;
     this.#sweptMs = nowMs;

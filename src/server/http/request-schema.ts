@@ -7,10 +7,10 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { Steward } from "../../session/audit/entries.ts";
 import type { Caller } from "./route.ts";
 
-/** Codes for fields whose faults have one of their own; all others are `invalid_request`. */
+/** Error codes of fields that have their own; all others are `invalid_request`. */
 export type FieldCodes = Readonly<Record<string, ErrorCode>>;
 
-/** The body as a value that has been checked once and for all, or the first thing wrong with it. */
+/** Parses the body; a refusal names its first problem. */
 export function readBody<Schema extends z.ZodType>(
   schema: Schema,
   body: JsonObject,
@@ -20,14 +20,14 @@ export function readBody<Schema extends z.ZodType>(
 }
 
 /**
- * A list of at most so many. They are counted before any of them is looked at: a list of millions
- * of wrong things would otherwise have as many faults, and all of them are put into words.
+ * A list with a maximum length. The length is checked before the elements: millions of wrong
+ * elements would each produce an issue with a message.
  */
 export function listOf<Schema extends z.ZodType>(element: Schema, most: number) {
   return z.array(z.unknown()).max(most).pipe(z.array(element));
 }
 
-/** The same for a query; of a parameter that comes twice the first counts. */
+/** Parses a query. Of a repeated parameter the first value counts. */
 export function readQuery<Schema extends z.ZodType>(
   schema: Schema,
   query: URLSearchParams,
@@ -56,7 +56,7 @@ function readWith<Schema extends z.ZodType>(
     : fail(code, { field: path, reason });
 }
 
-/** Where it is and what is wrong, in words that follow a colon; values are never repeated. */
+/** The path and the problem, in words that follow a colon. Values are never repeated. */
 export function firstProblem({ issues }: z.ZodError): {
   readonly path: string;
   readonly text: string;
@@ -66,34 +66,29 @@ export function firstProblem({ issues }: z.ZodError): {
   return { path: issue?.path.map(String).join(".") ?? "", text };
 }
 
-const MILLISECONDS = /^\d{1,15}$/;
-const DAY_OR_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+/** The precision of times without seconds, which `zod` otherwise takes only without a zone. */
+const MINUTES = -1;
+const ZONES = { offset: true, local: true };
+const isoTime = z.union([
+  z.iso.date(),
+  z.iso.datetime(ZONES),
+  z.iso.datetime({ ...ZONES, precision: MINUTES }),
+]);
 
-/** A day, or a moment of one, in universal time where it does not say; or milliseconds. */
-export const moment = z.string().transform((text, context): number => {
-  const ms = msOf(text);
-  if (!Number.isNaN(ms)) return ms;
+/** A time as an ISO date, as an ISO date with time (UTC by default), or in milliseconds. */
+export const timeField = z.string().transform((text, context): number => {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  // A plus that the client has not encoded arrives as a space.
+  const time = text.replace(/ (?=\d{2}:\d{2}$)/, "+");
+  // Without a zone, `Date` would take it for the server's local time.
+  const ms = Date.parse(/T[\d:.]+$/.test(time) ? `${time}Z` : time);
+  if (isoTime.safeParse(time).success && !Number.isNaN(ms)) return ms;
   const message = "it is a time, as in 2026-05-01 or 2026-05-01T12:00Z, or milliseconds";
   context.addIssue({ code: "custom", message });
   return z.NEVER;
 });
 
-function msOf(text: string): number {
-  if (MILLISECONDS.test(text)) return Number(text);
-  // A plus that nobody has encoded arrives as a space.
-  const time = text.replace(/ (?=\d{2}:\d{2}$)/, "+");
-  if (!DAY_OR_TIME.test(time) || !isDay(time.slice(0, 10))) return Number.NaN;
-  // Left alone, a time without a zone would be that of wherever this machine is.
-  return Date.parse(/T[\d:.]+$/.test(time) ? `${time}Z` : time);
-}
-
-/** Left alone, 31 February would be 3 March. */
-function isDay(day: string): boolean {
-  const ms = Date.parse(day);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day);
-}
-
-/** A user's id and a role, as bodies have them. */
+/** A user's id, as bodies have it. */
 export const userField = z.string().transform((text, context): UserId => {
   const userId = parseUserId(text);
   if (userId !== null) return userId;
@@ -103,7 +98,7 @@ export const userField = z.string().transform((text, context): UserId => {
 
 export const roleField = z.enum(ROLES);
 
-/** The caller, as the audit is told of them. */
+/** The caller, as the audit names it. */
 export function stewardOf({ userId }: Caller): Steward {
   return { kind: "client", userId };
 }

@@ -4,31 +4,25 @@ import type { Permission, Role } from "../../core/permission.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json } from "./answer.ts";
 
-/** Those that a web page of an allowed origin may use; see `origins.ts`. */
+/** The methods that allowed web pages may use; see `origins.ts`. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** Who asks, as far as a token says so. */
+/** The authenticated caller of a request. */
 export interface Caller {
   readonly tenantId: TenantId;
-  /** Null where everybody has the same token, or needs none. */
+  /** Null if all callers share one token, or need none. */
   readonly userId: UserId | null;
   readonly role: Role;
 }
 
 /**
- * Who may come in (wire, 1.3). `open`: anybody, on a loopback bind that does not insist on tokens.
- * `caller`: whoever is authenticated. `strict`: the same, and only where a token is needed at all.
- */
-type Gate = "open" | "caller" | "strict";
-
-/**
- * What becomes of `X-Qwen-Client-Id` (wire, 3.2). `registered` and `shape`: a malformed one is
- * refused; the first says besides that the core is asked whether the session knows it. `ignored`:
- * a malformed one counts as none.
+ * How a route treats `X-Qwen-Client-Id`. `registered` and `shape` refuse a malformed id; with
+ * `registered` the session also checks that it knows the client. `ignored` treats a malformed id as
+ * none.
  */
 export type ClientIdRule = "registered" | "shape" | "ignored";
 
-/** The names after the colons of a path: `"/session/:id"` has `{id: string}`. */
+/** The parameters of a path: `"/session/:id"` has `{id: string}`. */
 type ParamsOf<Path extends string> = string extends Path
   ? Readonly<Record<string, string>>
   : { readonly [Name in NamesIn<Path>]: string };
@@ -39,24 +33,24 @@ type NamesIn<Path extends string> = Path extends `${infer First}/${infer Rest}`
     ? Name
     : never;
 
-/** What a route that needs no caller knows of a request. */
+/** A request whose caller may be unknown. */
 export interface OpenRequest<Params = Readonly<Record<string, string>>> {
-  /** Decoded; a session's id is in lower case if it looks like a UUID. */
+  /** Decoded. A session id that looks like a UUID is in lower case. */
   readonly params: Params;
   readonly query: URLSearchParams;
-  /** The parsed body of a `json` route; what is no JSON object came as an empty one. */
+  /** The parsed body of a `json` route; empty if it was not a JSON object. */
   readonly body: JsonObject;
-  /** The body of a `bytes` route as it came. */
+  /** The raw body of a `bytes` route. */
   readonly bytes: Uint8Array;
-  /** By the route's rule; null is an anonymous client. */
+  /** Read by the route's rule; null is an anonymous client. */
   readonly clientId: ClientId | null;
-  /** The header of this name, in lower case; null if there is none. */
+  /** The value of a header, by its name in lower case; null if absent. */
   header(name: string): string | null;
-  /** Aborted when the client leaves before it has its answer. */
+  /** Aborted when the client disconnects before it has its answer. */
   readonly signal: AbortSignal;
-  /** Whether the caller's socket ends on this machine; only `local-only` votes ask. */
+  /** Whether the client is on this machine; only `local-only` votes need it. */
   readonly isLoopbackPeer: boolean;
-  /** Null is somebody who has not said who they are. */
+  /** Null if the caller is not authenticated. */
   readonly caller: Caller | null;
 }
 
@@ -67,38 +61,41 @@ export interface ServerRequest<Params = Readonly<Record<string, string>>>
 
 interface RouteRow<Path extends string> {
   readonly method: Method;
-  /** Segments of plain letters, or `:name`. A route with an alias is a second row. */
+  /** Literal segments, or `:name`. An alias is a second row. */
   readonly path: Path;
-  readonly clientId: ClientIdRule;
-  readonly body: "json" | "bytes";
-  /** For the rate limiter; without it, reading and changing have their own rates. */
+  /** `ignored` by default. */
+  readonly clientId?: ClientIdRule;
+  /** `json` by default. */
+  readonly body?: "json" | "bytes";
+  /** The rate limiter's tier. By default reads and changes have their own. */
   readonly rate?: "prompt" | "exempt";
-  /** It deletes the tenant, and so is not among what is waited for when one is deleted. */
+  /** The route deletes the tenant, so the deletion does not wait for it. */
   readonly deletesTenant?: true;
-  /** Feature tags beyond the route's own that it keeps the promises of (wire, 2.3). */
+  /** Further feature tags that this route implements. */
   readonly honours?: readonly HonouredFeature[];
 }
 
 interface OpenRoute<Path extends string> extends RouteRow<Path> {
   readonly gate: "open";
-  /** Nobody has to say who they are. */
+  /** An open route needs no caller. */
   readonly needs: null;
-  /** Whether it matters who asks this, for whoever says so. */
+  /** Whether this answer depends on the caller. */
   mindsCaller?(query: URLSearchParams): boolean;
   handle(request: OpenRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
 interface CallerRoute<Path extends string> extends RouteRow<Path> {
-  readonly gate: Exclude<Gate, "open">;
-  /** What the caller's role must allow; null is for whoever has been let in. */
+  /** `caller` by default. */
+  readonly gate?: "caller" | "strict";
+  /** The permission that the caller's role needs; null admits every caller. */
   readonly needs: Permission | null;
   handle(request: ServerRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
-/** One row of the table: which requests it is for, who may send them, and what they come to. */
+/** One row of the table: its requests, who may send them, and their handler. */
 export type Route<Path extends string = string> = OpenRoute<Path> | CallerRoute<Path>;
 
-/** A row whose handler knows the names in its path. */
+/** Types the handler by the parameters of its path. */
 export function route<const Path extends string>(row: Route<Path>): Route {
   return row;
 }
@@ -109,7 +106,7 @@ export type Match =
       readonly route: Route;
       readonly params: Readonly<Record<string, string>>;
     }
-  /** The path is known, and the method is none of its. */
+  /** The path exists, but not with this method. */
   | { readonly kind: "other_method"; readonly allow: string }
   | { readonly kind: "unknown" };
 
@@ -120,87 +117,87 @@ interface TableNode {
 }
 
 /**
- * All routes of a server. A plain word in a path goes before a `:name`, whatever the order of the
- * rows; two rows for the same requests are a mistake that is found when the table is made.
+ * All routes of a server. A literal segment precedes a `:name`, in any order of rows. Two rows for
+ * the same requests throw when the table is built.
  */
 export class RouteTable {
   readonly routes: readonly Route[];
-  readonly #root = newPlace();
+  readonly #root = newNode();
 
   constructor(routes: readonly Route[]) {
     this.routes = routes;
     for (const route of routes) this.#add(route);
   }
 
-  /** Which route a request is for. HEAD is answered by the route for GET. */
+  /** Finds the route of a request. HEAD uses the route of GET. */
   match(method: string, segments: readonly string[]): Match {
-    const asked = method === "HEAD" ? "GET" : method;
-    const places = [...placesAt(this.#root, segments)];
-    for (const { routes } of places) {
-      const route = routes.get(asked);
+    const wanted = method === "HEAD" ? "GET" : method;
+    const nodes = [...nodesAt(this.#root, segments)];
+    for (const { routes } of nodes) {
+      const route = routes.get(wanted);
       if (route !== undefined) return { kind: "found", route, params: paramsOf(route, segments) };
     }
-    const methods = new Set(places.flatMap(({ routes }) => [...routes.keys()]));
+    const methods = new Set(nodes.flatMap(({ routes }) => [...routes.keys()]));
     if (methods.size === 0) return { kind: "unknown" };
     return { kind: "other_method", allow: allowed(methods) };
   }
 
-  /** Whether there is a row for such requests, whatever its parameters are called. */
+  /** Whether a row matches, with any parameter names. */
   has(method: Method, path: string): boolean {
-    return this.#placeOf(path, stepIn)?.routes.has(method) ?? false;
+    return this.#nodeAt(path, childOf)?.routes.has(method) ?? false;
   }
 
   #add(route: Route) {
-    const place = this.#placeOf(
+    const node = this.#nodeAt(
       route.path,
-      (at, segment) => stepIn(at, segment) ?? grow(at, segment),
+      (at, segment) => childOf(at, segment) ?? addChild(at, segment),
     );
     const { method, path } = route;
-    if (place?.routes.has(method)) throw new Error(`two routes for ${method} ${path}`);
-    place?.routes.set(method, route);
+    if (node?.routes.has(method)) throw new Error(`two routes for ${method} ${path}`);
+    node?.routes.set(method, route);
   }
 
-  #placeOf(
+  #nodeAt(
     path: string,
-    step: (place: TableNode, segment: string) => TableNode | null,
+    step: (node: TableNode, segment: string) => TableNode | null,
   ): TableNode | null {
-    let place: TableNode | null = this.#root;
-    for (const segment of segmentsOf(path)) place = place === null ? null : step(place, segment);
-    return place;
+    let node: TableNode | null = this.#root;
+    for (const segment of segmentsOf(path)) node = node === null ? null : step(node, segment);
+    return node;
   }
 }
 
-/** The parts of a path between its slashes; one slash at the end means nothing. */
+/** The segments of a path. A trailing slash means nothing. */
 function segmentsOf(path: string): readonly string[] {
   const inner = path.replace(/^\//, "").replace(/\/$/, "");
   return inner === "" ? [] : inner.split("/");
 }
 
-function newPlace(): TableNode {
+function newNode(): TableNode {
   return { named: new Map(), any: null, routes: new Map() };
 }
 
-function stepIn(place: TableNode, segment: string): TableNode | null {
-  return segment.startsWith(":") ? place.any : (place.named.get(segment) ?? null);
+function childOf(node: TableNode, segment: string): TableNode | null {
+  return segment.startsWith(":") ? node.any : (node.named.get(segment) ?? null);
 }
 
-function grow(place: TableNode, segment: string): TableNode {
-  const next = newPlace();
-  if (segment.startsWith(":")) place.any = next;
-  else place.named.set(segment, next);
+function addChild(node: TableNode, segment: string): TableNode {
+  const next = newNode();
+  if (segment.startsWith(":")) node.any = next;
+  else node.named.set(segment, next);
   return next;
 }
 
-/** Every place that a path leads to, the more literal ones first. */
-function* placesAt(place: TableNode, segments: readonly string[]): Generator<TableNode> {
+/** All nodes that a path leads to, literal ones first. */
+function* nodesAt(node: TableNode, segments: readonly string[]): Generator<TableNode> {
   const [segment, ...rest] = segments;
   if (segment === undefined) {
-    yield place;
+    yield node;
     return;
   }
-  const named = place.named.get(segment);
-  if (named !== undefined) yield* placesAt(named, rest);
-  if (place.any !== null && segment !== "") yield* placesAt(place.any, rest);
+  const named = node.named.get(segment);
+  if (named !== undefined) yield* nodesAt(named, rest);
+  if (node.any !== null && segment !== "") yield* nodesAt(node.any, rest);
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
@@ -209,7 +206,7 @@ function paramsOf({ path }: Route, segments: readonly string[]): Readonly<Record
   const named = segmentsOf(path).flatMap((name, index) => {
     const value = segments[index];
     if (!name.startsWith(":") || value === undefined) return [];
-    // Upstream's session ids are in lower case, and people copy them from anywhere (wire, 3.1).
+    // Session ids are in lower case, but users copy them in any case.
     const isSessionId = name === ":id" && UUID.test(value);
     return [[name.slice(1), isSessionId ? value.toLowerCase() : value]];
   });
@@ -221,19 +218,19 @@ function allowed(methods: ReadonlySet<string>): string {
   return [...methods, ...head, "OPTIONS"].join(", ");
 }
 
-/** Where a request goes, taken apart. */
+/** The parsed target of a request. */
 export interface Target {
-  /** Decoded; null if the path is not encoded as it must be. */
+  /** Decoded; null if the encoding is broken. */
   readonly segments: readonly string[] | null;
   readonly query: URLSearchParams;
 }
 
 /**
- * Reads the target of a request line. The path is cut before it is decoded, so that an encoded
- * slash belongs to its segment; and dots mean nothing in it, so that it cannot lead elsewhere.
+ * Parses the target of a request line. The path is split before it is decoded, so an encoded slash
+ * stays inside its segment. Dots have no meaning, so a path cannot lead elsewhere.
  */
 export function readTarget(url: string): Target {
-  // Proxies name the whole address; what comes before the path is checked as the Host header.
+  // Proxies send the whole URL; its host is checked as the Host header.
   const local = url.replace(/^https?:\/\/[^/?#]*/i, "");
   const at = local.indexOf("?");
   const path = at < 0 ? local : local.slice(0, at);
@@ -249,10 +246,7 @@ function decoded(segments: readonly string[]): readonly string[] | null {
   }
 }
 
-/**
- * The same code as for an id that a session does not know, but not the same sentence: this one
- * was never looked for (wire, 3.2).
- */
+/** The same code as for an unknown id, with another message: this id was never looked up. */
 const MALFORMED = json(400, {
   error: "X-Qwen-Client-Id has 1 to 128 letters, digits and the characters . _ : -",
   code: "invalid_client_id",
@@ -262,7 +256,7 @@ export type ClientIdReading =
   | { readonly kind: "read"; readonly clientId: ClientId | null }
   | { readonly kind: "refused"; readonly answer: Answer };
 
-/** An absent or empty header is an anonymous client. */
+/** An absent or empty header means an anonymous client. */
 export function readClientId(header: string | null, rule: ClientIdRule): ClientIdReading {
   const clientId = header === null ? null : parseClientId(header);
   const isMalformed = header !== null && header !== "" && clientId === null;

@@ -7,7 +7,7 @@ import { healthRoute } from "../route/server-info.ts";
 import { readServerSettings, type ServerOptions } from "../settings.ts";
 import { type Answer, json } from "./answer.ts";
 import { type Route, RouteTable, route } from "./route.ts";
-import { HttpServer, type ServerParts } from "./server.ts";
+import { HttpServer, type ServerDeps } from "./server.ts";
 
 export const IDLE = {
   workspaceCount: 1,
@@ -113,7 +113,7 @@ export class ServerWorld {
 
 const open: HttpServer[] = [];
 
-/** For `afterEach`: whatever a test has opened is closed. */
+/** For `afterEach`: closes all that a test has opened. */
 export async function closeServers(): Promise<void> {
   for (const server of open.splice(0)) await server.close();
 }
@@ -122,7 +122,7 @@ export async function closeServers(): Promise<void> {
 export async function serve(
   routes: readonly Route[],
   options: Partial<ServerOptions> = {},
-  parts: Partial<ServerParts> = {},
+  parts: Partial<ServerDeps> = {},
 ): Promise<ServerWorld> {
   const logged: string[] = [];
   const settings = granted(

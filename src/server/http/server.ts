@@ -10,37 +10,37 @@ import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
-import { type Authenticator, byToken, sharedToken, withoutToken } from "./authenticator.ts";
+import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
 import { Delivery } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
-import { Reception, requestIdOf, requestScope } from "./pipeline.ts";
+import { RequestPipeline, requestIdOf, requestScope } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import type { RouteTable } from "./route.ts";
 
-export interface ServerParts {
+export interface ServerDeps {
   readonly settings: ServerSettings;
   readonly table: RouteTable;
   readonly clock: Clock;
   readonly log: Log;
-  /** By default as the settings say: one token, or none. */
-  readonly authenticator?: Authenticator;
-  /** Whom requests may be let in for; without it, for everybody. */
+  /** By default one token or none, as the settings say. */
+  readonly authenticator?: RequestAuthenticator;
+  /** Admits requests by tenant; by default all tenants. */
   readonly tenants?: TenantGate;
-  /** How long open requests have when it closes. */
+  /** How long open requests may take when the server closes. */
   readonly closeMs?: number;
 }
 
-function usualAuthenticator(token: string | null): Authenticator {
+function usualAuthenticator(token: string | null): RequestAuthenticator {
   return token === null ? withoutToken() : byToken([sharedToken(token)]);
 }
 
-/** The daemon's outside: listens, lets in, has the routes answer, and closes in order. */
+/** The HTTP server: accepts requests, has the routes answer, and closes in order. */
 export class HttpServer {
-  readonly #parts: ServerParts;
+  readonly #deps: ServerDeps;
   readonly #listener: Listener;
-  readonly #reception: Reception;
+  readonly #pipeline: RequestPipeline;
   readonly #delivery: Delivery;
   readonly #streams: EventStreams;
   readonly #limiter: RateLimiter | null;
@@ -49,9 +49,9 @@ export class HttpServer {
   #isStopping = false;
   #emptied: () => void = () => {};
 
-  constructor(parts: ServerParts) {
-    this.#parts = parts;
-    const { settings, table, clock } = parts;
+  constructor(deps: ServerDeps) {
+    this.#deps = deps;
+    const { settings, table, clock } = deps;
     const { hostname, port, token, rateLimit, requireAuth } = settings;
     const { allowOrigins, trustedProxies } = settings;
     this.#names = new OwnNames(hostname, port);
@@ -60,15 +60,15 @@ export class HttpServer {
     const { writerIdleTimeoutMs } = settings;
     this.#streams = new EventStreams({ clock, writerIdleTimeoutMs, failed }, randomUUID);
     this.#delivery = new Delivery({ streams: this.#streams, clock, failed });
-    this.#reception = new Reception({
+    this.#pipeline = new RequestPipeline({
       table,
       clock,
       allowOrigins,
       trustedProxies,
       requireAuth,
-      authenticator: parts.authenticator ?? usualAuthenticator(token),
+      authenticator: deps.authenticator ?? usualAuthenticator(token),
       limiter: this.#limiter,
-      tenants: parts.tenants ?? new TenantGate(),
+      tenants: deps.tenants ?? new TenantGate(),
       names: () => this.#names,
     });
     this.#listener = new Listener(settings, (incoming, response) => {
@@ -79,7 +79,7 @@ export class HttpServer {
     });
   }
 
-  /** Requests that have no whole answer yet, streams among them. */
+  /** Requests without a complete answer, including streams. */
   get openRequestCount(): number {
     return this.#open.size;
   }
@@ -88,12 +88,12 @@ export class HttpServer {
     return this.#streams.openCount;
   }
 
-  /** Streams that somebody of this tenant has open, where callers are told apart. */
+  /** Open streams of a tenant, if callers are authenticated. */
   streamCountOf(tenantId: TenantId): number {
-    return this.#reception.streamCountOf(tenantId);
+    return this.#pipeline.streamCountOf(tenantId);
   }
 
-  /** How often each kind of request came too often; null if that is not counted. */
+  /** Refused requests by tier; null without a rate limit. */
   get rateLimitHits(): RateLimiter["hits"] | null {
     return this.#limiter?.hits ?? null;
   }
@@ -101,23 +101,23 @@ export class HttpServer {
   async listen(): Promise<Result<ListenAddress>> {
     const address = await this.#listener.listen();
     if (!address.ok) return address;
-    this.#names = new OwnNames(this.#parts.settings.hostname, address.value.port);
+    this.#names = new OwnNames(this.#deps.settings.hostname, address.value.port);
     return ok(address.value);
   }
 
-  /** Nothing new is let in, while what is open may go on: the first step of a shutdown. */
+  /** Refuses new connections while open requests go on: the first step of a shutdown. */
   stopAccepting() {
     this.#isStopping = true;
     this.#listener.stopAccepting();
   }
 
-  /** Ends streams with a last word, waits a little for what is open, and closes all sockets. */
+  /** Ends streams with a last frame, waits briefly for open requests, and closes all sockets. */
   async close(): Promise<void> {
     this.stopAccepting();
     this.#streams.endAll(streamError("The server is shutting down.", "daemon_shutdown"));
     const { promise: late, resolve } = Promise.withResolvers<void>();
     this.#emptied = resolve;
-    const callOff = this.#parts.clock.after(this.#parts.closeMs ?? CLOSE_MS_MAX, resolve);
+    const callOff = this.#deps.clock.after(this.#deps.closeMs ?? CLOSE_MS_MAX, resolve);
     if (this.#open.size > 0) await late;
     callOff();
     await this.#listener.close();
@@ -130,7 +130,7 @@ export class HttpServer {
     response.once("close", () => {
       const ms = Math.round(performance.now() - startedMs);
       const { statusCode: status, writableFinished: isWhole } = response;
-      this.#parts.log("request", {
+      this.#deps.log("request", {
         method: incoming.method ?? "",
         status,
         ms,
@@ -140,11 +140,11 @@ export class HttpServer {
       if (!response.writableFinished) gone.abort();
       if (this.#open.size === 0) this.#emptied();
     });
-    // A client that leaves is no error of ours; whoever writes to it looks before.
+    // A disconnect is not an error; writers check the socket first.
     incoming.on("error", () => {});
     response.on("error", () => {});
     try {
-      const { headers, answer } = this.#reception.greet(incoming, gone.signal);
+      const { headers, answer } = this.#pipeline.handle(incoming, gone.signal);
       const found = await this.#guarded(answer);
       if (this.#isStopping) response.shouldKeepAlive = false;
       await this.#delivery.deliver(found, response, incoming.method === "HEAD", headers);
@@ -163,9 +163,9 @@ export class HttpServer {
     }
   }
 
-  /** Only the error itself: paths, headers and bodies may have secrets in them. */
+  /** Logs only the error: paths, headers and bodies may contain secrets. */
   #logFailure(what: Remark, error: unknown) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#parts.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
+    this.#deps.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
   }
 }

@@ -29,7 +29,10 @@ const EVENT_CHARS = 128 * 1_024;
 /** More than the buffers of the system hold for a client that does not read. */
 const FILLING_EVENTS = 256;
 
-/** Says so much that a socket nobody reads from is full, and waits until the fast one has it. */
+/**
+ * Writes so much that the socket of a client that does not read is full, and waits until the fast
+ * client has it.
+ */
 async function fill(fast: StreamClient, eventCount = FILLING_EVENTS) {
   for (let said = 0; said < eventCount; said += 8) {
     await log.say(8, "x".repeat(EVENT_CHARS));

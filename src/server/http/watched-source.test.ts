@@ -66,11 +66,11 @@ describe("a stream that is watched", () => {
 
   it("is looked at at once if somebody wants that, and then as before", async () => {
     const world = new Watched();
-    world.source.look();
+    world.source.check();
     await everythingToldSoFar();
     expect([world.asked, world.clock.runningCount]).toEqual([1, 1]);
     world.mayGoOn = false;
-    world.source.look();
+    world.source.check();
     await everythingToldSoFar();
     expect(world.ended).toHaveLength(1);
     expect([world.asked, world.clock.runningCount]).toEqual([2, 0]);
@@ -78,9 +78,9 @@ describe("a stream that is watched", () => {
 
   it("is looked at again if that is wanted while it is looked at", async () => {
     const world = new Watched();
-    world.source.look();
-    world.source.look();
-    world.source.look();
+    world.source.check();
+    world.source.check();
+    world.source.check();
     await everythingToldSoFar();
     expect([world.asked, world.clock.runningCount]).toEqual([2, 1]);
   });

@@ -5,8 +5,8 @@ import type { CallOff, Clock } from "../../session/world.ts";
 import type { EventSource } from "./event-stream.ts";
 
 /**
- * A source whose reader is asked now and then who they are. A stream outlives the request that
- * opened it, so without this a token that is revoked would go on to show what happens.
+ * Rechecks the reader of a source at intervals. A stream outlives its request, so without this a
+ * revoked token would go on reading.
  */
 export class WatchedSource implements EventSource {
   readonly ending?: Promise<void>;
@@ -15,8 +15,8 @@ export class WatchedSource implements EventSource {
   readonly #clock: Clock;
   readonly #over: () => void;
   #callOff: CallOff = () => {};
-  #isLooking = false;
-  /** What is being looked at may be from before something changed. */
+  #isChecking = false;
+  /** The running check may have read old data. */
   #isStale = false;
   #isOver = false;
 
@@ -31,7 +31,7 @@ export class WatchedSource implements EventSource {
     this.#clock = clock;
     this.#over = over;
     if (source.ending !== undefined) this.ending = source.ending;
-    this.#lookLater();
+    this.#checkLater();
   }
 
   next() {
@@ -39,38 +39,38 @@ export class WatchedSource implements EventSource {
   }
 
   cancel() {
-    this.#stopLooking();
+    this.#stop();
     this.#source.cancel();
   }
 
   end(last: Parameters<EventSource["end"]>[0]) {
-    this.#stopLooking();
+    this.#stop();
     this.#source.end(last);
   }
 
-  /** Asks at once, and not when it is time. */
-  look() {
+  /** Checks now instead of at the next interval. */
+  check() {
     this.#callOff();
-    if (this.#isLooking) this.#isStale = true;
-    else void this.#ask();
+    if (this.#isChecking) this.#isStale = true;
+    else void this.#recheck();
   }
 
-  #lookLater() {
-    this.#callOff = this.#clock.after(STREAM_RECHECK_MS, () => this.look());
+  #checkLater() {
+    this.#callOff = this.#clock.after(STREAM_RECHECK_MS, () => this.check());
   }
 
-  async #ask(): Promise<void> {
-    this.#isLooking = true;
+  async #recheck(): Promise<void> {
+    this.#isChecking = true;
     this.#isStale = false;
     const mayGoOn = await this.#mayGoOn();
-    this.#isLooking = false;
+    this.#isChecking = false;
     if (this.#isOver) return;
     if (!mayGoOn) this.end(streamError("Unauthorized", "unauthorized"));
-    else if (this.#isStale) this.look();
-    else this.#lookLater();
+    else if (this.#isStale) this.check();
+    else this.#checkLater();
   }
 
-  #stopLooking() {
+  #stop() {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#callOff();
@@ -78,8 +78,8 @@ export class WatchedSource implements EventSource {
   }
 }
 
-/** Who reads streams of which tenant. */
-export class Readers {
+/** The open streams by tenant. */
+export class OpenStreams {
   readonly #clock: Clock;
   readonly #open = new Map<TenantId, Set<WatchedSource>>();
 
@@ -87,7 +87,7 @@ export class Readers {
     this.#clock = clock;
   }
 
-  /** The same source, for as long as its reader may read it. */
+  /** Wraps a source so that it ends when its reader loses access. */
   watch(tenantId: TenantId, source: EventSource, mayGoOn: () => Promise<boolean>): EventSource {
     const watched = new WatchedSource(source, mayGoOn, this.#clock, () => {
       const open = this.#open.get(tenantId);
@@ -102,8 +102,8 @@ export class Readers {
     return this.#open.get(tenantId)?.size ?? 0;
   }
 
-  /** Something has changed about who may do what: nobody reads on until the next look is due. */
-  lookAgain(tenantId: TenantId) {
-    for (const reader of this.#open.get(tenantId) ?? []) reader.look();
+  /** Rechecks every open stream of the tenant now instead of at the next interval. */
+  recheck(tenantId: TenantId) {
+    for (const reader of this.#open.get(tenantId) ?? []) reader.check();
   }
 }

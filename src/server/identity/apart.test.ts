@@ -142,10 +142,10 @@ describe("P8: what is another tenant's", () => {
       const isMissed = theirs.status === 404 && theirs.body.code === "session_not_found";
       if (path.startsWith("/session/:id") && !isMissed) others.push(`${theirs.status} ${path}`);
     }
-    // Whoever leaves has left, whether there was anything to leave or not.
+    // Detaching succeeds, whether the client was attached or not.
     expect(others).toEqual(["204 /session/:id/detach"]);
-    // Nothing was refused for its own shape, before anybody looked for what it names: these are
-    // what an id comes to that was looked for among the workspaces and is not there.
+    // No request was refused for its shape before the server looked for what it names. These
+    // refusals are of an id that was looked for among the workspaces and is not there.
     expect(unread).toEqual([
       "invalid_request GET /workspace/:id/sessions",
       "invalid_request GET /workspaces/:workspace/sessions",

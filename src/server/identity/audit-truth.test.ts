@@ -16,7 +16,7 @@ async function told({ world }: People, act: string) {
 const statuses = async (calls: readonly ReturnType<Person["call"]>[]) =>
   (await Promise.all(calls)).map(({ status }) => status);
 
-describe("A7: the audit of what many do at once", () => {
+describe("the audit of what many do at once", () => {
   it("says of 25 who are taken in that they were, and each is", async () => {
     const people = await People.open();
     const ada = await people.person("ada", "owner");

@@ -5,9 +5,9 @@ import { thisHolder } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME, IdentityWorld } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { StoredWay } from "./token-authenticator.ts";
+import { TokenAuthenticator } from "./token-authenticator.ts";
 
-/** Somebody who comes by a token that has not been used yet, and what is written of that. */
+/** A caller with a token that was not used yet, and what is written of the use. */
 async function opened() {
   const world = await IdentityWorld.open();
   const { text } = await world.token("ada", "owner");
@@ -26,7 +26,7 @@ async function opened() {
     },
   });
   const clock = { nowMs: () => world.nowMs };
-  const way = new StoredWay(store, new Members(store, clock), clock, tenants);
+  const way = new TokenAuthenticator(store, new Members(store, clock), clock, tenants);
   return { world, text, tenants, read, written, way };
 }
 
@@ -43,14 +43,14 @@ describe("a token whose tenant cannot be read", () => {
       },
     });
     const clock = { nowMs: () => world.nowMs };
-    const way = new StoredWay(store, new Members(store, clock), clock, tenants);
-    expect(await way.recognize(text)).toEqual(AWAY);
+    const way = new TokenAuthenticator(store, new Members(store, clock), clock, tenants);
+    expect(await way.authenticate(text)).toEqual(AWAY);
     tenants.close(ACME);
-    expect(await way.recognize(text)).toMatchObject({ refusal: { code: "unauthorized" } });
-    const late = way.recognize(text);
+    expect(await way.authenticate(text)).toMatchObject({ refusal: { code: "unauthorized" } });
+    const late = way.authenticate(text);
     tenants.open(ACME);
     expect(await late).toMatchObject({ refusal: { code: "unauthorized" } });
-    expect(await way.recognize(text)).toEqual(AWAY);
+    expect(await way.authenticate(text)).toEqual(AWAY);
   });
 });
 
@@ -58,13 +58,13 @@ describe("the last use of a token whose tenant is deleted", () => {
   it("is not written down while that goes on", async () => {
     const { text, tenants, written, way } = await opened();
     tenants.close(ACME);
-    expect(await way.recognize(text)).toMatchObject({ value: { userId: "ada" } });
+    expect(await way.authenticate(text)).toMatchObject({ value: { userId: "ada" } });
     expect(written).toEqual([]);
   });
 
   it("is waited for if it was being written down before", async () => {
     const { text, tenants, written, way, world } = await opened();
-    await way.recognize(text);
+    await way.authenticate(text);
     tenants.close(ACME);
     await tenants.empty(ACME);
     expect(written).toHaveLength(1);
@@ -75,7 +75,7 @@ describe("the last use of a token whose tenant is deleted", () => {
   it("is not written down afterwards for who was looked up before", async () => {
     const { world, text, tenants, read, written, way } = await opened();
     read.isSlow = true;
-    const recognizing = way.recognize(text);
+    const recognizing = way.authenticate(text);
     tenants.close(ACME);
     await value(world.store.removeTenant(ACME, thisHolder("a test")));
     tenants.open(ACME);

@@ -4,7 +4,7 @@ import { altered, Door } from "../../session/altered-store.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { type Answer, json } from "../http/answer.ts";
-import type { Authenticator } from "../http/authenticator.ts";
+import type { RequestAuthenticator } from "../http/authenticator.ts";
 import { type Caller, route } from "../http/route.ts";
 import { answering, closeServers, serve } from "../http/server.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
@@ -59,7 +59,7 @@ class Shared {
   }
 }
 
-/** A store that writes down that somebody has left when the door is open. */
+/** A store that writes a leaving voter only when the gate is open. */
 function slowToLeave(door: Door) {
   return (real: SessionStore) =>
     altered(real, {
@@ -151,7 +151,7 @@ describe("a member without a vote any more", () => {
       return status;
     });
     await leaving;
-    // Whoever comes after it is answered before it.
+    // A later request is answered before it.
     for (const _ of [1, 2, 3]) expect((await ask.ada.call("GET", "/members")).status).toBe(200);
     expect(isAnswered).toBe(false);
     door.open();
@@ -207,10 +207,10 @@ describe("what somebody did while they lost their vote", () => {
     const served = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     let found: Caller | null = ben;
-    const authenticator: Authenticator = {
+    const authenticator: RequestAuthenticator = {
       needsToken: true,
       authenticate: (said) => ok(said === "ben" ? found : { ...ben, role: "owner" }),
-      lookAgain: async (...look) => void looks.push(look),
+      recheck: async (...look) => void looks.push(look),
     };
     const slow = answering("/slow", async () => {
       begun.resolve();

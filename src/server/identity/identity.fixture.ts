@@ -6,12 +6,12 @@ import { memoryStore } from "../../store/memory/store.ts";
 import { HOST } from "../../store/sample.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { Members } from "./members.ts";
-import { StoredWay } from "./token-authenticator.ts";
+import { TokenAuthenticator } from "./token-authenticator.ts";
 import { type IssuedToken, Tokens } from "./tokens.ts";
 
 export const OPERATOR = { kind: "operator" } as const;
 
-/** Whoever may grant everything. */
+/** A caller who may grant every role. */
 export const BY_OWNER = { steward: OPERATOR, role: "owner" } as const;
 
 export const DAY_MS = 86_400_000;
@@ -31,7 +31,7 @@ export class IdentityWorld {
   readonly store: SessionStore;
   readonly members: Members;
   readonly tokens: Tokens;
-  readonly way: StoredWay;
+  readonly way: TokenAuthenticator;
   nowMs = 1_800_000_000_000;
 
   constructor(store: SessionStore) {
@@ -39,7 +39,7 @@ export class IdentityWorld {
     this.store = store;
     this.members = new Members(store, clock);
     this.tokens = new Tokens(store, this.members, clock);
-    this.way = new StoredWay(store, this.members, clock);
+    this.way = new TokenAuthenticator(store, this.members, clock);
   }
 
   static async open(): Promise<IdentityWorld> {
@@ -69,7 +69,7 @@ export class IdentityWorld {
 
   /** Who comes in by this text: a caller, or null. */
   async who(text: string) {
-    const found = await this.way.recognize(text);
+    const found = await this.way.authenticate(text);
     return found.ok ? found.value : found.refusal.code;
   }
 

@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { granted } from "../http/server.fixture.ts";
-import { type JwtTrust, openJwtWay } from "./jwt.ts";
+import { type JwtTrust, openJwtAuthenticator } from "./jwt.ts";
 
 export const TRUST = {
   issuer: "https://issuer.example",
@@ -29,7 +29,7 @@ export const CLAIMS = {
   exp: NOW_S + 600,
 };
 
-/** Somebody who signs tokens, with a key of their own. */
+/** An issuer with its own key. */
 export class Issuer {
   readonly #privateKey: CryptoKey;
   readonly alg: string;
@@ -86,13 +86,22 @@ export class KeyServer {
   }
 }
 
-/** A way in at a time that a test sets. */
+/** A JWT authenticator at a time that a test sets: `jose` takes it from `Date`. */
 export async function wayBy(keySet: string, trust: Partial<JwtTrust> = {}) {
-  const world = { nowMs: NOW_MS };
-  const clock = { nowMs: () => world.nowMs };
-  const way = granted(await openJwtWay({ ...TRUST, keySet, ...trust }, clock));
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW_MS });
+  onTestFinished(() => void vi.useRealTimers());
+  const world = {
+    get nowMs() {
+      return Date.now();
+    },
+    set nowMs(nowMs: number) {
+      vi.setSystemTime(nowMs);
+    },
+  };
+  const clock = { nowMs: () => Date.now() };
+  const way = granted(await openJwtAuthenticator({ ...TRUST, keySet, ...trust }, clock));
   const who = async (token: string) => {
-    const found = await way.recognize(token);
+    const found = await way.authenticate(token);
     return found.ok ? found.value : found.refusal.code;
   };
   return { world, way, who };

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
 import {
-  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
   errors,
-  type JSONWebKeySet,
   type JWTPayload,
   type JWTVerifyGetKey,
   jwtVerify,
@@ -25,14 +26,15 @@ import {
 } from "../../core/limits.ts";
 import { parseRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { Clock } from "../../session/world.ts";
-import { type Identified, NOBODY, type WayIn } from "../http/authenticator.ts";
+import { type Authenticator, type Identified, UNKNOWN_CALLER } from "../http/authenticator.ts";
 import { isLoopbackName } from "../http/origins.ts";
 import type { Caller } from "../http/route.ts";
 
-/** Whose JWTs are believed, and where in them it says what we want to know. */
+/** The issuer whose JWTs the server accepts, and the claims that name tenant and role. */
 export interface JwtTrust {
-  /** A file, or an address. */
+  /** A file, or a URL. */
   readonly keySet: string;
   readonly issuer: string;
   readonly audience: string;
@@ -40,34 +42,34 @@ export interface JwtTrust {
   readonly roleClaim: string;
 }
 
-/** Only these: a key that is public must never be taken for a secret that both sides know. */
+/** Asymmetric algorithms only: a public key must never be used as a shared secret. */
 const ALGORITHMS = ["RS256", "ES256"];
 
-export async function openJwtWay(
+export async function openJwtAuthenticator(
   trust: JwtTrust,
   clock: Pick<Clock, "nowMs">,
-): Promise<Result<WayIn>> {
+): Promise<Result<Authenticator>> {
   const keys = await openKeySet(trust.keySet, clock);
-  return keys.ok ? ok(new JwtWay(trust, keys.value, clock)) : keys;
+  return keys.ok ? ok(new JwtAuthenticator(trust, keys.value, clock)) : keys;
 }
 
-/** In by what an issuer has signed: tenant and role are its word, and its user's name. */
-class JwtWay implements WayIn {
+/** Authenticates by an issuer's signature. Tenant, role and user are what the issuer says. */
+class JwtAuthenticator implements Authenticator {
   readonly #trust: JwtTrust;
   readonly #keys: JWTVerifyGetKey;
   readonly #clock: Pick<Clock, "nowMs">;
   /** By hash of the token. */
-  readonly #verified: Verified;
+  readonly #verified: VerifiedCallers;
 
   constructor(trust: JwtTrust, keys: JWTVerifyGetKey, clock: Pick<Clock, "nowMs">) {
     this.#trust = trust;
     this.#keys = keys;
     this.#clock = clock;
-    this.#verified = new Verified(JWT_CACHED_MAX, () => clock.nowMs());
+    this.#verified = new VerifiedCallers(JWT_CACHED_MAX, () => clock.nowMs());
   }
 
-  recognize(token: string): Identified | Promise<Identified> {
-    if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return NOBODY;
+  authenticate(token: string): Identified | Promise<Identified> {
+    if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return UNKNOWN_CALLER;
     const hash = createHash("sha256").update(token).digest("base64");
     const known = this.#verified.find(hash);
     return known === null ? this.#verify(token, hash) : ok(known);
@@ -86,14 +88,14 @@ class JwtWay implements WayIn {
         currentDate: new Date(nowMs),
       });
       const caller = this.#callerIn(payload);
-      if (caller === null) return NOBODY;
+      if (caller === null) return UNKNOWN_CALLER;
       const endsMs = (payload.exp ?? 0) * 1_000;
       this.#verified.keep(hash, caller, Math.min(endsMs, nowMs + JWT_CACHED_MS_MAX));
       return ok(caller);
     } catch (thrown) {
-      if (thrown instanceof KeySetAway) return fail("key_set_unavailable");
-      // The issuer may have a new key that was not asked for yet: that is no wrong token.
-      return thrown instanceof KeyUnknownYet ? fail("unauthorized") : NOBODY;
+      if (thrown instanceof KeySetUnavailable) return fail("key_set_unavailable");
+      // The issuer may have added the key since the last fetch, so the token may be good.
+      return thrown instanceof KeyNotFetched ? fail("unauthorized") : UNKNOWN_CALLER;
     }
   }
 
@@ -108,8 +110,8 @@ class JwtWay implements WayIn {
 }
 
 /**
- * Issuers name their users by rules of their own, such as `auth0|5f7c`. A name that is none by ours
- * stands here by its hash, so that it is the same user each time and never another one.
+ * Issuers name users by their own rules, such as `auth0|5f7c`. A name that is not a valid user id
+ * is replaced by its hash: the same user always gets the same id, and no other user gets it.
  */
 function userOf(subject: unknown): UserId | null {
   if (typeof subject !== "string" || subject === "") return null;
@@ -118,78 +120,99 @@ function userOf(subject: unknown): UserId | null {
   return plain ?? parseUserId(`sub:${createHash("sha256").update(subject).digest("hex")}`);
 }
 
-const keySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
-
-/**
- * The keys that JWTs are checked with, from a file, which is read now and again when it may have
- * changed, or from an address, which is asked when the first one is wanted.
- */
-async function openKeySet(
-  place: string,
-  clock: Pick<Clock, "nowMs">,
-): Promise<Result<JWTVerifyGetKey>> {
-  return /^https?:\/\//i.test(place) ? remoteSet(place, clock) : setInFile(place, clock);
+interface VerifiedCaller {
+  readonly caller: Caller;
+  readonly sinceMs: number;
+  readonly untilMs: number;
 }
 
-async function setInFile(
+/** Callers of verified tokens, each for a while. Beyond the limit the oldest is evicted. */
+export class VerifiedCallers {
+  readonly #nowMs: () => number;
+  readonly #known: BoundedMap<string, VerifiedCaller>;
+
+  constructor(limit: number, nowMs: () => number) {
+    this.#nowMs = nowMs;
+    this.#known = new BoundedMap(limit);
+  }
+
+  find(hash: string): Caller | null {
+    const known = this.#known.get(hash);
+    if (known === undefined) return null;
+    const nowMs = this.#nowMs();
+    // After the clock was set back, the age of an entry from the future is unknown.
+    if (nowMs >= known.sinceMs && nowMs < known.untilMs) return known.caller;
+    this.#known.delete(hash);
+    return null;
+  }
+
+  keep(hash: string, caller: Caller, untilMs: number) {
+    this.#known.set(hash, { caller, sinceMs: this.#nowMs(), untilMs });
+  }
+}
+
+/** Opens the keys that JWTs are verified with. A file is read now, a URL with the first token. */
+async function openKeySet(
+  location: string,
+  clock: Pick<Clock, "nowMs">,
+): Promise<Result<JWTVerifyGetKey>> {
+  return /^https?:\/\//i.test(location) ? openRemote(location, clock) : openFile(location, clock);
+}
+
+async function openFile(
   path: string,
   clock: Pick<Clock, "nowMs">,
 ): Promise<Result<JWTVerifyGetKey>> {
-  const keys = new KeptKeys(
-    {
-      load: () => keysInFile(path),
-      keptMs: KEY_FILE_KEPT_MS_MAX,
-      retryMs: KEY_FILE_RETRY_MS,
-      failedMs: KEY_FILE_RETRY_MS,
-    },
-    clock,
-  );
+  const source = {
+    url: pathToFileURL(path),
+    load: () => textOfFile(path),
+    maxAgeMs: KEY_FILE_KEPT_MS_MAX,
+    cooldownMs: KEY_FILE_RETRY_MS,
+    failedMs: KEY_FILE_RETRY_MS,
+  };
+  const keys = keySetFrom(source, clock);
   try {
-    await keys.load();
+    await keys.reload();
     return ok(keys.find);
   } catch (thrown) {
     const cause = thrown instanceof Error ? thrown.cause : thrown;
-    return wrong(cause instanceof Error ? cause.message : String(cause));
+    return invalidKeySet(cause instanceof Error ? cause.message : String(cause));
   }
 }
 
-async function keysInFile(path: string): Promise<JSONWebKeySet> {
-  if ((await stat(path)).size > KEY_SET_BYTES_MAX) throw new Error("it is too large");
-  return keySetIn(await readFile(path, "utf8"));
-}
-
-function remoteSet(place: string, clock: Pick<Clock, "nowMs">): Result<JWTVerifyGetKey> {
-  if (!URL.canParse(place)) return wrong("it is no address");
-  const url = new URL(place);
+function openRemote(location: string, clock: Pick<Clock, "nowMs">): Result<JWTVerifyGetKey> {
+  if (!URL.canParse(location)) return invalidKeySet("it is not a URL");
+  const url = new URL(location);
   if (url.protocol === "http:" && !isLoopbackName(url.hostname)) {
-    return wrong("keys that come over the network come by https");
+    return invalidKeySet("a key set from another machine needs https");
   }
-  const keys = new KeptKeys(
-    {
-      load: () => keysAt(url),
-      keptMs: KEY_SET_KEPT_MS_MAX,
-      retryMs: KEY_SET_RETRY_MS,
-      failedMs: KEY_SET_FAILED_MS,
-    },
-    clock,
-  );
-  return ok(keys.find);
+  const source = {
+    url,
+    load: (signal: AbortSignal) => textAt(url, signal),
+    maxAgeMs: KEY_SET_KEPT_MS_MAX,
+    cooldownMs: KEY_SET_RETRY_MS,
+    failedMs: KEY_SET_FAILED_MS,
+  };
+  return ok(keySetFrom(source, clock).find);
 }
 
-/** No way to elsewhere is followed: whoever is asked is who was named. */
-async function keysAt(url: URL): Promise<JSONWebKeySet> {
-  const signal = AbortSignal.timeout(KEY_SET_MS_MAX);
+function invalidKeySet(reason: string): Result<never> {
+  return fail("invalid_server_config", { path: "--jwt-jwks", reason });
+}
+
+async function textOfFile(path: string): Promise<string> {
+  if ((await stat(path)).size > KEY_SET_BYTES_MAX) throw new Error("it is too large");
+  return readFile(path, "utf8");
+}
+
+/** Follows no redirect: keys come only from the configured URL. */
+async function textAt(url: URL, signal: AbortSignal): Promise<string> {
   const headers = { accept: "application/json" };
   const response = await fetch(url, { headers, redirect: "manual", signal });
   if (response.status !== 200) throw new Error(`it answered ${response.status}`);
-  return keySetIn(await boundedText(response));
-}
-
-/** Takes no more than a set may weigh. */
-async function boundedText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of body ?? []) {
+  for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
     if (bytes > KEY_SET_BYTES_MAX) throw new Error("it is too large");
     chunks.push(chunk);
@@ -197,123 +220,59 @@ async function boundedText({ body }: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function keySetIn(text: string): JSONWebKeySet {
-  return keySet.parse(JSON.parse(text));
-}
+/** The keys cannot be read, which says nothing about any token. */
+class KeySetUnavailable extends Error {}
 
-function wrong(reason: string): Result<never> {
-  return fail("invalid_server_config", { path: "--jwt-jwks", reason });
-}
+/** The key is not in the set, and the set may not be fetched again yet. */
+class KeyNotFetched extends Error {}
 
-/** The keys cannot be had, which says nothing about any token. */
-class KeySetAway extends Error {}
-
-/** A key that is not among those that were had a moment ago; it may have been added since. */
-class KeyUnknownYet extends Error {}
-
-/** Where keys come from, and how often they are asked for there. */
+/** Where keys come from, and how often they may be read. */
 interface KeySource {
-  load(): Promise<JSONWebKeySet>;
-  /** How long they are believed to be the same. */
-  readonly keptMs: number;
-  /** How soon one that is not among them may have them asked for again. */
-  readonly retryMs: number;
-  /** How long a source is left alone that has failed: anybody can send unknown keys' tokens. */
+  readonly url: URL;
+  load(signal: AbortSignal): Promise<string>;
+  /** How long a set is used before it is read again. */
+  readonly maxAgeMs: number;
+  /** How long after a read an unknown key causes no further one. */
+  readonly cooldownMs: number;
+  /** How long after a failure nothing is read: any client can send tokens of unknown keys. */
   readonly failedMs: number;
 }
 
-type Keys = ReturnType<typeof createLocalJWKSet>;
+const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
 
-/** Keys for JWTs as they are now, or were a little while ago. */
-class KeptKeys {
-  readonly #source: KeySource;
-  readonly #clock: Pick<Clock, "nowMs">;
-  #keys: Keys | null = null;
-  #loadedAtMs: number | null = null;
-  #failedAtMs: number | null = null;
-  #loading: Promise<Keys> | null = null;
-
-  constructor(source: KeySource, clock: Pick<Clock, "nowMs">) {
-    this.#source = source;
-    this.#clock = clock;
-  }
-
-  readonly find: JWTVerifyGetKey = async (header, token) => {
-    const { keptMs, retryMs } = this.#source;
-    const keys = this.#isWithin(this.#loadedAtMs, keptMs) ? this.#keys : null;
+/** Caches a key set by `jose`, whose fetch is replaced by one within our limits. */
+function keySetFrom(source: KeySource, clock: Pick<Clock, "nowMs">) {
+  let failedAtMs = Number.NEGATIVE_INFINITY;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  const set = createRemoteJWKSet(source.url, {
+    cacheMaxAge: source.maxAgeMs,
+    cooldownDuration: source.cooldownMs,
+    timeoutDuration: KEY_SET_MS_MAX,
+    [customFetch]: async (_url, { signal }) => {
+      const sinceFailureMs = clock.nowMs() - failedAtMs;
+      if (sinceFailureMs >= 0 && sinceFailureMs < source.failedMs) {
+        throw new KeySetUnavailable("the last attempt failed a moment ago");
+      }
+      try {
+        return Response.json(jwks.parse(JSON.parse(await source.load(signal))));
+      } catch (cause) {
+        failedAtMs = clock.nowMs();
+        throw new KeySetUnavailable("the key set cannot be read", { cause });
+      }
+    },
+  });
+  const find: JWTVerifyGetKey = async (header, token) => {
+    // After the clock was set back, `jose` would take the set for fresh until the clock catches up.
+    const isSetBack = clock.nowMs() < askedAtMs;
+    askedAtMs = clock.nowMs();
+    if (isSetBack) await set.reload();
+    const isCoolingDown = set.coolingDown && !isSetBack;
     try {
-      return await (keys ?? (await this.load()))(header, token);
+      return await set(header, token);
     } catch (thrown) {
-      if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-      // The keys were asked for because of this one, so there is nothing newer to be had.
-      if (keys === null) throw thrown;
-      if (this.#isWithin(this.#loadedAtMs, retryMs)) throw new KeyUnknownYet("it is not known yet");
-      return (await this.load())(header, token);
+      const isUnknownKey = thrown instanceof errors.JWKSNoMatchingKey;
+      throw isUnknownKey && isCoolingDown ? new KeyNotFetched("it is not fetched yet") : thrown;
     }
   };
-
-  /** Asks for them, once for all who want them now. */
-  load(): Promise<Keys> {
-    this.#loading ??= this.#load().finally(() => {
-      this.#loading = null;
-    });
-    return this.#loading;
-  }
-
-  async #load(): Promise<Keys> {
-    if (this.#isWithin(this.#failedAtMs, this.#source.failedMs)) {
-      throw new KeySetAway("it just failed");
-    }
-    try {
-      const keys = createLocalJWKSet(await this.#source.load());
-      this.#keys = keys;
-      this.#loadedAtMs = this.#clock.nowMs();
-      return keys;
-    } catch (thrown) {
-      this.#failedAtMs = this.#clock.nowMs();
-      throw new KeySetAway("the keys cannot be had", { cause: thrown });
-    }
-  }
-
-  /** What was in the future, because the clock was set back, was not a moment ago. */
-  #isWithin(sinceMs: number | null, ms: number): boolean {
-    if (sinceMs === null) return false;
-    const ageMs = this.#clock.nowMs() - sinceMs;
-    return ageMs >= 0 && ageMs < ms;
-  }
-}
-
-interface Known {
-  readonly caller: Caller;
-  readonly sinceMs: number;
-  readonly untilMs: number;
-}
-
-/** Who is behind a token that was verified, for a while; of too many the oldest goes (A12). */
-export class Verified {
-  readonly #most: number;
-  readonly #nowMs: () => number;
-  readonly #known = new Map<string, Known>();
-
-  constructor(most: number, nowMs: () => number) {
-    this.#most = most;
-    this.#nowMs = nowMs;
-  }
-
-  find(hash: string): Caller | null {
-    const known = this.#known.get(hash);
-    if (known === undefined) return null;
-    const nowMs = this.#nowMs();
-    // What was verified in the future was so before the clock was set back: nobody knows how long.
-    if (nowMs >= known.sinceMs && nowMs < known.untilMs) return known.caller;
-    this.#known.delete(hash);
-    return null;
-  }
-
-  keep(hash: string, caller: Caller, untilMs: number) {
-    this.#known.delete(hash);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size >= this.#most && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(hash, { caller, sinceMs: this.#nowMs(), untilMs });
-  }
+  return { find, reload: () => set.reload() };
 }

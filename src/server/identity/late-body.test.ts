@@ -71,7 +71,7 @@ type Change = readonly [what: string, act: (place: Place) => Promise<unknown>, a
 const gone = { status: 401, code: "unauthorized" };
 const less = { status: 403, code: "role_required" };
 
-/** By somebody who comes in here as well: what changes is known at once. */
+/** Changed through this server: the change is known at once. */
 const HERE: readonly Change[] = [
   ["is removed", ({ ada }) => ada.call("DELETE", "/members/mal"), gone],
   ["is made a viewer", ({ ada }) => role(ada, "viewer"), less],
@@ -134,9 +134,9 @@ describe("a request whose body comes later than its head", () => {
   it("P8: is nobody's if what opened it is somebody else's by then", async () => {
     const clock = new ManualClock();
     let name = "mal";
-    const recognize = (text: string) =>
+    const authenticate = (text: string) =>
       ok(text === "shared" ? { tenantId: ACME, userId: user(name), role: "owner" as const } : null);
-    const people = await People.open({ clock, otherWays: [{ recognize }] });
+    const people = await People.open({ clock, otherWays: [{ authenticate }] });
     const request = ["/members/friend", { role: "owner" }] as const;
     const done = await late(people, people.stranger("shared"), request, async () => {
       name = "eve";

@@ -32,7 +32,7 @@ describe("the members of a tenant", () => {
     expect(await value(world.members.list(tenant("other")))).toEqual([]);
   });
 
-  it("always have an owner, once they have one (A12)", async () => {
+  it("always have an owner, once they have one", async () => {
     const world = await IdentityWorld.open();
     await world.member("ada", "owner");
     const refused = { ok: false, refusal: { code: "last_owner", details: { userId: "ada" } } };

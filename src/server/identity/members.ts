@@ -14,17 +14,17 @@ import { changeDocument } from "./tenant-document.ts";
 const member = z.object({
   userId: userField,
   role: roleField,
-  /** Another one each time that somebody is taken in: tokens of an earlier time stay dead. */
+  /** New for each membership, so that tokens of an earlier membership stay invalid. */
   membership: z.string(),
   addedAtMs: z.number(),
 });
 
 const roster = z.object({ members: z.array(member) });
 
-/** Somebody of a tenant, and what they are in it. */
+/** A user of a tenant and their role. */
 export type Member = z.output<typeof member>;
 
-/** Who sets a role, and how much they have to say themselves. */
+/** Who sets a role, with their own role. */
 export interface Granting {
   readonly steward: Steward;
   readonly role: Role;
@@ -34,8 +34,8 @@ const KIND = "members";
 const KEY = "all";
 
 /**
- * Who belongs to a tenant. All of them are in one document, so that no two changes at the same
- * time, by whichever process, leave a tenant without an owner.
+ * The members of a tenant. One document holds all of them, so that concurrent changes by several
+ * processes cannot leave a tenant without an owner.
  */
 export class Members {
   readonly #store: SessionStore;
@@ -57,7 +57,7 @@ export class Members {
     return ok(members.value.find((one) => one.userId === userId) ?? null);
   }
 
-  /** Takes somebody in, or gives them another role. Nobody gives or takes more than they have. */
+  /** Adds a member or changes a role. Callers cannot give or take more than their own role has. */
   async put(tenantId: TenantId, userId: UserId, role: Role, by: Granting): Promise<Result<Member>> {
     const atMs = this.#clock.nowMs();
     const fresh = { userId, role, membership: randomUUID(), addedAtMs: atMs };
@@ -102,7 +102,7 @@ function isLastOwner(known: Member | undefined, others: readonly Member[]): bool
   return known?.role === "owner" && !others.some(({ role }) => role === "owner");
 }
 
-/** A list that cannot be read is nobody's word: it is refused, and never taken for an empty one. */
+/** An unreadable list is refused, never taken for an empty one. */
 function membersIn(value: JsonObject | null): Result<readonly Member[]> {
   if (value === null) return ok([]);
   const read = roster.safeParse(value);

@@ -4,14 +4,14 @@ import { STREAM_RECHECK_MS } from "../../core/limits.ts";
 import { altered, Door } from "../../session/altered-store.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { LOCAL_TENANT, sharedToken, type WayIn } from "../http/authenticator.ts";
+import { type Authenticator, LOCAL_TENANT, sharedToken } from "../http/authenticator.ts";
 import { ManualClock } from "../http/manual-clock.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
 import { ACME, IdentityWorld, OPERATOR, tenant, user } from "./identity.fixture.ts";
 import { CLAIMS, fileOf, Issuer, wayBy } from "./jwt.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
-import { StoredWay, Voters } from "./token-authenticator.ts";
+import { TokenAuthenticator, Voters } from "./token-authenticator.ts";
 
 const CONSENSUS = { policy: "consensus" } as const;
 const ALLOW = { outcome: { outcome: "selected", optionId: "allow_once" } };
@@ -84,7 +84,7 @@ describe("somebody by the word of an issuer, who need not be a member", () => {
     const { store, members, tokens } = await IdentityWorld.open();
     const gone: string[] = [];
     const voters = new Voters(async (_tenantId, userId) => void gone.push(userId));
-    const way = new StoredWay(store, members, { nowMs: () => 0 }, undefined, voters);
+    const way = new TokenAuthenticator(store, members, { nowMs: () => 0 }, undefined, voters);
     const wish = { userId: user("ben"), role: "member", name: null, lifeMs: null } as const;
     await value(members.put(ACME, wish.userId, "member", { steward: OPERATOR, role: "owner" }));
     const { text } = await value(tokens.create(ACME, wish, OPERATOR));
@@ -96,7 +96,7 @@ describe("somebody by the word of an issuer, who need not be a member", () => {
       ["cleo", undefined],
       ["ben", `bearer ${text}`],
     ] as const) {
-      await way.lookAgain(ACME, { userId: user(name), authorization });
+      await way.recheck(ACME, { userId: user(name), authorization });
     }
     expect(gone).toEqual(["ben"]);
   });
@@ -105,11 +105,11 @@ describe("somebody by the word of an issuer, who need not be a member", () => {
 describe("what another process does to the members", () => {
   const OPERATOR_TOKEN = "a-token-of-the-operator";
 
-  async function operator(): Promise<[WayIn, string, TenantId]> {
+  async function operator(): Promise<[Authenticator, string, TenantId]> {
     return [sharedToken(OPERATOR_TOKEN), OPERATOR_TOKEN, LOCAL_TENANT];
   }
 
-  async function issuer(): Promise<[WayIn, string, TenantId]> {
+  async function issuer(): Promise<[Authenticator, string, TenantId]> {
     const { way, signed } = await byIssuer("owner");
     return [way, await signed(600_000), ACME];
   }

@@ -3,17 +3,17 @@ import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { value } from "../../store/kit/expect.ts";
 import { type Call, type DaemonOptions, DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Authenticator, byToken, type WayIn } from "../http/authenticator.ts";
+import { type Authenticator, byToken, type RequestAuthenticator } from "../http/authenticator.ts";
 import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { StoredWay, Voters } from "./token-authenticator.ts";
+import { TokenAuthenticator, Voters } from "./token-authenticator.ts";
 import { Tokens } from "./tokens.ts";
 
 interface Options extends Omit<DaemonOptions, "routes" | "authenticator"> {
   /** By which people come in who have no tokens of their own. */
-  readonly otherWays?: readonly WayIn[];
+  readonly otherWays?: readonly Authenticator[];
 }
 
 /** A whole server, all routes, and people who have tokens of their own. */
@@ -21,7 +21,7 @@ export class People {
   readonly world: DaemonWorld;
   readonly members: Members;
   readonly tokens: Tokens;
-  /** How often it was found out who somebody is. */
+  /** How often a caller was authenticated. */
   readonly lookups: { count: number };
 
   private constructor(world: DaemonWorld, lookups: { count: number }) {
@@ -40,7 +40,7 @@ export class People {
     return new People(await DaemonWorld.open({ ...options, routes, authenticator }), lookups);
   }
 
-  /** Somebody of a tenant, who from now on calls with a token of their own. */
+  /** A member of a tenant, who from now on calls with a token of their own. */
   async person(name: string, role: Role, tenantId = ACME): Promise<Person> {
     const userId = user(name);
     await value(this.members.put(tenantId, userId, role, BY_OWNER));
@@ -49,7 +49,7 @@ export class People {
     return new Person(this.world, text, kept.id);
   }
 
-  /** Somebody who comes in by another way. */
+  /** A caller of another authenticator. */
   stranger(token: string): Person {
     return new Person(this.world, token, "");
   }
@@ -83,15 +83,18 @@ export class Person {
   }
 }
 
-function storedWay({ world, runtime }: Daemon): StoredWay {
+function storedWay({ world, runtime }: Daemon): TokenAuthenticator {
   const { store, clock, tenants } = world;
   const voters = new Voters((tenantId, userId) => {
     return withoutVoter(world, runtime.liveOf(tenantId), userId);
   });
-  return new StoredWay(store, new Members(store, clock), clock, tenants, voters);
+  return new TokenAuthenticator(store, new Members(store, clock), clock, tenants, voters);
 }
 
-function counted(authenticator: Authenticator, lookups: { count: number }): Authenticator {
+function counted(
+  authenticator: RequestAuthenticator,
+  lookups: { count: number },
+): RequestAuthenticator {
   return {
     ...authenticator,
     async authenticate(...given) {

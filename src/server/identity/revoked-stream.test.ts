@@ -154,7 +154,7 @@ describe("the streams of somebody", () => {
     expect((await world.post("/remove", {}, authorization(ada.text))).status).toBe(200);
     door.open();
     const stream = await opened;
-    // The clock stands still: nobody has looked because it was time to.
+    // The clock stands still: no check ran because it was due.
     await stream.until(({ isOver }) => isOver !== null);
     expect(source.lastWord).toContain('"errorKind":"unauthorized"');
   });

@@ -12,7 +12,7 @@ import { HOST } from "../../store/sample.fixture.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { ACME, IdentityWorld, OPERATOR, tenant } from "./identity.fixture.ts";
-import { changeDocument, inTurn } from "./tenant-document.ts";
+import { changeDocument, withTenantMutex } from "./tenant-document.ts";
 
 const PLACE = { tenantId: ACME, kind: "count", key: "all" };
 
@@ -85,7 +85,7 @@ describe("a change of what is a tenant's", () => {
 });
 
 describe("changes of one tenant through several stores, as processes have them", () => {
-  /** One more store over this directory: nobody waits for what another one does. */
+  /** A further store over this directory: it does not wait for the other. */
   async function opened(path: string): Promise<SessionStore> {
     const store = sqliteStore();
     onTestFinished(async () => void (await store.dispose()));
@@ -94,7 +94,7 @@ describe("changes of one tenant through several stores, as processes have them",
     return store;
   }
 
-  it("A7: are told as often as they were made, and in their order", async () => {
+  it("are told as often as they were made, and in their order", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fermata-changes-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const store = await opened(folder);
@@ -142,7 +142,7 @@ describe("changes of one tenant at the same time", () => {
     const world = await IdentityWorld.open();
     const { store } = world;
     const order: string[] = [];
-    const both = inTurn(store, ACME, async (change) => {
+    const both = withTenantMutex(store, ACME, async (change) => {
       for (const key of ["one", "two"]) {
         await value(change({ kind: "count", key }, () => ok({ ...NOTHING, outcome: key })));
         order.push(key);
@@ -156,7 +156,7 @@ describe("changes of one tenant at the same time", () => {
 
   it("go on after one that has failed", async () => {
     const world = await IdentityWorld.open();
-    const failing = inTurn(world.store, ACME, () => Promise.reject(new Error("no")));
+    const failing = withTenantMutex(world.store, ACME, () => Promise.reject(new Error("no")));
     const next = counted(world.store);
     await expect(failing).rejects.toThrow("no");
     expect(await value(next)).toBe(1);

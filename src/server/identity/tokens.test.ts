@@ -13,7 +13,7 @@ import {
   user,
 } from "./identity.fixture.ts";
 import { Members } from "./members.ts";
-import { hasStoredTokens, StoredWay } from "./token-authenticator.ts";
+import { hasStoredTokens, TokenAuthenticator } from "./token-authenticator.ts";
 import { hashOfSecret, parseCredential, Tokens } from "./tokens.ts";
 
 const ADA = { tenantId: "acme", userId: "ada", role: "admin" };
@@ -228,8 +228,8 @@ describe("the last use of a token", () => {
     const broken = altered(world.store, { writeDocument: () => Promise.reject(new Error("no")) });
     for (const store of [never, broken]) {
       const clock = { nowMs: () => world.nowMs };
-      const way = new StoredWay(store, new Members(store, clock), clock);
-      expect(await way.recognize(text)).toEqual({ ok: true, value: ADA });
+      const way = new TokenAuthenticator(store, new Members(store, clock), clock);
+      expect(await way.authenticate(text)).toEqual({ ok: true, value: ADA });
     }
   });
 
@@ -248,7 +248,7 @@ describe("the last use of a token", () => {
       },
     });
     const clock = { nowMs: () => world.nowMs };
-    await new StoredWay(late, new Members(late, clock), clock).recognize(text);
+    await new TokenAuthenticator(late, new Members(late, clock), clock).authenticate(text);
     await value(world.tokens.revoke(ACME, kept.id, OPERATOR));
     await write();
     expect(await world.who(text)).toBeNull();
@@ -261,7 +261,9 @@ describe("a store of tokens", () => {
     const { text } = await world.token("ada", "admin");
     const store = altered(world.store, { readDocument: async () => AWAY });
     const clock = { nowMs: () => world.nowMs };
-    expect(await new StoredWay(store, new Members(store, clock), clock).recognize(text)).toBe(AWAY);
+    expect(
+      await new TokenAuthenticator(store, new Members(store, clock), clock).authenticate(text),
+    ).toBe(AWAY);
   });
 
   it("P10: holds so many of a tenant; those that are over make room", async () => {
@@ -296,7 +298,7 @@ describe("a store of tokens", () => {
 });
 
 describe("a token that is made beside a server which deletes its tenant", () => {
-  it("P8: is not all that there is of a new one, and its end is audited (A7)", async () => {
+  it("P8: is not all that there is of a new one, and its end is audited", async () => {
     const world = await IdentityWorld.open();
     await world.member("ada", "owner");
     const { store } = world;

@@ -11,28 +11,28 @@ import type { Clock } from "../../session/world.ts";
 import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import type { Members } from "./members.ts";
-import { type ChangeInTurn, changeDocument, inTurn } from "./tenant-document.ts";
+import { changeDocument, type LockedChange, withTenantMutex } from "./tenant-document.ts";
 
-/** A token under its id. */
+/** A stored token with its id. */
 export interface KeptToken extends TokenRecord {
   readonly id: string;
 }
 
-/** A token with its text, which nobody can show again. */
+/** A token with its text, which cannot be shown again. */
 export interface IssuedToken {
   readonly text: string;
   readonly kept: KeptToken;
 }
 
-export interface TokenWish {
+export interface TokenRequest {
   readonly userId: UserId;
   readonly role: Role;
   readonly name: string | null;
-  /** How long it is good; null does not expire. */
+  /** Its lifetime; null does not expire. */
   readonly lifeMs: number | null;
 }
 
-/** The tokens of tenants: made, listed, rotated, revoked, and forgotten. */
+/** Creates, lists, rotates, revokes and deletes tokens. */
 export class Tokens {
   readonly #store: SessionStore;
   readonly #members: Members;
@@ -44,7 +44,7 @@ export class Tokens {
     this.#clock = clock;
   }
 
-  /** All of them, also those that are over, the newest first. */
+  /** All tokens, also expired and revoked ones, newest first. */
   async list(tenantId: TenantId): Promise<Result<readonly KeptToken[]>> {
     const documents = await this.#documents(tenantId);
     if (!documents.ok) return documents;
@@ -55,26 +55,28 @@ export class Tokens {
     return ok(tokens.toSorted((a, b) => b.createdAtMs - a.createdAtMs));
   }
 
-  /** For a member, and never more than that one is. */
-  create(tenantId: TenantId, wish: TokenWish, by: Steward): Promise<Result<IssuedToken>> {
-    return inTurn(this.#store, tenantId, (change) => this.#create(tenantId, wish, by, change));
+  /** Creates a token for a member, with at most the member's role. */
+  create(tenantId: TenantId, request: TokenRequest, by: Steward): Promise<Result<IssuedToken>> {
+    return withTenantMutex(this.#store, tenantId, (change) =>
+      this.#create(tenantId, request, by, change),
+    );
   }
 
   async #create(
     tenantId: TenantId,
-    wish: TokenWish,
+    request: TokenRequest,
     by: Steward,
-    change: ChangeInTurn,
+    change: LockedChange,
   ): Promise<Result<IssuedToken>> {
-    const { userId, role, name, lifeMs } = wish;
+    const { userId, role, name, lifeMs } = request;
     const member = await this.#members.find(tenantId, userId);
     if (!member.ok) return member;
     if (member.value === null) return fail("member_not_found", { userId });
     if (!isAtLeast(member.value.role, role)) {
       return fail("token_role_exceeded", { userId, role: member.value.role });
     }
-    const room = await this.#makeRoom(tenantId);
-    if (!room.ok) return room;
+    const capacity = await this.#ensureCapacity(tenantId);
+    if (!capacity.ok) return capacity;
     const createdAtMs = this.#clock.nowMs();
     const tokenId = freshTokenId();
     const secret = freshSecret();
@@ -102,9 +104,9 @@ export class Tokens {
   }
 
   /**
-   * Whoever writes from beside the server may do it just when the tenant is deleted: then the token
-   * would be all that there is of a new one. So it stays only if its member is still there, and
-   * else the audit, which was told that it was made, is told that it is no more.
+   * Another process may create a token just when the tenant is deleted; the token would be all
+   * there is of a new tenant. So the token stays only if its member is still there. Otherwise it is
+   * deleted, and the audit records that too.
    */
   async #confirmed(
     tenantId: TenantId,
@@ -116,12 +118,12 @@ export class Tokens {
     if (!member.ok) return member;
     if (member.value?.membership === membership) return ok(made);
     const details = { tokenId, userId, role };
-    const told = changeEntry({ act: "token_revoked", by, details, atMs });
-    const forgotten = await this.#forget(tenantId, new Set([tokenId]), [told]);
+    const entry = changeEntry({ act: "token_revoked", by, details, atMs });
+    const forgotten = await this.#forget(tenantId, new Set([tokenId]), [entry]);
     return forgotten.ok ? fail("member_not_found", { userId }) : forgotten;
   }
 
-  /** Nobody comes in by it any more, from now on. */
+  /** Revokes a token at once. */
   async revoke(tenantId: TenantId, id: string, by: Steward): Promise<Result<void>> {
     const nowMs = this.#clock.nowMs();
     return this.#change(tenantId, id, "token_revoked", by, (record) => {
@@ -129,7 +131,7 @@ export class Tokens {
     });
   }
 
-  /** A new secret under the same id. The old one dies at once, or lives on for so long. */
+  /** Gives the token a new secret. The old one is invalid at once, or after the grace period. */
   async rotate(
     tenantId: TenantId,
     id: string,
@@ -149,7 +151,7 @@ export class Tokens {
     });
   }
 
-  /** Forgets all that were this user's. */
+  /** Deletes all tokens of a user. */
   async removeOf(tenantId: TenantId, userId: UserId): Promise<Result<void>> {
     const tokens = await this.list(tenantId);
     if (!tokens.ok) return tokens;
@@ -176,8 +178,8 @@ export class Tokens {
     });
   }
 
-  /** Those that are over are forgotten when a new one wants their place. */
-  async #makeRoom(tenantId: TenantId): Promise<Result<void>> {
+  /** Deletes expired and revoked tokens when the limit is reached. */
+  async #ensureCapacity(tenantId: TenantId): Promise<Result<void>> {
     const tokens = await this.list(tenantId);
     if (!tokens.ok || tokens.value.length < TOKENS_MAX) return tokens.ok ? DONE : tokens;
     const nowMs = this.#clock.nowMs();
@@ -186,7 +188,7 @@ export class Tokens {
     return this.#forget(tenantId, new Set(over.map(({ id }) => id)));
   }
 
-  /** One that somebody changes at the same time is no longer what it was, and stays. */
+  /** A token that another process changes meanwhile stays. */
   async #forget(
     tenantId: TenantId,
     ids: ReadonlySet<string>,
@@ -221,10 +223,10 @@ const record = z.object({
   userId: userField,
   role: roleField,
   name: z.string().nullable(),
-  /** The member's own, when it was made: it ends with that. */
+  /** The member's `membership` when the token was created: the token ends with it. */
   membership: z.string(),
   hash: z.string(),
-  /** The secret before the last rotation, as long as it is still good. */
+  /** The secret before the last rotation, while it is valid. */
   formerHash: z.string().nullable(),
   formerUntilMs: moment,
   createdAtMs: z.number(),
@@ -233,13 +235,13 @@ const record = z.object({
   revokedAtMs: moment,
 });
 
-/** What is kept of a token: everything but its secret. */
+/** A token as stored: everything but its secret. */
 export type TokenRecord = z.output<typeof record>;
 
-/** The kind of the documents in which tokens are kept, each under its id. */
+/** The kind of the documents that hold tokens, by id. */
 export const TOKEN_KIND = "token";
 
-/** Null is no token that we wrote: nobody comes in by it. */
+/** Null if the server did not write it; such a token is invalid. */
 export function readTokenRecord(value: JsonObject): TokenRecord | null {
   return record.safeParse(value).data ?? null;
 }
@@ -249,33 +251,33 @@ export function isInUse({ revokedAtMs, expiresAtMs }: TokenRecord, nowMs: number
   return revokedAtMs === null && (expiresAtMs === null || nowMs < expiresAtMs);
 }
 
-/** Whether the secret opens it: its own, or for a while the one before. */
+/** Whether the secret is the token's, or the former one during its grace period. */
 export function isOpenedBy(token: TokenRecord, secret: string, nowMs: number): boolean {
   const { hash, formerHash, formerUntilMs } = token;
   const isOwn = isSecretOf(secret, hash);
   const isFormer = isSecretOf(secret, formerHash);
   if (isOwn || !isFormer || formerUntilMs === null) return isOwn;
-  // Whatever becomes of the clock, it never has longer than it could have been given.
+  // A clock that is set back must not prolong the grace period.
   const leftMs = formerUntilMs - nowMs;
   return leftMs > 0 && leftMs <= TOKEN_GRACE_MS_MAX;
 }
 
-/** What a presented token says: whose it is, which one, and what only its holder knows. */
+/** The parts of a token's text. */
 export interface Credential {
   readonly tenantId: TenantId;
   readonly tokenId: string;
   readonly secret: string;
 }
 
-/** The last two parts have no underscore in them, so a tenant's name may. */
+/** The last two parts contain no underscore, so a tenant's name may. */
 const SHAPE = /^fmt_(.{1,128})_([0-9a-f]{16})_([0-9a-f]{64})$/;
 
-/** As it is shown to its holder, once. */
+/** The text that the user sees once. */
 export function credentialText({ tenantId, tokenId, secret }: Credential): string {
   return `fmt_${tenantId}_${tokenId}_${secret}`;
 }
 
-/** Null is no token of ours. */
+/** Null if it is not a token of this server. */
 export function parseCredential(text: string): Credential | null {
   const [, tenant = "", tokenId = "", secret = ""] = SHAPE.exec(text) ?? [];
   const tenantId = parseTenantId(tenant);
@@ -286,7 +288,7 @@ export function freshTokenId(): string {
   return randomBytes(8).toString("hex");
 }
 
-/** As much as SHA-256 can tell apart: nobody guesses it, so the hash needs no salt. */
+/** 256 random bits cannot be guessed, so the hash needs no salt. */
 export function freshSecret(): string {
   return randomBytes(32).toString("hex");
 }
@@ -295,12 +297,12 @@ function isTokenId(text: string): boolean {
   return /^[0-9a-f]{16}$/.test(text);
 }
 
-/** What is kept of a secret. */
+/** The stored form of a secret. */
 export function hashOfSecret(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** Takes as long for a wrong secret as for the right one. */
+/** Compares in constant time. */
 export function isSecretOf(secret: string, hash: string | null): boolean {
   const given = Buffer.from(hashOfSecret(secret));
   const expected = Buffer.from(hash ?? "");

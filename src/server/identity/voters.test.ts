@@ -30,48 +30,48 @@ describe("the voters of a tenant", () => {
     ["all, if there are none", {}, ["acme ada", "acme ben"]],
   ])("miss %s", async (_what, now, missed) => {
     const { gone, voters } = watched();
-    expect(voters.saw(ACME, BOTH)).toBeNull();
-    const missing = voters.saw(ACME, members(now));
+    expect(voters.update(ACME, BOTH)).toBeNull();
+    const missing = voters.update(ACME, members(now));
     expect(missing === null).toBe(missed.length === 0);
     await missing;
     expect(gone).toEqual(missed);
-    expect(voters.saw(ACME, members(now))).toBeNull();
+    expect(voters.update(ACME, members(now))).toBeNull();
   });
 
   it("do not miss those of another tenant, nor who never was one of them (P8)", async () => {
     const { gone, voters } = watched();
-    await voters.saw(ACME, BOTH);
-    await voters.saw(tenant("other"), members({ ada: "owner" }));
-    expect(voters.saw(ACME, BOTH)).toBeNull();
+    await voters.update(ACME, BOTH);
+    await voters.update(tenant("other"), members({ ada: "owner" }));
+    expect(voters.update(ACME, BOTH)).toBeNull();
     expect(gone).toEqual([]);
   });
 
   it("miss whoever is named and is not among them, also a second time", async () => {
     const { gone, voters } = watched();
-    await voters.saw(ACME, BOTH);
-    await voters.saw(ACME, members({ ada: "owner" }), user("ben"));
-    await voters.saw(ACME, members({ ada: "owner" }), user("ben"));
-    await voters.saw(ACME, members({ ada: "owner" }), user("ada"));
+    await voters.update(ACME, BOTH);
+    await voters.update(ACME, members({ ada: "owner" }), user("ben"));
+    await voters.update(ACME, members({ ada: "owner" }), user("ben"));
+    await voters.update(ACME, members({ ada: "owner" }), user("ada"));
     expect(gone).toEqual(["acme ben", "acme ben"]);
   });
 
   it("are remembered of those tenants that were seen last, changed or not (P10)", async () => {
     const { gone, voters } = watched();
-    await voters.saw(tenant("first"), BOTH);
-    for (let n = 0; n < VOTERS_TENANTS_MAX - 1; n += 1) await voters.saw(tenant(`t${n}`), BOTH);
-    expect(voters.saw(tenant("first"), BOTH)).toBeNull();
-    await voters.saw(tenant("one-more"), BOTH);
-    await voters.saw(tenant("t0"), members({ ada: "owner" }));
-    await voters.saw(tenant("first"), members({ ada: "owner" }));
+    await voters.update(tenant("first"), BOTH);
+    for (let n = 0; n < VOTERS_TENANTS_MAX - 1; n += 1) await voters.update(tenant(`t${n}`), BOTH);
+    expect(voters.update(tenant("first"), BOTH)).toBeNull();
+    await voters.update(tenant("one-more"), BOTH);
+    await voters.update(tenant("t0"), members({ ada: "owner" }));
+    await voters.update(tenant("first"), members({ ada: "owner" }));
     expect(gone).toEqual(["first ben"]);
   });
 
   it("are remembered of so many tenants, and no more (P10)", async () => {
     const { gone, voters } = watched();
-    await voters.saw(tenant("first"), BOTH);
-    for (let n = 0; n < VOTERS_TENANTS_MAX; n += 1) await voters.saw(tenant(`t${n}`), BOTH);
-    await voters.saw(tenant("first"), members({ ada: "owner" }));
-    await voters.saw(tenant(`t${VOTERS_TENANTS_MAX - 1}`), members({ ada: "owner" }));
+    await voters.update(tenant("first"), BOTH);
+    for (let n = 0; n < VOTERS_TENANTS_MAX; n += 1) await voters.update(tenant(`t${n}`), BOTH);
+    await voters.update(tenant("first"), members({ ada: "owner" }));
+    await voters.update(tenant(`t${VOTERS_TENANTS_MAX - 1}`), members({ ada: "owner" }));
     expect(gone).toEqual([`t${VOTERS_TENANTS_MAX - 1} ben`]);
   });
 });

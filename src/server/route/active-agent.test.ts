@@ -9,7 +9,7 @@ function full(): Shelf {
 }
 
 describe("POST /session/:id/agent", () => {
-  it("B11.7: changes the agent and no other field, and tells everybody", async () => {
+  it("changes the agent and no other field, and tells everybody", async () => {
     const work = await taught(full(), twoAgents(), "ada");
     await work.turn("say hello");
     const before = await steadyFields(work);
@@ -38,7 +38,7 @@ describe("POST /session/:id/agent", () => {
   });
 
   it.each(["nobody", "Echo", "ech"])(
-    "B11.9: knows no agent %s, and names those it knows",
+    "knows no agent %s, and names those it knows",
     async (agent) => {
       const work = await taught(full(), twoAgents());
       const before = await steadyFields(work);

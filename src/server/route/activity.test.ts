@@ -27,7 +27,7 @@ describe("P8: what a server is busy with", () => {
     expect(activityOf(daemon, server, ACME)).toMatchObject(busy);
     const all = { ...busy, recovery: { total: 0 }, rateLimitHits: { prompt: 0 } };
     expect(activityOf(daemon, server)).toMatchObject(all);
-    // Nothing here tells that there is somebody else, or how much they have to do.
+    // Nothing here reveals other tenants, or how busy they are.
     expect(activityOf(daemon, server, tenant("other"))).toEqual({
       workspaceCount: 1,
       sessions: 0,

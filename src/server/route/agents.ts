@@ -15,36 +15,27 @@ import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
 import { stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 
-/** The processes of the caller's own tenant, for whoever runs its agents or writes one; ours. */
+/** Agent processes of the caller's tenant, for those who operate its agents or write one. Ours. */
 export function agentsRoutes(daemon: Daemon): readonly Route[] {
   const { keeper, world } = daemon;
   return [
     route({
       method: "GET",
       path: "/agents",
-      gate: "caller",
       needs: "agents:write",
-      clientId: "ignored",
-      body: "json",
       handle: async ({ caller }) => json(200, { processes: keeper.processes(caller.tenantId) }),
     }),
     route({
       method: "GET",
       path: "/agents/trace",
-      gate: "caller",
       needs: "agents:write",
-      clientId: "ignored",
-      body: "json",
       rate: "exempt",
       handle: async (request) => traceOf(daemon, request),
     }),
     route({
       method: "GET",
       path: "/agents/:name/logs",
-      gate: "caller",
       needs: "agents:write",
-      clientId: "ignored",
-      body: "json",
       handle: async ({ caller, params }) =>
         auditedAnswer(daemon, caller, { act: "agent_logs_read", agent: params.name }, () => {
           const logs = keeper.logs(caller.tenantId, params.name);
@@ -55,10 +46,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/agents/:name/restart",
-      gate: "caller",
       needs: "agents:write",
-      clientId: "ignored",
-      body: "json",
       handle: async ({ caller, params }) =>
         auditedAnswer(daemon, caller, { act: "agent_restarted", agent: params.name }, () => {
           return json(200, keeper.restart(caller.tenantId, params.name));
@@ -67,7 +55,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
   ];
 }
 
-/** What cannot be told to the audit is not done, and is not shown to anybody. */
+/** Writes the audit entry first: what cannot be audited is neither done nor shown. */
 async function auditedAnswer(
   daemon: Daemon,
   caller: Caller,
@@ -92,7 +80,7 @@ function audited(
   return world.store.appendJournal(caller.tenantId, [entry]);
 }
 
-/** Lines of JSON until the caller leaves or may read no more, or the server stops. */
+/** Streams JSON lines until the client disconnects, loses its permission, or the server stops. */
 async function traceOf(
   daemon: Daemon,
   { caller, signal }: ServerRequest<unknown>,
@@ -115,8 +103,8 @@ async function traceOf(
 }
 
 /**
- * The lines that wait for one reader of a trace. Agents wait for nobody who reads along: one that
- * is too slow loses lines, and is told how many (P10).
+ * Lines that wait for one trace reader. Agents never wait for it: a slow reader loses lines, and
+ * the stream says how many (P10).
  */
 export class TraceQueue implements TraceReader {
   readonly #redact: (text: string) => string;
@@ -126,7 +114,7 @@ export class TraceQueue implements TraceReader {
   #isOver = false;
   #wake: () => void = () => {};
 
-  /** Every line is freed of the secrets that are known before it is cut (P11). */
+  /** `redact` removes known secrets from a line before it is cut (P11). */
   constructor(redact: (text: string) => string) {
     this.#redact = redact;
   }
@@ -150,7 +138,7 @@ export class TraceQueue implements TraceReader {
     this.#wake();
   }
 
-  /** The first one comes at once, so that the reader knows that it reads. */
+  /** The first line is sent at once, so that the client sees that the trace has begun. */
   async *pieces(): AsyncGenerator<string> {
     yield `${JSON.stringify({ at: new Date().toISOString(), trace: "begun" })}\n`;
     for (;;) {

@@ -10,7 +10,7 @@ async function everything() {
   return { world, table };
 }
 
-/** Seed 004's list of capability tags, as it stands there. */
+/** The capability tags that the protocol's specification lists. */
 const SEED_TAGS = [
   ...["session_create", "session_scope_override", "session_load", "session_resume"],
   ...["unstable_session_resume", "session_list", "session_close", "session_metadata"],
@@ -20,7 +20,7 @@ const SEED_TAGS = [
 ];
 
 describe("all routes of a server", () => {
-  it("keep every promise of seed 004, and say so", async () => {
+  it("keep every promise of the specified tags, and say so", async () => {
     const { world, table } = await everything();
     expect(featuresOf(table, world.daemon.settings)).toEqual(expect.arrayContaining(SEED_TAGS));
   });

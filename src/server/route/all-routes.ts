@@ -44,7 +44,7 @@ import { tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts
 import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
 import { workspaceEntry, workspacesRoutes } from "./workspaces.ts";
 
-/** Everything that can be asked of a server. */
+/** Builds the table of all routes. */
 export function allRoutes(daemon: Daemon, version: string, report: ActivityReport): RouteTable {
   const table: RouteTable = new RouteTable([
     healthRoute(report),
@@ -74,7 +74,7 @@ export function allRoutes(daemon: Daemon, version: string, report: ActivityRepor
   return table;
 }
 
-/** How a session comes, goes, and is known. */
+/** Routes that create, join, end and name sessions. */
 function lifeRoutes(daemon: Daemon): readonly Route[] {
   return [
     createRoute(daemon),
@@ -88,7 +88,7 @@ function lifeRoutes(daemon: Daemon): readonly Route[] {
   ];
 }
 
-/** What is done in one. */
+/** Routes that change a session. */
 function workRoutes(daemon: Daemon): readonly Route[] {
   return [
     promptRoute(daemon),
@@ -112,7 +112,7 @@ function workRoutes(daemon: Daemon): readonly Route[] {
   ];
 }
 
-/** What can be read of one. */
+/** Routes that read a session. */
 function readingRoutes(daemon: Daemon): readonly Route[] {
   return [
     eventsRoute(daemon),
@@ -130,7 +130,7 @@ function readingRoutes(daemon: Daemon): readonly Route[] {
   ];
 }
 
-/** Where a list cannot be read, the server's own workspaces are still known. */
+/** If the tenant's list cannot be read, the server's own workspace is still offered. */
 async function workspaceEntries(
   { workspaces, settings }: Daemon,
   { tenantId }: Caller,

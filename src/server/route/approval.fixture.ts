@@ -78,7 +78,7 @@ export class Approvals {
     await this.stream.until(() => this.#count("turn_complete") > before);
   }
 
-  /** Which gate has decided each ask that nobody was asked. */
+  /** Which gate has decided each ask that no person was asked. */
   get decided(): readonly unknown[] {
     const decided = this.stream.frames.filter(({ event }) => event === "permission_decided");
     return decided.map(({ data }) => data.data.gate);

@@ -26,9 +26,9 @@ const ballot = z.object({
   answers: answers.optional(),
 });
 
-type Ballot = Omit<CommandData["vote"], "requestId">;
+type VoteData = Omit<CommandData["vote"], "requestId">;
 
-/** Votes on what the agent asks, by the session's path and by the request's own (wire, 4.11). */
+/** Votes on the agent's permission requests, by session and by request id. */
 export function voteRoutes(daemon: Daemon): readonly Route[] {
   return [sessionVoteRoute(daemon), requestVoteRoute(daemon)];
 }
@@ -37,10 +37,7 @@ function sessionVoteRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/permission/:requestId",
-    gate: "caller",
     needs: "session:vote",
-    clientId: "ignored",
-    body: "json",
     honours: ["permission_mediation"],
     handle: (request) =>
       withVoter(request, (vote, actor) =>
@@ -58,15 +55,15 @@ function sessionVoteRoute(daemon: Daemon): Route {
   });
 }
 
-/** Answers with the request's id alone: whose session it might have been is not said. */
+/**
+ * Finds the session by the request's id. A refusal names only that id, so that no session of others
+ * shows.
+ */
 function requestVoteRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/permission/:requestId",
-    gate: "caller",
     needs: "session:vote",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withVoter(request, async (vote, actor) => {
         const { requestId } = request.params;
@@ -81,12 +78,12 @@ function requestVoteRoute(daemon: Daemon): Route {
 }
 
 /**
- * Reads who votes for what, and then lets it be done. The checks and their order are the wire's
- * (8.3): the body comes before the client's name, so that is read here and not at the gate.
+ * Reads the ballot and then the client id. The protocol checks the body before the client id, so
+ * the id is read here and not by the request pipeline.
  */
 async function withVoter(
   request: ServerRequest<unknown>,
-  act: (vote: Ballot, actor: Actor) => Promise<Answer>,
+  act: (vote: VoteData, actor: Actor) => Promise<Answer>,
 ): Promise<Answer> {
   const body = readBody(ballot, request.body);
   if (!body.ok) return refused(body.refusal);
@@ -103,7 +100,7 @@ async function cast(
   { runtime, world }: Daemon,
   live: LiveSession,
   requestId: AskId,
-  vote: Ballot,
+  vote: VoteData,
   actor: Actor,
 ): Promise<Refusal | null> {
   const by = givenBy(world.clock, actor);
@@ -111,7 +108,7 @@ async function cast(
   return counted.ok ? null : counted.refusal;
 }
 
-/** The caller's live session in which this is open, or was a while ago. */
+/** Finds the caller's live session in which this ask is open, or was resolved recently. */
 function sessionAsking(
   { runtime }: Daemon,
   { caller }: ServerRequest<unknown>,
@@ -123,7 +120,7 @@ function sessionAsking(
   });
 }
 
-/** Refusals that say no more than that nothing waits for this vote. */
+/** Refusals that mean only that no ask waits for this vote. */
 const UNKNOWN: ReadonlySet<string> = new Set([
   "ask_not_found",
   "ask_already_resolved",
@@ -136,15 +133,12 @@ function notPending(requestId: string): Answer {
   return json(404, { error, code: "ask_not_found", requestId });
 }
 
-/** What a session lets happen unasked, has granted, and asks just now (ours). */
+/** The session's approval settings, its grants and its open asks. Ours. */
 export function approvalsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/approvals",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const { sessionId } = live.key;
@@ -155,29 +149,25 @@ export function approvalsRoute(daemon: Daemon): Route {
 }
 
 /**
- * Takes back what was allowed for the rest of a session (ours): if the agent asks for such a call
- * again, it is asked of people. An agent that was given its own `allow_always` option may remember
- * that and not ask any more, which is not for us to take back. Whoever may vote for it may take it
- * back. A path that ends in a slash is that of all, as everywhere: an empty key is none.
+ * Revokes grants of a session (ours): the next such call of the agent is asked again. An agent that
+ * chose its own `allow_always` option may remember it and never ask again; the server cannot undo
+ * that. Every caller who may vote may revoke. A path with a trailing slash means all grants: an
+ * empty key is no key.
  */
 export function grantsRoutes(daemon: Daemon): readonly Route[] {
   return [
     route({
       method: "DELETE",
       path: "/session/:id/grants",
-      gate: "caller",
       needs: "session:vote",
       clientId: "registered",
-      body: "json",
       handle: (request) => revoked(daemon, request, null),
     }),
     route({
       method: "DELETE",
       path: "/session/:id/grants/:key",
-      gate: "caller",
       needs: "session:vote",
       clientId: "registered",
-      body: "json",
       handle: (request) => revoked(daemon, request, request.params.key),
     }),
   ];

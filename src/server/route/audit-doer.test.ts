@@ -71,7 +71,7 @@ describe("what was before, in the answer to a change", () => {
       return ada.call("POST", `/session/${sessionId}/${route}`, { body: { [field]: word } });
     };
     const answers = await Promise.all(others.map(set));
-    // Whatever their order was, they follow each other without a gap and without a repeat.
+    // In any order, they follow each other without a gap and without a repeat.
     const before = new Map(answers.map(({ body }) => [body.previous, body[field]]));
     const chain: unknown[] = [first];
     while (before.has(chain.at(-1))) chain.push(before.get(chain.at(-1)));

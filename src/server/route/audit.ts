@@ -25,27 +25,27 @@ import { AUDIT_ACTS } from "../../session/audit/audited.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
-import { listOf, moment, readQuery } from "../http/request-schema.ts";
+import { listOf, readQuery, timeField } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { withSession } from "./session-request.ts";
 
-/** One that there is not would be found nowhere, as if nothing had been done. */
+/** An unknown act is refused: an empty answer would look as if nothing had been done. */
 const actName = z.enum(AUDIT_ACTS, { error: `it is one of ${AUDIT_ACTS.join(", ")}` });
 
-/** What entries of an audit can be chosen by, as people write it: in a query, or as options. */
+/** Filters of an audit, as written in a query or as command-line options. */
 export const auditFilterFields = z.object({
   session: idBy(parseSessionId).optional(),
   user: idBy(parseUserId).optional(),
   client: idBy(parseClientId).optional(),
-  /** Several are separated by commas. */
+  /** One or more acts, separated by commas. */
   act: z
     .string()
     .transform((text): unknown[] => text.split(","))
     .pipe(listOf(actName, AUDIT_ACTS_MAX))
     .optional(),
   accepted: z.enum(["true", "false"]).optional(),
-  from: moment.optional(),
-  to: moment.optional(),
+  from: timeField.optional(),
+  to: timeField.optional(),
 });
 
 export function auditFilterOf(fields: z.output<typeof auditFilterFields>): AuditFilter {
@@ -70,7 +70,7 @@ function idBy<Id extends string>(parse: (text: string) => Id | null) {
   });
 }
 
-/** How many entries of an audit a page may have. */
+/** The number of entries of a page. */
 const auditLimit = z
   .string()
   .regex(/^\d{1,4}$/, "it is a whole number")
@@ -83,17 +83,14 @@ const auditQuery = z.object({
 });
 
 /**
- * What was done to a session, by whom, and what was refused, newest first (ours). It outlives the
- * session: only where there is neither a session nor an entry there is nothing (P8).
+ * The audit of one session, newest first (ours). It outlives the session: the answer is
+ * `session_not_found` only if there is neither a session nor an entry (P8).
  */
 export function auditRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/audit",
-    gate: "caller",
     needs: "session:write",
-    clientId: "ignored",
-    body: "json",
     async handle(request) {
       return withSession(request, async (key) => {
         const { sessionId } = key;
@@ -131,7 +128,7 @@ function writeSessionCursor(sessionId: SessionId, seq: number): string {
   return Buffer.from(JSON.stringify([sessionId, "audit", seq])).toString("base64url");
 }
 
-/** Null if it is none of this session's: what we would not have written is not read either. */
+/** Null if it is not a cursor of this session: writing it again must give the same text. */
 function readSessionCursor(cursor: string, sessionId: SessionId): number | null {
   const seq = /,(\d{1,15})\]$/.exec(Buffer.from(cursor, "base64url").toString())?.[1];
   const place = seq === undefined ? null : Number(seq);
@@ -153,15 +150,12 @@ const tenantAuditQuery = auditFilterFields
     error: "a file begins at the beginning, so it takes none",
   });
 
-/** What was done in the caller's tenant, by whom, and what was refused (ours). */
+/** The audit of the caller's tenant. Ours. */
 export function tenantAuditRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/audit",
-    gate: "caller",
     needs: "audit:read",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller: { tenantId }, query }) {
       const read = readQuery(tenantAuditQuery, query);
       if (!read.ok) return refused(read.refusal);
@@ -173,7 +167,7 @@ export function tenantAuditRoute(daemon: Daemon): Route {
   });
 }
 
-/** Newest first. */
+/** Answers one page, newest first. */
 async function onePage(
   { world: { store } }: Daemon,
   tenantId: TenantId,
@@ -190,7 +184,7 @@ async function onePage(
   });
 }
 
-/** Oldest first, to the end. */
+/** Answers the whole audit as a file, oldest first. */
 async function wholeFile(
   { world: { store } }: Daemon,
   tenantId: TenantId,
@@ -203,7 +197,10 @@ async function wholeFile(
   });
 }
 
-/** It belongs to what was asked for, so that nobody goes on with something else unawares. */
+/**
+ * Binds the cursor to tenant and filter, so that a client cannot continue with another query by
+ * mistake.
+ */
 function writeTenantCursor(tenantId: TenantId, filter: AuditFilter, before: number): string {
   const asked = createHash("sha256")
     .update(JSON.stringify([tenantId, filter]))
@@ -211,7 +208,7 @@ function writeTenantCursor(tenantId: TenantId, filter: AuditFilter, before: numb
   return `${before}-${asked.slice(0, 16)}`;
 }
 
-/** Null if it is none of these: what we would not have written is not read either. */
+/** Null if it is not a cursor of this query: writing it again must give the same text. */
 function readTenantCursor(cursor: string, tenantId: TenantId, filter: AuditFilter): number | null {
   const [, place = ""] = /^(\d{1,15})-/.exec(cursor) ?? [];
   const before = Number(place);

@@ -90,5 +90,5 @@ export class SessionBeside {
   }
 }
 
-/** With the shell, which is off unless somebody wants it. */
+/** With the shell, which is off by default. */
 export const WITH_SHELL = { settings: { enableShell: true, token: "a-token" } };

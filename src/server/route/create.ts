@@ -17,6 +17,7 @@ import {
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
+import { KeyedMutex } from "../../platform/keyed-mutex.ts";
 import { givenBy } from "../../session/given-by.ts";
 import type { Resumed } from "../../session/life/arrival.ts";
 import type { LiveSession } from "../../session/live.ts";
@@ -26,30 +27,27 @@ import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
-import { Turnstile } from "../turnstile.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
-import { readSessionWish, type SessionWish, settingsWished } from "./new-session.ts";
+import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
 
-/** A request to make a session, with the names that it will have. */
-interface CreateOrder {
+/** A request to create a session, with the ids it will have. */
+interface CreateRequest {
   readonly request: ServerRequest<unknown>;
-  readonly wish: SessionWish;
+  readonly wanted: NewSessionRequest;
   readonly workspaceCwd: string;
   readonly sessionId: SessionId;
   readonly clientId: ClientId;
 }
 
-/** Makes a session, or joins the one that its workspace shares (wire, 4.1). */
+/** Creates a session, or joins the one that its workspace shares. */
 export function createRoute(daemon: Daemon): Route {
   const keys = new CreateKeys(daemon.world.store, daemon.world.clock);
   return route({
     method: "POST",
     path: "/session",
-    gate: "caller",
     needs: "session:create",
     clientId: "shape",
-    body: "json",
     honours: [
       "session_scope_override",
       "session_id_override",
@@ -58,7 +56,7 @@ export function createRoute(daemon: Daemon): Route {
       "multi_workspace_sessions",
     ],
     async handle(request) {
-      const order = await orderOf(daemon, request);
+      const order = await createRequestOf(daemon, request);
       if (!order.ok) return refusedMode(order.refusal);
       const key = request.header("idempotency-key");
       if (key === null) return create(daemon, order.value);
@@ -70,40 +68,40 @@ export function createRoute(daemon: Daemon): Route {
   });
 }
 
-async function orderOf(
+async function createRequestOf(
   daemon: Daemon,
   request: ServerRequest<unknown>,
-): Promise<Result<CreateOrder>> {
+): Promise<Result<CreateRequest>> {
   const { tenantId } = request.caller;
-  const wish = await readSessionWish(daemon, tenantId, request.body);
-  if (!wish.ok) return wish;
-  const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wish.value.cwd);
+  const wanted = await readNewSession(daemon, tenantId, request.body);
+  if (!wanted.ok) return wanted;
+  const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wanted.value.cwd);
   if (!workspace.ok) return workspace;
   const { ids } = daemon.world;
   const clientId = request.clientId ?? freshClientId(ids.session());
   if (clientId === null) return fail("internal_error");
-  const sessionId = wish.value.sessionId ?? ids.session();
+  const sessionId = wanted.value.sessionId ?? ids.session();
   const workspaceCwd = workspace.value.cwd;
-  return ok({ request, wish: wish.value, workspaceCwd, sessionId, clientId });
+  return ok({ request, wanted: wanted.value, workspaceCwd, sessionId, clientId });
 }
 
-async function create(daemon: Daemon, order: CreateOrder): Promise<Answer> {
+async function create(daemon: Daemon, order: CreateRequest): Promise<Answer> {
   const joined = await join(daemon, order);
   return joined.ok ? createdAnswer(daemon, order, joined.value) : refused(joined.refusal);
 }
 
-/** The same request, sent again with its key, is answered with the session that it made. */
+/** Answers a repeated request with the session that the first one created. */
 async function createOnce(
   daemon: Daemon,
   keys: CreateKeys,
-  order: CreateOrder,
+  order: CreateRequest,
   key: string,
 ): Promise<Answer> {
   const { request, sessionId, clientId } = order;
   const { tenantId, userId } = request.caller;
   const name = nameOfKey(userId ?? request.clientId, key);
   const wanted = { name, bodyHash: hashOf(request.body), sessionId, clientId, attached: false };
-  return keys.inTurn(tenantId, name, async () => {
+  return keys.withKey(tenantId, name, async () => {
     const claim = await keys.claim(tenantId, wanted);
     if (!claim.ok) return refused(claim.refusal);
     const { isNew, ...kept } = claim.value;
@@ -123,22 +121,22 @@ async function createOnce(
   });
 }
 
-/** Null if there is no such session: it was never made, or is gone without a trace. */
+/** Null if there is no such session: it was never created, or it was deleted. */
 async function madeBefore(
   daemon: Daemon,
-  { request }: CreateOrder,
+  { request }: CreateRequest,
   { sessionId, clientId, attached }: KeptCreate,
 ): Promise<Answer | null> {
   const key = { tenantId: request.caller.tenantId, sessionId };
   const record = await daemon.world.store.readRecord(key);
   if (record.ok && record.value.closed) {
-    // It was closed since: that is what it made nevertheless, and it can be loaded.
+    // The session was closed since. It is still what this request created, and can be loaded.
     const { workspaceCwd, createdAtMs, epoch: eventEpoch } = record.value;
     const createdAt = isoTime(createdAtMs);
     return json(200, { sessionId, workspaceCwd, attached, clientId, createdAt, eventEpoch });
   }
   const actor = actorOf(request, clientId);
-  // Its first answer may have come after all, and then this client is there already.
+  // The client may have received the first answer after all, and is then registered already.
   const isThere = daemon.runtime.peek(key)?.session.clients.has(clientId) ?? false;
   const anybody = { ...actor, clientId: null };
   const found = await daemon.runtime.resume(key, isThere ? anybody : actor);
@@ -148,12 +146,12 @@ async function madeBefore(
   return reapIfLost(daemon, answer, { live, isMade: false, clientId, actor });
 }
 
-/** The session that is wanted, with its client registered; or neither. */
-async function join(daemon: Daemon, order: CreateOrder): Promise<Result<Resumed>> {
-  const { request, wish, workspaceCwd, sessionId, clientId } = order;
+/** Returns the session with the client registered, or changes nothing. */
+async function join(daemon: Daemon, order: CreateRequest): Promise<Result<Resumed>> {
+  const { request, wanted, workspaceCwd, sessionId, clientId } = order;
   const key = { tenantId: request.caller.tenantId, sessionId };
   const actor = actorOf(request, clientId);
-  const creation = { ...wish.creation, workspaceCwd };
+  const creation = { ...wanted.creation, workspaceCwd };
   const joined = await daemon.runtime.create({ key, creation, actor });
   if (!joined.ok) return { ok: false, refusal: withConflict(joined.refusal) };
   if (!joined.value.attached) return joined;
@@ -164,32 +162,32 @@ async function join(daemon: Daemon, order: CreateOrder): Promise<Result<Resumed>
   return { ok: false, refusal: why };
 }
 
-/** What a session is set to does not change by somebody joining it, except on their wish (P7). */
+/** Joining changes no setting of a session unless the request names it (P7). */
 async function suitRefusal(
   { runtime, world }: Daemon,
   { key, session }: LiveSession,
-  { request, wish, clientId }: CreateOrder,
+  { request, wanted, clientId }: CreateRequest,
 ): Promise<Refusal | null> {
   const { activeAgent } = session.chosen;
   const { securityMode, allowlist } = session.fixed;
-  if (wish.agent !== null && wish.agent !== activeAgent) {
-    return conflictOf("agent", activeAgent, wish.agent);
+  if (wanted.agent !== null && wanted.agent !== activeAgent) {
+    return conflictOf("agent", activeAgent, wanted.agent);
   }
-  if (wish.securityMode !== null && wish.securityMode !== securityMode) {
-    return conflictOf("mode", securityMode, wish.securityMode);
+  if (wanted.securityMode !== null && wanted.securityMode !== securityMode) {
+    return conflictOf("mode", securityMode, wanted.securityMode);
   }
-  if (wish.allowlist !== null && !isSameList(wish.allowlist, allowlist)) {
-    return conflictOf("allowlist", listText(allowlist), listText(wish.allowlist));
+  if (wanted.allowlist !== null && !isSameList(wanted.allowlist, allowlist)) {
+    return conflictOf("allowlist", listText(allowlist), listText(wanted.allowlist));
   }
   const by = givenBy(world.clock, actorOf(request, clientId));
-  for (const command of settingsWished(wish, by)) {
+  for (const command of requestedSettings(wanted, by)) {
     const changed = await runtime.submit(key, command);
     if (!changed.ok) return changed.refusal;
   }
   return null;
 }
 
-/** Whatever order they are in, and however often they are said. */
+/** Compares as sets. */
 function isSameList(one: readonly string[], other: readonly string[]): boolean {
   const [these, those] = [new Set(one), new Set(other)];
   return these.size === those.size && one.every((pattern) => those.has(pattern));
@@ -201,20 +199,23 @@ function conflictOf(field: string, actual: string, wanted: string): Refusal {
   return refusal("session_setting_conflict", { field, actual, wanted });
 }
 
-/** If it is not being made at this moment, it is in the store. */
+/** A session that is not being created right now is in the store. */
 function withConflict(why: Refusal): Refusal {
   if (why.code !== "session_id_conflict") return why;
   return refusal(why.code, { conflict: "persisted", ...why.details });
 }
 
-/** A model that the agent does not take is told to everybody, and the session is there anyway. */
+/**
+ * A model that the agent refuses does not fail the request: the answer says so, and every client
+ * sees an event.
+ */
 async function createdAnswer(
   daemon: Daemon,
-  { request, wish, clientId }: CreateOrder,
+  { request, wanted, clientId }: CreateRequest,
   { live, attached, agentFailure }: Resumed,
 ): Promise<Answer> {
   const actor = actorOf(request, clientId);
-  const { modelId } = wish;
+  const { modelId } = wanted;
   const model = modelId && (await daemon.runtime.choices.changeModel(live.key, { modelId }, actor));
   const body = sessionBody(daemon.world, live, { attached, clientId });
   const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
@@ -222,13 +223,13 @@ async function createdAnswer(
   return reapIfLost(daemon, answer, { live, isMade: !attached, clientId, actor });
 }
 
-/** A create that somebody may send again, and what it came to. */
+/** A create request that may be repeated, and its outcome. */
 export interface KeptCreate extends z.output<typeof keptCreate> {}
 
 const keptCreate = z.object({
-  /** The caller and the key, as a hash: keys may be long, and tell something. */
+  /** Hash of caller and key: keys may be long, and may contain private data. */
   name: z.string(),
-  /** Of the body, so that another one is known. */
+  /** Hash of the body, to detect another request under the same key. */
   bodyHash: z.string(),
   sessionId: z.string().transform(orNever(parseSessionId)),
   clientId: z.string().transform(orNever(parseClientId)),
@@ -242,29 +243,29 @@ const KIND = "idempotency";
 const KEY = "creates";
 
 /**
- * The keys that sessions were made with, so that the same request, sent again, is answered with
- * the session that it made; also by the next server. A tenant's last ones are kept in one small
- * document. A key is written before its session is made, with the id that it will have: whenever
- * the server dies, the next one finds the session, or makes that one.
+ * Idempotency keys of create requests. A repeated request is answered with the session that the
+ * first one created, also by the next server process. One small document per tenant keeps the
+ * latest keys. A key is written before its session is created, with the session's future id: after
+ * a crash the next process finds that session, or creates it under that id.
  */
 export class CreateKeys {
   readonly #store: SessionStore;
   readonly #clock: Clock;
-  readonly #requests = new Turnstile();
-  readonly #writes = new Turnstile();
+  readonly #requests = new KeyedMutex();
+  readonly #writes = new KeyedMutex();
 
   constructor(store: SessionStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
   }
 
-  /** Requests with the same key are handled one after the other. */
-  inTurn<Value>(tenantId: TenantId, name: string, act: () => Promise<Value>): Promise<Value> {
-    return this.#requests.pass(JSON.stringify([tenantId, name]), act);
+  /** Handles requests with the same key one after the other. */
+  withKey<Value>(tenantId: TenantId, name: string, act: () => Promise<Value>): Promise<Value> {
+    return this.#requests.run(JSON.stringify([tenantId, name]), act);
   }
 
-  /** What the key stands for already, or what it stands for from now on. */
-  async claim(tenantId: TenantId, wanted: Omit<KeptCreate, "atMs">): Promise<Result<Claim>> {
+  /** Returns the request known under this key, or records this one. */
+  async claim(tenantId: TenantId, wanted: Omit<KeptCreate, "atMs">): Promise<Result<KeyClaim>> {
     const { name, bodyHash } = wanted;
     const claimed = { ...wanted, atMs: this.#clock.nowMs() };
     let known: KeptCreate | undefined;
@@ -279,23 +280,23 @@ export class CreateKeys {
       : fail("idempotency_conflict");
   }
 
-  /** It came to something else: a session that was there already. */
+  /** Records that the request joined an existing session. */
   correct(tenantId: TenantId, kept: KeptCreate): Promise<Result<void>> {
     return this.#change(tenantId, (creates) =>
       creates.map((one) => (one.name === kept.name ? kept : one)),
     );
   }
 
-  /** It came to nothing, so the key may be used for something else. */
+  /** Forgets a request that failed, so that its key can be used again. */
   forget(tenantId: TenantId, name: string): Promise<Result<void>> {
     return this.#change(tenantId, (creates) => creates.filter((one) => one.name !== name));
   }
 
   #change(tenantId: TenantId, change: KeysChange): Promise<Result<void>> {
-    return this.#writes.pass(tenantId, () => this.#changeNow(tenantId, change));
+    return this.#writes.run(tenantId, () => this.#changeNow(tenantId, change));
   }
 
-  /** Another server may write the document at the same time: then it is read again. */
+  /** Reads the document again if another server process wrote it meanwhile. */
   async #changeNow(tenantId: TenantId, change: KeysChange): Promise<Result<void>> {
     for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
       const found = await this.#store.readDocument(tenantId, KIND, KEY);
@@ -312,7 +313,7 @@ export class CreateKeys {
     return fail("server_busy");
   }
 
-  /** What cannot be read is not known, which makes no session unusable. */
+  /** An unreadable document counts as empty: it must not make sessions unusable. */
   #recent(value: unknown): readonly KeptCreate[] {
     const since = this.#clock.nowMs() - IDEMPOTENCY_AGE_MS_MAX;
     const creates = document.safeParse(value).data?.creates ?? [];
@@ -320,15 +321,15 @@ export class CreateKeys {
   }
 }
 
-interface Claim extends KeptCreate {
-  /** Nobody has used this key before. */
+interface KeyClaim extends KeptCreate {
+  /** The key was not used before. */
   readonly isNew: boolean;
 }
 
-/** Null changes nothing. */
+/** Null means no change. */
 type KeysChange = (creates: readonly KeptCreate[]) => readonly KeptCreate[] | null;
 
-/** A key is its caller's own: nobody is answered with another's session. */
+/** Keys belong to one caller, so that a caller never gets the session of another. */
 export function nameOfKey(caller: string | null, key: string): string {
   return hashOf([caller, key]);
 }

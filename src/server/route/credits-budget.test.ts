@@ -30,7 +30,7 @@ describe("a session's own budget", () => {
     await btw("say hello\nusage 1 2 input=1");
     const warning = await heard(stream, "credits_warning");
     expect(warning.data.data).toMatchObject({ scope: "session", usedMicro: 80, budgetMicro: 100 });
-    // The line was passed once, whatever comes after it.
+    // The line was passed once, and later charges do not pass it again.
     await work.turn("usage 1 2 input=1");
     expect((await btw("say hello\nusage 1 2 input=1")).status).toBe(200);
     // Of another budget it is told at once, and that comes after all that was told before.

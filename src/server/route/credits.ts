@@ -17,11 +17,17 @@ import {
 } from "../../session/meter/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
-import { type FieldCodes, moment, readBody, readQuery, stewardOf } from "../http/request-schema.ts";
+import {
+  type FieldCodes,
+  readBody,
+  readQuery,
+  stewardOf,
+  timeField,
+} from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import { actorOf } from "./session-request.ts";
 
-/** Money is whole; what is not is refused by its own code, with the largest that there is. */
+/** Amounts are integers. A wrong one has its own code, and the refusal names the maximum. */
 const AMOUNT_CODES: FieldCodes = { amountMicro: "invalid_amount", budgetMicro: "invalid_amount" };
 
 const grantBody = z.object({
@@ -32,26 +38,20 @@ const grantBody = z.object({
 const limitBody = z.object({ limit: z.enum(["granted", "unlimited"]) });
 const budgetBody = z.object({ budgetMicro: z.int().min(0).max(MICRO_CREDITS_MAX).nullable() });
 
-/** What a tenant has to spend, and what it may (ours). */
+/** Balance, grants, limits and budgets of the caller's tenant. Ours. */
 export function creditsRoutes(daemon: Daemon): readonly Route[] {
   const { meter } = daemon.world;
   return [
     route({
       method: "GET",
       path: "/credits",
-      gate: "caller",
       needs: "credits:read",
-      clientId: "ignored",
-      body: "json",
       handle: async ({ caller }) => answerTo(await meter.balance(caller.tenantId), balanceAnswer),
     }),
     route({
       method: "POST",
       path: "/credits/grants",
-      gate: "caller",
       needs: "credits:write",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller, body }) {
         const read = readBody(grantBody, body, AMOUNT_CODES);
         if (!read.ok) return refused(limited(read.refusal));
@@ -64,10 +64,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/credits/limit",
-      gate: "caller",
       needs: "credits:write",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller, body }) {
         const read = readBody(limitBody, body);
         if (!read.ok) return refused(read.refusal);
@@ -78,10 +75,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/credits/budgets/:scope",
-      gate: "caller",
       needs: "credits:write",
-      clientId: "ignored",
-      body: "json",
       async handle(request) {
         const read = readBody(budgetBody, request.body, AMOUNT_CODES);
         if (!read.ok) return refused(limited(read.refusal));
@@ -91,7 +85,10 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
   ];
 }
 
-/** Of the tenant, of `user:NAME`, or of `session:ID`, which is in that session's log. */
+/**
+ * Sets the budget of the tenant, of `user:NAME`, or of `session:ID`, which is in that session's
+ * log.
+ */
 async function setBudget(
   daemon: Daemon,
   request: ServerRequest<{ readonly scope: string }>,
@@ -129,7 +126,7 @@ function balanceAnswer(balance: Balance): Answer {
   return json(200, balance);
 }
 
-/** The sentence for a wrong amount names the largest one. */
+/** Adds the maximum to the refusal of a wrong amount. */
 function limited(why: Refusal): Refusal {
   return why.code === "invalid_amount" ? refusal(why.code, { limit: MICRO_CREDITS_MAX }) : why;
 }
@@ -142,8 +139,11 @@ const whole = z
 const isInOrder = ({ from, to }: { readonly from: number; readonly to: number }) => from <= to;
 const NOT_IN_ORDER = { error: "it is after the end of the period", path: ["from"] };
 
-/** `to` itself is not in it. */
-const period = { from: moment.default(ALL_TIME.fromMs), to: moment.default(ALL_TIME.beforeMs) };
+/** `to` is exclusive. */
+const period = {
+  from: timeField.default(ALL_TIME.fromMs),
+  to: timeField.default(ALL_TIME.beforeMs),
+};
 
 const statementQuery = z
   .object({
@@ -161,26 +161,23 @@ const usageQuery = z
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
-/** What became of a tenant's credits (ours). */
+/** Statement and usage report of the caller's tenant. Ours. */
 export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",
       path: "/credits/statement",
-      gate: "caller",
       needs: "credits:read",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller, query }) {
         const read = readQuery(statementQuery, query);
         if (!read.ok) return refused(read.refusal);
         const { format, after, limit, from: fromMs, to: beforeMs } = read.value;
-        const wish = { after, fromMs, beforeMs };
+        const range = { after, fromMs, beforeMs };
         if (format === "csv") {
-          const pieces = await statementCsv(meter, caller.tenantId, wish);
+          const pieces = await statementCsv(meter, caller.tenantId, range);
           return answerTo(pieces, (csv) => file("text/csv; charset=utf-8", csv));
         }
-        const page = await meter.statement(caller.tenantId, { ...wish, limit });
+        const page = await meter.statement(caller.tenantId, { ...range, limit });
         return answerTo(page, ({ lines, nextAfter }) => {
           const more = nextAfter === null ? { hasMore: false } : { hasMore: true, nextAfter };
           return json(200, { v: 1, entries: lines.map(entryOf), ...more });
@@ -190,10 +187,7 @@ export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route
     route({
       method: "GET",
       path: "/credits/usage",
-      gate: "caller",
       needs: "credits:read",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller, query }) {
         const read = readQuery(usageQuery, query);
         if (!read.ok) return refused(read.refusal);

@@ -8,7 +8,7 @@ function shelfWith(change: Partial<Shelf>): Shelf {
 }
 
 describe("GET /session/:id/fields", () => {
-  it("B2: has every field of the session under the seed's name", async () => {
+  it("has every field of the session under its published name", async () => {
     const work = await taught(shelfWith({ skills: SNAPSHOT, persona: KIND }));
     const { status, body } = await work.call("GET", "/fields");
     expect(status).toBe(200);
@@ -79,7 +79,7 @@ describe("GET /session/:id/fields", () => {
     expect(body.conversation_state).toMatchObject({ messageCount: 2 });
   });
 
-  it("B11.6: does not see files that change, until they are reloaded", async () => {
+  it("does not see files that change, until they are reloaded", async () => {
     const shelf = shelfWith({ skills: SNAPSHOT });
     const work = await taught(shelf);
     const before = (await work.call("GET", "/fields")).body;

@@ -78,7 +78,7 @@ describe("DELETE /session/:id/grants", () => {
 });
 
 describe("grants", () => {
-  it("end with the live instance (A14): after a close and a load the same call asks", async () => {
+  it("end with the live instance: after a close and a load the same call asks", async () => {
     const session = await granted();
     expect((await session.call("DELETE", "")).status).toBe(204);
     const { ada, people, path } = session;

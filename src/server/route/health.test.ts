@@ -50,7 +50,7 @@ describe("GET /health", () => {
     expect(bodyOf(await deep(text))).toMatchObject({ sessions: 1 });
     expect(bodyOf(await deep("operator"))).toMatchObject({ sessions: 2 });
     expect(asked).toEqual([ACME, null]);
-    // Nobody finds out here, uncounted, whether a token is right; without `deep` it is not asked.
+    // No caller can test a token here uncounted; without `deep` it is not checked.
     expect(await deep("wrong")).toMatchObject({ status: 401 });
     expect(await deep("wrong", "/health")).toMatchObject({ status: 200 });
     for (let n = 0; n < ATTEMPTS_FAILED_MAX; n += 1) await deep(`guess-${n}`);

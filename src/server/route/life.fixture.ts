@@ -81,7 +81,9 @@ export async function until<Value>(
   while (!isSo(await look())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The server has noticed that whoever asked is gone: before that, an answer counts as given. */
+/**
+ * Resolves when the server has noticed the disconnect: before that, an answer counts as delivered.
+ */
 export function untilUnanswered({ server }: DaemonWorld): Promise<void> {
   return until(
     async () => server.openRequestCount,

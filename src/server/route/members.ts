@@ -11,7 +11,7 @@ import { type IssuedToken, type KeptToken, Tokens } from "../identity/tokens.ts"
 
 const memberBody = z.object({ role: roleField });
 
-/** Who belongs to the caller's tenant, and what they are in it (ours). */
+/** Members of the caller's tenant and their roles. Ours. */
 export function membersRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const members = new Members(store, clock);
   const tokens = new Tokens(store, members, clock);
@@ -22,10 +22,7 @@ function listMembersRoute(members: Members): Route {
   return route({
     method: "GET",
     path: "/members",
-    gate: "caller",
     needs: "members:read",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller }) {
       return answerTo(await members.list(caller.tenantId), (all) => {
         return json(200, { members: all.map(memberEntry) });
@@ -40,8 +37,6 @@ function setMemberRoute(members: Members): Route {
     path: "/members/:user",
     gate: "strict",
     needs: "members:write",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller, params, body }) {
       const wanted = readBody(memberBody, body);
       if (!wanted.ok) return refused(wanted.refusal);
@@ -57,15 +52,13 @@ function setMemberRoute(members: Members): Route {
   });
 }
 
-/** Their tokens are dead as soon as they are no member; then they are cleared away. */
+/** Removes a member. Their tokens are invalid from that moment; then they are deleted. */
 function removeMemberRoute(members: Members, tokens: Tokens): Route {
   return route({
     method: "DELETE",
     path: "/members/:user",
     gate: "strict",
     needs: "members:delete",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller, params }) {
       const { tenantId } = caller;
       const userId = parseUserId(params.user);
@@ -82,7 +75,7 @@ function memberEntry({ userId, role, addedAtMs }: Member) {
 }
 
 const tokenBody = z.object({
-  /** The caller themselves, where nobody is named. */
+  /** The caller by default. */
   user: userField.optional(),
   role: roleField,
   name: z
@@ -97,7 +90,7 @@ const tokenBody = z.object({
 
 const rotateBody = z.object({ graceMs: z.int().min(0).max(TOKEN_GRACE_MS_MAX).default(0) });
 
-/** The tokens of the caller's tenant (ours). A token's text is in the answer that made it only. */
+/** Tokens of the caller's tenant (ours). Only the answer that creates a token contains its text. */
 export function tokensRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const tokens = new Tokens(store, new Members(store, clock), clock);
   return [
@@ -112,10 +105,7 @@ function listTokensRoute(tokens: Tokens): Route {
   return route({
     method: "GET",
     path: "/tokens",
-    gate: "caller",
     needs: "tokens:read",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller }) {
       return answerTo(await tokens.list(caller.tenantId), (all) => {
         return json(200, { tokens: all.map(tokenEntry) });
@@ -130,8 +120,6 @@ function createTokenRoute(tokens: Tokens): Route {
     path: "/tokens",
     gate: "strict",
     needs: "tokens:write",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller, body }) {
       const wanted = readBody(tokenBody, body);
       if (!wanted.ok) return refused(wanted.refusal);
@@ -141,8 +129,8 @@ function createTokenRoute(tokens: Tokens): Route {
         const reason = "The body is not valid at user: whose token is it to be?";
         return refused(refusal("invalid_request", { reason, path: "user" }));
       }
-      const wish = { userId, role, name, lifeMs: expiresInMs };
-      return answerTo(await tokens.create(caller.tenantId, wish, stewardOf(caller)), issued);
+      const wantedToken = { userId, role, name, lifeMs: expiresInMs };
+      return answerTo(await tokens.create(caller.tenantId, wantedToken, stewardOf(caller)), issued);
     },
   });
 }
@@ -153,8 +141,6 @@ function revokeTokenRoute(tokens: Tokens): Route {
     path: "/tokens/:id",
     gate: "strict",
     needs: "tokens:write",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller, params }) {
       const revoked = await tokens.revoke(caller.tenantId, params.id, stewardOf(caller));
       return answerTo(revoked, () => empty());
@@ -168,8 +154,6 @@ function rotateTokenRoute(tokens: Tokens): Route {
     path: "/tokens/:id/rotate",
     gate: "strict",
     needs: "tokens:write",
-    clientId: "ignored",
-    body: "json",
     async handle({ caller, params, body }) {
       const wanted = readBody(rotateBody, body);
       if (!wanted.ok) return refused(wanted.refusal);
@@ -184,7 +168,7 @@ function issued({ text, kept }: IssuedToken) {
   return json(200, { ...tokenEntry(kept), token: text });
 }
 
-/** A token as it is listed: without anything of its secret. */
+/** A token as listed, without its secret. */
 function tokenEntry(token: KeptToken) {
   const { id, name, userId, role } = token;
   return {
@@ -192,13 +176,13 @@ function tokenEntry(token: KeptToken) {
     name,
     user: userId,
     role,
-    createdAt: momentOf(token.createdAtMs),
-    expiresAt: momentOf(token.expiresAtMs),
-    lastUsedAt: momentOf(token.lastUsedAtMs),
-    revokedAt: momentOf(token.revokedAtMs),
+    createdAt: isoTimeOf(token.createdAtMs),
+    expiresAt: isoTimeOf(token.expiresAtMs),
+    lastUsedAt: isoTimeOf(token.lastUsedAtMs),
+    revokedAt: isoTimeOf(token.revokedAtMs),
   };
 }
 
-function momentOf(ms: number | null): string | null {
+function isoTimeOf(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }

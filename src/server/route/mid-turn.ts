@@ -25,9 +25,8 @@ const messageBody = z
   });
 
 /**
- * Words to an agent at work (wire, 5). An agent that can take them is given them at once; for any
- * other they wait at once as a prompt of their own. So nothing ever waits in between, and what was
- * accepted is never lost.
+ * Messages to an agent during a turn. An agent that supports steering gets them at once. For any
+ * other agent the message becomes a queued prompt at once. So no accepted message is lost.
  */
 export function midTurnRoutes(daemon: Daemon): readonly Route[] {
   return [sendRoute(daemon), listRoute(daemon), removeRoute(daemon)];
@@ -37,10 +36,8 @@ function sendRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/mid-turn-message",
-    gate: "caller",
     needs: "session:steer",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live, actor) => {
         const body = readBody(messageBody, request.body);
@@ -77,7 +74,7 @@ function steering(
   return { type: "steer", atMs, actor, messageId, prompt, agentCanSteer: live.canSteer };
 }
 
-/** Not now, and said so: the caller still has the message. */
+/** Refusals that mean "not now". The client still has the message. */
 const NOT_NOW: ReadonlySet<ErrorCode> = new Set([
   "no_turn_running",
   "steer_limit_exceeded",
@@ -95,7 +92,7 @@ async function send(daemon: Daemon, live: LiveSession, command: Command<"steer">
   if (!NOT_NOW.has(code)) return refused(sent.refusal);
   const known = await knownIds(daemon, live);
   return answerTo(known, ({ settled, promoted }) => {
-    // A repeat that comes after the turn is of something that has been said already.
+    // A repeat after the turn is of a message that was delivered already.
     const isRepeat = settled.includes(messageId) || promoted.includes(messageId);
     if (isRepeat) return json(200, { accepted: true, messageId });
     const isIdle = code === "no_turn_running";
@@ -114,10 +111,8 @@ function listRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/mid-turn-messages",
-    gate: "caller",
     needs: "session:read",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async (live) => {
         return answerTo(await knownIds(daemon, live), ({ settled, promoted }) => {
@@ -128,16 +123,14 @@ function listRoute(daemon: Daemon): Route {
   });
 }
 
-/** What the agent has been given cannot be taken back; what waits as a prompt can. */
+/** Removes a message that waits as a prompt. A message that the agent has cannot be removed. */
 function removeRoute(daemon: Daemon): Route {
   const { runtime, world } = daemon;
   return route({
     method: "DELETE",
     path: "/session/:id/mid-turn-messages/:messageId",
-    gate: "caller",
     needs: "session:steer",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async ({ key, session }, actor) => {
         const { messageId } = request.params;

@@ -108,7 +108,7 @@ describe("what routes need of a role", () => {
 
   it("is asked of whoever comes, before anything else is looked at", async () => {
     const world = await openAll();
-    // The door of a stream stays open behind whoever gets in, so only those who do not are asked.
+    // An admitted stream stays open, so only callers that are refused are tried.
     const doors = Object.entries(DOORS).filter(([name]) => !STREAMS.has(name));
     for (const [name, allowed] of doors) {
       const [method = "", path = ""] = name.split(" ");

@@ -17,8 +17,7 @@ import {
 } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Command } from "../../core/session/command.ts";
-import type { ModelChange } from "../../core/session/model-config.ts";
-import type { Creation, ModelConfig } from "../../core/session/state.ts";
+import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
 import type { NewSession } from "../../session/life/create.ts";
 import { UNFINISHED_FORK } from "../../session/side/fork-draft.ts";
 import type { Daemon } from "../daemon.ts";
@@ -33,7 +32,7 @@ export const sourceType = z
   .string()
   .max(SOURCE_TYPE_CHARS_MAX)
   .regex(/^[a-z][a-z0-9_-]*$/)
-  // What has this one is deleted when a server starts.
+  // Sessions of this source are deleted when a server starts.
   .refine((type) => type !== UNFINISHED_FORK, "it is the server's own");
 
 export const sourceId = z
@@ -47,7 +46,7 @@ export const approvalMode = z.enum(APPROVAL_MODES);
 
 export const cwd = z.string().max(PATH_CHARS_MAX);
 
-/** How a model can be set, beside which one it is. */
+/** Settings of a model beside its id. */
 const modelSettings = {
   temperature: z.number().min(0).max(TEMPERATURE_MAX).optional(),
   reasoning: name.optional(),
@@ -58,7 +57,7 @@ const modelConfig = z
   .strictObject({ modelId: name.nullable().default(null), ...modelSettings })
   .transform(({ modelId, ...settings }): ModelConfig => ({ modelId, ...given(settings) }));
 
-/** What somebody wants changed of a session's model: something, at least. */
+/** A change of a session's model; at least one field. */
 export const modelChange = z
   .object({ modelId: name.optional(), ...modelSettings })
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
@@ -78,12 +77,12 @@ function given({ temperature, reasoning, verbosity }: ModelSettings): Omit<Model
   };
 }
 
-/** The wire's fields and our own (design, section 12); nothing of it has to be there. */
+/** Fields of the protocol and our own; all are optional. */
 const newSessionBody = z
   .object({
     cwd: cwd.optional(),
     sessionScope: z.enum(["single", "thread"]).optional(),
-    // Anything else than a name is passed over, as the wire has it.
+    // The protocol ignores a value that is not a name.
     modelServiceId: name.optional().catch(undefined),
     approvalMode: approvalMode.optional(),
     sessionId: z.string().regex(UUID, "it is not a UUID").toLowerCase().nullish(),
@@ -109,14 +108,14 @@ const CODES = {
   sourceId: "invalid_session_source",
 } as const;
 
-/** What somebody wants a session to be. */
-export interface SessionWish {
-  /** Null is the workspace that is meant where none is named. */
+/** What a client requests of a new session. */
+export interface NewSessionRequest {
+  /** Null is the primary workspace. */
   readonly cwd: string | null;
   readonly sessionId: SessionId | null;
-  /** To be tried once the session is there; that an agent has no such model hinders nobody. */
+  /** Set once the session exists. An agent without such a model does not fail the request. */
   readonly modelId: string | null;
-  /** Those that a session which is there already has to have, or is then set to. */
+  /** A session that the request joins must have these, or is set to them. */
   readonly agent: string | null;
   readonly securityMode: Creation["securityMode"] | null;
   readonly allowlist: readonly string[] | null;
@@ -125,12 +124,12 @@ export interface SessionWish {
   readonly creation: Omit<NewSession, "workspaceCwd">;
 }
 
-/** What nobody names is as the tenant has it, or as it always is. */
-export async function readSessionWish(
+/** Fields that the request omits come from the tenant's settings, or are the server's defaults. */
+export async function readNewSession(
   daemon: Daemon,
   tenantId: TenantId,
   body: JsonObject,
-): Promise<Result<SessionWish>> {
+): Promise<Result<NewSessionRequest>> {
   const read = readBody(newSessionBody, body, CODES);
   if (!read.ok) return read;
   const { agent = null, mode = null, autonomy = null, modelServiceId } = read.value;
@@ -155,7 +154,7 @@ export async function readSessionWish(
 
 type NewSessionBody = z.output<typeof newSessionBody>;
 
-/** Null is the profile that the approval mode stands for: both are names of one setting. */
+/** Null is the profile of the approval mode: both are names of one setting. */
 async function profileOf(
   { world: { store, clock } }: Daemon,
   tenantId: TenantId,
@@ -166,9 +165,9 @@ async function profileOf(
   return usual.ok ? ok(usual.value.autonomy) : usual;
 }
 
-/** What a session that is there already is set to by somebody who joins it and names it. */
-export function settingsWished(
-  { approvalMode: mode, autonomy: profile }: SessionWish,
+/** The settings that a joining client changes because it names them. */
+export function requestedSettings(
+  { approvalMode: mode, autonomy: profile }: NewSessionRequest,
   by: Pick<Command, "atMs" | "actor">,
 ): readonly Command[] {
   return [
@@ -181,7 +180,7 @@ function creationOf(
   { world, settings }: Daemon,
   body: NewSessionBody,
   autonomyProfile: AutonomyProfile | null,
-): SessionWish["creation"] {
+): NewSessionRequest["creation"] {
   const { sourceType: type, sourceId: id = null, sessionId } = body;
   const isOneOfItsOwn = (sessionId ?? null) !== null;
   return {

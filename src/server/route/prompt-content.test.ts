@@ -9,7 +9,7 @@ function problem(content: unknown): string | null {
   return promptContent.safeParse(content).error?.issues[0]?.message ?? null;
 }
 
-describe("the content of a prompt (wire, 4.8)", () => {
+describe("the content of a prompt", () => {
   it.each([
     ["text", [TEXT]],
     ["text and an image", [TEXT, IMAGE]],
@@ -49,7 +49,7 @@ describe("the content of a prompt (wire, 4.8)", () => {
   });
 });
 
-describe("the content of a message into a turn (wire, 5)", () => {
+describe("the content of a message into a turn", () => {
   it("is what comes beside its text", () => {
     expect(mediaContent.safeParse([IMAGE]).success).toBe(true);
     expect(mediaContent.safeParse([TEXT]).success).toBe(false);

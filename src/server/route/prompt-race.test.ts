@@ -14,7 +14,7 @@ const PROMPTS = 200;
 /** As many as may wait; with fewer, even a server that does not wait wins the race. */
 const AT_ONCE = 5;
 
-/** Agents that have answered before anybody could look. */
+/** Agents that answer at once. */
 class InstantAgents extends PlayedAgents {
   override connect(order: ConnectRequest, listener: AgentListener) {
     const prompt = ({ turnId }: AgentTurn) => {
@@ -68,7 +68,7 @@ async function race(work: Work, stream: StreamClient) {
   return { promptId, isEarly };
 }
 
-describe("the verdict of an instant agent, on a stream that is open already (wire, 16.1)", () => {
+describe("the verdict of an instant agent, on a stream that is open already", () => {
   it("P3: never reaches its client before the 202 does", { timeout: 60_000 }, async () => {
     const waits: number[] = [];
     const work = await Work.made(await openWork({ world: await instantly(waits) }), "ada");

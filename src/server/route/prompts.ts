@@ -18,11 +18,11 @@ import { listOf, readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { actorOf, withLive, withReader, withSession } from "./session-request.ts";
 
-/** What is wrong with a block of this type, in words that follow a colon. */
-type Check = (block: JsonObject) => string | null;
+/** Says what is wrong with a block of this type, in words that follow a colon. */
+type BlockCheck = (block: JsonObject) => string | null;
 
-/** Blocks of other types are the agent's to judge: it alone knows what it can take. */
-const CHECKS: ReadonlyMap<string, Check> = new Map([
+/** Blocks of other types are passed on unchecked: only the agent knows what it accepts. */
+const CHECKS: ReadonlyMap<string, BlockCheck> = new Map([
   ["text", (block) => (stringAt(block, "text") === null ? "its text is missing" : null)],
   ["image", imageProblem],
 ]);
@@ -34,23 +34,23 @@ const block = z.looseObject({ type: z.string().min(1) }).check(({ value, issues 
 
 const tooManyMedia = `at most ${PROMPT_MEDIA_BLOCKS_MAX} blocks may be something else than text`;
 
-/** Blocks that came from outside, as many as there may be and each as its type wants it. */
+/** Blocks of a request, within their limits. */
 const blocks = listOf(block, PROMPT_BLOCKS_MAX).refine(
   (all) => mediaCount(all) <= PROMPT_MEDIA_BLOCKS_MAX,
   { error: tooManyMedia },
 );
 
-/** What a prompt consists of (wire, 4.8). */
+/** The content of a prompt. */
 export const promptContent = blocks.refine((all) => all.length > 0, {
   error: "it needs at least one block",
 });
 
-/** What goes with a message into a running turn: pictures, beside its own text. */
+/** Media that accompany a mid-turn message. */
 export const mediaContent = promptContent.refine((all) => mediaCount(all) === all.length, {
   error: "it is for blocks beside the message's text",
 });
 
-/** Why an image that was to be here already is not. */
+/** Refuses a reference to an attachment that this server does not have. */
 export function attachmentRefusal(content: readonly ContentBlock[]): Refusal | null {
   const named = content.map((one) => stringAt(one, "attachmentId")).find((id) => id !== null);
   if (named === undefined) return null;
@@ -63,7 +63,10 @@ function mediaCount(content: readonly ContentBlock[]): number {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** A picture comes as it is, or by the name under which it was sent before; never as a program. */
+/**
+ * An image comes as data or as the id of an attachment. SVG is refused because it can contain
+ * scripts.
+ */
 function imageProblem(image: JsonObject): string | null {
   const mimeType = stringAt(image, "mimeType")?.toLowerCase() ?? "";
   if (!/^image\/./.test(mimeType)) return "an image has a mimeType that begins with image/";
@@ -84,36 +87,34 @@ const promptBody = z.looseObject({
   deadlineMs: z.int().min(1).nullish(),
 });
 
-/** What a caller wants done, as far as its body says so. */
-interface PromptWish {
+/** A prompt request as its body describes it. */
+interface PromptRequest {
   readonly content: readonly ContentBlock[];
-  /** Null is as long as the server allows. */
+  /** Null is the server's own limit. */
   readonly deadlineMs: number | null;
   readonly params: JsonObject | null;
   readonly isRetry: boolean;
   readonly idempotency: Idempotency;
 }
 
-/** Admits a prompt: its result comes by the session's stream (wire, 4.8). */
+/** Admits a prompt. Its result comes on the session's stream. */
 export function promptRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/prompt",
-    gate: "caller",
     needs: "session:write",
     clientId: "registered",
-    body: "json",
     rate: "prompt",
     honours: ["non_blocking_prompt"],
     handle: (request) =>
       withLive(daemon, request, async (live, actor) => {
-        const wish = readWish(request.body, request.header("idempotency-key"));
-        return wish.ok ? admit(daemon, live, actor, wish.value) : refused(wish.refusal);
+        const wanted = readPromptRequest(request.body, request.header("idempotency-key"));
+        return wanted.ok ? admit(daemon, live, actor, wanted.value) : refused(wanted.refusal);
       }),
   });
 }
 
-function readWish(body: JsonObject, key: string | null): Result<PromptWish> {
+function readPromptRequest(body: JsonObject, key: string | null): Result<PromptRequest> {
   const read = readBody(promptBody, body, { deadlineMs: "invalid_deadline_ms" });
   if (!read.ok) return read;
   const { prompt: content, deadlineMs = null } = read.value;
@@ -128,25 +129,25 @@ function readWish(body: JsonObject, key: string | null): Result<PromptWish> {
   });
 }
 
-/** Where the caller reads on is noted before the prompt is there, so that it misses nothing. */
+/** Notes the stream position before the prompt is admitted, so that the client misses no event. */
 async function admit(
   daemon: Daemon,
   live: LiveSession,
   actor: Actor,
-  wish: PromptWish,
+  wanted: PromptRequest,
 ): Promise<Answer> {
   const { runtime, world, settings } = daemon;
   const { epoch: eventEpoch } = live;
-  const prompt = promptOf(daemon, live, actor, wish);
+  const prompt = promptOf(daemon, live, actor, wanted);
   const given = promptStart(world, live, prompt);
-  // Where nothing has to be weighed, nothing is waited for.
+  // A prompt that needs no reservation does not wait.
   const paid = given instanceof Promise ? await given : given;
-  // Also what nobody can pay for is said to the session: the audit is told by its refusal.
+  // Even a prompt without credit is submitted: its refusal is audited by the session.
   const admitted = await runtime.prompt(live.key, { ...prompt, ...paid });
   await promptStarted(world, live, paid.start, admitted.ok ? null : admitted.refusal);
   if (!admitted.ok) return refused(admitted.refusal);
   const { answer, answered } = admitted.value;
-  // Once the caller has its answer, and the time to read it, streams may have the verdict.
+  // Streams may send the verdict once the client had time to read this answer.
   const afterwards = () => void world.clock.after(settings.verdictLeadMs, answered);
   return { ...json(202, { ...answer, eventEpoch }), afterwards };
 }
@@ -155,11 +156,11 @@ function promptOf(
   { world }: Daemon,
   live: LiveSession,
   actor: Actor,
-  { content, params, isRetry, idempotency, deadlineMs }: PromptWish,
+  { content, params, isRetry, idempotency, deadlineMs }: PromptRequest,
 ): Command<"prompt"> {
   const { clock, ids, settings } = world;
   const atMs = clock.nowMs();
-  // Others have seen the words of a prompt that failed; any other prompt is shown to them.
+  // Clients have seen the text of a prompt that failed, so a retry is not echoed.
   const isSeen = isRetry && live.session.lastTurnError !== null;
   return {
     type: "prompt",
@@ -176,12 +177,12 @@ function promptOf(
   };
 }
 
-/** A caller can only shorten the time that the server gives; where it gives all, that stays. */
+/** A client can only shorten the server's deadline. Without a server deadline there is none. */
 function deadlineAt(nowMs: number, serverMs: number | null, wantedMs: number | null) {
   return serverMs === null ? null : nowMs + Math.min(serverMs, wantedMs ?? serverMs);
 }
 
-/** Said to us, and not to the agent. */
+/** Fields for the server, which the agent does not get. */
 const OURS: ReadonlySet<string> = new Set([
   "prompt",
   "sessionId",
@@ -191,10 +192,10 @@ const OURS: ReadonlySet<string> = new Set([
   "eventDetailMode",
 ]);
 
-/** By these an agent knows what its server vouches for, so no caller may say them. */
+/** Agents trust these keys as the server's own, so clients may not set them. */
 const PRIVATE_META = /^(fermata|qwen\.(daemon|channel|submittedPrompt))(\.|$)/;
 
-/** What else goes into the agent's prompt request, word for word. */
+/** Further fields, which go into the agent's prompt request unchanged. */
 function paramsOf(body: JsonObject): JsonObject | null {
   const { _meta, ...rest } = body;
   const params = Object.entries(rest).filter(([name]) => !OURS.has(name));
@@ -209,7 +210,7 @@ function hashOf(body: JsonObject): string {
   return createHash("sha256").update(JSON.stringify(body)).digest("hex");
 }
 
-/** Prompts without a verdict: to be seen, and to be taken back (wire, 4.13). */
+/** Lists and removes prompts that have no verdict yet. */
 export function pendingPromptsRoutes(daemon: Daemon): readonly Route[] {
   return [pendingPromptsRoute(daemon), removePromptRoute(daemon)];
 }
@@ -218,10 +219,8 @@ function pendingPromptsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/pending-prompts",
-    gate: "caller",
     needs: "session:read",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async ({ session, credit }) => {
         return json(200, { pendingPrompts: pendingPrompts(session, credit.waitingForCredit) });
@@ -229,7 +228,7 @@ function pendingPromptsRoute(daemon: Daemon): Route {
   });
 }
 
-/** The one at work, and then those that wait, in order; and for what, beside their turn. */
+/** The running prompt, then the queued ones in order, with what a queued one waits for. */
 function pendingPrompts({ running, queue }: Session, wait: WaitingForCredit | null) {
   const atWork = running === null ? [] : [{ ...summaryOf(running, "running"), waitsFor: null }];
   const { promptId: waits = null, ...waitsFor } = wait ?? {};
@@ -240,7 +239,7 @@ function pendingPrompts({ running, queue }: Session, wait: WaitingForCredit | nu
   return [...atWork, ...waiting];
 }
 
-/** Beside the text there is what is no text, so that a client can show the whole again. */
+/** Includes the blocks that are not text, so that a client can show the whole prompt. */
 function summaryOf(prompt: WaitingPrompt | RunningPrompt, state: "queued" | "running") {
   const { promptId, text, admittedAtMs: queuedAt, clientId } = prompt;
   const content = prompt.content.filter(({ type }) => type !== "text");
@@ -249,16 +248,14 @@ function summaryOf(prompt: WaitingPrompt | RunningPrompt, state: "queued" | "run
   return { promptId, text, ...media, queuedAt, state, ...originator };
 }
 
-/** One that waits has never been; the one at work is cancelled. */
+/** Removes a queued prompt, or cancels the running one. */
 function removePromptRoute(daemon: Daemon): Route {
   const { runtime, world } = daemon;
   return route({
     method: "DELETE",
     path: "/session/:id/pending-prompts/:promptId",
-    gate: "caller",
     needs: "session:steer",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async ({ key }, actor) => {
         const promptId = parsePromptId(request.params.promptId);
@@ -272,15 +269,13 @@ function removePromptRoute(daemon: Daemon): Route {
   });
 }
 
-/** Stops the prompt at work; those that wait go on (wire, 4.9). */
+/** Cancels the running prompt. Queued prompts go on. */
 export function cancelRoute({ runtime, world }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/cancel",
-    gate: "caller",
     needs: "session:steer",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
         const by = givenBy(world.clock, actorOf(request));
@@ -290,7 +285,7 @@ export function cancelRoute({ runtime, world }: Daemon): Route {
   });
 }
 
-/** How prompts stand, for clients that ask now and then instead of listening (wire, 4.13). */
+/** Status of turns, for clients that poll instead of reading the stream. */
 export function turnRoutes(daemon: Daemon): readonly Route[] {
   return [currentTurnRoute(daemon), turnRoute(daemon)];
 }
@@ -299,10 +294,8 @@ function currentTurnRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/turns/current",
-    gate: "caller",
     needs: "session:read",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async (live) => {
         const turn = await currentTurn(sourceOf(daemon, live));
@@ -315,10 +308,8 @@ function turnRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/turns/:promptId",
-    gate: "caller",
     needs: "session:read",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async (live) => {
         const { sessionId } = live.key;

@@ -32,7 +32,7 @@ function full(): Shelf {
 }
 
 describe.each([SKILLS, PERSONA])("POST /session/:id$path", ({ path, field, event, edit, says }) => {
-  it("B11.7: changes that one field and no other, and says how", async () => {
+  it("changes that one field and no other, and says how", async () => {
     const shelf = full();
     const work = await taught(shelf);
     await work.turn("say hello");
@@ -62,7 +62,7 @@ describe.each([SKILLS, PERSONA])("POST /session/:id$path", ({ path, field, event
     expect(told.data).toMatchObject({ originatorClientId: "bob", data: body });
   });
 
-  it("B5.6: raises the version also where nothing has changed, and keeps the hash", async () => {
+  it("raises the version also where nothing has changed, and keeps the hash", async () => {
     const work = await taught(full());
     const { body } = await work.call("POST", path);
     const { from, to } = Object(body);

@@ -6,9 +6,7 @@ import { HeldStart } from "../../agent/builtin/echo/held-start.fixture.ts";
 import { PatientClock } from "../../session/side/side.fixture.ts";
 import { echo, promptOf } from "../../session/stage.fixture.ts";
 import { REAL_CLOCK } from "../../session/world.fixture.ts";
-import { withLocator } from "../../store/located.ts";
 import { SessionLocator } from "../../store/locator.ts";
-import type { SessionStore } from "../../store/store.ts";
 import { STRANGER } from "../daemon.fixture.ts";
 import {
   CommitGate,
@@ -194,8 +192,8 @@ describe("84: restoring a session that another store has", () => {
     const locator = new SessionLocator(folder);
     const key = keyOf("6b1f3c9e-0000-4000-8000-000000000000");
     await locator.note(key, "elsewhere");
-    const wrap = (store: SessionStore) => withLocator(store, locator, { isLasting: true });
-    const world = await openLife({ stage: { wrap } });
+    const steps = { location: { locator, isLasting: true } };
+    const world = await openLife({ stage: { steps } });
     const path = `/session/${key.sessionId}`;
     const answers = await Promise.all([
       world.call("POST", `${path}/load`),

@@ -52,56 +52,52 @@ const CODES = {
   liveReplayMode: "invalid_live_replay_mode",
 } as const;
 
-type RestoreWish = z.output<typeof restoreBody>;
-type LoadWish = z.output<typeof loadBody>;
+type RestoreOptions = z.output<typeof restoreBody>;
+type LoadOptions = z.output<typeof loadBody>;
 type RestoreRequest = ServerRequest<{ readonly id: string }>;
 
-/** Brings a session back and shows what happened in it (wire, 4.3). */
+/** Loads a session and answers with its history. */
 export function loadRoute(daemon: Daemon): Route {
   const gate = new LoadGate();
   return route({
     method: "POST",
     path: "/session/:id/load",
-    gate: "caller",
     needs: "session:write",
     clientId: "shape",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
-        const wish = readBody(loadBody, request.body, CODES);
-        if (!wish.ok) return refusedMode(wish.refusal);
-        const visit = { key, request, action: "load", wish: wish.value } as const;
-        const shown = () => historyOf(daemon, key, wish.value);
-        return restore(daemon, visit, shown, (make) => gate.pass(make));
+        const options = readBody(loadBody, request.body, CODES);
+        if (!options.ok) return refusedMode(options.refusal);
+        const call = { key, request, action: "load", options: options.value } as const;
+        const shown = () => historyOf(daemon, key, options.value);
+        return restore(daemon, call, shown, (make) => gate.pass(make));
       }),
   });
 }
 
-/** Brings a session back for somebody who knows what happened in it. */
+/** Resumes a session for a client that knows its history. */
 export function resumeRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/resume",
-    gate: "caller",
     needs: "session:write",
     clientId: "shape",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
-        const wish = readBody(restoreBody, request.body, CODES);
-        if (!wish.ok) return refusedMode(wish.refusal);
-        const visit = { key, request, action: "resume", wish: wish.value } as const;
+        const options = readBody(restoreBody, request.body, CODES);
+        if (!options.ok) return refusedMode(options.refusal);
+        const call = { key, request, action: "resume", options: options.value } as const;
         const shown = async ({ live }: Resumed) => ok(daemon.runtime.cursorOf(live));
-        return restore(daemon, visit, shown, (make) => make());
+        return restore(daemon, call, shown, (make) => make());
       }),
   });
 }
 
-interface RestoreVisit {
+interface RestoreCall {
   readonly key: SessionKey;
   readonly request: RestoreRequest;
   readonly action: "load" | "resume";
-  readonly wish: RestoreWish;
+  readonly options: RestoreOptions;
 }
 
 interface RestoringClient {
@@ -109,42 +105,42 @@ interface RestoringClient {
   readonly actor: Actor;
 }
 
-/** Without an agent the session is back all the same, and says why it has none (P6). */
+/** Restores the session even if its agent fails to start; the answer says why (P6). */
 async function restore(
   daemon: Daemon,
-  visit: RestoreVisit,
+  call: RestoreCall,
   shown: (resumed: Resumed) => Promise<Result<object>>,
-  inTurn: (make: () => Promise<Answer>) => Promise<Answer>,
+  limited: (make: () => Promise<Answer>) => Promise<Answer>,
 ): Promise<Answer> {
-  const { key, request } = visit;
-  const isThere = await hasWorkspace(daemon, visit);
+  const { key, request } = call;
+  const isThere = await hasWorkspace(daemon, call);
   if (!isThere.ok) return refused(isThere.refusal);
   const clientId = request.clientId ?? freshClientId(daemon.world.ids.session());
   if (clientId === null) return refused(refusal("internal_error"));
-  const visitor = { clientId, actor: actorOf(request, clientId) };
-  const resumed = await resumedInTime(daemon, key, visitor);
-  if (resumed === "late") return tooLate(daemon, visit);
+  const client = { clientId, actor: actorOf(request, clientId) };
+  const resumed = await resumedInTime(daemon, key, client);
+  if (resumed === "late") return tooLate(daemon, call);
   if (!resumed.ok) return refused(resumed.refusal);
-  return inTurn(async () => {
-    const body = await restoredBody(daemon, visit, visitor, resumed.value, shown);
+  return limited(async () => {
+    const body = await restoredBody(daemon, call, client, resumed.value, shown);
     if (body.ok) {
       const answer = json(200, body.value);
-      return reapIfLost(daemon, answer, { ...visitor, live: resumed.value.live, isMade: false });
+      return reapIfLost(daemon, answer, { ...client, live: resumed.value.live, isMade: false });
     }
-    await daemon.runtime.detach(key, clientId, visitor.actor);
+    await daemon.runtime.detach(key, clientId, client.actor);
     return refused(body.refusal);
   });
 }
 
 async function restoredBody(
   daemon: Daemon,
-  { wish }: RestoreVisit,
+  { options }: RestoreCall,
   { clientId, actor }: RestoringClient,
   resumed: Resumed,
   shown: (resumed: Resumed) => Promise<Result<object>>,
 ): Promise<Result<object>> {
   const { live, attached, agentFailure } = resumed;
-  const set = await setMode(daemon, live.key, actor, wish.approvalMode);
+  const set = await setMode(daemon, live.key, actor, options.approvalMode);
   if (!set.ok) return set;
   const state = await agentState(daemon.world.store, live);
   if (!state.ok) return state;
@@ -164,7 +160,7 @@ async function restoredBody(
 async function historyOf(
   { runtime }: Daemon,
   key: SessionKey,
-  { historyPageSize, liveReplayMode }: LoadWish,
+  { historyPageSize, liveReplayMode }: LoadOptions,
 ): Promise<Result<object>> {
   const replay = await runtime.replay(key, liveReplayMode, historyPageSize ?? null);
   if (!replay.ok) return replay;
@@ -180,12 +176,12 @@ async function historyOf(
   });
 }
 
-/** Whoever names a workspace means a session of it, and is not given that of another one. */
-async function hasWorkspace(daemon: Daemon, { key, wish }: RestoreVisit): Promise<Result<void>> {
+/** A client that names a workspace gets only sessions of it. */
+async function hasWorkspace(daemon: Daemon, { key, options }: RestoreCall): Promise<Result<void>> {
   const record = await daemon.world.store.readRecord(key);
   if (!record.ok) return record;
-  if (wish.cwd === undefined) return DONE;
-  const wanted = await trustedWorkspaceOf(daemon.workspaces, key.tenantId, wish.cwd);
+  if (options.cwd === undefined) return DONE;
+  const wanted = await trustedWorkspaceOf(daemon.workspaces, key.tenantId, options.cwd);
   if (!wanted.ok) return wanted;
   const boundWorkspace = record.value.workspaceCwd;
   const requestedWorkspace = wanted.value.cwd;
@@ -197,14 +193,14 @@ async function setMode(
   { runtime, world }: Daemon,
   key: SessionKey,
   actor: Actor,
-  mode: RestoreWish["approvalMode"],
+  mode: RestoreOptions["approvalMode"],
 ): Promise<Result<unknown>> {
   if (mode === undefined) return DONE;
   const by = givenBy(world.clock, actor);
   return runtime.submit(key, { type: "approval_mode", ...by, mode, persisted: false });
 }
 
-/** What comes too late is not called off: the next request finds the session, or joins in. */
+/** A late resume goes on: the next request finds the session, or joins the same resume. */
 async function resumedInTime(
   { runtime, world, settings }: Daemon,
   key: SessionKey,
@@ -221,7 +217,7 @@ async function resumedInTime(
   return first;
 }
 
-function tooLate({ settings }: Daemon, { key, action }: RestoreVisit): Answer {
+function tooLate({ settings }: Daemon, { key, action }: RestoreCall): Answer {
   const { sessionRestoreTimeoutMs: timeoutMs } = settings;
   const { sessionId } = key;
   const about = { errorKind: "restore_timeout", sessionId, action, timeoutMs };
@@ -231,10 +227,10 @@ function tooLate({ settings }: Daemon, { key, action }: RestoreVisit): Answer {
 }
 
 /**
- * A loaded history weighs many megabytes, several times that while it is made, and stays until its
- * client has taken it. So only a few are made at a time, and none while too much of what was made
- * waits for slow clients (P10). Whoever comes then waits in the order of arrival: an answer that
- * nobody takes is given up by its delivery, so nobody waits for ever.
+ * Limits the memory of loads. A loaded history takes many megabytes, several times that while it is
+ * built, and stays until its client has received it. So only a few are built at a time, and none
+ * while too much waits for slow clients (P10). Later requests wait in order of arrival. Delivery
+ * gives up an answer that its client does not take, so no request waits for ever.
  */
 export class LoadGate {
   readonly #waiting: (() => void)[] = [];
@@ -277,19 +273,17 @@ export class LoadGate {
 
 const branchBody = z.object({
   name: z.string().nullish(),
-  /** The last turn that the branch has: its own id, or that of its prompt. */
+  /** The last turn of the branch: its id, or the id of its prompt. */
   atRecordId: z.string().nullish(),
 });
 
-/** Makes a session that goes on from a completed turn of another one, and joins it (wire, 5). */
+/** Creates a session that continues from a completed turn of another one, and joins it. */
 export function branchRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/branch",
-    gate: "caller",
     needs: "session:create",
     clientId: "shape",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live, actor) => {
         const read = readBody(branchBody, request.body);
@@ -308,7 +302,7 @@ export function branchRoute(daemon: Daemon): Route {
   });
 }
 
-/** The turn that was named, or null for the last one; refused while a prompt has no verdict. */
+/** The named turn, or null for the last one. Refused while a prompt has no verdict. */
 async function turnAt(
   { world }: Daemon,
   live: LiveSession,
@@ -329,8 +323,8 @@ function noSuchTurn({ key: { sessionId } }: LiveSession, atRecordId: string | nu
 }
 
 /**
- * Brings the new session to life for whoever wanted it. It has been made by then: if there is no
- * room for it now, it is answered as one that rests, and can be loaded later.
+ * Opens the new session for the client. The session exists by then: if it cannot be opened now, the
+ * answer describes it as stored, and the client can load it later.
  */
 async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): Promise<Answer> {
   const { runtime, world } = daemon;
@@ -344,7 +338,7 @@ async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): P
   const state = await agentState(world.store, live);
   const replay = await runtime.replay(key, "full");
   if (!state.ok || !replay.ok) {
-    // Whoever is not told the name they were given cannot leave under it either.
+    // A client that does not learn its id could not detach under it either.
     await runtime.detach(key, clientId, actor);
     return json(201, made);
   }

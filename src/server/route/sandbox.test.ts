@@ -3,7 +3,7 @@ import { Approvals } from "./approval.fixture.ts";
 import { heard } from "./work.fixture.ts";
 
 describe("POST /session/:id/sandbox", () => {
-  it("is kept and shown with its times, and renewed by tools (A16)", async () => {
+  it("is kept and shown with its times, and renewed by tools", async () => {
     const session = await Approvals.open();
     const sessionId = session.path.slice("/session/".length);
     const set = async (state: string) => (await session.call("POST", "/sandbox", { state })).body;

@@ -15,7 +15,7 @@ import { type Caller, type Method, type Route, route } from "../http/route.ts";
 import type { HttpServer } from "../http/server.ts";
 import type { ServerSettings } from "../settings.ts";
 
-/** What a server is busy with (wire, 2.1). */
+/** What a server is doing, in figures. */
 export interface ServerActivity {
   readonly workspaceCount: number;
   readonly sessions: number;
@@ -30,7 +30,7 @@ export interface ServerActivity {
   readonly channelAlive: boolean;
   readonly lastActivityAt: string | null;
   readonly idleSinceMs: number | null;
-  /** How far the server has come with what the last one left at work; ours. Of all tenants. */
+  /** Progress of recovering what the last process left running, for all tenants. Ours. */
   readonly recovery?: {
     readonly total: number;
     readonly recovered: number;
@@ -39,17 +39,17 @@ export interface ServerActivity {
   readonly rateLimitHits?: Readonly<Record<RateTier, number>>;
 }
 
-/** A server that is up and not well, with the wire's word for why. */
+/** A server that is up but not healthy, with the reason that the protocol names. */
 interface Degradation {
   readonly degraded: "aggregation_failed" | "bootstrap" | "workspace_runtime_blocked";
 }
 
-/** Of one tenant; null is of all. */
+/** Reports one tenant; null reports all. */
 export type ActivityReport = (tenantId: TenantId | null) => Promise<ServerActivity | Degradation>;
 
 /**
- * Whether the server answers, and on request what it is doing: all of it for whoever runs it, or
- * needs no token; for a user what their tenant does; for others nothing (P8).
+ * Says that the server answers, and on request what it is doing: everything for the operator and
+ * where no token is needed; for a user their tenant; for other callers nothing (P8).
  */
 export function healthRoute(report: ActivityReport): Route {
   return route({
@@ -57,8 +57,6 @@ export function healthRoute(report: ActivityReport): Route {
     path: "/health",
     gate: "open",
     needs: null,
-    clientId: "ignored",
-    body: "json",
     mindsCaller: isDeep,
     async handle({ query, caller }) {
       if (caller === null || !isDeep(query)) return json(200, { status: "ok" });
@@ -72,7 +70,7 @@ function isDeep(query: URLSearchParams): boolean {
   return deep === "" || deep === "1" || deep === "true";
 }
 
-/** That the figures cannot be had is itself a finding, and no error of this request. */
+/** A failed report is a finding, not an error of this request. */
 async function deepHealth(report: () => ReturnType<ActivityReport>): Promise<Answer> {
   const found = await report().catch((): Degradation => ({ degraded: "aggregation_failed" }));
   if ("degraded" in found) return json(503, { status: "degraded", reason: found.degraded });
@@ -82,7 +80,7 @@ async function deepHealth(report: () => ReturnType<ActivityReport>): Promise<Ans
 /** A workspace as clients know it. */
 export interface WorkspaceEntry {
   readonly id: string;
-  /** Canonical, whatever was configured. */
+  /** The canonical path. */
   readonly cwd: string;
   readonly displayName?: string;
   readonly primary: boolean;
@@ -93,21 +91,18 @@ export interface WorkspaceEntry {
 export interface CapabilitiesSource {
   readonly settings: ServerSettings;
   readonly version: string;
-  /** Asked late: the table has this route in it too. */
+  /** A function, because the table contains this route too. */
   table(): KnownRoutes;
-  /** Those of the caller's tenant, the primary one among them. */
+  /** Workspaces of the caller's tenant, including the primary one. */
   workspaces(caller: Caller): Promise<readonly WorkspaceEntry[]>;
 }
 
-/** What this server can do, for clients that look before they ask (wire, 2.2). */
+/** What this server supports, for clients that check before they ask. */
 export function capabilitiesRoute(source: CapabilitiesSource): Route {
   return route({
     method: "GET",
     path: "/capabilities",
-    gate: "caller",
     needs: null,
-    clientId: "ignored",
-    body: "json",
     async handle({ caller }) {
       return json(200, capabilitiesOf(source, await source.workspaces(caller)));
     },
@@ -133,7 +128,7 @@ function capabilitiesOf(source: CapabilitiesSource, workspaces: readonly Workspa
   };
 }
 
-/** The wire has null where we have no limit, and tells of workspaces only if there are several. */
+/** The protocol has null for no limit, and names limits of workspaces only if there are several. */
 function limitsOf(settings: ServerSettings, workspaceCount: number) {
   const orNull = (max: number) => (max === 0 ? null : max);
   const perWorkspace = {
@@ -147,7 +142,7 @@ function limitsOf(settings: ServerSettings, workspaceCount: number) {
   };
 }
 
-/** Tags that a route promises by what it does, and not by being there: its row says so. */
+/** Tags of a route's behaviour, not of its existence. Its row names them. */
 export type HonouredFeature =
   | "session_scope_override"
   | "session_id_override"
@@ -162,7 +157,7 @@ export type HonouredFeature =
 
 type RouteName = `${Method} /${string}`;
 
-/** When a tag is true: a route is there, a row honours it, or an option is on. */
+/** A tag is listed if a route exists, if a row honours it, or if an option is on. */
 type Condition =
   | { readonly route: RouteName; readonly option?: (settings: ServerSettings) => boolean }
   | { readonly honoured: true }
@@ -183,7 +178,7 @@ const BY_BEHAVIOUR: Readonly<Record<HonouredFeature, Condition>> = {
   multi_workspace_sessions: HONOURED,
 };
 
-/** Every tag that clients may look for, beside what makes it true (wire, 2.3). */
+/** Every feature tag with its condition; see "Feature tags" in docs/protocol.md. */
 const FEATURES: Readonly<Record<string, Condition>> = {
   health: { route: "GET /health" },
   capabilities: { route: "GET /capabilities" },
@@ -240,13 +235,13 @@ const FEATURES: Readonly<Record<string, Condition>> = {
   rate_limit: { option: ({ rateLimit }) => rateLimit !== null },
 };
 
-/** The routes of a server, and whether there is one for such requests. */
+/** The routes of a server. */
 export interface KnownRoutes {
   readonly routes: readonly Route[];
   has(method: Method, path: string): boolean;
 }
 
-/** The tags that are true of this server; nothing is promised that is not there. */
+/** Lists the tags that hold for this server. */
 export function featuresOf(table: KnownRoutes, settings: ServerSettings): readonly string[] {
   const honoured: ReadonlySet<string> = new Set(
     table.routes.flatMap(({ honours }) => honours ?? []),
@@ -268,17 +263,14 @@ function hasRoute(table: KnownRoutes, name: RouteName): boolean {
 }
 
 /**
- * The tables that decide what a session may do, as data (ours): the edges between its states, what
- * each status of an agent does to each state, and what may be asked of a session in each of them.
+ * The tables that decide what a session may do, as data (ours): the transitions between its states,
+ * the effect of each agent status on each state, and the commands admitted in each state.
  */
 export function statusTableRoute(): Route {
   return route({
     method: "GET",
     path: "/status-table",
-    gate: "caller",
     needs: null,
-    clientId: "ignored",
-    body: "json",
     handle: async () => json(200, TABLES),
   });
 }
@@ -300,8 +292,8 @@ function byState<Value>(cellOf: (state: (typeof SESSION_STATES)[number]) => Valu
 }
 
 /**
- * What the sessions of a tenant are busy with, or of all together if none is named: figures, and
- * nothing of what is in them. What cannot be told apart by tenant is only for who sees all.
+ * Figures of one tenant's sessions, or of all; none of their content. Figures that cannot be split
+ * by tenant are only in the report of all.
  */
 export function activityOf(
   { runtime, settings, world }: Daemon,

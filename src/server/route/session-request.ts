@@ -15,20 +15,20 @@ import { type Answer, json, refused } from "../http/answer.ts";
 import { type FieldCodes, readBody } from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 
-/** The client that asks, as the core wants to know it. */
+/** The requesting client, as the core describes it. */
 export function actorOf(request: ServerRequest<unknown>, clientId = request.clientId): Actor {
   const { caller, isLoopbackPeer } = request;
   return { kind: "client", clientId, userId: caller.userId, loopback: isLoopbackPeer };
 }
 
-/** A name for a client that has none yet. */
+/** An id for a client that has none yet. */
 export function freshClientId(uuid: string): ClientId | null {
   return parseClientId(`client_${uuid}`);
 }
 
 /**
- * Does something with the session that a path names. An id that no session can have is answered
- * like that of one that is not there (P8).
+ * Runs `act` with the key of the path's session. An impossible id is answered like that of an
+ * absent session (P8).
  */
 export async function withSession(
   { params, caller }: ServerRequest<{ readonly id: string }>,
@@ -39,12 +39,16 @@ export async function withSession(
   return act({ tenantId: caller.tenantId, sessionId });
 }
 
-type InSession = ServerRequest<{ readonly id: string }>;
+type SessionRequest = ServerRequest<{ readonly id: string }>;
 
 type LiveAct = (live: LiveSession, actor: Actor) => Promise<Answer>;
 
-/** Does something with the session of a path, once it is certain that it is there. */
-export async function withLive(daemon: Daemon, request: InSession, act: LiveAct): Promise<Answer> {
+/** Runs `act` with the live session of the path. */
+export async function withLive(
+  daemon: Daemon,
+  request: SessionRequest,
+  act: LiveAct,
+): Promise<Answer> {
   return withSession(request, async (key) => {
     const found = await daemon.runtime.find(key);
     return found.ok ? act(found.value, actorOf(request)) : refused(found.refusal);
@@ -52,12 +56,12 @@ export async function withLive(daemon: Daemon, request: InSession, act: LiveAct)
 }
 
 /**
- * The same for reading, where no command is given that would be refused: a client that gives its
- * name must be one that the session knows, and has shown a sign of life by asking (wire, 3.2).
+ * Like `withLive`, for reads, which submit no command that the core could refuse: a client that
+ * sends its id must be registered, and the request counts as its heartbeat.
  */
 export async function withReader(
   daemon: Daemon,
-  request: InSession,
+  request: SessionRequest,
   act: LiveAct,
 ): Promise<Answer> {
   return withLive(daemon, request, async (live, actor) => {
@@ -66,7 +70,7 @@ export async function withReader(
     if (clientId !== null && !isRegistered(live.session, clientId, caller.userId)) {
       return refused(refusal("invalid_client_id", { sessionId, clientId }));
     }
-    // An ask would wait in vain for whoever has lost their vote, so they do not count as there.
+    // A client without a vote does not count as present: an ask would wait for it in vain.
     const isVoter = isPermitted(caller.role, "session:vote");
     const shown = isVoter ? actor : actorOf(request, null);
     const seen = await daemon.runtime.heartbeat(live.key, shown);
@@ -78,12 +82,12 @@ interface Setting<Schema extends z.ZodType> {
   readonly path: `/session/:id/${string}`;
   readonly schema: Schema;
   readonly codes?: FieldCodes;
-  /** What is said of a body that cannot be read, where more than the refusal is to be said. */
+  /** Answers a body that cannot be read, where the refusal alone says too little. */
   refusedBody?(why: Refusal): Answer;
   set(live: LiveSession, wanted: z.output<Schema>, actor: Actor): Promise<Answer>;
 }
 
-/** Everything of a session that people choose is changed by a route of this one shape. */
+/** A route that changes one setting of a session. */
 export function settingRoute<Schema extends z.ZodType>(
   daemon: Daemon,
   { path, schema, codes = {}, refusedBody = refused, set }: Setting<Schema>,
@@ -91,10 +95,8 @@ export function settingRoute<Schema extends z.ZodType>(
   return route({
     method: "POST",
     path,
-    gate: "caller",
     needs: "session:write",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live, actor) => {
         const body = readBody(schema, request.body, codes);
@@ -105,15 +107,15 @@ export function settingRoute<Schema extends z.ZodType>(
 
 interface JoinedClient {
   readonly live: LiveSession;
-  /** Whether the session was made for this request. */
+  /** Whether this request created the session. */
   readonly isMade: boolean;
   readonly clientId: ClientId;
   readonly actor: Actor;
 }
 
 /**
- * Whoever never gets the answer does not know of the session, or under which name it has joined:
- * so it has not joined, and what was made for it alone is taken away again (wire, 9.4).
+ * Undoes the joining if the answer is lost: the client does not know the session or its own id. A
+ * session that was created for this request alone is deleted again.
  */
 export function reapIfLost(
   { runtime }: Daemon,
@@ -127,19 +129,19 @@ export function reapIfLost(
   return { ...answer, afterwards };
 }
 
-/** How somebody came to a session. */
-export interface Entry {
-  /** Whether it was there before. */
+/** How a client joined a session. */
+export interface Joining {
+  /** Whether the session existed before. */
   readonly attached: boolean;
-  /** The name by which the caller is known from now on. */
+  /** The client's id from now on. */
   readonly clientId: ClientId;
 }
 
-/** What whoever makes, joins or restores a session is told of it (wire, 4.1 and 4.3). */
+/** The answer to a client that creates, joins or restores a session. */
 export function sessionBody(
   world: Pick<SessionWorld, "settings">,
   live: LiveSession,
-  { attached, clientId }: Entry,
+  { attached, clientId }: Joining,
 ) {
   const { session, epoch } = live;
   const { fixed, chosen, connection, sessionId } = session;
@@ -162,7 +164,7 @@ export function sessionBody(
   };
 }
 
-/** Whoever names an approval mode that does not exist is told those that do (wire, 4.1). */
+/** Adds the known approval modes to the refusal of an unknown one. */
 export function refusedMode(why: Refusal): Answer {
   if (why.code !== "invalid_approval_mode") return refused(why);
   return json(400, { ...errorBody(why), allowed: APPROVAL_MODES });

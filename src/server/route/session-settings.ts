@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
-import { SANDBOX_STATES } from "../../core/session/sandbox.ts";
+import { SANDBOX_STATES } from "../../core/turn.ts";
 import { changeIn } from "../../session/actor/outcome.ts";
 import { givenBy } from "../../session/given-by.ts";
 import type { Daemon } from "../daemon.ts";
@@ -10,10 +10,7 @@ import type { Route } from "../http/route.ts";
 import { modelChange } from "./new-session.ts";
 import { refusedMode, settingRoute } from "./session-request.ts";
 
-/**
- * Changes the session's model (wire, 4.10) and how it is set (ours), if its agent takes all that is
- * asked for.
- */
+/** Changes the session's model and its settings, if the agent accepts all of them. */
 export function modelRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/model",
@@ -25,7 +22,7 @@ export function modelRoute(daemon: Daemon): Route {
   });
 }
 
-/** Changes the session's agent, as `/agent NAME` does; refused in a turn. Ours. */
+/** Changes the session's agent, as `/agent NAME` does. Refused during a turn. Ours. */
 export function activeAgentRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/agent",
@@ -37,7 +34,7 @@ export function activeAgentRoute(daemon: Daemon): Route {
   });
 }
 
-/** Chooses which of its own modes a session's agent is in from the next turn on (ours). */
+/** Sets the agent's own mode from the next turn on. Ours. */
 export function agentModeRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/agent-mode",
@@ -50,7 +47,7 @@ export function agentModeRoute(daemon: Daemon): Route {
   });
 }
 
-/** Chooses how much may happen unasked in this session (wire, 5; design, 8). */
+/** Sets which calls the session approves without asking. */
 export function approvalModeRoute(daemon: Daemon): Route {
   const { runtime, world } = daemon;
   return settingRoute(daemon, {
@@ -59,7 +56,7 @@ export function approvalModeRoute(daemon: Daemon): Route {
     codes: { mode: "invalid_approval_mode", persist: "invalid_persist_flag" },
     refusedBody: refusedMode,
     set: async ({ key }, { mode }, actor) => {
-      // The session keeps it for ever; there are no settings of a workspace to keep it in.
+      // The session itself stores the mode; there are no workspace settings to persist it in.
       const persisted = false;
       const change = { atMs: world.clock.nowMs(), actor, mode, persisted };
       const changed = await runtime.submit(key, { type: "approval_mode", ...change });
@@ -71,7 +68,10 @@ export function approvalModeRoute(daemon: Daemon): Route {
   });
 }
 
-/** Chooses the highest risk that a session takes unasked; the wire's word for it follows (ours). */
+/**
+ * Sets the highest risk that the session approves without asking. The approval mode follows it.
+ * Ours.
+ */
 export function autonomyRoute(daemon: Daemon): Route {
   const { runtime, world } = daemon;
   return settingRoute(daemon, {
@@ -88,7 +88,10 @@ export function autonomyRoute(daemon: Daemon): Route {
   });
 }
 
-/** For whoever runs the sandbox of a session: this server only keeps and shows it (A16). Ours. */
+/**
+ * Records the state of the session's sandbox for its operator. The server only stores and shows it.
+ * Ours.
+ */
 export function sandboxRoute(daemon: Daemon): Route {
   const { runtime, world } = daemon;
   return settingRoute(daemon, {
@@ -105,10 +108,10 @@ export function sandboxRoute(daemon: Daemon): Route {
   });
 }
 
-/** Nothing is said with it: the files say what changes. */
+/** The body is ignored: the files say what changes. */
 const schema = z.looseObject({});
 
-/** Reads the skill files again, as `/reload_skills` does; refused in a turn. Ours. */
+/** Reads the skill files again, as `/reload_skills` does. Refused during a turn. Ours. */
 export function skillsReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/skills/reload",
@@ -120,7 +123,7 @@ export function skillsReloadRoute(daemon: Daemon): Route {
   });
 }
 
-/** Reads the persona files again, as `/reload_persona` does; refused in a turn. Ours. */
+/** Reads the persona files again, as `/reload_persona` does. Refused during a turn. Ours. */
 export function personaReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/persona/reload",

@@ -6,7 +6,7 @@ import {
   FIELDS_MESSAGES_DEFAULT_MAX,
   FIELDS_MESSAGES_MAX,
 } from "../../core/limits.ts";
-import { offeredCommands } from "../../core/slash/offered.ts";
+import { offeredCommands } from "../../core/slash/commands.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
 import { givenBy } from "../../session/given-by.ts";
 import { contextUsage, sessionStats } from "../../session/stats/stats.ts";
@@ -20,15 +20,13 @@ import { readQuery } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { actorOf, withLive, withReader, withSession } from "./session-request.ts";
 
-/** Ends a session for everybody; what is stored of it stays, and can be loaded (wire, 4.4). */
+/** Closes a session for all its clients. It stays stored, and can be loaded. */
 export function closeRoute({ runtime }: Daemon): Route {
   return route({
     method: "DELETE",
     path: "/session/:id",
-    gate: "caller",
     needs: "session:write",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
         return answerTo(await runtime.close(key, actorOf(request)), () => empty());
@@ -36,18 +34,16 @@ export function closeRoute({ runtime }: Daemon): Route {
   });
 }
 
-/** Whoever is not there any more has left. */
+/** In a session that is gone, no client is attached. */
 const LEFT: ReadonlySet<ErrorCode> = new Set(["session_not_found", "session_closing"]);
 
-/** Takes a client's registration back. To leave what one is not in is no mistake (wire, 4.5). */
+/** Detaches a client. Detaching from a session that the client is not in is no error. */
 export function detachRoute({ runtime }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/detach",
-    gate: "caller",
     needs: "session:read",
     clientId: "shape",
-    body: "json",
     async handle(request) {
       const { clientId, caller, params } = request;
       const sessionId = parseSessionId(params.id);
@@ -59,15 +55,13 @@ export function detachRoute({ runtime }: Daemon): Route {
   });
 }
 
-/** A sign of life, which keeps a session from being let go (wire, 4.6). */
+/** Records a heartbeat, which keeps the session from being evicted. */
 export function heartbeatRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/heartbeat",
-    gate: "caller",
     needs: "session:read",
     clientId: "registered",
-    body: "json",
     rate: "exempt",
     handle: (request) =>
       withReader(daemon, request, async ({ key, attendance }) => {
@@ -79,19 +73,17 @@ export function heartbeatRoute(daemon: Daemon): Route {
   });
 }
 
-/** How long it may be, and of what, is for the session to say. */
+/** The session checks the name's length and characters. */
 const metadataBody = z.object({ displayName: z.string().optional() });
 
-/** Names a session; the empty name takes its name away (wire, 4.7). */
+/** Names a session. The empty name removes its name. */
 export function metadataRoute(daemon: Daemon): Route {
   const { runtime, world } = daemon;
   return route({
     method: "PATCH",
     path: "/session/:id/metadata",
-    gate: "caller",
     needs: "session:write",
     clientId: "registered",
-    body: "json",
     handle: (request) =>
       withReader(daemon, request, async (live, actor) => {
         const body = metadataBody.safeParse(request.body);
@@ -113,15 +105,12 @@ function notText() {
   return refusal("invalid_metadata", { field: "displayName", limit: DISPLAY_NAME_CHARS_MAX });
 }
 
-/** A session as a list shows it, with who is there (wire, 4.13). Nothing is opened for a look. */
+/** A session as in a list, with its clients. Reading it opens nothing. */
 export function sessionStatusRoute({ runtime, world }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/status",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
         const { sessionId } = key;
@@ -149,15 +138,12 @@ const fieldsQuery = z.object({
   after: wholeNumber.optional(),
 });
 
-/** What a session is and knows, field by field, with a page of its conversation (B2). Ours. */
+/** The session's fields, with a page of its conversation. Ours. */
 export function fieldsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/fields",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const query = readQuery(fieldsQuery, request.query);
@@ -170,15 +156,12 @@ export function fieldsRoute(daemon: Daemon): Route {
   });
 }
 
-/** What the session's agent can be set to, and is (4.13). */
+/** The agent's options and their values. */
 export function contextRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/context",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const { sessionId, fixed } = live.session;
@@ -189,15 +172,12 @@ export function contextRoute(daemon: Daemon): Route {
   });
 }
 
-/** How full the agent's context is, as far as it says so (4.13). */
+/** How full the agent's context is, if the agent reports it. */
 export function contextUsageRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/context-usage",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const usage = await contextUsage(live, request.query.get("detail") === "true");
@@ -206,15 +186,12 @@ export function contextUsageRoute(daemon: Daemon): Route {
   });
 }
 
-/** What a session has used and done so far (4.13). */
+/** Usage and activity of the session. */
 export function statsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/stats",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         return answerTo(await sessionStats(daemon.world, live), (stats) => json(200, stats));
@@ -222,21 +199,18 @@ export function statsRoute(daemon: Daemon): Route {
   });
 }
 
-/** The slash commands of a session, ours and its agent's, and its skills (4.13). */
+/** The session's slash commands, the server's and the agent's, and its skills. */
 export function supportedCommandsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/supported-commands",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const { store } = daemon.world;
         const { sessionId, tenantId } = live.key;
         const known = await readKnowledge(store, tenantId, live.session.chosen);
-        // What cannot be read of it is missing here; its own commands are there all the same (P6).
+        // Skills that cannot be read are left out; the server's own commands stay (P6).
         const { skills } = known.ok ? known.value : NO_KNOWLEDGE;
         const own = await availableCommands(store, live);
         return answerTo(own, (commands) => {

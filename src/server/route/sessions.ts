@@ -22,42 +22,33 @@ import { type Workspace, workspaceOf } from "../workspaces.ts";
 import { sourceId, sourceType } from "./new-session.ts";
 import { actorOf } from "./session-request.ts";
 
-/** The sessions of a workspace: those that are there, and what is going on in them. */
+/** Lists and counts the sessions of a workspace. */
 export function listRoutes(daemon: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",
       path: "/workspace/:id/sessions",
-      gate: "caller",
       needs: "session:read",
-      clientId: "ignored",
-      body: "json",
       honours: ["session_source_metadata"],
       handle: (request) => inWorkspace(daemon, request, request.params.id, listed),
     }),
     route({
       method: "GET",
       path: "/workspaces/:workspace/sessions",
-      gate: "caller",
       needs: "session:read",
-      clientId: "ignored",
-      body: "json",
       honours: ["workspace_qualified_rest_core"],
       handle: (request) => inWorkspace(daemon, request, request.params.workspace, listed),
     }),
     route({
       method: "GET",
       path: "/workspace/:id/session-info",
-      gate: "caller",
       needs: "session:read",
-      clientId: "ignored",
-      body: "json",
       handle: (request) => inWorkspace(daemon, request, request.params.id, counted),
     }),
   ];
 }
 
-interface WorkspaceVisit {
+interface WorkspaceRequest {
   readonly daemon: Daemon;
   readonly caller: Caller;
   readonly query: URLSearchParams;
@@ -68,22 +59,22 @@ async function inWorkspace(
   daemon: Daemon,
   { caller, query }: ServerRequest<unknown>,
   selector: string,
-  answer: (visit: WorkspaceVisit) => Promise<Answer>,
+  answer: (request: WorkspaceRequest) => Promise<Answer>,
 ): Promise<Answer> {
   const workspace = await workspaceOf(daemon.workspaces, caller.tenantId, selector);
   if (!workspace.ok) return refused(workspace.refusal);
   return answer({ daemon, caller, query, workspace: workspace.value });
 }
 
-/** The page that is asked for, the last used first (wire, 4.2). */
-async function listed({ daemon, caller, query, workspace }: WorkspaceVisit): Promise<Answer> {
-  const wish = readPageWish(query);
-  if (!wish.ok) return refused(wish.refusal);
+/** One page, the last used first. */
+async function listed({ daemon, caller, query, workspace }: WorkspaceRequest): Promise<Answer> {
+  const options = readListOptions(query);
+  if (!options.ok) return refused(options.refusal);
   const { store } = daemon.world;
   const page = await sessionPage((filter, cursor, limit) => {
     const inside = { ...filter, workspaceCwd: workspace.cwd };
     return store.list(caller.tenantId, inside, { cursor, limit });
-  }, wish.value);
+  }, options.value);
   return answerTo(page, ({ sessions, nextCursor, damaged }) => {
     return json(200, {
       sessions: sessions
@@ -101,8 +92,8 @@ function summaryOf({ runtime }: Daemon, { tenantId }: Caller, record: StoredReco
   return { ...summary, isArchived: false };
 }
 
-/** How many there are; beyond a limit that is said to be not all of them. */
-async function counted({ daemon, caller, workspace }: WorkspaceVisit): Promise<Answer> {
+/** Counts sessions up to a limit; `truncated` says that there are more. */
+async function counted({ daemon, caller, workspace }: WorkspaceRequest): Promise<Answer> {
   const stored = await countStored(daemon, caller, workspace.cwd);
   return answerTo(stored, ({ count, isCut }) => {
     const totals = { active: count, archived: 0, total: count };
@@ -135,7 +126,7 @@ function liveIn({ runtime }: Daemon, { tenantId }: Caller, { cwd }: Workspace) {
   });
 }
 
-/** Sessions without a source are listed under this one, too (wire, 4.2). */
+/** Sessions without a source are listed under this one, too. */
 const DEFAULT_SOURCE = "default";
 
 const pageQuery = z
@@ -164,17 +155,17 @@ const CODES = {
   sourceId: "invalid_session_source",
 } as const;
 
-/** Which sessions of a workspace somebody wants to see, and from where on. */
-interface PageWish {
+/** Which sessions of a workspace to list, and from where. */
+interface ListOptions {
   readonly filter: ListFilter;
   readonly limit: number;
   readonly cursor: string | null;
   readonly wantsArchived: boolean;
-  /** Sessions of this source, and those that have none. */
+  /** Also lists sessions without a source. */
   readonly withoutSource: boolean;
 }
 
-function readPageWish(query: URLSearchParams): Result<PageWish> {
+function readListOptions(query: URLSearchParams): Result<ListOptions> {
   const read = readQuery(pageQuery, query, CODES);
   if (!read.ok) return read;
   const { size, cursor, view, group, archiveState } = read.value;
@@ -203,15 +194,15 @@ function parentOf(text: string | undefined) {
   return parent === null ? fail("invalid_parent_session_id") : ok(parent);
 }
 
-/** What is no whole number is passed over, and one that is out of range is brought into it. */
+/** Ignores what is not an integer, and clamps one that is out of range. */
 function limitOf(size = ""): number {
   const wanted = /^-?\d+$/.test(size) ? Number(size) : LIST_ROWS_DEFAULT_MAX;
   return Math.min(Math.max(wanted, 1), LIST_ROWS_MAX);
 }
 
 /**
- * One page of them. Nothing is archived here. A store cannot look for sessions without a source,
- * so these are picked out: such a page may have fewer than were asked for.
+ * Reads one page. No session is ever archived. A store cannot filter by a missing source, so the
+ * rows are filtered here: such a page may have fewer rows than requested.
  */
 async function sessionPage(
   list: (
@@ -219,15 +210,17 @@ async function sessionPage(
     cursor: string | null,
     limit: number,
   ) => ReturnType<SessionStore["list"]>,
-  wish: PageWish,
+  options: ListOptions,
 ): Promise<Result<Listing>> {
-  if (wish.wantsArchived) return ok({ sessions: [], nextCursor: null, damaged: [] });
-  let cursor = wish.cursor;
+  if (options.wantsArchived) return ok({ sessions: [], nextCursor: null, damaged: [] });
+  let cursor = options.cursor;
   for (let pages = 1; ; pages += 1) {
-    const page = await list(wish.filter, cursor, wish.limit);
+    const page = await list(options.filter, cursor, options.limit);
     if (!page.ok) return page;
     const { nextCursor, damaged } = page.value;
-    const sessions = page.value.sessions.filter((row) => !wish.withoutSource || isUnsourced(row));
+    const sessions = page.value.sessions.filter(
+      (row) => !options.withoutSource || isUnsourced(row),
+    );
     const isOver = nextCursor === null || pages === LIST_PAGES_SEARCHED_MAX;
     if (sessions.length > 0 || isOver) return ok({ sessions, nextCursor, damaged });
     cursor = nextCursor;
@@ -242,25 +235,21 @@ const batchBody = z.object({
   sessionIds: z.array(z.string().max(OPTION_TEXT_CHARS_MAX)).min(1).max(BATCH_SESSIONS_MAX),
 });
 
-/** Closes sessions and removes what is stored of them (wire, 4.14). */
+/** Closes sessions and deletes what is stored of them. */
 export function batchDeleteRoutes(daemon: Daemon): readonly Route[] {
   return [
     route({
       method: "POST",
       path: "/sessions/delete",
-      gate: "caller",
       needs: "session:delete",
       clientId: "shape",
-      body: "json",
       handle: (request) => deleteSessions(daemon, request),
     }),
     route({
       method: "POST",
       path: "/workspaces/:workspace/sessions/delete",
-      gate: "caller",
       needs: "session:delete",
       clientId: "shape",
-      body: "json",
       async handle(request) {
         const { tenantId } = request.caller;
         const workspace = await workspaceOf(daemon.workspaces, tenantId, request.params.workspace);
@@ -274,7 +263,7 @@ export function batchDeleteRoutes(daemon: Daemon): readonly Route[] {
 
 type Fate = "removed" | "notFound" | { readonly sessionId: string; readonly error: string };
 
-/** Each by itself: what becomes of one is nothing to the others. */
+/** Deletes each session by itself: a failure of one leaves the others alone. */
 async function deleteSessions(
   daemon: Daemon,
   request: ServerRequest<unknown>,
@@ -307,7 +296,7 @@ async function deleteOne(
     const record = await world.store.readRecord(key);
     if (record.ok && record.value.workspaceCwd !== workspaceCwd) return "notFound";
   }
-  // Nobody is named as having closed it: it is not there any more for anybody to ask.
+  // No client is named as the closer: the session is gone, so no client can ask.
   const deleted = await runtime.delete(key, actorOf(request, null));
   if (deleted.ok) return "removed";
   if (deleted.refusal.code === "session_not_found") return "notFound";

@@ -18,15 +18,13 @@ const btwBody = z.object({
   }),
 });
 
-/** A question beside the conversation; whoever does not wait for the answer ends it (4.12). */
+/** Asks the agent a question beside the conversation. A client that disconnects cancels it. */
 export function btwRoute({ runtime }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/btw",
-    gate: "caller",
     needs: "session:write",
     clientId: "shape",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
         const read = readBody(btwBody, request.body);
@@ -38,20 +36,18 @@ export function btwRoute({ runtime }: Daemon): Route {
   });
 }
 
-/** Where the conversation stands, in the agent's words; that there are none is normal (4.12). */
+/** A summary of the conversation by the agent, or null. */
 export function recapRoute({ runtime }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/recap",
-    gate: "caller",
     needs: "session:write",
     clientId: "shape",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
         const { sessionId } = key;
-        const told = await runtime.side.recap(key, request.caller.userId);
-        return answerTo(told, (recap) => json(200, { sessionId, recap }));
+        const recapped = await runtime.side.recap(key, request.caller.userId);
+        return answerTo(recapped, (recap) => json(200, { sessionId, recap }));
       }),
   });
 }
@@ -61,8 +57,8 @@ const shellBody = z.object({
 });
 
 /**
- * Runs a command line of a client beside the agent (4.12). It ends when the client leaves, unless
- * it has ended before; sent again under the same key, it is answered by what came of the first.
+ * Runs a client's command line beside the agent. It ends when the client disconnects, unless it has
+ * ended before. A repeat under the same key gets the first outcome.
  */
 export function shellRoute({ runtime, settings }: Daemon): Route {
   return route({
@@ -71,7 +67,6 @@ export function shellRoute({ runtime, settings }: Daemon): Route {
     gate: "strict",
     needs: "session:write",
     clientId: "registered",
-    body: "json",
     async handle(request) {
       if (!settings.enableShell) return forbidden("session_shell_disabled");
       if (request.clientId === null) return forbidden("client_id_required");
@@ -79,9 +74,9 @@ export function shellRoute({ runtime, settings }: Daemon): Route {
       if (!read.ok) return refused(read.refusal);
       const { command } = read.value;
       const idempotency = idempotencyOf(request.header("idempotency-key"), command);
-      const wish = { command, actor: actorOf(request), idempotency };
+      const options = { command, actor: actorOf(request), idempotency };
       return withSession(request, async (key) => {
-        const ran = await runtime.side.shell(key, wish, request.signal);
+        const ran = await runtime.side.shell(key, options, request.signal);
         return answerTo(ran, ({ exitCode, output, aborted }) => {
           return json(200, { exitCode, output, aborted });
         });
@@ -99,7 +94,7 @@ function idempotencyOf(key: string | null, command: string): Idempotency {
   return { key, hash: createHash("sha256").update(command).digest("hex") };
 }
 
-/** What goes on in a session beside its turns, and a way to end it (4.13, 5). */
+/** Lists and cancels what runs in a session beside its turns. */
 export function taskRoutes(daemon: Daemon): readonly Route[] {
   return [listTasksRoute(daemon), cancelTaskRoute(daemon)];
 }
@@ -108,10 +103,7 @@ function listTasksRoute({ runtime }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/tasks",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
         return answerTo(await runtime.side.tasks(key), (tasks) => json(200, tasks));
@@ -119,7 +111,7 @@ function listTasksRoute({ runtime }: Daemon): Route {
   });
 }
 
-/** All our tasks are shell commands, so what kind a caller takes it for is of no matter. */
+/** Every task is a shell command, so the kind in the request does not matter. */
 function cancelTaskRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
@@ -127,7 +119,6 @@ function cancelTaskRoute(daemon: Daemon): Route {
     gate: "strict",
     needs: "session:steer",
     clientId: "shape",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async ({ key }) => {
         const shellId = parseShellId(request.params.taskId);

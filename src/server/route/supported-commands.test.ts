@@ -1,6 +1,6 @@
 import { setImmediate as aMoment } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { BUILT_IN_NAMES } from "../../core/slash/built-in.ts";
+import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import { SERVER } from "../../session/stage.fixture.ts";
 import { SessionBeside } from "./beside.fixture.ts";

@@ -157,7 +157,7 @@ describe("deleting a tenant over HTTP", () => {
   });
 });
 
-/** All that somebody can read of their tenant and of a session that waits. */
+/** All that a caller can read of the tenant and of a session that waits. */
 async function reads(person: Person, sessionId: string) {
   const session = `/session/${sessionId}`;
   const paths = ["/members", "/credits", "/credits/statement", "/workspaces", "/audit"];
@@ -242,7 +242,7 @@ describe("a file that somebody reads slowly while a tenant is deleted", () => {
   });
 });
 
-/** Many entries in an audit, so long that no system keeps them all for whoever does not read. */
+/** Audit entries so long that no system buffers them all for a client that does not read. */
 async function filled(store: SessionStore, tenantId: TenantId, mark: string, count: number) {
   const details = { note: mark + "x".repeat(8_000) };
   for (let first = 0; first < count; first += 100) {
@@ -324,7 +324,7 @@ describe("a tenant of which a server elsewhere has sessions", () => {
   });
 });
 
-/** Nobody here can tell whether it is gone. */
+/** This process cannot tell whether it is gone. */
 const ELSEWHERE = { ...thisHolder("another"), host: "elsewhere", bootId: "another", pid: 7 };
 
 describe("the tenant of a server without tokens", () => {

@@ -20,17 +20,14 @@ const tenantBody = z.object({
   settings: z.strictObject({ autonomy: z.enum(AUTONOMY_PROFILES) }),
 });
 
-/** What the caller's tenant is set to, and what they are in it (ours). */
+/** The tenant's settings and the caller's role in it. Ours. */
 export function tenantRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const settings = new TenantSettings(store, clock);
   return [
     route({
       method: "GET",
       path: "/tenant",
-      gate: "caller",
       needs: "session:read",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller }) {
         return answerTo(await settings.of(caller.tenantId), (chosen) =>
           tenantAnswer(caller, chosen),
@@ -40,10 +37,7 @@ export function tenantRoutes({ world: { store, clock } }: Daemon): readonly Rout
     route({
       method: "PATCH",
       path: "/tenant",
-      gate: "caller",
       needs: "tenant:write",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller, body }) {
         const read = readBody(tenantBody, body);
         if (!read.ok) return refused(read.refusal);
@@ -61,16 +55,16 @@ function tenantAnswer({ tenantId, role, userId: user }: Caller, settings: Tenant
 
 const choices = z.object({ autonomy: z.enum(AUTONOMY_PROFILES) });
 
-/** What a tenant's new sessions begin with, where nobody says otherwise. */
+/** Defaults of the tenant's new sessions. */
 export type TenantChoices = z.output<typeof choices>;
 
-/** Nothing happens unasked, as long as no owner has said that it may. */
+/** Every call is asked until an owner allows more. */
 const CAREFUL: TenantChoices = { autonomy: "manual" };
 
 const KIND = "settings";
 const KEY = "all";
 
-/** What the owners of a tenant have chosen for it. Sessions that are there do not move (P7). */
+/** The tenant's settings, set by its owners. Existing sessions keep theirs (P7). */
 export class TenantSettings {
   readonly #store: SessionStore;
   readonly #clock: Pick<Clock, "nowMs">;
@@ -101,29 +95,26 @@ export class TenantSettings {
   }
 }
 
-/** What cannot be read allows nothing, and the next change writes it anew. */
+/** An unreadable document allows nothing, and the next change replaces it. */
 function choicesIn(value: JsonObject | null): TenantChoices {
   const read = choices.safeParse(value);
   return read.success ? read.data : CAREFUL;
 }
 
-/** Deletes the caller's tenant with everything in it, if they say which one they mean (ours). */
+/** Deletes the caller's tenant and all its data, if the body confirms which tenant. Ours. */
 export function tenantRemovalRoute({ runtime, world }: Daemon): Route {
   const { store, holder, tenants } = world;
   return route({
     method: "DELETE",
     path: "/tenant",
-    gate: "caller",
     needs: "tenant:write",
-    clientId: "ignored",
-    body: "json",
     deletesTenant: true,
     async handle({ caller: { tenantId, userId }, body }) {
       if (body.confirm !== tenantId) return unconfirmed(tenantId);
       const ending = tenants.endingOf(tenantId);
       const free = await checkNoForeignHolders(store, tenantId, holder);
       if (!free.ok) return refused(free.refusal);
-      // By now another may have the name, whom the caller does not know.
+      // A new tenant may have taken the name by now, which the caller does not mean.
       if (ending.aborted) return refused(refusal("tenant_deleting"));
       const by = userId ?? "an owner without a name";
       return answerTo(await runtime.removeTenant(tenantId, by), () => empty());
@@ -131,7 +122,7 @@ export function tenantRemovalRoute({ runtime, world }: Daemon): Route {
   });
 }
 
-/** It cannot be undone, so nobody does it by a slip of the hand, or to another than they think. */
+/** Deletion cannot be undone, so the caller must name the tenant. */
 function unconfirmed(tenantId: TenantId): Answer {
   const wanted = JSON.stringify({ confirm: tenantId });
   const reason = `To delete this tenant with everything in it, send the body ${wanted}.`;
@@ -139,10 +130,10 @@ function unconfirmed(tenantId: TenantId): Answer {
 }
 
 /**
- * Whether this holder could remove the tenant: not while others may have sessions of it open. The
- * store asks that too, but last of all, when the tenant's own sessions have been ended for it; so
- * it is asked before anything is done, and the answer says what a person can do. What cannot be
- * read is left to the store.
+ * Refuses to delete the tenant while other holders may have its sessions open. The store checks it
+ * too, but only after the tenant's own sessions were ended. This check comes before anything is
+ * done, and its refusal says what an operator can do. Sessions that cannot be read are left to the
+ * store.
  */
 export async function checkNoForeignHolders(
   store: SessionStore,
@@ -169,15 +160,12 @@ export async function checkNoForeignHolders(
 
 const seizing = (tenantId: TenantId) => `fermata seize ID --tenant ${tenantId}`;
 
-/** All of a tenant's sessions as they are, and then each that changes; ours, and not the wire's. */
+/** Streams all sessions of the tenant, and then each change. Ours. */
 export function tenantEventsRoute({ runtime }: Daemon): Route {
   return route({
     method: "GET",
     path: "/events",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     rate: "exempt",
     async handle({ caller }) {
       return answerTo(runtime.watchTenant(caller.tenantId), (source) => events(source, null));

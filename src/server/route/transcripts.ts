@@ -21,22 +21,19 @@ import { readQuery } from "../http/request-schema.ts";
 import { type OpenRequest, type Route, route } from "../http/route.ts";
 import { withLive, withSession } from "./session-request.ts";
 
-/** What happens in a session, from a given event on or from now on (wire, 6). */
+/** Streams the session's events from a given one, or from now on. */
 export function eventsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/events",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     rate: "exempt",
     honours: ["slow_client_warning", "typed_event_schema"],
     handle: (request) =>
       withLive(daemon, request, async (live) => {
-        const wish = readStreamWish(request);
-        if (!wish.ok) return refused(wish.refusal);
-        const { wantsSnapshot, ...from } = wish.value;
+        const wanted = readStreamRequest(request);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const { wantsSnapshot, ...from } = wanted.value;
         const snapshot = wantsSnapshot ? { snapshot: () => snapshotOf(live) } : {};
         const stream = await daemon.runtime.subscribe(live.key, { ...from, ...snapshot });
         return answerTo(stream, (source) => events(source, source.epoch));
@@ -53,22 +50,24 @@ function snapshotOf({ key, session, agent }: LiveSession) {
   });
 }
 
-/** Where nobody has chosen a model, it is the one that the agent came with. */
+/** Without a chosen model, the session uses the agent's own default. */
 function offeredModel(agent: LiveSession["agent"]): string | null {
   const option = agent?.offer.configOptions.find(({ category }) => category === "model");
   return option === undefined ? null : stringAt(option, "currentValue");
 }
 
-/** What a client wants of a session's stream; the first three are as the bus takes them. */
-export interface StreamWish {
+/** Options of a session's stream; the first three are as the bus takes them. */
+export interface StreamRequest {
   readonly after: number | null;
   readonly epoch: string | null;
   readonly maxQueued?: number;
   readonly wantsSnapshot: boolean;
 }
 
-/** Reads it from the request for the stream (wire, 6.1). Only a bad queue length is refused. */
-export function readStreamWish(request: Pick<OpenRequest, "header" | "query">): Result<StreamWish> {
+/** Reads the options of a stream. Only a bad queue length is refused. */
+export function readStreamRequest(
+  request: Pick<OpenRequest, "header" | "query">,
+): Result<StreamRequest> {
   const range = { min: STREAM_QUEUED_MIN, max: STREAM_QUEUED_MAX };
   const maxQueued = readMaxQueued(request.query.get("maxQueued"), range);
   if (maxQueued === "invalid") return fail("invalid_max_queued", range);
@@ -91,28 +90,25 @@ const transcriptQuery = z.object({
 type TranscriptQuery = z.output<typeof transcriptQuery>;
 
 /**
- * The finished turns of a session, in pages: from the first on, or back from the last one or from
- * the one that the caller names (wire, 5).
+ * Pages of finished turns: forward from the first, or backward from the last one or from the one
+ * that the client names.
  */
 export function transcriptRoute({ world }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/transcript",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withSession(request, async (key) => {
-        const order = orderOf(request.query);
-        if (!order.ok) return refused(order.refusal);
-        const page = await transcriptPage(world.store, key, order.value);
+        const wanted = pageRequestOf(request.query);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const page = await transcriptPage(world.store, key, wanted.value);
         return answerTo(page, (body) => json(200, body));
       }),
   });
 }
 
-function orderOf(query: URLSearchParams) {
+function pageRequestOf(query: URLSearchParams) {
   const read = readQuery(transcriptQuery, query);
   if (!read.ok) return read;
   const limit = limitOf(read.value);
@@ -131,7 +127,7 @@ function limitOf({ limit = `${TRANSCRIPT_TURNS_DEFAULT_MAX}` }: TranscriptQuery)
   return turns >= HISTORY_TURNS_MIN && turns <= HISTORY_TURNS_MAX ? turns : null;
 }
 
-/** A cursor is a place and a direction already, so it comes alone. */
+/** A cursor contains a position and a direction, so it excludes the other parameters. */
 function startOf(query: TranscriptQuery): Result<TranscriptStart> {
   const { cursor, beforeRecordId, direction } = query;
   if (cursor !== undefined) {
@@ -144,15 +140,12 @@ function startOf(query: TranscriptQuery): Result<TranscriptStart> {
   return ok({ from: "before", recordId });
 }
 
-/** A whole session as a file to keep (wire, 5). */
+/** Exports the session as a file. */
 export function exportRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/export",
-    gate: "caller",
     needs: "session:read",
-    clientId: "ignored",
-    body: "json",
     handle: (request) =>
       withLive(daemon, request, async ({ key }) => {
         const format = request.query.get("format") ?? "html";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MediationPolicy } from "../../core/policy/mediation.ts";
+import type { MediationPolicy } from "../../core/policy/ask.ts";
 import { named } from "../../session/runtime.fixture.ts";
 import { type Call, STRANGER } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";

@@ -81,7 +81,7 @@ export class Work {
     return this.world.call(method, `${this.path}${rest}`, call);
   }
 
-  /** Sends a prompt of these lines, whatever comes of it. */
+  /** Sends a prompt of these lines, with any outcome. */
   prompt(script: string, call: Call = {}): Promise<Called> {
     const body = { prompt: [{ type: "text", text: script }] };
     return this.call("POST", "/prompt", { body, ...call });

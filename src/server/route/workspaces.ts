@@ -12,16 +12,13 @@ const workspaceBody = z.object({
   trusted: z.boolean().optional(),
 });
 
-/** The directories in which the caller's tenant may have sessions, and a further one. */
+/** Lists and adds the directories in which the caller's tenant may have sessions. */
 export function workspacesRoutes({ workspaces, world: { clock } }: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",
       path: "/workspaces",
-      gate: "caller",
       needs: "session:read",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller }) {
         return answerTo(await workspaces.of(caller.tenantId), (known) => {
           return json(200, { workspaces: known.map(workspaceEntry) });
@@ -31,16 +28,13 @@ export function workspacesRoutes({ workspaces, world: { clock } }: Daemon): read
     route({
       method: "POST",
       path: "/workspaces",
-      gate: "caller",
       needs: "workspaces:write",
-      clientId: "ignored",
-      body: "json",
       async handle({ caller, body }) {
         const wanted = readBody(workspaceBody, body);
         if (!wanted.ok) return refused(wanted.refusal);
         const { cwd, trusted: isTrusted = null } = wanted.value;
-        const wish = { cwd, isTrusted, by: stewardOf(caller), atMs: clock.nowMs() };
-        return answerTo(await workspaces.add(caller.tenantId, wish), (added) => {
+        const change = { cwd, isTrusted, by: stewardOf(caller), atMs: clock.nowMs() };
+        return answerTo(await workspaces.add(caller.tenantId, change), (added) => {
           return json(200, { ...workspaceEntry(added), persisted: true });
         });
       },
@@ -48,7 +42,7 @@ export function workspacesRoutes({ workspaces, world: { clock } }: Daemon): read
   ];
 }
 
-/** A workspace as the wire has it (2.2). */
+/** A workspace as clients see it. */
 export function workspaceEntry({ id, cwd, isPrimary, isTrusted }: Workspace) {
   return { id, cwd, primary: isPrimary, trusted: isTrusted };
 }

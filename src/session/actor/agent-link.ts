@@ -8,8 +8,13 @@ import { ASKING_UNKNOWN, wantsAsks } from "../../core/policy/asking.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport, Announcement } from "../../core/session/command.ts";
 import type { AgentExit, CommandResult, InstructionsSent } from "../../core/session/event.ts";
-import { type ModelPart, partsOf } from "../../core/session/model-config.ts";
-import type { Chosen, RunningPrompt, Session } from "../../core/session/state.ts";
+import {
+  type Chosen,
+  type ModelPart,
+  partsOf,
+  type RunningPrompt,
+  type Session,
+} from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { ContextUsage } from "../../core/turn.ts";

@@ -9,7 +9,6 @@ import {
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
 import { ACCESS_REFUSED, type Access } from "../../core/policy/access.ts";
-import { steeredAs } from "../../core/session/admission-key.ts";
 import {
   type Actor,
   type AgentStatusReport,
@@ -22,9 +21,10 @@ import {
   isRegistered,
   type Session,
   type SlashWork,
+  steeredAs,
   type WaitingPrompt,
 } from "../../core/session/state.ts";
-import { slashTextOf } from "../../core/slash/line.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { givenBy } from "../given-by.ts";

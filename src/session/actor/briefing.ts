@@ -5,7 +5,7 @@ import type { AgentContext, InstructionsSent } from "../../core/session/event.ts
 import type { Chosen, Instructed, Session } from "../../core/session/state.ts";
 import { instructionsOf, skillBlock } from "../../core/skill/instructions.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
-import { slashTextOf } from "../../core/slash/line.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import { resolveSlash } from "../../core/slash/resolve.ts";
 import { type Knowledge, NO_KNOWLEDGE, readKnowledge } from "../choice/knowledge.ts";
 import type { SessionWorld } from "../world.ts";

@@ -1,6 +1,6 @@
 import type { Deadline } from "../../core/session/command.ts";
-import { sandboxDueAtMs } from "../../core/session/sandbox.ts";
 import type { Session } from "../../core/session/state.ts";
+import { sandboxDueAtMs } from "../../core/turn.ts";
 import type { CallOff, Clock } from "../world.ts";
 
 /** What a session has to be reminded of, and when. */

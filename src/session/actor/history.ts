@@ -4,8 +4,7 @@ import {
   HISTORY_OPEN_EVENTS_MAX,
   TURN_BYTES_MAX,
 } from "../../core/limits.ts";
-import { compact, compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compact, compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { Manifest, Snapshot } from "../../store/index.ts";

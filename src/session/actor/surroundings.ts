@@ -3,7 +3,7 @@ import type { AgentSession } from "../../agent/agent.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { SURROUNDINGS_MS_MAX } from "../../core/limits.ts";
 import type { Surroundings } from "../../core/session/state.ts";
-import type { LoadPlace } from "../../loader/loader.ts";
+import type { LoadScope } from "../../loader/loader.ts";
 import { look, PERSONA, SKILLS } from "../choice/knowledge.ts";
 import type { SessionWorld } from "../world.ts";
 
@@ -12,7 +12,7 @@ type Files = Pick<Surroundings, "skills" | "persona">;
 const UNSEEN: Files = { skills: null, persona: null };
 
 /** What the files of a session come to at the moment, to be compared with the last time. */
-export async function filesAround(world: SessionWorld, place: LoadPlace): Promise<Files> {
+export async function filesAround(world: SessionWorld, place: LoadScope): Promise<Files> {
   const looks = [look(world, place, SKILLS), look(world, place, PERSONA)] as const;
   const [skills, persona] = await Promise.all(looks);
   return { skills, persona };

@@ -8,7 +8,7 @@ import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { CommandResult } from "../../core/session/event.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
-import type { ToolCall, ToolPlace, Tools } from "../../tool/tool.ts";
+import type { ToolCall, ToolContext, Tools } from "../../tool/tool.ts";
 import type { CalledSkill } from "./briefing.ts";
 
 /** What the turn of a tool tells its session; the same as an agent's would. */
@@ -37,11 +37,11 @@ const ALLOWING: ReadonlySet<string> = new Set(["allow", "allow_always"]);
 export class ToolTurn {
   readonly #owner: ToolTurnOwner;
   readonly #tools: Tools;
-  readonly #place: ToolPlace;
+  readonly #place: ToolContext;
   readonly #turnId: TurnId;
   readonly #giveUp = new AbortController();
 
-  constructor(owner: ToolTurnOwner, tools: Tools, place: ToolPlace, turnId: TurnId) {
+  constructor(owner: ToolTurnOwner, tools: Tools, place: ToolContext, turnId: TurnId) {
     this.#owner = owner;
     this.#tools = tools;
     this.#place = place;

@@ -1,4 +1,4 @@
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 
 /** An event with its number, and the one text of it that is stored and sent to everybody. */

@@ -4,7 +4,7 @@ import { parseClientId, parseSessionId, parseTenantId, parseUserId } from "../..
 import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ROWS_SEARCHED_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
-import { pageOf } from "../../store/page.ts";
+import { pageOf } from "../../store/backend.ts";
 import type { JournalQuery, JournalRow } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Result } from "../../core/result.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { StoreHarness } from "../../store/kit/harness.ts";
-import { Stage, type Writer } from "../../store/kit/stage.ts";
+import { CheckStage, type Writer } from "../../store/kit/stage.ts";
 import { memoryHarness } from "../../store/memory/harness.fixture.ts";
 import type { EventPage } from "../../store/store.ts";
 import type { PastSource } from "./catch-up.ts";
@@ -23,19 +23,19 @@ export class LogWorld implements PastSource {
   readonly held: (() => void)[] = [];
   /** The store's own limit on a page. */
   pageMax = Number.POSITIVE_INFINITY;
-  readonly #stage: Stage;
+  readonly #stage: CheckStage;
   readonly #writer: Writer;
   #frames: Frame[] = [];
   #lastId = 0;
 
-  private constructor(stage: Stage, writer: Writer) {
+  private constructor(stage: CheckStage, writer: Writer) {
     this.#stage = stage;
     this.#writer = writer;
     this.bus = new SessionBus({ epoch: EPOCH, lastEventId: 0 }, () => this.nowMs);
   }
 
   static async make(harness: StoreHarness = memoryHarness()): Promise<LogWorld> {
-    const stage = new Stage(harness, await harness.makePlace());
+    const stage = new CheckStage(harness, await harness.makePlace());
     return new LogWorld(stage, await stage.session(await stage.start()));
   }
 

@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
-import type { ModelChange } from "../../core/session/model-config.ts";
+import type { ModelChange } from "../../core/session/state.ts";
 import type { Reload } from "../../core/slash/reply.ts";
 import type { AgentMode } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";

@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import type { TenantId } from "../../core/id.ts";
-import { NO_PERSONA, type Persona } from "../../core/persona.ts";
-import { readPersona, writePersona } from "../../core/persona-text.ts";
+import { NO_PERSONA, type Persona, readPersona, writePersona } from "../../core/persona.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Chosen } from "../../core/session/state.ts";
-import { canonicalJson, readSnapshot } from "../../core/skill/canonical.ts";
 import { NO_SKILLS, type SkillSnapshot } from "../../core/skill/skill.ts";
-import type { Loader, LoadPlace } from "../../loader/loader.ts";
+import { canonicalJson, readSnapshot } from "../../core/skill/snapshot.ts";
+import type { Loader, LoadScope } from "../../loader/loader.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
 
@@ -27,7 +26,7 @@ export interface Taken<Snapshot> {
 /** One of the two things that are loaded from files, and kept as text. */
 interface Kind<Snapshot> {
   readonly nothing: Snapshot;
-  load(loader: Loader, place: LoadPlace): Promise<Result<Snapshot>>;
+  load(loader: Loader, place: LoadScope): Promise<Result<Snapshot>>;
   write(snapshot: Snapshot): string;
   read(text: string): Snapshot | null;
 }
@@ -82,7 +81,7 @@ async function read<Snapshot>(
 /** Loads what there is at a place and keeps it, for sessions to point at; no secret with it. */
 export async function take<Snapshot>(
   world: SessionWorld,
-  place: LoadPlace,
+  place: LoadScope,
   kind: Kind<Snapshot>,
 ): Promise<Result<Taken<Snapshot>>> {
   const loaded = await kind.load(world.loader, place);
@@ -99,7 +98,7 @@ export async function take<Snapshot>(
 /** The hash that `take` would give now; null if it would give none. Nothing is kept. */
 export async function look<Snapshot>(
   world: SessionWorld,
-  place: LoadPlace,
+  place: LoadScope,
   kind: Kind<Snapshot>,
 ): Promise<string | null> {
   const loaded = await kind.load(world.loader, place);

@@ -2,7 +2,7 @@ import type { AgentSession, ModelRefusal } from "../../agent/agent.ts";
 import { refusal, sentenceOf } from "../../core/error.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
-import { type ModelChange, type ModelPart, partsOf } from "../../core/session/model-config.ts";
+import { type ModelChange, type ModelPart, partsOf } from "../../core/session/state.ts";
 import { givenBy } from "../given-by.ts";
 import { readied } from "../life/comeback.ts";
 import type { LiveSession } from "../live.ts";

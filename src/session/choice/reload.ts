@@ -1,6 +1,6 @@
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
-import { personaDifference, skillDifference } from "../../core/skill/difference.ts";
+import { personaDifference, skillDifference } from "../../core/skill/snapshot.ts";
 import type { Reload } from "../../core/slash/reply.ts";
 import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Command } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";

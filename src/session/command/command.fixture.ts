@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { PromptId } from "../../core/id.ts";
 import { NO_PERSONA } from "../../core/persona.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";

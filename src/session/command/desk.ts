@@ -5,7 +5,7 @@ import { DONE, ok } from "../../core/result.ts";
 import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
-import { slashTextOf } from "../../core/slash/line.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../choice/knowledge.ts";

@@ -4,8 +4,7 @@ import {
   PAST_LOG_PAGE_ROWS_MAX,
   PAST_LOG_ROWS_MAX,
 } from "../../core/limits.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok } from "../../core/result.ts";
 import { AGENT, Life } from "../../core/session/life.fixture.ts";
 import type { BackwardRange, FoldedTurn, Range, SessionStore } from "../../store/store.ts";

@@ -8,8 +8,12 @@ import {
   PAST_LOG_PAGE_ROWS_MAX,
   PAST_LOG_ROWS_MAX,
 } from "../../core/limits.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import { joinableText, type LogEvent, type UpdateEvent } from "../../core/replay/join.ts";
+import {
+  compactSegment,
+  joinableText,
+  type LogEvent,
+  type UpdateEvent,
+} from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Numbered, SessionEvent } from "../../core/session/event.ts";
 import type { RunningPrompt } from "../../core/session/state.ts";

@@ -1,17 +1,14 @@
 import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import type { PromptId } from "../../core/id.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
-import { partsOf } from "../../core/session/model-config.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
-import type { ModelConfig } from "../../core/session/state.ts";
+import { type ModelConfig, partsOf } from "../../core/session/state.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
 import type { StoredRecord } from "../../store/store.ts";
-import type { Exported } from "./source.ts";
-import { type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
+import { type Exported, type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
 
 type NarratedType = EventTypeThat<"narrated">;
 

@@ -1,5 +1,4 @@
-import { compact } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compact, type LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Life } from "../../core/session/life.fixture.ts";
 import { keyOf, manifest, record } from "../../store/sample.fixture.ts";

@@ -1,14 +1,14 @@
 import { type Refusal, refusal } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { HistoryTruncated } from "../../core/replay/window.ts";
 import type { Result } from "../../core/result.ts";
-import type { Manifest } from "../../store/manifest.ts";
 import type {
   BackwardRange,
   EventPage,
   FoldedTurn,
+  Manifest,
   Page,
   Range,
   SessionKey,

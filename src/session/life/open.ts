@@ -1,5 +1,5 @@
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import { evolve } from "../../core/session/evolve.ts";

@@ -1,7 +1,6 @@
 import type { Refusal } from "../../core/error.ts";
 import type { CreditScope } from "../../core/ledger.ts";
-import type { CreditWait } from "../../core/session/credit-event.ts";
-import type { Announcements } from "../../core/session/event.ts";
+import type { Announcements, CreditWait } from "../../core/session/event.ts";
 
 /** The prompt that waits at the head of the queue, and what it waits for. */
 export type WaitingForCredit = Announcements["credits_waiting"];

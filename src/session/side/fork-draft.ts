@@ -1,15 +1,20 @@
 import type { SessionId } from "../../core/id.ts";
 import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import { eventIs } from "../../core/session/event-table.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
-import type { Manifest } from "../../store/manifest.ts";
-import type { Commit, FoldedTurn, JournalEntry, SessionKey, Snapshot } from "../../store/store.ts";
+import type {
+  Commit,
+  FoldedTurn,
+  JournalEntry,
+  Manifest,
+  SessionKey,
+  Snapshot,
+} from "../../store/store.ts";
 import {
   EMPTY_WINDOW,
   type LogWindow,

@@ -2,7 +2,7 @@ import type { AgentSession } from "../../agent/agent.ts";
 import { promptText } from "../../core/agent-update.ts";
 import type { PromptId, SessionId, TenantId, TurnId } from "../../core/id.ts";
 import { DISPLAY_NAME_CHARS_MAX, FORK_NAMES_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { type Actor, originatorOf, SERVER } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";

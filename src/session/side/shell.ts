@@ -1,6 +1,6 @@
 import type { SessionId, ShellId } from "../../core/id.ts";
 import { DISPLAY_NAME_CHARS_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor, Idempotency } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
 import { processTable } from "../../agent/process/process-table.ts";
 import { parseClientId } from "../../core/id.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Actor, Idempotency } from "../../core/session/command.ts";
 import { type Hand, Stage } from "../stage.fixture.ts";
 import type { Clock } from "../world.ts";

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TOOLS_COUNTED_MAX } from "../../core/limits.ts";
 import { NO_TOKENS } from "../../core/price.ts";
-import { compactSegment } from "../../core/replay/compact.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { anything, commandFor } from "../../core/session/anything.fixture.ts";
 import {
   AGENT,

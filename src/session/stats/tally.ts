@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { AGENT_NAME_CHARS_MAX, MODELS_COUNTED_MAX, TOOLS_COUNTED_MAX } from "../../core/limits.ts";
 import { addCounts, isCount } from "../../core/price.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { cutText } from "../../core/text.ts";
 import { type CountedCall, countedCalls } from "./tool-calls.ts";
 

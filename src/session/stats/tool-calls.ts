@@ -2,7 +2,7 @@ import { type AgentUpdate, toolCallNews } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { TOOL_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { AskOutcome } from "../../core/policy/ask.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { cutText } from "../../core/text.ts";
 
 /** One tool call, as far as it is counted. */

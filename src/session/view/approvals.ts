@@ -4,7 +4,7 @@ import type { Ask } from "../../core/policy/ask.ts";
 import { ASKING_UNKNOWN, type AskingView, askingView } from "../../core/policy/asking.ts";
 import { type TierRule, tierRule } from "../../core/policy/gate.ts";
 import { RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Persona } from "../../core/persona.ts";
-import { writePersona } from "../../core/persona-text.ts";
-import { canonicalJson } from "../../core/skill/canonical.ts";
+import { type Persona, writePersona } from "../../core/persona.ts";
+import { canonicalJson } from "../../core/skill/snapshot.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import { altered } from "../altered-store.fixture.ts";
 import { type Hand, SERVER, Stage, value } from "../stage.fixture.ts";

@@ -5,12 +5,12 @@ import {
   PAGE_ROWS_MAX,
   SLASH_SUMMARY_CHARS_MAX,
 } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SnapshotRef } from "../../core/session/state.ts";
 import type { SkillEntry, SkillSnapshot } from "../../core/skill/skill.ts";
-import { oneLine } from "../../core/slash/plain.ts";
-import { modelFields } from "../../core/slash/reply/setting.ts";
+import { oneLine } from "../../core/slash/answer.ts";
+import { modelFields } from "../../core/slash/reply.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { readKnowledge } from "../choice/knowledge.ts";
 import { type ConversationMessage, readMessage } from "../conversation/message.ts";

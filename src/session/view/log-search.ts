@@ -4,7 +4,7 @@ import {
   TURN_STATUS_READ_CHARS_MAX,
   UPDATE_SEARCH_TURNS_MAX,
 } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
 import { eventIn, eventsIn } from "../stored-log.ts";

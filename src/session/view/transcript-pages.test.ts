@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseSessionId, parseTenantId } from "../../core/id.ts";
 import { TRANSCRIPT_PAGE_BYTES_MAX } from "../../core/limits.ts";
 import { ok } from "../../core/result.ts";
-import { pageOf } from "../../store/page.ts";
+import { pageOf } from "../../store/backend.ts";
 import type { BackwardRange, FoldedTurn } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";

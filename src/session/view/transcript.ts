@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
 import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
 import { eventsIn } from "../stored-log.ts";

@@ -6,12 +6,11 @@ import {
   TURN_STATUS_TEXT_CHARS_MAX,
   TURN_STATUS_TURNS_MAX,
 } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/join.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { steeredMessage } from "../../core/session/admission-key.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
-import type { Session, WaitingPrompt } from "../../core/session/state.ts";
+import { type Session, steeredMessage, type WaitingPrompt } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { searchTurns, sinceLastTurn } from "./log-search.ts";

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import { SLOT_BYTES_MAX, SLOTS_MAX } from "../../core/limits.ts";
 import type { NewSession, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import {
   entryKeys,
   leavesNoTrace,
@@ -13,18 +12,16 @@ import {
   tenantState,
   value,
 } from "./expect.ts";
+import { cannot, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, keyOf, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { keyOf, slot, message, events } = sample;
-
 /** E. All or nothing, and once it is said to be there, there. What needs a crash is elsewhere. */
-export const ATOMICITY: readonly Check[] = [
-  check(
+export const ATOMICITY: readonly StoreCheck[] = [
+  inSession(
     "43: events, messages, slots, turn, record and journal of a commit appear together",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const { key } = writer;
       for (const revision of [1, 2, 3]) {
         const committed = await value(writer.commit(wholeCommit(writer, revision)));
@@ -42,11 +39,9 @@ export const ATOMICITY: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "43: a commit that is refused for any one reason leaves no part of itself",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.commit(wholeCommit(writer, 1)));
       const good = wholeCommit(writer, 2);
       for (const { code, change, term } of faultyCommits(good)) {
@@ -58,8 +53,7 @@ export const ATOMICITY: readonly Check[] = [
     },
   ),
 
-  check("43: a session whose first commit is refused was never made", async (stage) => {
-    const store = await stage.start();
+  inStore("43: a session whose first commit is refused was never made", async (store) => {
     const key = keyOf("s-1");
     await value(store.appendJournal(key.tenantId, [sample.entry("taken")]));
     const good = sample.newSession(sample.manifest(key, store.contract.storeId));
@@ -71,11 +65,9 @@ export const ATOMICITY: readonly Check[] = [
     await value(store.create(key, good));
   }),
 
-  check(
+  inSession(
     "43: making a session that is there already changes neither it nor the journal",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.append(1));
       const again = sample.newSession(writer.manifest(), {
         epoch: "another",
@@ -87,10 +79,9 @@ export const ATOMICITY: readonly Check[] = [
     },
   ),
 
-  check(
+  inStore(
     "43: the first commit of a session may be a snapshot, with all that it holds",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       const key = keyOf("s-1");
       const manifest = sample.manifest(key, store.contract.storeId, { updatedAt: 7 });
       const snapshot = sample.snapshot(manifest, 0, {
@@ -109,11 +100,9 @@ export const ATOMICITY: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "46: a full disk refuses with a type, and what was there stays",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit(wholeCommit(writer, 1)));
       const before = await tenantState(store, sample.ACME);
       const undo = await stage.world("fillUp")(stage.place);
@@ -132,11 +121,9 @@ export const ATOMICITY: readonly Check[] = [
     cannot("fillUp"),
   ),
 
-  check(
+  inSession(
     "47: what a crash left lying about is not seen, and is cleared away",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit(wholeCommit(writer, 1)));
       await value(writer.close());
       const before = await sessionState(store, writer.key);
@@ -207,11 +194,11 @@ async function isWhole({ store, key }: Writer, revision: number) {
 
 interface Faulty {
   readonly code: ErrorCode;
-  readonly change: sample.Change;
+  readonly change: sample.CommitChange;
   readonly term?: number;
 }
 
-/** One good commit with one fault each, so that whatever is checked last is checked in time. */
+/** One good commit with one fault each, so that even the last check comes in time. */
 function faultyCommits({ snapshot }: ReturnType<typeof wholeCommit>): readonly Faulty[] {
   const withSlots = (slots: typeof snapshot.slots) => ({ snapshot: { ...snapshot, slots } });
   const many = Array.from({ length: SLOTS_MAX + 1 }, (_, index) => slot(`o${index}`, "x"));

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { memoryHarness } from "../memory/harness.fixture.ts";
 import { altered } from "./broken/altered.ts";
-import { litters } from "./broken/litter.ts";
+import { litters } from "./broken/loss.ts";
+import { type Outcome, RecordingRunner } from "./harness.ts";
 import {
   BROKEN_STORES,
   type BrokenStore,
@@ -13,7 +14,6 @@ import {
   type StoreHarness,
   storePromises,
 } from "./index.ts";
-import { type Outcome, RecordingRunner } from "./recording-runner.ts";
 
 async function outcomesOf(harness: StoreHarness): Promise<readonly Outcome[]> {
   const runner = new RecordingRunner();

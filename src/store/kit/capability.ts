@@ -1,20 +1,25 @@
 import assert from "node:assert/strict";
 import { SLOT_BYTES_MAX } from "../../core/limits.ts";
 import type { Slot, StoredRecord } from "../store.ts";
-import { type Check, cannot, check, forgetful, whenFalse, whenTrue } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, value, wholeSlots } from "./expect.ts";
+import {
+  cannot,
+  check,
+  forgetful,
+  inSession,
+  type StoreCheck,
+  whenFalse,
+  whenTrue,
+} from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { slot, message, events } = sample;
-
 /** G. What a store declares is true, and what it does not declare it does not do. */
-export const CAPABILITY: readonly Check[] = [
-  check(
+export const CAPABILITY: readonly StoreCheck[] = [
+  inSession(
     "57: events appended between snapshots are there in order when it is opened again",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit({ events: events(1, 2), snapshot: writer.snapshotOf(0) }));
       for (const first of [3, 4, 6]) {
         await value(writer.commit({ events: events(first, first === 4 ? 2 : 1) }));
@@ -29,11 +34,9 @@ export const CAPABILITY: readonly Check[] = [
     whenFalse("journaling"),
   ),
 
-  check(
+  inSession(
     "58: a last record that was cut short ends the log at the one before",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit({ events: events(1, 2), snapshot: writer.snapshotOf(0) }));
       await value(writer.append(1));
       await value(writer.append(1));
@@ -51,11 +54,9 @@ export const CAPABILITY: readonly Check[] = [
     cannot("tearLastRecord"),
   ),
 
-  check(
+  inSession(
     "60: opening twice gives the same as opening once",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.commit({ events: events(1, 2), snapshot: writer.snapshotOf(0) }));
       await value(writer.append(3));
       await value(writer.close());
@@ -74,11 +75,9 @@ export const CAPABILITY: readonly Check[] = [
     whenFalse("journaling"),
   ),
 
-  check(
+  inSession(
     "61: events of a turn without its snapshot add nothing to the conversation",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       const slots = [slot("core", "whole turns only")];
       const messages = [message("a whole turn")];
       await value(
@@ -105,11 +104,9 @@ export const CAPABILITY: readonly Check[] = [
     whenFalse("journaling"),
   ),
 
-  check(
+  inSession(
     "62: events without a snapshot are refused",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const act = () => writer.commit({ events: events(1, 1) });
       await leavesNoTrace(store, sample.ACME, act, "invalid_store_input");
       await value(writer.commit({ events: events(1, 1), snapshot: writer.snapshotOf(0) }));
@@ -117,11 +114,9 @@ export const CAPABILITY: readonly Check[] = [
     whenTrue("journaling"),
   ),
 
-  check(
+  inSession(
     "63: a commit of exactly the limit is taken, and of one byte more is not",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const limit = store.contract.capabilities.snapshotBytesLimit;
       const slotsOf = slicer(limit + 1);
       const over = await refused(
@@ -154,11 +149,9 @@ export const CAPABILITY: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "63: a slot of exactly the limit is taken, and of one byte more is not",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const large = slot("large", new Uint8Array(SLOT_BYTES_MAX + 1).fill(7));
       const act = () => writer.snapshot({ messages: [message("never")], slots: [large] });
       const { details } = await leavesNoTrace(store, sample.ACME, act, "snapshot_too_large");
@@ -178,11 +171,9 @@ export const CAPABILITY: readonly Check[] = [
         : "snapshotBytesLimit is below the limit of a slot",
   ),
 
-  check(
+  inSession(
     "64: a slot of 100 MB is refused, and so is a stream of one",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const huge = slot("huge", new Uint8Array(100 * 1_024 * 1_024));
       const act = () => writer.snapshot({ messages: [message("never")], slots: [huge] });
       await leavesNoTrace(store, sample.ACME, act, "snapshot_too_large");
@@ -203,11 +194,9 @@ export const CAPABILITY: readonly Check[] = [
     whenFalse("largeSlotStreaming"),
   ),
 
-  check(
+  inSession(
     "66: whoever reads during writes sees whole commits, and never waits",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await readWhileWriting(writer, store);
     },
     whenFalse("concurrentReaders"),

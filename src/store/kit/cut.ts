@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import type { StoredText } from "../store.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, entryKeys, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { forgetful, inSession, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, entry, event, events, message, slot, turn } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { ACME, entry, event, events, message, slot, turn } = sample;
-
 /** R. A log that cannot go on gets a new identity, and perhaps an earlier end. */
-export const CUT: readonly Check[] = [
-  check("R1: events written in one commit are cut in their middle", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+export const CUT: readonly StoreCheck[] = [
+  inSession("R1: events written in one commit are cut in their middle", async (writer) => {
     const texts = ["", "𝄐", "b\0c", "", "ein Öl", "x".repeat(70_000), "z", "漢字", ""];
     const log = texts.map((text, index) => event(index + 1, text));
     await value(writer.commit({ events: log }));
@@ -24,23 +21,22 @@ export const CUT: readonly Check[] = [
     await endsAt(writer, [event(1, ""), ...more], "epoch of 1");
   }),
 
-  check("R2: a log is cut between two commits, and goes on from there", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    for (const first of [1, 3, 5]) await value(writer.commit({ events: events(first, 2) }));
-    await value(cut(writer, 4, [entry("cut")]));
-    await endsAt(writer, events(1, 4), "epoch of 4");
-    assert.deepEqual(await entryKeys(store, ACME), ["cut"]);
-    await refused(writer.commit({ events: events(7, 1) }), "event_gap");
-    await refused(writer.commit({ afterEventId: 6 }), "event_gap");
-    const other = [event(5, "another fifth")];
-    await value(writer.commit({ events: other }));
-    await endsAt(writer, [...events(1, 4), ...other], "epoch of 4");
-  }),
+  inSession(
+    "R2: a log is cut between two commits, and goes on from there",
+    async (writer, store) => {
+      for (const first of [1, 3, 5]) await value(writer.commit({ events: events(first, 2) }));
+      await value(cut(writer, 4, [entry("cut")]));
+      await endsAt(writer, events(1, 4), "epoch of 4");
+      assert.deepEqual(await entryKeys(store, ACME), ["cut"]);
+      await refused(writer.commit({ events: events(7, 1) }), "event_gap");
+      await refused(writer.commit({ afterEventId: 6 }), "event_gap");
+      const other = [event(5, "another fifth")];
+      await value(writer.commit({ events: other }));
+      await endsAt(writer, [...events(1, 4), ...other], "epoch of 4");
+    },
+  ),
 
-  check("R3: a cut at the end takes no event, and still renews the epoch", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("R3: a cut at the end takes no event, and still renews the epoch", async (writer) => {
     await value(cut(writer, 0));
     await endsAt(writer, [], "epoch of 0");
     await value(writer.append(3));
@@ -48,22 +44,21 @@ export const CUT: readonly Check[] = [
     await endsAt(writer, events(1, 3), "epoch of 3");
   }),
 
-  check("R4: a cut changes nothing of the snapshot, nor of who owns it", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const full = { messages: [message("a")], slots: [slot("core", "x")], turn: turn(1, 2) };
-    await value(writer.snapshot(full, { events: events(1, 2) }));
-    const before = await sessionState(store, writer.key);
-    await value(writer.append(3));
-    await value(cut(writer, 2));
-    const record = { ...before.record, epoch: "epoch of 2" };
-    assert.deepEqual(await sessionState(store, writer.key), { ...before, record });
-    assert.deepEqual(await value(writer.append(1)), { revision: 1, lastEventId: 3 });
-  }),
+  inSession(
+    "R4: a cut changes nothing of the snapshot, nor of who owns it",
+    async (writer, store) => {
+      const full = { messages: [message("a")], slots: [slot("core", "x")], turn: turn(1, 2) };
+      await value(writer.snapshot(full, { events: events(1, 2) }));
+      const before = await sessionState(store, writer.key);
+      await value(writer.append(3));
+      await value(cut(writer, 2));
+      const record = { ...before.record, epoch: "epoch of 2" };
+      assert.deepEqual(await sessionState(store, writer.key), { ...before, record });
+      assert.deepEqual(await value(writer.append(1)), { revision: 1, lastEventId: 3 });
+    },
+  ),
 
-  check("R5: no cut goes behind the last snapshot, or past the end", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("R5: no cut goes behind the last snapshot, or past the end", async (writer, store) => {
     await value(writer.snapshot({}, { events: events(1, 3) }));
     await value(writer.append(3));
     for (const lastEventId of [0, 2, 7, 100, -1, 3.5, Number.NaN, "4" as never, null as never]) {
@@ -78,9 +73,7 @@ export const CUT: readonly Check[] = [
     await value(cut(writer, 3));
   }),
 
-  check("R6: only its owner cuts a log", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("R6: only its owner cuts a log", async (writer, store) => {
     await value(writer.append(3));
     const change = { lastEventId: 1, epoch: "never", audit: [entry("never")] };
     for (const term of [writer.term + 1, writer.term - 1, 0, Number.NaN]) {
@@ -92,9 +85,7 @@ export const CUT: readonly Check[] = [
     await leavesNoTrace(store, ACME, act, "writer_lost");
   }),
 
-  check("R7: a log that was trimmed is cut like any other", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("R7: a log that was trimmed is cut like any other", async (writer) => {
     await value(writer.append(6));
     await value(writer.snapshot({ trimThrough: 4 }));
     await value(writer.append(3));
@@ -109,9 +100,7 @@ export const CUT: readonly Check[] = [
     await endsAt(writer, events(7, 1), "epoch of 6");
   }),
 
-  check("R8: a cut has its place among commits that do not wait for it", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("R8: a cut has its place among commits that do not wait for it", async (writer) => {
     const results = await Promise.all([
       writer.commit({ events: events(1, 5) }),
       cut(writer, 3),
@@ -127,11 +116,9 @@ export const CUT: readonly Check[] = [
     await endsAt(writer, [...events(1, 3), event(4, "another"), ...events(5, 2)], "epoch of 4");
   }),
 
-  check(
+  inSession(
     "R9: what was cut stays cut through a restart",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.append(9));
       await value(cut(writer, 4));
       await value(writer.commit({ events: [event(5, "another")] }));

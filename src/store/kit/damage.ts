@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore, SlotSet } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import { digests, value } from "./expect.ts";
+import { cannot, check, forgetful, inSession, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import { ACME, events, message, slot } from "./sample.ts";
+import type { CheckStage } from "./stage.ts";
 
-const { ACME, events, message, slot } = sample;
 const KEY = sample.keyOf("s-1");
 const TURNS = 6;
 
 /** E, continued. Bytes that are not as they were written. */
-export const DAMAGE: readonly Check[] = [
+export const DAMAGE: readonly StoreCheck[] = [
   check(
     "49, 50, 59: a flipped bit is noticed or has hit nothing, and is left as it is",
     async (stage) => {
@@ -44,11 +44,9 @@ export const DAMAGE: readonly Check[] = [
     cannot("root"),
   ),
 
-  check(
+  inSession(
     "49: a slot that is damaged is named, and hinders nobody",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       const slots = [slot("a", "sound"), slot("torn", "a payload to be found"), slot("z", "")];
       await value(writer.snapshot({ messages: [message("kept")], slots }));
       await value(store.dispose());
@@ -88,7 +86,7 @@ interface Damage {
 }
 
 /** Tries every damage on every file, one at a time; with the last one mended all is well again. */
-async function throughFiles(stage: Stage, damages: (intact: Buffer) => readonly Damage[]) {
+async function throughFiles(stage: CheckStage, damages: (intact: Buffer) => readonly Damage[]) {
   const history = await written(stage);
   for (const path of await filesUnder(stage.root)) {
     const intact = await readFile(path);
@@ -99,7 +97,7 @@ async function throughFiles(stage: Stage, damages: (intact: Buffer) => readonly 
 }
 
 /** A tenant with something of everything, and what could be read after each commit. */
-async function written(stage: Stage): Promise<readonly View[]> {
+async function written(stage: CheckStage): Promise<readonly View[]> {
   const store = await stage.start();
   const writer = await stage.session(store, "s-1", { holder: sample.remoteHolder() });
   const document = { kind: "token", key: "a-document", expectedVersion: 0, value: { of: "acme" } };
@@ -130,11 +128,11 @@ async function written(stage: Stage): Promise<readonly View[]> {
 const BLOB = "a blob that is long enough to be found again";
 
 /**
- * Whatever is answered is typed as damage, or belongs to one state that was once committed. Where
+ * Each answer is typed as damage, or belongs to one state that was once committed. Where
  * the damage was noticed, the file still has it: it may be all that is left to repair.
  */
 async function isNeverWrong(
-  stage: Stage,
+  stage: CheckStage,
   history: readonly View[],
   path: string,
   { how, damaged }: Damage,
@@ -207,7 +205,7 @@ function partsOf(read: Result<SlotSet>): Readonly<Record<string, Result<unknown>
   return { ...Object.fromEntries(each), ...(isWhole && { slots: ok(slots) }) };
 }
 
-/** The parts that every state has, whatever its slots. */
+/** The parts that every state has, besides its slots. */
 function wholeParts(view: View): readonly string[] {
   return Object.keys(view).filter((part) => !part.startsWith(ONE_SLOT));
 }

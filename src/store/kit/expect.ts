@@ -47,7 +47,7 @@ export async function wholeSlots(store: S.SessionStore, key: S.SessionKey) {
   return slots;
 }
 
-/** Slots in a form that can be compared, whatever their order. */
+/** Slots in a form that can be compared in any order. */
 export function digests(slots: readonly S.Slot[]) {
   return slots
     .map(({ owner, version, payload }) => ({

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../core/json.ts";
-import type { SessionKey, SessionStore } from "../store.ts";
+import type { SessionKey, SessionStore, StoreCapabilities, StoreContract } from "../store.ts";
+import type { CheckStage, Writer } from "./stage.ts";
 
 /** Any test runner that can take a title and a body: vitest's `it`, or `test` of `node:test`. */
 export interface Runner {
@@ -12,7 +13,7 @@ export interface Runner {
 export interface StoreHarness {
   /** A store that has not been initialised; making one must touch nothing. */
   store(): SessionStore;
-  /** An empty place: a directory, a schema, whatever a configuration can name. */
+  /** An empty place: a directory, a schema, or what else a configuration can name. */
   makePlace(): Promise<string>;
   /** Removes the place with all that is in it. Every store over it has been disposed of. */
   clearPlace(place: string): Promise<void>;
@@ -52,8 +53,8 @@ export interface World {
   /** Replaces the stored manifest, checksums included, as if this had been written. */
   forgeManifest(place: string, key: SessionKey, forge: Forge): Promise<void>;
   /**
-   * What a crash in the middle of a write would leave lying about, long enough ago that it can be
-   * nobody's at work: the files that the next store must clear away.
+   * What a crash in the middle of a write would leave behind, long enough ago that no live process
+   * can have written it: the files that the next store must clear away.
    */
   leaveTemporary(place: string): Promise<readonly string[]>;
   /** Cuts the last record short, as a crash in the middle of an append would. */
@@ -61,3 +62,117 @@ export interface World {
 }
 
 export type Forge = (manifest: JsonObject) => JsonObject;
+
+/** One promise, and how it is tried. */
+export interface StoreCheck {
+  /** Begins with its number: those of the reference, or a letter and a number for our own. */
+  readonly title: string;
+  readonly run: (stage: CheckStage) => Promise<void>;
+  readonly unless: Unless;
+  readonly timeoutMs: number;
+}
+
+interface CheckSubject {
+  readonly harness: StoreHarness;
+  readonly contract: StoreContract;
+}
+
+/** Why a check does not apply to this store; null if it does. */
+type Unless = (subject: CheckSubject) => string | null;
+
+/** Long enough for a slow disk. Nothing waits for it, except what will never end. */
+const CHECK_MS_MAX = 120_000;
+
+export function check(
+  title: string,
+  run: StoreCheck["run"],
+  ...reasons: readonly Unless[]
+): StoreCheck {
+  const unless: Unless = (subject) =>
+    reasons.map((reason) => reason(subject)).find((reason) => reason !== null) ?? null;
+  return { title, run, unless, timeoutMs: CHECK_MS_MAX };
+}
+
+/** A check over a store that has been started. */
+export function inStore(
+  title: string,
+  run: (store: SessionStore, stage: CheckStage) => Promise<void>,
+  ...reasons: readonly Unless[]
+): StoreCheck {
+  return check(title, async (stage) => run(await stage.start(), stage), ...reasons);
+}
+
+/** A check over one new session of a store. */
+export function inSession(
+  title: string,
+  run: (writer: Writer, store: SessionStore, stage: CheckStage) => Promise<void>,
+  ...reasons: readonly Unless[]
+): StoreCheck {
+  const started = async (store: SessionStore, stage: CheckStage) =>
+    run(await stage.session(store), store, stage);
+  return inStore(title, started, ...reasons);
+}
+
+export const forgetful: Unless = ({ harness }) =>
+  harness.persists ? null : "nothing outlives an instance of this store";
+
+export function cannot(ability: keyof World): Unless {
+  return ({ harness }) =>
+    harness.world[ability] === undefined ? `the harness has no ${ability}` : null;
+}
+
+type CapabilityFlag = Exclude<keyof StoreCapabilities, "snapshotBytesLimit">;
+
+export function whenFalse(flag: CapabilityFlag): Unless {
+  return ({ contract }) => (contract.capabilities[flag] ? null : `${flag} is false`);
+}
+
+export function whenTrue(flag: CapabilityFlag): Unless {
+  return ({ contract }) => (contract.capabilities[flag] ? `${flag} is true` : null);
+}
+
+export const slotless: Unless = ({ contract }) =>
+  contract.stateSlot === null ? "stateSlot is null" : null;
+
+export interface Outcome {
+  readonly title: string;
+  readonly outcome: "pass" | "fail" | "n/a";
+  /** What went wrong, or why it does not apply. */
+  readonly detail: string;
+}
+
+/** A runner of its own: takes all checks, then runs them one after the other and remembers. */
+export class RecordingRunner implements Runner {
+  readonly #checks: (() => Promise<Outcome>)[] = [];
+
+  test(title: string, body: () => Promise<void>) {
+    this.#checks.push(() =>
+      body().then(
+        () => ({ title, outcome: "pass", detail: "" }),
+        (thrown: unknown) => ({ title, outcome: "fail", detail: String(thrown) }),
+      ),
+    );
+  }
+
+  notApplicable(title: string, detail: string) {
+    this.#checks.push(async () => ({ title, outcome: "n/a", detail }));
+  }
+
+  async run(): Promise<readonly Outcome[]> {
+    const outcomes: Outcome[] = [];
+    for (const check of this.#checks) outcomes.push(await check());
+    return outcomes;
+  }
+}
+
+/** The checks that need processes which can be stopped; the crash runner has them. */
+export const CRASH_CHECKS: Readonly<Record<number, string>> = {
+  42: "stopped at any step of a write, a session is wholly the old or wholly the new one",
+  44: "what was acknowledged is there after a hard stop",
+  45: "what was not acknowledged is never seen in part",
+  48: "the flush happens before the acknowledgement",
+  53: "a second writer in another process is refused, and told who the first one is",
+  54: "a session whose process died can be opened by another",
+  55: "a session whose process lives cannot, however often it is tried",
+  88: "killed at random instants, many times over, a session is always one of those it may be",
+};

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { type Check, cannot, check } from "./check.ts";
 import { listedIds, sessionState, unchanged, value } from "./expect.ts";
+import { cannot, check, inStore, type StoreCheck } from "./harness.ts";
 import { keyed, tenantReads, tenantRemoval, tenantWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
-
-const { keyOf, tenantId } = sample;
+import { keyOf, tenantId } from "./sample.ts";
 
 /** What is not an id: most of them are paths to somewhere, or to nowhere. */
 const HOSTILE: readonly string[] = [
@@ -57,9 +56,8 @@ const DISTINCT: readonly string[] = [
 ];
 
 /** D, continued. Ids become keys and perhaps paths. */
-export const HOSTILE_IDS: readonly Check[] = [
-  check("39: what is not a session id is refused by every operation", async (stage) => {
-    const store = await stage.start();
+export const HOSTILE_IDS: readonly StoreCheck[] = [
+  inStore("39: what is not a session id is refused by every operation", async (store, stage) => {
     await stage.session(store);
     await unchanged(store, sample.ACME, async () => {
       for (const id of [...HOSTILE, ...NO_TEXT]) {
@@ -72,8 +70,7 @@ export const HOSTILE_IDS: readonly Check[] = [
     });
   }),
 
-  check("39: what is not a tenant id is refused by every operation", async (stage) => {
-    const store = await stage.start();
+  inStore("39: what is not a tenant id is refused by every operation", async (store, stage) => {
     await stage.session(store);
     for (const id of [...HOSTILE, ...NO_TEXT]) {
       const key = { ...keyOf("s-1"), tenantId: tenantId(id as string) };
@@ -88,8 +85,7 @@ export const HOSTILE_IDS: readonly Check[] = [
     assert.deepEqual(await value(store.tenants()), [sample.ACME]);
   }),
 
-  check("39: different session ids never share a place", async (stage) => {
-    const store = await stage.start();
+  inStore("39: different session ids never share a place", async (store, stage) => {
     for (const [index, id] of DISTINCT.entries()) {
       const writer = await stage.session(store, id, { epoch: `epoch-${index}` });
       await value(writer.append(1, { events: [sample.event(1, id)] }));
@@ -104,8 +100,7 @@ export const HOSTILE_IDS: readonly Check[] = [
     assert.deepEqual([...(await listedIds(store, sample.ACME))].sort(), [...DISTINCT].sort());
   }),
 
-  check("39: different tenant ids never share a place", async (stage) => {
-    const store = await stage.start();
+  inStore("39: different tenant ids never share a place", async (store, stage) => {
     for (const id of DISTINCT) {
       const writer = await stage.session(store, "s-1", { epoch: id }, tenantId(id));
       await value(writer.snapshot({ messages: [id] }));

@@ -1,21 +1,18 @@
 import assert from "node:assert/strict";
 import type { Result } from "../../core/result.ts";
-import type { Manifest } from "../manifest.ts";
-import type { Commit, NewSession, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
+import type { Commit, Manifest, NewSession, SessionStore } from "../store.ts";
 import { leavesNoTrace, listedIds, refused, sessionState, unchanged, value } from "./expect.ts";
+import { cannot, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import { operations, sessionReads, sessionWrites } from "./operation.ts";
 import * as sample from "./sample.ts";
+import { keyOf } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { keyOf } = sample;
-
 /** D. Who a session is, and what is said when something is wrong. */
-export const IDENTITY: readonly Check[] = [
-  check(
+export const IDENTITY: readonly StoreCheck[] = [
+  inStore(
     "34: an unknown session is not found, by every operation, and is not made by it",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await stage.session(store, "known");
       const key = keyOf("unknown");
       for (const { name, act } of [...sessionReads(store, key), ...sessionWrites(store, key)]) {
@@ -28,11 +25,9 @@ export const IDENTITY: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "35: a session of another store is recognised before anything of it is read",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.snapshot({ slots: [sample.slot("core", "x")] }));
       await value(writer.close());
       await value(store.dispose());
@@ -55,83 +50,84 @@ export const IDENTITY: readonly Check[] = [
     cannot("forgeManifest"),
   ),
 
-  check("36: a manifest that another store has stamped is refused on write", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const manifest = writer.manifest({ storeId: "elsewhere" });
-    for (const act of writesOf(writer, manifest)) {
-      const { details } = await leavesNoTrace(store, sample.ACME, act, "resume_mismatch");
-      assert.deepEqual(details, { stored: "elsewhere", active: store.contract.storeId });
-    }
-  }),
-
-  check("36: a manifest that no store has stamped is refused on write", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    for (const storeId of ["", "  ", undefined]) {
-      const manifest = { ...writer.manifest(), storeId };
+  inSession(
+    "36: a manifest that another store has stamped is refused on write",
+    async (writer, store) => {
+      const manifest = writer.manifest({ storeId: "elsewhere" });
       for (const act of writesOf(writer, manifest)) {
-        const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
-        assert.equal(details.path, "storeId");
+        const { details } = await leavesNoTrace(store, sample.ACME, act, "resume_mismatch");
+        assert.deepEqual(details, { stored: "elsewhere", active: store.contract.storeId });
       }
-    }
-  }),
+    },
+  ),
 
-  check("37: an invalid manifest is refused on write, and the old one stays", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    for (const [path, change] of INVALID) {
-      const manifest = { ...writer.manifest(), ...change };
-      for (const act of writesOf(writer, manifest)) {
-        const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
-        assert.equal(details.path, path);
+  inSession(
+    "36: a manifest that no store has stamped is refused on write",
+    async (writer, store) => {
+      for (const storeId of ["", "  ", undefined]) {
+        const manifest = { ...writer.manifest(), storeId };
+        for (const act of writesOf(writer, manifest)) {
+          const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
+          assert.equal(details.path, "storeId");
+        }
       }
-    }
-    for (const manifest of [null, undefined, [], "manifest", {}]) {
-      for (const act of writesOf(writer, manifest)) {
-        const faults = ["invalid_manifest", "invalid_store_input"] as const;
-        await leavesNoTrace(store, sample.ACME, act, ...faults);
-      }
-    }
-  }),
+    },
+  ),
 
-  check("38: nothing is thrown, whatever is handed over, and nothing is changed", async (stage) => {
-    const store = await stage.start();
-    const { key } = await stage.session(store);
-    await unchanged(store, sample.ACME, async () => {
-      for (const { name, act } of nonsense(store)) {
-        const result = await answerOf(name, act);
-        assert.ok(!result.ok, `${name} was accepted`);
+  inSession(
+    "37: an invalid manifest is refused on write, and the old one stays",
+    async (writer, store) => {
+      for (const [path, change] of INVALID) {
+        const manifest = { ...writer.manifest(), ...change };
+        for (const act of writesOf(writer, manifest)) {
+          const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
+          assert.equal(details.path, path);
+        }
       }
-    });
-    for (const { name, act } of operations(store, key)) await answerOf(name, act);
-  }),
+      for (const manifest of [null, undefined, [], "manifest", {}]) {
+        for (const act of writesOf(writer, manifest)) {
+          const faults = ["invalid_manifest", "invalid_store_input"] as const;
+          await leavesNoTrace(store, sample.ACME, act, ...faults);
+        }
+      }
+    },
+  ),
 
-  check("38: what a value only inherits is not taken for its own", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession(
+    "38: nothing is thrown, whatever is handed over, and nothing is changed",
+    async ({ key }, store) => {
+      await unchanged(store, sample.ACME, async () => {
+        for (const { name, act } of nonsense(store)) {
+          const result = await answerOf(name, act);
+          assert.ok(!result.ok, `${name} was accepted`);
+        }
+      });
+      for (const { name, act } of operations(store, key)) await answerOf(name, act);
+    },
+  ),
+
+  inSession("38: what a value only inherits is not taken for its own", async (writer, store) => {
     for (const act of inheritors(writer)) {
       await leavesNoTrace(store, sample.ACME, act, "invalid_store_input", "invalid_manifest");
     }
     await value(writer.commit({ record: sample.record(), journal: [sample.entry("own")] }));
   }),
 
-  check("40: a manifest with the id of another session is refused on write", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    await stage.session(store, "s-2");
-    const manifest = { ...writer.manifest(), sessionId: sample.sessionId("s-2") };
-    for (const act of writesOf(writer, manifest)) {
-      const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
-      assert.equal(details.path, "sessionId");
-    }
-  }),
+  inSession(
+    "40: a manifest with the id of another session is refused on write",
+    async (writer, store, stage) => {
+      await stage.session(store, "s-2");
+      const manifest = { ...writer.manifest(), sessionId: sample.sessionId("s-2") };
+      for (const act of writesOf(writer, manifest)) {
+        const { details } = await leavesNoTrace(store, sample.ACME, act, "invalid_manifest");
+        assert.equal(details.path, "sessionId");
+      }
+    },
+  ),
 
-  check(
+  inSession(
     "40: a stored manifest with the id of another session is damage",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.close());
       await value(store.dispose());
       const forge = stage.world("forgeManifest");
@@ -144,11 +140,9 @@ export const IDENTITY: readonly Check[] = [
     cannot("forgeManifest"),
   ),
 
-  check(
+  inSession(
     "41: a backend that is lost is said to be, and is whole when it is back",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.append(1));
       await value(writer.snapshot({ messages: [sample.message("kept")] }));
       const before = await sessionState(store, writer.key);
@@ -183,10 +177,10 @@ export const IDENTITY: readonly Check[] = [
   ),
 ];
 
-type Act = () => Promise<Result<unknown>>;
+type UncheckedCall = () => Promise<Result<unknown>>;
 
 /** Both ways by which a manifest comes in, with more that must not be written either. */
-function writesOf(writer: Writer, manifest: unknown): readonly Act[] {
+function writesOf(writer: Writer, manifest: unknown): readonly UncheckedCall[] {
   const { store, key } = writer;
   const believed = manifest as Manifest;
   const messages = [sample.message("never")];
@@ -229,8 +223,7 @@ const INVALID: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
   ["sessionId", { sessionId: "" }],
 ];
 
-/** Calls that no compiler would let pass. Each must be refused. */
-/** The same as somebody could write, except that a field comes from what stands behind it. */
+/** The same value, except that one field comes from its prototype. */
 function inheriting<Value extends object>(value: Value, field: keyof Value): Value {
   const { [field]: behind, ...own } = value;
   const heir: Value = Object.assign(Object.create({ [field]: behind }), own);
@@ -238,7 +231,7 @@ function inheriting<Value extends object>(value: Value, field: keyof Value): Val
 }
 
 /** Writes that are whole only if what is inherited counts. */
-function inheritors(writer: Writer): readonly Act[] {
+function inheritors(writer: Writer): readonly UncheckedCall[] {
   const { store, key } = writer;
   const other = sample.keyOf("s-2");
   const manifest = sample.manifest(other, store.contract.storeId);
@@ -261,7 +254,9 @@ function inheritors(writer: Writer): readonly Act[] {
   ];
 }
 
-function nonsense(store: SessionStore): readonly { readonly name: string; readonly act: Act }[] {
+function nonsense(
+  store: SessionStore,
+): readonly { readonly name: string; readonly act: UncheckedCall }[] {
   const key = keyOf("s-1");
   const none = null as never;
   const commits = [null, undefined, 1, {}, { afterEventId: 0, events: [] }];
@@ -307,7 +302,7 @@ function nonsense(store: SessionStore): readonly { readonly name: string; readon
 }
 
 /** The answer of a call that may neither throw nor reject. */
-async function answerOf(name: string, act: Act): Promise<Result<unknown>> {
+async function answerOf(name: string, act: UncheckedCall): Promise<Result<unknown>> {
   try {
     return await act();
   } catch (thrown) {

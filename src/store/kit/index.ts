@@ -1,40 +1,29 @@
 import { ATOMICITY } from "./atomicity.ts";
-import { BLOB } from "./blob.ts";
-import { BOUND } from "./bound.ts";
 import { CAPABILITY } from "./capability.ts";
-import type { Check } from "./check.ts";
-import { CONDUCT } from "./conduct.ts";
-import { COPY } from "./copy.ts";
+import { BOUND, CONDUCT } from "./conduct.ts";
 import { CUT } from "./cut.ts";
 import { DAMAGE } from "./damage.ts";
-import { DOCUMENT } from "./document.ts";
-import { DOCUMENT_ENTRIES } from "./document-entries.ts";
-import { FILTER } from "./filter.ts";
-import type { Runner, StoreHarness } from "./harness.ts";
+import { DOCUMENT, DOCUMENT_ENTRIES } from "./document.ts";
+import type { Runner, StoreCheck, StoreHarness } from "./harness.ts";
 import { HOSTILE_IDS } from "./hostile-id.ts";
 import { IDENTITY } from "./identity.ts";
 import { ISOLATION } from "./isolation.ts";
-import { JOURNAL } from "./journal.ts";
-import { LIFECYCLE } from "./lifecycle.ts";
+import { LIFECYCLE, SHAPE } from "./lifecycle.ts";
 import { LISTING } from "./listing.ts";
-import { LOG } from "./log.ts";
+import { LOG, TEXT } from "./log.ts";
 import { OWNERSHIP } from "./ownership.ts";
-import { PAGE } from "./page.ts";
-import { REMOVAL } from "./removal.ts";
+import { FILTER, PAGE } from "./page.ts";
+import { REMOVAL, TENANT_REMOVAL } from "./removal.ts";
 import { REOPENING } from "./reopening.ts";
-import { ROUND_TRIP } from "./round-trip.ts";
-import { SHAPE } from "./shape.ts";
-import { Stage } from "./stage.ts";
-import { TENANT } from "./tenant.ts";
-import { TENANT_REMOVAL } from "./tenant-removal.ts";
-import { TEXT } from "./text.ts";
+import { COPY, ROUND_TRIP } from "./round-trip.ts";
+import { CheckStage } from "./stage.ts";
+import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
 
 export { BROKEN_STORES, type BrokenStore } from "./broken/index.ts";
-export { CRASH_CHECKS } from "./crash-checks.ts";
 export type { ConfigSamples, Forge, Runner, StoreHarness, Undo, World } from "./harness.ts";
-export { type Outcome, RecordingRunner } from "./recording-runner.ts";
+export { CRASH_CHECKS, type Outcome, RecordingRunner } from "./harness.ts";
 
-const CHECKS: readonly Check[] = [
+const CHECKS: readonly StoreCheck[] = [
   ...SHAPE,
   ...LIFECYCLE,
   ...ROUND_TRIP,
@@ -79,8 +68,8 @@ export function storePromises(runner: Runner, harness: StoreHarness): void {
 }
 
 /** Each check has a place of its own, and leaves nothing behind. */
-async function onStage(harness: StoreHarness, run: Check["run"]): Promise<void> {
-  const stage = new Stage(harness, await harness.makePlace());
+async function onStage(harness: StoreHarness, run: StoreCheck["run"]): Promise<void> {
+  const stage = new CheckStage(harness, await harness.makePlace());
   try {
     await run(stage);
   } finally {

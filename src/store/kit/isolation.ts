@@ -1,48 +1,49 @@
 import assert from "node:assert/strict";
 import type { SessionStore } from "../store.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, value } from "./expect.ts";
+import { check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { events, message, slot } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { slot, message, events } = sample;
 const WRITERS = 32;
 
 /** F. Many hands. Other processes are tried by the crash runner. */
-export const ISOLATION: readonly Check[] = [
-  check("51: of many snapshots based on one revision one is taken, whole", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const hands = Array.from({ length: WRITERS }, (_, index) => index);
-    const results = await Promise.all(hands.map((hand) => writer.commit(handCommit(writer, hand))));
-    const taken = hands.filter((hand) => results[hand]?.ok);
-    assert.equal(taken.length, 1, `${taken.length} were acknowledged`);
-    for (const result of results) {
-      if (!result.ok) assert.match(result.refusal.code, /^(?:stale_revision|event_gap)$/);
-    }
-    const {
-      record,
-      messages,
-      slots,
-      manifest,
-      events: log,
-    } = await sessionState(store, writer.key);
-    const [hand] = taken;
-    assert.deepEqual([record.revision, record.lastEventId], [1, 1]);
-    assert.deepEqual(messages, [{ id: 1, text: message(`hand ${hand}`) }]);
-    assert.deepEqual(
-      slots.map(({ owner }) => owner),
-      [`hand ${hand}`],
-    );
-    assert.deepEqual(log, [sample.event(1, `hand ${hand}`)]);
-    assert.equal(manifest.updatedAt, hand);
-  }),
+export const ISOLATION: readonly StoreCheck[] = [
+  inSession(
+    "51: of many snapshots based on one revision one is taken, whole",
+    async (writer, store) => {
+      const hands = Array.from({ length: WRITERS }, (_, index) => index);
+      const results = await Promise.all(
+        hands.map((hand) => writer.commit(handCommit(writer, hand))),
+      );
+      const taken = hands.filter((hand) => results[hand]?.ok);
+      assert.equal(taken.length, 1, `${taken.length} were acknowledged`);
+      for (const result of results) {
+        if (!result.ok) assert.match(result.refusal.code, /^(?:stale_revision|event_gap)$/);
+      }
+      const {
+        record,
+        messages,
+        slots,
+        manifest,
+        events: log,
+      } = await sessionState(store, writer.key);
+      const [hand] = taken;
+      assert.deepEqual([record.revision, record.lastEventId], [1, 1]);
+      assert.deepEqual(messages, [{ id: 1, text: message(`hand ${hand}`) }]);
+      assert.deepEqual(
+        slots.map(({ owner }) => owner),
+        [`hand ${hand}`],
+      );
+      assert.deepEqual(log, [sample.event(1, `hand ${hand}`)]);
+      assert.equal(manifest.updatedAt, hand);
+    },
+  ),
 
-  check(
+  inSession(
     "51: commits made without waiting for each other are written in their order",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const pending = Array.from({ length: 200 }, (_, index) =>
         writer.commit({ events: events(index * 3 + 1, 3) }),
       );
@@ -55,10 +56,9 @@ export const ISOLATION: readonly Check[] = [
     },
   ),
 
-  check(
+  inStore(
     "51: one session's refusal does not touch what others commit at the same moment",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const good = await sessions(store, "good", stage.session.bind(stage));
       const bad = await sessions(store, "bad", stage.session.bind(stage));
       await value(store.appendJournal(sample.ACME, [sample.entry("taken")]));
@@ -89,36 +89,39 @@ export const ISOLATION: readonly Check[] = [
     },
   ),
 
-  check("52: a second writer is refused at once, and told who the first one is", async (stage) => {
-    const store = await stage.start();
-    const { key, term } = await stage.session(store, "s-1", { holder: sample.holder("first") });
-    for (const label of ["second", "third"]) {
-      const act = () => store.open(key, sample.holder(label), [sample.entry("never")]);
-      const { details } = await leavesNoTrace(store, sample.ACME, act, "session_locked");
-      assert.match(`${details.holder}`, new RegExp(`first.*${process.pid}`));
-    }
-    const events = sample.events(1, 1);
-    await value(store.commit(key, term, sample.commit({ events })));
-  }),
+  inStore(
+    "52: a second writer is refused at once, and told who the first one is",
+    async (store, stage) => {
+      const { key, term } = await stage.session(store, "s-1", { holder: sample.holder("first") });
+      for (const label of ["second", "third"]) {
+        const act = () => store.open(key, sample.holder(label), [sample.entry("never")]);
+        const { details } = await leavesNoTrace(store, sample.ACME, act, "session_locked");
+        assert.match(`${details.holder}`, new RegExp(`first.*${process.pid}`));
+      }
+      const events = sample.events(1, 1);
+      await value(store.commit(key, term, sample.commit({ events })));
+    },
+  ),
 
-  check("52: of many that open one session at once, one gets it", async (stage) => {
-    const store = await stage.start();
-    const { key, term } = await stage.session(store);
-    await value(store.close(key, term));
-    const labels = Array.from({ length: WRITERS }, (_, index) => `opener ${index}`);
-    const results = await Promise.all(
-      labels.map((label) => store.open(key, sample.holder(label), [])),
-    );
-    const winners = labels.filter((_, index) => results[index]?.ok);
-    assert.equal(winners.length, 1);
-    for (const result of results) {
-      if (result.ok) continue;
-      assert.equal(result.refusal.code, "session_locked");
-      assert.match(`${result.refusal.details.holder}`, new RegExp(`^${winners[0]} `));
-    }
-    const record = await value(store.readRecord(key));
-    assert.deepEqual([record.term, record.holder?.label], [term + 1, winners[0]]);
-  }),
+  inSession(
+    "52: of many that open one session at once, one gets it",
+    async ({ key, term }, store) => {
+      await value(store.close(key, term));
+      const labels = Array.from({ length: WRITERS }, (_, index) => `opener ${index}`);
+      const results = await Promise.all(
+        labels.map((label) => store.open(key, sample.holder(label), [])),
+      );
+      const winners = labels.filter((_, index) => results[index]?.ok);
+      assert.equal(winners.length, 1);
+      for (const result of results) {
+        if (result.ok) continue;
+        assert.equal(result.refusal.code, "session_locked");
+        assert.match(`${result.refusal.details.holder}`, new RegExp(`^${winners[0]} `));
+      }
+      const record = await value(store.readRecord(key));
+      assert.deepEqual([record.term, record.holder?.label], [term + 1, winners[0]]);
+    },
+  ),
 
   check(
     "52: a second instance over the same place is refused what the first one holds",
@@ -140,11 +143,9 @@ export const ISOLATION: readonly Check[] = [
     forgetful,
   ),
 
-  check(
+  inSession(
     "56: a snapshot based on another revision is refused, and both are named",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.snapshot({}));
       await value(writer.snapshot({}));
       for (const expected of [0, 1, 3, -1, 1.5, Number.NaN]) {

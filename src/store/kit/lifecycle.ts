@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import type { SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
+import { isObject, type JsonObject, objectAt } from "../../core/json.ts";
+import type { SessionStore, StoreContract } from "../store.ts";
 import { listedIds, refused, sessionState, value } from "./expect.ts";
-import { openFilesUnder, resourceCounts } from "./leftover.ts";
+import { cannot, check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import { operations, tenantRemoval, writes } from "./operation.ts";
+import { openFilesUnder, resourceCounts } from "./removal.ts";
 import * as sample from "./sample.ts";
-import type { Stage } from "./stage.ts";
+import type { CheckStage } from "./stage.ts";
 
 /** B. From init to dispose. */
-export const LIFECYCLE: readonly Check[] = [
+export const LIFECYCLE: readonly StoreCheck[] = [
   check("13: the four phases run in order; only activation announces the store", async (stage) => {
     const store = stage.store();
     await value(store.init(stage.host, stage.samples.valid));
@@ -20,8 +21,7 @@ export const LIFECYCLE: readonly Check[] = [
     assert.deepEqual(stage.announced, [store.contract.storeId]);
   }),
 
-  check("14: it can be disposed of twice", async (stage) => {
-    const store = await stage.start();
+  inStore("14: it can be disposed of twice", async (store) => {
     await value(store.dispose());
     await value(store.dispose());
   }),
@@ -65,15 +65,13 @@ export const LIFECYCLE: readonly Check[] = [
     await allUnavailable(stage.store());
   }),
 
-  check("18: every operation is refused after deactivate", async (stage) => {
-    const store = await stage.start();
+  inStore("18: every operation is refused after deactivate", async (store, stage) => {
     await stage.session(store);
     await value(store.deactivate());
     await allUnavailable(store);
   }),
 
-  check("18: every operation is refused after dispose", async (stage) => {
-    const store = await stage.start();
+  inStore("18: every operation is refused after dispose", async (store, stage) => {
     await stage.session(store);
     await value(store.dispose());
     await allUnavailable(store);
@@ -93,20 +91,21 @@ export const LIFECYCLE: readonly Check[] = [
     assert.deepEqual(await value(store.tenants()), []);
   }),
 
-  check("20: deactivate waits for a write that has begun, and it is kept", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const answers: string[] = [];
-    const first = writer.commit({ events: sample.events(1, 100) });
-    const second = writer.commit({ events: sample.events(101, 1) });
-    const watched = Promise.all([first, second]).then(() => answers.push("written"));
-    await value(store.deactivate());
-    answers.push("deactivated");
-    await watched;
-    assert.deepEqual(answers, ["written", "deactivated"]);
-    assert.deepEqual(await value(second), { revision: 0, lastEventId: 101 });
-    await keptThrough(stage, store, 101);
-  }),
+  inSession(
+    "20: deactivate waits for a write that has begun, and it is kept",
+    async (writer, store, stage) => {
+      const answers: string[] = [];
+      const first = writer.commit({ events: sample.events(1, 100) });
+      const second = writer.commit({ events: sample.events(101, 1) });
+      const watched = Promise.all([first, second]).then(() => answers.push("written"));
+      await value(store.deactivate());
+      answers.push("deactivated");
+      await watched;
+      assert.deepEqual(answers, ["written", "deactivated"]);
+      assert.deepEqual(await value(second), { revision: 0, lastEventId: 101 });
+      await keptThrough(stage, store, 101);
+    },
+  ),
 
   check("21: nothing that could keep a process alive is left after dispose", async (stage) => {
     const live = async (id: string) => {
@@ -124,10 +123,9 @@ export const LIFECYCLE: readonly Check[] = [
     }
   }),
 
-  check(
+  inStore(
     "21: no file is held open after dispose",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await value((await stage.session(store)).append(1));
       assert.ok(
         (await openFilesUnder(stage.root)).length > 0,
@@ -140,11 +138,9 @@ export const LIFECYCLE: readonly Check[] = [
     () => (process.platform === "linux" ? null : "only Linux lists open files"),
   ),
 
-  check(
+  inSession(
     "21: what it had open can be opened by the next one after dispose",
-    async (stage) => {
-      const store = await stage.start();
-      const { key, term } = await stage.session(store);
+    async ({ key, term }, store, stage) => {
       const next = await stage.restart(store);
       const opened = await value(next.open(key, sample.holder("next"), []));
       assert.ok(opened.term > term);
@@ -153,8 +149,7 @@ export const LIFECYCLE: readonly Check[] = [
     forgetful,
   ),
 
-  check("22: it can be initialised again after dispose", async (stage) => {
-    const store = await stage.start();
+  inStore("22: it can be initialised again after dispose", async (store, stage) => {
     await value(store.deactivate());
     await value(store.dispose());
     await value(store.init(stage.host, stage.samples.valid));
@@ -162,11 +157,9 @@ export const LIFECYCLE: readonly Check[] = [
     await stage.session(store, "s-2");
   }),
 
-  check(
+  inSession(
     "22: a restart finds everything as it was",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store, stage) => {
       await value(writer.append(3, { journal: [sample.entry("a")] }));
       const slots = [sample.slot("core", "x")];
       await value(writer.snapshot({ messages: [sample.message("hi")], slots }));
@@ -189,9 +182,155 @@ async function allUnavailable(store: SessionStore) {
   }
 }
 
-async function keptThrough(stage: Stage, store: SessionStore, lastEventId: number) {
+async function keptThrough(stage: CheckStage, store: SessionStore, lastEventId: number) {
   if (!stage.harness.persists) return;
   const next = await stage.restart(store);
   const record = await value(next.readRecord(sample.keyOf("s-1")));
   assert.equal(record.lastEventId, lastEventId);
+}
+
+const SEMVER = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
+const SEMVER_RANGE = /^(?:[\^~]|[<>]=?|=)?\s*\d+(?:\.(?:\d+|x|\*)){0,2}(?:[\s|<>=^~.\dx*-])*$/;
+
+/** A. What a store says of itself, and which configurations it takes. */
+export const SHAPE: readonly StoreCheck[] = [
+  check("1: every field of the contract is there, with the right type", async (stage) => {
+    const expected: Record<keyof StoreContract, readonly string[]> = {
+      kind: ["string"],
+      contractVersion: ["string"],
+      requiredCoreVersion: ["string"],
+      configSchema: ["object"],
+      loadedCardinality: ["string"],
+      activeCardinality: ["string"],
+      stateSlot: ["string", "null"],
+      discoveryRules: ["object"],
+      reloadBehavior: ["string"],
+      capabilities: ["object"],
+      storeId: ["string"],
+    };
+    const { contract } = stage.store();
+    for (const [field, kinds] of Object.entries(expected)) {
+      const found: unknown = Reflect.get(contract, field);
+      const kind = found === null ? "null" : typeof found;
+      assert.ok(kinds.includes(kind), `${field} is of type ${kind}, not ${kinds.join(" or ")}`);
+    }
+    assert.equal(contract.discoveryRules.folder, "session-stores");
+    assert.match(contract.discoveryRules.key, /^[\w.-]+$/);
+  }),
+
+  check("2: its kind is SessionStore", async (stage) => {
+    assert.equal(stage.store().contract.kind, "SessionStore");
+  }),
+
+  check("3: its versions are semantic versions", async (stage) => {
+    const { contractVersion, requiredCoreVersion } = stage.store().contract;
+    assert.match(contractVersion, SEMVER);
+    assert.match(requiredCoreVersion, SEMVER_RANGE);
+  }),
+
+  check("4: any number may be loaded, one may be active", async (stage) => {
+    const { loadedCardinality, activeCardinality } = stage.store().contract;
+    assert.deepEqual([loadedCardinality, activeCardinality], ["unlimited", "one"]);
+  }),
+
+  check("5: it is never reloaded", async (stage) => {
+    assert.equal(stage.store().contract.reloadBehavior, "never");
+  }),
+
+  check("6: it has the four capabilities, and a positive limit", async (stage) => {
+    const { capabilities } = stage.store().contract;
+    assert.deepEqual(Object.keys(capabilities).sort(), [
+      "concurrentReaders",
+      "journaling",
+      "largeSlotStreaming",
+      "snapshotBytesLimit",
+    ]);
+    const { snapshotBytesLimit, ...flags } = capabilities;
+    assert.ok(Number.isSafeInteger(snapshotBytesLimit) && snapshotBytesLimit > 0);
+    assert.deepEqual([...new Set(Object.values(flags).map((flag) => typeof flag))], ["boolean"]);
+  }),
+
+  check("7: its id is not blank, and the same in every instance", async (stage) => {
+    const first = stage.store().contract.storeId;
+    assert.notEqual(first.trim(), "");
+    const second = await stage.start();
+    assert.equal(second.contract.storeId, first);
+    await value(second.dispose());
+    assert.equal((await stage.start()).contract.storeId, first);
+  }),
+
+  check("8: unknown options are refused, by the schema and by init", async (stage) => {
+    const store = stage.store();
+    assert.equal(store.contract.configSchema.additionalProperties, false);
+    const config = { ...stage.samples.valid, unheardOf: 1 };
+    const { details } = await refused(store.init(stage.host, config), "invalid_store_config");
+    assert.equal(details.path, "unheardOf");
+  }),
+
+  check("9: `enabled` and `active` are options, and are switches", async (stage) => {
+    const properties = objectAt(stage.store().contract.configSchema, "properties");
+    for (const name of ["enabled", "active"]) {
+      assert.deepEqual(properties?.[name], { type: "boolean" });
+      const wrong = { ...stage.samples.valid, [name]: "yes" };
+      const { details } = await refused(
+        stage.store().init(stage.host, wrong),
+        "invalid_store_config",
+      );
+      assert.equal(details.path, name);
+    }
+    await value(stage.store().init(stage.host, { ...stage.samples.valid, enabled: true }));
+  }),
+
+  check("10: the valid sample is accepted", async (stage) => {
+    await value(stage.store().init(stage.host, stage.samples.valid));
+  }),
+
+  check("11: the invalid sample is refused, and the option at fault is named", async (stage) => {
+    const { config, path } = stage.samples.invalid;
+    const { details } = await refused(
+      stage.store().init(stage.host, config),
+      "invalid_store_config",
+    );
+    assert.equal(details.path, path);
+  }),
+
+  check("12: hostile configurations are refused, and harm nobody", async (stage) => {
+    for (const config of hostileConfigs(stage)) {
+      const { details } = await refused(
+        stage.store().init(stage.host, config),
+        "invalid_store_config",
+      );
+      assert.ok(JSON.stringify(details).length < 1_024, "the refusal repeats what it refuses");
+    }
+    assert.equal(Reflect.get({}, "polluted"), undefined);
+    await value(stage.store().init(stage.host, stage.samples.valid));
+  }),
+];
+
+function hostileConfigs({ samples }: CheckStage): readonly unknown[] {
+  const huge = "x".repeat(1_000_000);
+  const withKey = (name: string): JsonObject => ({ ...samples.valid, [name]: 1 });
+  const proto: unknown = JSON.parse('{"__proto__":{"polluted":true,"active":true}}');
+  assert.ok(isObject(proto));
+  return [
+    null,
+    undefined,
+    "active",
+    [],
+    [samples.valid],
+    42,
+    { ...samples.valid, active: nested(100_000) },
+    { ...samples.valid, active: huge },
+    withKey(huge),
+    withKey("constructor"),
+    withKey("toString"),
+    Object.defineProperty({ ...samples.valid }, "__proto__", { value: proto, enumerable: true }),
+    ...samples.hostile,
+  ];
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < depth; level += 1) value = [value];
+  return value;
 }

@@ -2,26 +2,23 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ListFilter, SessionRecord, SessionStore } from "../store.ts";
-import { type Check, cannot, check, forgetful } from "./check.ts";
 import { allListed, listedIds, refused, sessionState, value } from "./expect.ts";
+import { cannot, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
-import type { Stage, Writer } from "./stage.ts";
-
-const { ACME } = sample;
+import { ACME } from "./sample.ts";
+import type { CheckStage, Writer } from "./stage.ts";
 
 /** H. Lists. */
-export const LISTING: readonly Check[] = [
-  check("67: an empty store has an empty list", async (stage) => {
-    const store = await stage.start();
+export const LISTING: readonly StoreCheck[] = [
+  inStore("67: an empty store has an empty list", async (store) => {
     const listing = await value(store.list(ACME, {}, { limit: 10, cursor: null }));
     assert.deepEqual(listing, { sessions: [], nextCursor: null, damaged: [] });
     assert.deepEqual(await value(store.tenants()), []);
   }),
 
-  check(
+  inStore(
     "68: what was made appears once, as its record says, and not when it is deleted",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const one = await stage.session(store, "one");
       await stage.session(store, "two");
       await value(one.append(2));
@@ -36,11 +33,9 @@ export const LISTING: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "69: stray files and folders are not sessions",
-    async (stage) => {
-      const store = await stage.start();
-      const { key, term } = await stage.session(store);
+    async ({ key, term }, store, stage) => {
       await value(store.close(key, term));
       const before = await sessionState(store, key);
       await value(store.dispose());
@@ -54,10 +49,9 @@ export const LISTING: readonly Check[] = [
     cannot("root"),
   ),
 
-  check(
+  inStore(
     "70: one foreign and one damaged session do not break the list",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       for (const id of ["foreign", "damaged", "well"]) {
         await value((await stage.session(store, id)).close());
       }
@@ -83,18 +77,19 @@ export const LISTING: readonly Check[] = [
     cannot("forgeManifest"),
   ),
 
-  check("71: the newest is first, and one that is written to moves to the front", async (stage) => {
-    const store = await stage.start();
-    const writers = await aged(stage, store, ["c", "a", "d", "b"]);
-    assert.deepEqual(await listedIds(store, ACME), ["b", "d", "a", "c"]);
-    await value(writers[1]?.commit({ record: at(99) }) ?? assert.fail());
-    assert.deepEqual(await listedIds(store, ACME), ["a", "b", "d", "c"]);
-    await value(writers[0]?.append(1) ?? assert.fail());
-    assert.deepEqual(await listedIds(store, ACME), ["a", "b", "d", "c"]);
-  }),
+  inStore(
+    "71: the newest is first, and one that is written to moves to the front",
+    async (store, stage) => {
+      const writers = await aged(stage, store, ["c", "a", "d", "b"]);
+      assert.deepEqual(await listedIds(store, ACME), ["b", "d", "a", "c"]);
+      await value(writers[1]?.commit({ record: at(99) }) ?? assert.fail());
+      assert.deepEqual(await listedIds(store, ACME), ["a", "b", "d", "c"]);
+      await value(writers[0]?.append(1) ?? assert.fail());
+      assert.deepEqual(await listedIds(store, ACME), ["a", "b", "d", "c"]);
+    },
+  ),
 
-  check("71: those of one moment have one order, whatever the page", async (stage) => {
-    const store = await stage.start();
+  inStore("71: those of one moment have one order, whatever the page", async (store, stage) => {
     const ids = ["m", "B", "a", "Z", "z.", "0", "_", "b"].map((id) => (id === "_" ? "-" : id));
     for (const id of ids) await stage.session(store, id);
     const whole = await listedIds(store, ACME);
@@ -109,10 +104,9 @@ export const LISTING: readonly Check[] = [
     }
   }),
 
-  check(
+  inStore(
     "H1: a page has at most as many as asked for, and says whether there are more",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       await aged(stage, store, ["a", "b", "c", "d"]);
       const first = await value(store.list(ACME, {}, { limit: 3, cursor: null }));
       assert.deepEqual(ids(first.sessions), ["d", "c", "b"]);
@@ -124,27 +118,30 @@ export const LISTING: readonly Check[] = [
     },
   ),
 
-  check("H2: a page is never larger than the largest, whatever is asked for", async (stage) => {
-    const store = await stage.start();
-    const making = Array.from({ length: 1_001 }, (_, index) => stage.session(store, `s-${index}`));
-    await Promise.all(making);
-    for (const limit of [
-      1_001,
-      Number.MAX_SAFE_INTEGER,
-      0,
-      -1,
-      Number.NaN,
-      Number.POSITIVE_INFINITY,
-    ]) {
-      const listed = await store.list(ACME, {}, { limit, cursor: null });
-      if (listed.ok) assert.ok(listed.value.sessions.length <= 1_000, `limit ${limit}`);
-      else assert.equal(listed.refusal.code, "invalid_store_input");
-    }
-    assert.equal((await allListed(store, ACME)).length, 1_001);
-  }),
+  inStore(
+    "H2: a page is never larger than the largest, whatever is asked for",
+    async (store, stage) => {
+      const making = Array.from({ length: 1_001 }, (_, index) =>
+        stage.session(store, `s-${index}`),
+      );
+      await Promise.all(making);
+      for (const limit of [
+        1_001,
+        Number.MAX_SAFE_INTEGER,
+        0,
+        -1,
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+      ]) {
+        const listed = await store.list(ACME, {}, { limit, cursor: null });
+        if (listed.ok) assert.ok(listed.value.sessions.length <= 1_000, `limit ${limit}`);
+        else assert.equal(listed.refusal.code, "invalid_store_input");
+      }
+      assert.equal((await allListed(store, ACME)).length, 1_001);
+    },
+  ),
 
-  check("H3: while rows move, those that stay are seen exactly once", async (stage) => {
-    const store = await stage.start();
+  inStore("H3: while rows move, those that stay are seen exactly once", async (store, stage) => {
     const writers = await aged(stage, store, ["a", "b", "c", "d", "e", "f"]);
     const first = await value(store.list(ACME, {}, { limit: 2, cursor: null }));
     assert.deepEqual(ids(first.sessions), ["f", "e"]);
@@ -159,8 +156,7 @@ export const LISTING: readonly Check[] = [
     assert.deepEqual([ids(third.sessions), third.nextCursor], [["a"], null]);
   }),
 
-  check("H4: what is not a cursor is refused", async (stage) => {
-    const store = await stage.start();
+  inStore("H4: what is not a cursor is refused", async (store, stage) => {
     await aged(stage, store, ["a", "b"]);
     const { nextCursor } = await value(store.list(ACME, {}, { limit: 1, cursor: null }));
     assert.ok(nextCursor !== null);
@@ -191,8 +187,7 @@ export const LISTING: readonly Check[] = [
     }
   }),
 
-  check("H5: each filter finds what it names, and all of them together", async (stage) => {
-    const store = await stage.start();
+  inStore("H5: each filter finds what it names, and all of them together", async (store, stage) => {
     await filtered(stage, store);
     const parentSessionId = sample.sessionId("a");
     const expected: readonly (readonly [ListFilter, readonly string[]])[] = [
@@ -219,35 +214,43 @@ export const LISTING: readonly Check[] = [
     }
   }),
 
-  check("H6: text is found in names whatever its case, and has no wildcards", async (stage) => {
-    const store = await stage.start();
-    const names = ["Fix the BUILD", "100% done", "snake_case", "Ärger über Öl", "a\\b*c?[d]", null];
-    for (const [index, displayName] of names.entries()) {
-      const record = sample.record({ displayName, updatedAtMs: index });
-      await stage.session(store, `n-${index}`, { record });
-    }
-    const expected: readonly (readonly [string, readonly string[]])[] = [
-      ["build", ["n-0"]],
-      ["FIX THE", ["n-0"]],
-      ["%", ["n-1"]],
-      ["0%", ["n-1"]],
-      ["_", ["n-2"]],
-      ["SNAKE_", ["n-2"]],
-      ["ÄRGER", ["n-3"]],
-      ["öl", ["n-3"]],
-      ["\\", ["n-4"]],
-      ["*", ["n-4"]],
-      ["[d]", ["n-4"]],
-      ["'", []],
-      ["nothing", []],
-    ];
-    for (const [text, ids] of expected) {
-      assert.deepEqual(await listedIds(store, ACME, { text }), ids, `text ${text}`);
-    }
-  }),
+  inStore(
+    "H6: text is found in names whatever its case, and has no wildcards",
+    async (store, stage) => {
+      const names = [
+        "Fix the BUILD",
+        "100% done",
+        "snake_case",
+        "Ärger über Öl",
+        "a\\b*c?[d]",
+        null,
+      ];
+      for (const [index, displayName] of names.entries()) {
+        const record = sample.record({ displayName, updatedAtMs: index });
+        await stage.session(store, `n-${index}`, { record });
+      }
+      const expected: readonly (readonly [string, readonly string[]])[] = [
+        ["build", ["n-0"]],
+        ["FIX THE", ["n-0"]],
+        ["%", ["n-1"]],
+        ["0%", ["n-1"]],
+        ["_", ["n-2"]],
+        ["SNAKE_", ["n-2"]],
+        ["ÄRGER", ["n-3"]],
+        ["öl", ["n-3"]],
+        ["\\", ["n-4"]],
+        ["*", ["n-4"]],
+        ["[d]", ["n-4"]],
+        ["'", []],
+        ["nothing", []],
+      ];
+      for (const [text, ids] of expected) {
+        assert.deepEqual(await listedIds(store, ACME, { text }), ids, `text ${text}`);
+      }
+    },
+  ),
 
-  check("H7: what is not a filter is refused", async (stage) => {
-    const store = await stage.start();
+  inStore("H7: what is not a filter is refused", async (store, stage) => {
     await stage.session(store);
     const faults: readonly unknown[] = [
       null,
@@ -273,7 +276,7 @@ const ids = (sessions: readonly { readonly sessionId: string }[]) =>
 const at = (updatedAtMs: number): SessionRecord => sample.record({ updatedAtMs });
 
 /** Sessions of rising age: the last of them is the newest. */
-async function aged(stage: Stage, store: SessionStore, names: readonly string[]) {
+async function aged(stage: CheckStage, store: SessionStore, names: readonly string[]) {
   const writers: Writer[] = [];
   for (const [index, name] of names.entries()) {
     writers.push(await stage.session(store, name, { record: at(index + 1) }));
@@ -281,7 +284,7 @@ async function aged(stage: Stage, store: SessionStore, names: readonly string[])
   return writers;
 }
 
-async function filtered(stage: Stage, store: SessionStore) {
+async function filtered(stage: CheckStage, store: SessionStore) {
   const parentSessionId = sample.sessionId("a");
   const rows: Readonly<Record<string, Partial<SessionRecord>>> = {
     a: { workspaceCwd: "/projects/a", status: "ready" },

@@ -2,13 +2,13 @@ import type { Result } from "../../core/result.ts";
 import type * as S from "../store.ts";
 import * as sample from "./sample.ts";
 
-interface Operation {
+interface NamedOperation {
   readonly name: string;
   readonly act: () => Promise<Result<unknown>>;
 }
 
 /** Every operation that reads a session, with arguments that are otherwise good. */
-export function sessionReads(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+export function sessionReads(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
   const range = { after: 0, limit: 10 };
   return [
     { name: "readRecord", act: () => store.readRecord(key) },
@@ -21,7 +21,7 @@ export function sessionReads(store: S.SessionStore, key: S.SessionKey): readonly
 }
 
 /** Every operation that changes a session which is there already. */
-export function sessionWrites(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+export function sessionWrites(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
   const events = sample.events(1, 1);
   return [
     { name: "open", act: () => store.open(key, sample.holder(), []) },
@@ -32,7 +32,7 @@ export function sessionWrites(store: S.SessionStore, key: S.SessionKey): readonl
   ];
 }
 
-function createAndClose(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+function createAndClose(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
   const manifest = sample.manifest(key, store.contract.storeId);
   return [
     { name: "create", act: () => store.create(key, sample.newSession(manifest)) },
@@ -43,7 +43,7 @@ function createAndClose(store: S.SessionStore, key: S.SessionKey): readonly Oper
 export function tenantReads(
   store: S.SessionStore,
   { tenantId }: S.SessionKey,
-): readonly Operation[] {
+): readonly NamedOperation[] {
   const query: S.JournalQuery = { journal: "audit", after: 0, limit: 10 };
   const hash = "0".repeat(64);
   return [
@@ -58,7 +58,7 @@ export function tenantReads(
 export function tenantWrites(
   store: S.SessionStore,
   { tenantId }: S.SessionKey,
-): readonly Operation[] {
+): readonly NamedOperation[] {
   return [
     { name: "appendJournal", act: () => store.appendJournal(tenantId, [sample.entry("a")]) },
     { name: "writeDocument", act: () => store.writeDocument(tenantId, sample.DOCUMENT) },
@@ -67,22 +67,22 @@ export function tenantWrites(
 }
 
 /** What ends a tenant. It is not among the others, which some checks look for afterwards. */
-export function tenantRemoval(store: S.SessionStore, { tenantId }: S.SessionKey): Operation {
+export function tenantRemoval(store: S.SessionStore, { tenantId }: S.SessionKey): NamedOperation {
   return { name: "removeTenant", act: () => store.removeTenant(tenantId, sample.holder()) };
 }
 
-/** Whatever changes anything. */
-export function writes(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+/** All operations that change something. */
+export function writes(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
   return [...createAndClose(store, key), ...sessionWrites(store, key), ...tenantWrites(store, key)];
 }
 
 /** Every operation there is, but the one that leaves nothing to be looked at. */
-export function operations(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+export function operations(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
   const tenants = { name: "tenants", act: () => store.tenants() };
   return [...sessionReads(store, key), ...writes(store, key), ...tenantReads(store, key), tenants];
 }
 
 /** All that takes a session's key, and so must look at it. */
-export function keyed(store: S.SessionStore, key: S.SessionKey): readonly Operation[] {
+export function keyed(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
   return [...createAndClose(store, key), ...sessionReads(store, key), ...sessionWrites(store, key)];
 }

@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
 import type { Holder } from "../holder.ts";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, leavesNoTrace, refused, sessionState, unchanged, value } from "./expect.ts";
+import { check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, events, keyOf } from "./sample.ts";
 
-const { ACME, events, keyOf } = sample;
-
-/** J. Ownership: who may write, and that nobody else ever can. */
-export const OWNERSHIP: readonly Check[] = [
-  check(
+/** J. Ownership: who may write, and that no other process can. */
+export const OWNERSHIP: readonly StoreCheck[] = [
+  inSession(
     "J1: each opening has a higher term, and every write with another is refused",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const { key } = writer;
       let term = writer.term;
       assert.ok(Number.isSafeInteger(term) && term >= 1, `the first term is ${term}`);
@@ -34,9 +31,7 @@ export const OWNERSHIP: readonly Check[] = [
     },
   ),
 
-  check("J2: whoever has closed a session cannot write to it", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
+  inSession("J2: whoever has closed a session cannot write to it", async (writer, store) => {
     await value(writer.append(1));
     await value(writer.close());
     assert.equal((await value(store.readRecord(writer.key))).holder, null);
@@ -48,23 +43,22 @@ export const OWNERSHIP: readonly Check[] = [
     await value(writer.commit({ events: events(2, 1) }, term));
   }),
 
-  check("J3: a close that comes late takes nothing from the next owner", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    await value(writer.close());
-    const { term } = await value(store.open(writer.key, sample.holder("next"), []));
-    await unchanged(store, ACME, async () => {
-      for (const old of [writer.term, term + 1, 0]) await value(store.close(writer.key, old));
-    });
-    await refused(store.open(writer.key, sample.holder("third"), []), "session_locked");
-    await value(writer.commit({ events: events(1, 1) }, term));
-  }),
+  inSession(
+    "J3: a close that comes late takes nothing from the next owner",
+    async (writer, store) => {
+      await value(writer.close());
+      const { term } = await value(store.open(writer.key, sample.holder("next"), []));
+      await unchanged(store, ACME, async () => {
+        for (const old of [writer.term, term + 1, 0]) await value(store.close(writer.key, old));
+      });
+      await refused(store.open(writer.key, sample.holder("third"), []), "session_locked");
+      await value(writer.commit({ events: events(1, 1) }, term));
+    },
+  ),
 
-  check(
+  inSession(
     "J4: a write that comes after a deletion is refused, and revives nothing",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.append(2));
       await value(store.delete(writer.key, sample.holder(), [sample.entry("deleted")]));
       for (const change of [{ events: events(3, 1) }, { events: events(1, 1) }]) {
@@ -78,11 +72,9 @@ export const OWNERSHIP: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "J5: a session made again under a deleted one's id is out of its old owner's reach",
-    async (stage) => {
-      const store = await stage.start();
-      const old = await stage.session(store);
+    async (old, store, stage) => {
       await value(old.append(1));
       await value(
         old.snapshot({
@@ -103,33 +95,35 @@ export const OWNERSHIP: readonly Check[] = [
     },
   ),
 
-  check("J6: a deletion ends the ownership of a session that is open", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    const [before, deleted, late] = await Promise.all([
-      writer.commit({ events: events(1, 1) }),
-      store.delete(writer.key, sample.holder(), []),
-      writer.commit({ events: events(2, 1) }),
-    ]);
-    assert.deepEqual([before.ok, deleted.ok, late.ok], [true, true, false]);
-    if (!late.ok) assert.match(late.refusal.code, /^(?:session_not_found|writer_lost)$/);
-  }),
+  inSession(
+    "J6: a deletion ends the ownership of a session that is open",
+    async (writer, store) => {
+      const [before, deleted, late] = await Promise.all([
+        writer.commit({ events: events(1, 1) }),
+        store.delete(writer.key, sample.holder(), []),
+        writer.commit({ events: events(2, 1) }),
+      ]);
+      assert.deepEqual([before.ok, deleted.ok, late.ok], [true, true, false]);
+      if (!late.ok) assert.match(late.refusal.code, /^(?:session_not_found|writer_lost)$/);
+    },
+  ),
 
-  check("J7: a holder that is provably gone is replaced, named, and fenced off", async (stage) => {
-    const store = await stage.start();
-    const gone = sample.goneHolder();
-    const writer = await stage.session(store, "s-1", { holder: gone });
-    await value(writer.append(1));
-    const { term, replaced } = await value(store.open(writer.key, sample.holder("next"), []));
-    assert.deepEqual(replaced, gone);
-    assert.ok(term > writer.term);
-    const act = () => writer.commit({ events: events(2, 1) });
-    await leavesNoTrace(store, ACME, act, "writer_lost");
-    await value(writer.commit({ events: events(2, 1) }, term));
-  }),
+  inStore(
+    "J7: a holder that is provably gone is replaced, named, and fenced off",
+    async (store, stage) => {
+      const gone = sample.goneHolder();
+      const writer = await stage.session(store, "s-1", { holder: gone });
+      await value(writer.append(1));
+      const { term, replaced } = await value(store.open(writer.key, sample.holder("next"), []));
+      assert.deepEqual(replaced, gone);
+      assert.ok(term > writer.term);
+      const act = () => writer.commit({ events: events(2, 1) });
+      await leavesNoTrace(store, ACME, act, "writer_lost");
+      await value(writer.commit({ events: events(2, 1) }, term));
+    },
+  ),
 
-  check("J8: a holder of which nothing can be proved is never replaced", async (stage) => {
-    const store = await stage.start();
+  inStore("J8: a holder of which nothing can be proved is never replaced", async (store, stage) => {
     const writer = await stage.session(store, "s-1", { holder: sample.remoteHolder() });
     const act = () => store.open(writer.key, sample.holder(), []);
     const { details } = await leavesNoTrace(store, ACME, act, "session_locked");
@@ -158,8 +152,7 @@ export const OWNERSHIP: readonly Check[] = [
     forgetful,
   ),
 
-  check("J10: the owner of one session is nobody in another", async (stage) => {
-    const store = await stage.start();
+  inStore("J10: the owner of one session is nobody in another", async (store, stage) => {
     const one = await stage.session(store, "one");
     const two = await stage.session(store, "two");
     await value(one.close());
@@ -171,9 +164,7 @@ export const OWNERSHIP: readonly Check[] = [
     assert.deepEqual(await allEvents(store, two.key), []);
   }),
 
-  check("J11: whoever does not say who it is gets nothing", async (stage) => {
-    const store = await stage.start();
-    const { key, term } = await stage.session(store);
+  inSession("J11: whoever does not say who it is gets nothing", async ({ key, term }, store) => {
     await value(store.close(key, term));
     const faults = [{ pid: "1" }, { pid: Number.NaN }, { label: 7 }, { host: null }, { more: 1 }];
     const wrong = faults.map((fault) => ({ ...sample.holder(), ...fault }) as unknown as Holder);

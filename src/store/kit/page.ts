@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { PAGE_BYTES_MAX } from "../../core/limits.ts";
-import type { Page, SessionStore } from "../store.ts";
-import { type Check, check } from "./check.ts";
-import { allDocuments, value } from "./expect.ts";
+import type { ListFilter, Page, SessionRecord, SessionStore } from "../store.ts";
+import { allDocuments, allListed, listedIds, refused, value } from "./expect.ts";
+import { inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
-import type { Writer } from "./stage.ts";
-
-const { ACME, entry, event, events, message } = sample;
+import { ACME, entry, event, events, message } from "./sample.ts";
+import type { CheckStage, Writer } from "./stage.ts";
 
 /** Twenty rows of about a megabyte: each fits into a commit, and all of them fill three pages. */
 const ROW_BYTES = 1_000_000;
@@ -16,18 +15,16 @@ const ROWS = 20;
 const long = (index: number) => `${index} `.padEnd(ROW_BYTES, `${index % 10}`);
 const LONG = Array.from({ length: ROWS }, (_, index) => long(index + 1));
 
-const small: Parameters<typeof check>[2] = ({ contract }) =>
+const small: Parameters<typeof inSession>[2] = ({ contract }) =>
   contract.capabilities.snapshotBytesLimit > ROW_BYTES + 8_192
     ? null
     : "snapshotBytesLimit is below a megabyte";
 
 /** S. Pages, bounded by their rows and by their bytes. */
-export const PAGE: readonly Check[] = [
-  check(
+export const PAGE: readonly StoreCheck[] = [
+  inSession(
     "S1: pages of events are bounded by their bytes, and nothing is lost between them",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const { key } = writer;
       for (const [index, text] of LONG.entries()) {
         await value(writer.commit({ events: [event(index + 1, text)] }));
@@ -41,10 +38,9 @@ export const PAGE: readonly Check[] = [
     small,
   ),
 
-  check(
+  inStore(
     "S2: pages of messages and of turns are, too",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const { key } = await longTurns(await stage.session(store));
       await areBounded(0, async (after) => {
         const page = await value(store.readMessages(key, { after, limit: 1_000 }));
@@ -59,10 +55,9 @@ export const PAGE: readonly Check[] = [
     small,
   ),
 
-  check(
+  inStore(
     "S3: pages of a journal are, too, also of those of one session",
-    async (stage) => {
-      const store = await stage.start();
+    async (store) => {
       const sessionId = sample.sessionId("s-1");
       for (const [index, text] of LONG.entries()) {
         await value(store.appendJournal(ACME, [entry(`e-${index}`, { sessionId, text })]));
@@ -78,8 +73,7 @@ export const PAGE: readonly Check[] = [
     small,
   ),
 
-  check("S4: pages of documents are, too", async (stage) => {
-    const store = await stage.start();
+  inStore("S4: pages of documents are, too", async (store) => {
     for (const [index, text] of LONG.entries()) {
       await value(write(store, `d-${index + 10}`, text));
     }
@@ -90,11 +84,9 @@ export const PAGE: readonly Check[] = [
     });
   }),
 
-  check(
+  inSession(
     "S5: a row that is larger than a page comes alone",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const huge = "x".repeat(PAGE_BYTES_MAX + 1);
       const log = [event(1), event(2, huge), event(3)];
       const messages = [message("a"), huge, message("b")];
@@ -111,8 +103,7 @@ export const PAGE: readonly Check[] = [
         : "snapshotBytesLimit is below the size of a page",
   ),
 
-  check("S6: a page says whether there are more, wherever it ends", async (stage) => {
-    const store = await stage.start();
+  inStore("S6: a page says whether there are more, wherever it ends", async (store, stage) => {
     const { key } = await threeTurns(await stage.session(store));
     const cases = [
       [0, 2, 2, true],
@@ -149,8 +140,7 @@ export const PAGE: readonly Check[] = [
     assert.deepEqual(await of({ key: "paid 2", sessionId }), [[], false]);
   }),
 
-  check("S7: a page of documents ends at its limit, and says so", async (stage) => {
-    const store = await stage.start();
+  inStore("S7: a page of documents ends at its limit, and says so", async (store) => {
     const names = Array.from({ length: 1_001 }, (_, index) => `d-${10_000 + index}`);
     await Promise.all(names.map((name) => value(write(store, name, name))));
     const first = await value(store.listDocuments(ACME, "token", null));
@@ -227,4 +217,123 @@ function isBounded(pages: readonly (readonly Text[])[], expected: readonly strin
 function write(store: SessionStore, key: string, text: string) {
   const document = { kind: "token", key, expectedVersion: 0, value: { text } };
   return store.writeDocument(ACME, document);
+}
+
+/** Each with what sets it apart; they were active at 10, 20, 30 and so on. */
+const FILTERED_ROWS: Readonly<Record<string, Partial<SessionRecord>>> = {
+  a: { shared: true },
+  b: { closed: true, pendingPrompts: 1 },
+  c: { pendingPrompts: 7, workspaceCwd: "/w" },
+  d: { closed: true, shared: true },
+  e: { shared: true, pendingPrompts: 2, workspaceCwd: "/w", status: "running" },
+  f: {},
+};
+
+/** H, continued. What a server looks for when it starts, or when a client comes back. */
+export const FILTER: readonly StoreCheck[] = [
+  inStore(
+    "H8: closed, shared, pending and times are found, each and together",
+    async (store, stage) => {
+      await rows(stage, store);
+      const expected: readonly (readonly [ListFilter, string])[] = [
+        [{ closed: true }, "db"],
+        [{ closed: false }, "feca"],
+        [{ shared: true }, "eda"],
+        [{ shared: false }, "fcb"],
+        [{ hasPendingPrompts: true }, "ecb"],
+        [{ hasPendingPrompts: false }, "fda"],
+        [{ updatedFromMs: 30 }, "fedc"],
+        [{ updatedFromMs: 31 }, "fed"],
+        [{ updatedBeforeMs: 30 }, "ba"],
+        [{ updatedBeforeMs: 31 }, "cba"],
+        [{ updatedFromMs: 20, updatedBeforeMs: 50 }, "dcb"],
+        [{ updatedFromMs: 50, updatedBeforeMs: 50 }, ""],
+        [{ updatedFromMs: -1, updatedBeforeMs: 0 }, ""],
+        [{ closed: false, hasPendingPrompts: true }, "ec"],
+        [{ workspaceCwd: "/w", shared: true, closed: false }, "e"],
+        [{ shared: true, hasPendingPrompts: false, updatedFromMs: 20 }, "d"],
+        [{ hasPendingPrompts: true, statuses: ["running"], updatedBeforeMs: 60 }, "e"],
+        [{ statuses: [] }, ""],
+      ];
+      for (const [filter, ids] of expected) {
+        const what = JSON.stringify(filter);
+        assert.equal((await listedIds(store, ACME, filter)).join(""), ids, what);
+        for (const limit of [1, 2, 3]) {
+          const paged = await allListed(store, ACME, filter, limit);
+          assert.equal(
+            paged.map(({ sessionId }) => sessionId).join(""),
+            ids,
+            `${what} by ${limit}`,
+          );
+        }
+      }
+    },
+  ),
+
+  inStore("H9: a filtered page ends where its filter does", async (store, stage) => {
+    await rows(stage, store);
+    const filter = { shared: true };
+    const first = await value(store.list(ACME, filter, { limit: 2, cursor: null }));
+    assert.deepEqual(ids(first.sessions), ["e", "d"]);
+    const second = await value(store.list(ACME, filter, { limit: 2, cursor: first.nextCursor }));
+    assert.deepEqual([ids(second.sessions), second.nextCursor], [["a"], null]);
+    const whole = await value(store.list(ACME, filter, { limit: 3, cursor: null }));
+    assert.equal(whole.nextCursor, null, "it leads to a page of what was not asked for");
+  }),
+
+  inStore(
+    "H10: a session is found by what it is now, and not by what it was",
+    async (store, stage) => {
+      const writers = await rows(stage, store);
+      const waiting = () => listedIds(store, ACME, { hasPendingPrompts: true });
+      const change = (id: string, record: Partial<SessionRecord>) => {
+        const own = sample.record({ updatedAtMs: 5, ...record });
+        return value(writers.get(id)?.commit({ record: own }) ?? assert.fail());
+      };
+      await change("c", {});
+      assert.deepEqual(await waiting(), ["e", "b"]);
+      await change("f", { pendingPrompts: 1, closed: true });
+      assert.deepEqual(await waiting(), ["e", "b", "f"]);
+      assert.deepEqual(await listedIds(store, ACME, { closed: true }), ["d", "b", "f"]);
+      assert.deepEqual(await listedIds(store, ACME, { updatedBeforeMs: 6 }), ["c", "f"]);
+      const [found] = await allListed(store, ACME, { closed: true, hasPendingPrompts: true });
+      assert.deepEqual([found?.closed, found?.shared, found?.pendingPrompts], [true, false, 1]);
+    },
+  ),
+
+  inStore("H11: filters that are none of their kind are refused", async (store, stage) => {
+    await stage.session(store);
+    const faults: readonly unknown[] = [
+      { closed: 1 },
+      { shared: "true" },
+      { hasPendingPrompts: null },
+      { pendingPrompts: 1 },
+      { updatedFromMs: Number.NaN },
+      { updatedFromMs: 1.5 },
+      { updatedBeforeMs: "7" },
+      { updatedBeforeMs: Number.POSITIVE_INFINITY },
+      { statuses: Array.from({ length: 8 }, () => "running") },
+      { statuses: Array.from({ length: 100_000 }, () => "running") },
+      { statuses: [["running"]] },
+    ];
+    for (const filter of faults) {
+      const listed = store.list(ACME, filter as ListFilter, { limit: 10, cursor: null });
+      await refused(listed, "invalid_store_input");
+    }
+  }),
+];
+
+const ids = (sessions: readonly { readonly sessionId: string }[]) =>
+  sessions.map(({ sessionId }) => sessionId);
+
+async function rows(
+  stage: CheckStage,
+  store: Writer["store"],
+): Promise<ReadonlyMap<string, Writer>> {
+  const writers = new Map<string, Writer>();
+  for (const [index, [id, change]] of Object.entries(FILTERED_ROWS).entries()) {
+    const record = sample.record({ updatedAtMs: (index + 1) * 10, ...change });
+    writers.set(id, await stage.session(store, id, { record }));
+  }
+  return writers;
 }

@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
-import { type Check, check, forgetful } from "./check.ts";
 import { allEvents, entryKeys, leavesNoTrace, refused, unchanged, value } from "./expect.ts";
+import { check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
+import { ACME, entry, events } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
-const { ACME, entry, events } = sample;
-
-/** P. Whoever holds a session may open it again; a person may take it from somebody else. */
-export const REOPENING: readonly Check[] = [
-  check(
+/** P. The holder of a session may open it again; the operator may take it from another. */
+export const REOPENING: readonly StoreCheck[] = [
+  inSession(
     "P1: its holder may open a session again, and its older term is good for nothing",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       await value(writer.append(1));
       const { key } = writer;
       const opened = await value(store.open(key, sample.holder(), [entry("again")]));
@@ -26,43 +23,44 @@ export const REOPENING: readonly Check[] = [
     },
   ),
 
-  check(
+  inSession(
     "P2: what is on its way when its holder opens a session again is in before, or not at all",
-    async (stage) => {
-      const store = await stage.start();
-      const writer = await stage.session(store);
+    async (writer, store) => {
       const open = () => store.open(writer.key, sample.holder(), []);
       await fencesWhatIsOnItsWay(writer, open);
     },
   ),
 
-  check("P3: a holder that differs in anything is another one, and gets nothing", async (stage) => {
-    const store = await stage.start();
-    const { key } = await stage.session(store);
-    const own = sample.holder();
-    const others = [
-      { label: "other" },
-      { pid: own.pid + 1 },
-      { startedAt: `${own.startedAt}0` },
-      { host: "another-machine.example" },
-      { bootId: "another" },
-    ];
-    for (const change of others) {
-      const act = () => store.open(key, { ...own, ...change }, [entry("never")]);
-      await leavesNoTrace(store, ACME, act, "session_locked");
-    }
-  }),
+  inSession(
+    "P3: a holder that differs in anything is another one, and gets nothing",
+    async ({ key }, store) => {
+      const own = sample.holder();
+      const others = [
+        { label: "other" },
+        { pid: own.pid + 1 },
+        { startedAt: `${own.startedAt}0` },
+        { host: "another-machine.example" },
+        { bootId: "another" },
+      ];
+      for (const change of others) {
+        const act = () => store.open(key, { ...own, ...change }, [entry("never")]);
+        await leavesNoTrace(store, ACME, act, "session_locked");
+      }
+    },
+  ),
 
-  check("P4: a holder of which nothing can be proved may open its own again", async (stage) => {
-    const store = await stage.start();
-    for (const holder of [sample.remoteHolder(), sample.goneHolder()]) {
-      const writer = await stage.session(store, holder.label, { holder });
-      const { term, replaced } = await value(store.open(writer.key, holder, []));
-      assert.deepEqual(replaced, holder);
-      await isFenced(writer);
-      await value(writer.commit({ events: events(1, 1) }, term));
-    }
-  }),
+  inStore(
+    "P4: a holder of which nothing can be proved may open its own again",
+    async (store, stage) => {
+      for (const holder of [sample.remoteHolder(), sample.goneHolder()]) {
+        const writer = await stage.session(store, holder.label, { holder });
+        const { term, replaced } = await value(store.open(writer.key, holder, []));
+        assert.deepEqual(replaced, holder);
+        await isFenced(writer);
+        await value(writer.commit({ events: events(1, 1) }, term));
+      }
+    },
+  ),
 
   check(
     "P5: one holder at two instances has the session where it opened it last",
@@ -82,10 +80,9 @@ export const REOPENING: readonly Check[] = [
     forgetful,
   ),
 
-  check(
+  inStore(
     "P6: a session is seized from whoever has it, who is named and fenced off",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       for (const holder of [sample.remoteHolder(), sample.holder("living"), sample.goneHolder()]) {
         const writer = await stage.session(store, holder.label, { holder });
         await value(writer.append(1));
@@ -101,8 +98,7 @@ export const REOPENING: readonly Check[] = [
     },
   ),
 
-  check("P7: nothing is seized without an entry in the audit", async (stage) => {
-    const store = await stage.start();
+  inStore("P7: nothing is seized without an entry in the audit", async (store, stage) => {
     const writer = await stage.session(store, "s-1", { holder: sample.remoteHolder() });
     for (const audit of [[], [entry("paid", { journal: "ledger" })]]) {
       const act = () => store.seize(writer.key, sample.holder(), audit);
@@ -111,51 +107,52 @@ export const REOPENING: readonly Check[] = [
     await value(writer.append(1));
   }),
 
-  check("P8: what nobody holds can be seized too, and nobody was replaced", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    await value(writer.close());
-    const { replaced } = await value(store.seize(writer.key, sample.holder(), [entry("seized")]));
-    assert.equal(replaced, null);
-  }),
+  inSession(
+    "P8: what nobody holds can be seized too, and nobody was replaced",
+    async (writer, store) => {
+      await value(writer.close());
+      const { replaced } = await value(store.seize(writer.key, sample.holder(), [entry("seized")]));
+      assert.equal(replaced, null);
+    },
+  ),
 
-  check(
+  inStore(
     "P9: what is on its way when a session is seized is in before, or not at all",
-    async (stage) => {
-      const store = await stage.start();
+    async (store, stage) => {
       const writer = await stage.session(store, "s-1", { holder: sample.remoteHolder() });
       const seize = () => store.seize(writer.key, sample.holder("next"), [entry("seized")]);
       await fencesWhatIsOnItsWay(writer, seize);
     },
   ),
 
-  check("P10: behind a refused commit none is taken, with or without events", async (stage) => {
-    const store = await stage.start();
-    const writer = await stage.session(store);
-    await value(store.appendJournal(ACME, [entry("taken")]));
-    const conflict = [entry("taken", { text: "another text" })];
-    const record = sample.record({ displayName: "never" });
-    const pipelined = [
-      writer.commit({ events: events(1, 1) }),
-      writer.commit({ events: events(2, 1), journal: conflict }),
-      writer.commit({ afterEventId: 2 }),
-      writer.commit({ afterEventId: 2, record }),
-      writer.commit({ afterEventId: 2, journal: [entry("never")] }),
-      writer.commit({ afterEventId: 2, snapshot: writer.snapshotOf(0) }),
-      writer.commit({ events: events(3, 1) }),
-    ];
-    const [first, second, ...behind] = await Promise.all(pipelined);
-    assert.equal(first?.ok, true);
-    assert.equal(second?.ok, false);
-    for (const result of behind) {
-      assert.deepEqual(!result.ok && result.refusal.details, { id: 3, expected: 2 });
-      assert.equal(!result.ok && result.refusal.code, "event_gap");
-    }
-    const stored = await value(store.readRecord(writer.key));
-    assert.deepEqual([stored.lastEventId, stored.revision, stored.displayName], [1, 0, null]);
-    assert.deepEqual(await entryKeys(store, ACME), ["taken"]);
-    await value(writer.commit({ afterEventId: 1, record }));
-  }),
+  inSession(
+    "P10: behind a refused commit none is taken, with or without events",
+    async (writer, store) => {
+      await value(store.appendJournal(ACME, [entry("taken")]));
+      const conflict = [entry("taken", { text: "another text" })];
+      const record = sample.record({ displayName: "never" });
+      const pipelined = [
+        writer.commit({ events: events(1, 1) }),
+        writer.commit({ events: events(2, 1), journal: conflict }),
+        writer.commit({ afterEventId: 2 }),
+        writer.commit({ afterEventId: 2, record }),
+        writer.commit({ afterEventId: 2, journal: [entry("never")] }),
+        writer.commit({ afterEventId: 2, snapshot: writer.snapshotOf(0) }),
+        writer.commit({ events: events(3, 1) }),
+      ];
+      const [first, second, ...behind] = await Promise.all(pipelined);
+      assert.equal(first?.ok, true);
+      assert.equal(second?.ok, false);
+      for (const result of behind) {
+        assert.deepEqual(!result.ok && result.refusal.details, { id: 3, expected: 2 });
+        assert.equal(!result.ok && result.refusal.code, "event_gap");
+      }
+      const stored = await value(store.readRecord(writer.key));
+      assert.deepEqual([stored.lastEventId, stored.revision, stored.displayName], [1, 0, null]);
+      assert.deepEqual(await entryKeys(store, ACME), ["taken"]);
+      await value(writer.commit({ afterEventId: 1, record }));
+    },
+  ),
 ];
 
 /** Nothing that a writer does under its term has any effect, and its close takes nothing. */

@@ -1,7 +1,7 @@
 import type { SessionId, TenantId } from "../../core/id.ts";
 import { type Holder, thisHolder } from "../holder.ts";
-import type { Manifest } from "../manifest.ts";
 import type * as S from "../store.ts";
+import type { Manifest } from "../store.ts";
 
 /** Small valid values, each with the fields that a check is about put in by hand. */
 
@@ -109,11 +109,11 @@ export const DOCUMENT: S.DocumentWrite = {
 };
 
 /** A commit as the checks write it: its events say where they belong. */
-export type Change = Partial<Omit<S.Commit, "events">> & {
+export type CommitChange = Partial<Omit<S.Commit, "events">> & {
   readonly events?: readonly S.StoredText[];
 };
 
-export function commit({ events: added = [], ...change }: Change = {}): S.Commit {
+export function commit({ events: added = [], ...change }: CommitChange = {}): S.Commit {
   const afterEventId = (added[0]?.id ?? 1) - 1;
   return { afterEventId, journal: [], ...change, events: added.map(({ text }) => text) };
 }

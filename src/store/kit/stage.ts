@@ -7,7 +7,7 @@ import type { ConfigSamples, StoreHarness, World } from "./harness.ts";
 import * as sample from "./sample.ts";
 
 /** A world of its own for one check: a place, the stores over it, and a host that remembers. */
-export class Stage {
+export class CheckStage {
   readonly harness: StoreHarness;
   readonly place: string;
   readonly announced: string[] = [];
@@ -96,21 +96,21 @@ export class Writer {
   }
 
   /** Without events it has to be told where the log ends, so that is asked before. */
-  commit(change: sample.Change, term = this.term) {
+  commit(change: sample.CommitChange, term = this.term) {
     if (change.events === undefined && change.afterEventId === undefined) {
       return this.#commitAtEnd(change, term);
     }
     return this.store.commit(this.key, term, sample.commit(change));
   }
 
-  async #commitAtEnd(change: sample.Change, term: number) {
+  async #commitAtEnd(change: sample.CommitChange, term: number) {
     const record = await this.store.readRecord(this.key);
     const afterEventId = record.ok ? record.value.lastEventId : 0;
     return this.store.commit(this.key, term, sample.commit({ ...change, afterEventId }));
   }
 
   /** A snapshot commit on the current revision. */
-  async snapshot(change: Partial<S.Snapshot>, rest: sample.Change = {}) {
+  async snapshot(change: Partial<S.Snapshot>, rest: sample.CommitChange = {}) {
     const { revision } = await value(this.store.readRecord(this.key));
     return this.commit({ ...rest, snapshot: this.snapshotOf(revision, change) });
   }
@@ -123,7 +123,7 @@ export class Writer {
     return sample.manifest(this.key, this.store.contract.storeId, change);
   }
 
-  async append(count: number, rest: sample.Change = {}) {
+  async append(count: number, rest: sample.CommitChange = {}) {
     const { lastEventId } = await value(this.store.readRecord(this.key));
     return this.commit({ ...rest, events: sample.events(lastEventId + 1, count) });
   }

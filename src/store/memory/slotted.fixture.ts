@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from "../../core/result.ts";
+import { replaced } from "../kit/broken/altered.ts";
 import type { Commit, SessionStore, Slot, SlotSet } from "../store.ts";
 import { memoryStore } from "./store.ts";
 
@@ -12,11 +13,11 @@ export function slottedStore(): SessionStore {
   const store = claimedSlotted();
   return replaced(store, {
     async create(key, session) {
-      const commit = judged(session.commit);
+      const commit = completed(session.commit);
       return commit.ok ? store.create(key, { ...session, commit: commit.value }) : commit;
     },
     async commit(key, term, commit) {
-      const whole = judged(commit);
+      const whole = completed(commit);
       return whole.ok ? store.commit(key, term, whole.value) : whole;
     },
     async open(key, holder, audit) {
@@ -39,16 +40,7 @@ export function claimedSlotted(): SessionStore {
   });
 }
 
-function replaced(store: SessionStore, changes: Partial<SessionStore>): SessionStore {
-  return new Proxy(store, {
-    get(target, name) {
-      const found: unknown = Reflect.get(changes, name) ?? Reflect.get(target, name);
-      return typeof found === "function" ? found.bind(target) : found;
-    },
-  });
-}
-
-function judged(commit: Commit): Result<Commit> {
+function completed(commit: Commit): Result<Commit> {
   const { events, snapshot } = commit;
   if (snapshot !== undefined) {
     const own: Slot = { owner: OWN_SLOT, version: "1", payload: Uint8Array.of(1) };

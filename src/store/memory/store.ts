@@ -1,43 +1,36 @@
 import type { TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import type { Backend, Claim, DocumentQuery, DocumentText, ListRange, Place } from "../backend.ts";
+import type {
+  Backend,
+  Claim,
+  DocumentQuery,
+  DocumentText,
+  ListPosition,
+  ListRange,
+} from "../backend.ts";
 import { checkCut, checkPosition } from "../check.ts";
-import { configSchema } from "../config.ts";
 import { describeHolder, type Holder, mayTake } from "../holder.ts";
+import { storeContract } from "../lifecycle.ts";
+import type { StoreSteps } from "../operation.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
-import { MemorySession } from "./session.ts";
-import { MemoryTenant } from "./tenant.ts";
+import { MemorySession, MemoryTenant } from "./tenant.ts";
 
 /**
  * For tests, and for sessions that may be forgotten: everything is gone with the process. Nothing
  * else is weaker than in the other stores.
  */
-export function memoryStore(snapshotBytesLimit: number = COMMIT_BYTES_MAX): S.SessionStore {
-  const contract: S.StoreContract = {
-    kind: "SessionStore",
-    contractVersion: "1.0.0",
-    requiredCoreVersion: ">=0.1.0",
-    configSchema: configSchema({}),
-    loadedCardinality: "unlimited",
-    activeCardinality: "one",
-    stateSlot: null,
-    discoveryRules: { folder: "session-stores", key: "memory" },
-    reloadBehavior: "never",
-    capabilities: {
-      journaling: true,
-      snapshotBytesLimit,
-      largeSlotStreaming: false,
-      concurrentReaders: true,
-    },
-    storeId: "memory",
-  };
-  return new StoreSurface(contract, {}, new MemoryBackend());
+export function memoryStore(
+  snapshotBytesLimit: number = COMMIT_BYTES_MAX,
+  steps: StoreSteps = {},
+): S.SessionStore {
+  const contract = storeContract("memory", {}, snapshotBytesLimit);
+  return new StoreSurface(contract, {}, new MemoryBackend(), steps);
 }
 
 /** The backend in its shortest form: read it before writing another. */
-class MemoryBackend implements Backend {
+export class MemoryBackend implements Backend {
   readonly #tenants = new Map<TenantId, MemoryTenant>();
   #lastTerm = 0;
 
@@ -194,7 +187,7 @@ class MemoryBackend implements Backend {
     return result;
   }
 
-  #session({ tenantId, sessionId }: S.SessionKey): Result<Found> {
+  #session({ tenantId, sessionId }: S.SessionKey): Result<FoundSession> {
     const tenant = this.#known(tenantId);
     const session = tenant.sessions.get(sessionId);
     return session === undefined
@@ -202,7 +195,7 @@ class MemoryBackend implements Backend {
       : ok({ tenant, session });
   }
 
-  #owned(key: S.SessionKey, term: number): Result<Found> {
+  #owned(key: S.SessionKey, term: number): Result<FoundSession> {
     const found = this.#session(key);
     if (!found.ok) return found;
     const { holder, term: current } = found.value.session;
@@ -210,7 +203,7 @@ class MemoryBackend implements Backend {
   }
 
   /** A session that this claim may have, with the claim in the journal. */
-  #claimed(key: S.SessionKey, { holder, audit, seizes }: Claim): Result<Found> {
+  #claimed(key: S.SessionKey, { holder, audit, seizes }: Claim): Result<FoundSession> {
     const found = this.#session(key);
     if (!found.ok) return found;
     const held = found.value.session.holder;
@@ -227,7 +220,7 @@ class MemoryBackend implements Backend {
   }
 }
 
-interface Found {
+interface FoundSession {
   readonly tenant: MemoryTenant;
   readonly session: MemorySession;
 }
@@ -246,7 +239,7 @@ function apply(
   return ok({ revision, lastEventId });
 }
 
-function follows(record: Place, place: Place): boolean {
+function follows(record: ListPosition, place: ListPosition): boolean {
   if (record.updatedAtMs !== place.updatedAtMs) return record.updatedAtMs < place.updatedAtMs;
   return record.sessionId > place.sessionId;
 }

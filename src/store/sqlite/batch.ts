@@ -1,12 +1,11 @@
-import { EVENT_RUN_CHARS_MAX } from "../../core/limits.ts";
+import { randomInt } from "node:crypto";
+import { EVENT_RUN_CHARS_MAX, SESSION_ROWS_CACHED_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type Holder, readHolder } from "../holder.ts";
-import type { SessionCache } from "./cache.ts";
-import { Counters } from "./counter.ts";
 import type { TenantDatabase } from "./database.ts";
+import { step } from "./failpoint.ts";
 import * as rows from "./row.ts";
-import { INSERT_RUN, runValues } from "./run.ts";
-import { step } from "./step.ts";
+import { INSERT_RUN, runValues, type SessionRow } from "./row.ts";
 
 /** Events of one session that wait for their row. */
 interface OpenRun {
@@ -20,7 +19,7 @@ interface OpenRun {
  * commits of the session came together, and their events share rows: this is what makes a group
  * commit cheap.
  */
-export class Batch {
+export class WriteBatch {
   readonly db: TenantDatabase;
   /** Sessions that were opened in this batch, and the terms under which; null if given up. */
   readonly claims = new Map<string, number | null>();
@@ -42,13 +41,13 @@ export class Batch {
   }
 
   /** Whose session it is comes first: a foreign one is not damaged, only foreign. */
-  session(sessionId: string, storeId: string): Result<rows.SessionRow> {
+  session(sessionId: string): Result<rows.SessionRow> {
     const known = this.#known(sessionId);
-    if (known !== undefined && known.storeId === storeId) return ok(known);
+    if (known !== undefined && known.storeId === rows.STORE_ID) return ok(known);
     const row = this.#row(sessionId);
     if (row === undefined) return fail("session_not_found", { sessionId });
-    if (row.store_id !== storeId) {
-      return fail("resume_mismatch", { stored: String(row.store_id), active: storeId });
+    if (row.store_id !== rows.STORE_ID) {
+      return fail("resume_mismatch", { stored: String(row.store_id), active: rows.STORE_ID });
     }
     const session = rows.readSession(row);
     if (session.ok) this.#read.set(sessionId, session.value);
@@ -88,7 +87,7 @@ export class Batch {
   }
 
   /**
-   * What can still be told of a session whose row cannot be believed. A number that an index gives
+   * What is still known of a session whose row is damaged. A number that an index gives
    * must be the session's own, or another session would be meant by it.
    */
   remains(sessionId: string): { readonly number: number | null; readonly holder: Holder | null } {
@@ -146,3 +145,105 @@ const ID_BY_NUMBER = "SELECT session_id FROM sessions NOT INDEXED WHERE number =
 const LENGTH_CHARS = 4;
 
 const SLOT_BYTES = "SELECT owner, length(payload) AS bytes FROM slots WHERE number = ?";
+
+/**
+ * Numbers that only rise, and counts: what tells that something is missing. Within a transaction
+ * each is read once and written once.
+ */
+export class Counters {
+  readonly #db: TenantDatabase;
+  readonly #values = new Map<string, number>();
+  readonly #changed = new Set<string>();
+
+  constructor(db: TenantDatabase) {
+    this.#db = db;
+  }
+
+  get(name: string): number {
+    const value = this.#values.get(name) ?? readCounter(this.#db, name);
+    this.#values.set(name, value);
+    return value;
+  }
+
+  /** Moves it on, and answers with its new value. */
+  add(name: string, by = 1): number {
+    const value = this.get(name) + by;
+    this.#values.set(name, value);
+    this.#changed.add(name);
+    return value;
+  }
+
+  flush() {
+    for (const name of this.#changed) {
+      writeCounter(this.#db, name, this.get(name));
+    }
+  }
+}
+
+/** Nothing that depends on a counter can be believed if the counter cannot. */
+export function readCounter(db: TenantDatabase, name: string): number {
+  const row = db.get("SELECT value, checksum FROM counters WHERE name = ?", name);
+  if (row === undefined) return 0;
+  const value = Number(row.value);
+  if (row.checksum !== rows.rowChecksum(name, value)) throw new rows.RowDamage(`counter ${name}`);
+  return value;
+}
+
+/**
+ * A new database begins its terms where no earlier one of the same tenant can have had them: a
+ * late write to a removed database is never taken for that of a present owner.
+ */
+export function beginTerms(db: TenantDatabase) {
+  writeCounter(db, LAST_TERM, randomInt(FIRST_TERM_MAX));
+}
+
+/** The same for a copy: terms rise, past those that were given after it was made. */
+export function leapTerms(db: TenantDatabase) {
+  writeCounter(db, LAST_TERM, readCounter(db, LAST_TERM) + randomInt(TERM_LEAP_MAX));
+}
+
+function writeCounter(db: TenantDatabase, name: string, value: number) {
+  db.run(WRITE_COUNTER, name, value, rows.rowChecksum(name, value));
+}
+
+/** All that `randomInt` takes; safe integers are 32 times as many. */
+const FIRST_TERM_MAX = 2 ** 48 - 1;
+/** A database can be restored thousands of times before it is out of terms. */
+const TERM_LEAP_MAX = 2 ** 40;
+
+const WRITE_COUNTER = "INSERT OR REPLACE INTO counters (name, value, checksum) VALUES (?, ?, ?)";
+
+export const LAST_TERM = "last term";
+export const LAST_NUMBER = "last number";
+export const lastEntryOf = (journal: string) => `last entry of ${journal}`;
+export const documentsOf = (kind: string) => `documents of ${kind}`;
+
+/**
+ * The session rows of one database that the writing thread has checked and need not read again.
+ * They hold as long as no other connection writes to the database, which SQLite tells by a number.
+ */
+export class SessionCache {
+  readonly #rows = new Map<string, SessionRow>();
+  #dataVersion: number | null = null;
+
+  /** Called at the start of every transaction. */
+  seen(dataVersion: number) {
+    if (dataVersion !== this.#dataVersion) this.#rows.clear();
+    this.#dataVersion = dataVersion;
+  }
+
+  get(sessionId: string): SessionRow | undefined {
+    return this.#rows.get(sessionId);
+  }
+
+  set(session: SessionRow) {
+    this.#rows.delete(session.sessionId);
+    this.#rows.set(session.sessionId, session);
+    const [oldest] = this.#rows.keys();
+    if (this.#rows.size > SESSION_ROWS_CACHED_MAX && oldest !== undefined) this.delete(oldest);
+  }
+
+  delete(sessionId: string) {
+    this.#rows.delete(sessionId);
+  }
+}

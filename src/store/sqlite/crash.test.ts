@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { type CrashSubject, crashPromises } from "../kit/crash/index.ts";
 import * as unsafe from "../kit/crash/unsafe.fixture.ts";
 import type { SessionStore } from "../store.ts";
-import { SQLITE_FAILPOINTS } from "./step.ts";
+import { SQLITE_FAILPOINTS } from "./failpoint.ts";
 import { sqliteStore } from "./store.ts";
 
 /**

@@ -212,8 +212,8 @@ function areSomeOf(part: Result<unknown>, whole: Result<unknown> | undefined): b
  * What no checksum of a row can tell: that the way to the row is broken. A bit that flips in the
  * key of an index, or of a row, makes the lookup by that key say "not there", as it says of what
  * was never written. So entries of one session may be fewer than they were, and a document, a
- * blob or a session may be missing; whatever is found is right. Whoever reads the whole journal,
- * the list of documents or a session's log is told, because these are counted.
+ * blob or a session may be missing; each row that is found is right. A reader of the whole
+ * journal, of the list of documents or of a session's log is told, because these are counted.
  */
 function areFewer(part: Result<unknown>, whole: Result<unknown> | undefined): boolean {
   if (!part.ok || !whole?.ok) return false;

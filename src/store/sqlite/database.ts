@@ -14,18 +14,18 @@ import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
 import { LOG_KEPT_BYTES_MAX, STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
+import { fail, type Result } from "../../core/result.ts";
+import { pageOf } from "../backend.ts";
 import { caseSafe } from "../case-safe.ts";
-import { pageOf } from "../page.ts";
 import type { Page } from "../store.ts";
-import { SessionCache } from "./cache.ts";
-import { beginTerms } from "./counter.ts";
+import { beginTerms, SessionCache } from "./batch.ts";
+import { step } from "./failpoint.ts";
 import { MIGRATIONS } from "./schema.ts";
-import { step } from "./step.ts";
 
-/** How soon a write is safe: at once, or with a moment that a power cut can take back. */
+/** When a write is safe: as soon as it is answered, or so late that a power cut may undo it. */
 export type Durability = "full" | "relaxed";
 
-export type Access = "make" | "write" | "read";
+export type DatabaseAccess = "make" | "write" | "read";
 
 /** How long a foreign transaction may hold up the thread, and with it every tenant. */
 const BUSY_MS = 250;
@@ -36,7 +36,7 @@ export class TenantDatabase {
   readonly sessions = new SessionCache();
   readonly #statements = new Map<string, Database.Statement<unknown[]>>();
 
-  constructor(file: string, access: Access) {
+  constructor(file: string, access: DatabaseAccess) {
     // Where a file has just been removed, no empty one may come in its place.
     const options = { readonly: access === "read", fileMustExist: true, timeout: BUSY_MS };
     this.#db = new Database(file, options);
@@ -55,24 +55,24 @@ export class TenantDatabase {
     return this.#prepared(sql).run(...values);
   }
 
-  /** The first row, as it came: whoever reads it checks it. */
-  get(sql: string, ...values: readonly unknown[]): Row | undefined {
+  /** The first row, as it came: the caller checks it. */
+  get(sql: string, ...values: readonly unknown[]): SqlRow | undefined {
     const row: unknown = this.#prepared(sql).get(...values);
     return isRow(row) ? row : undefined;
   }
 
-  all(sql: string, ...values: readonly unknown[]): readonly Row[] {
+  all(sql: string, ...values: readonly unknown[]): readonly SqlRow[] {
     return this.#prepared(sql)
       .all(...values)
       .filter(isRow);
   }
 
   /** As many rows as a page may have; the statement is not run to its end. */
-  page(limit: number, sql: string, ...values: readonly unknown[]): Page<Row> {
+  page(limit: number, sql: string, ...values: readonly unknown[]): Page<SqlRow> {
     return pageOf(this.#rows(sql, values), limit);
   }
 
-  *#rows(sql: string, values: readonly unknown[]): Generator<Row> {
+  *#rows(sql: string, values: readonly unknown[]): Generator<SqlRow> {
     for (const row of this.#prepared(sql).iterate(...values)) if (isRow(row)) yield row;
   }
 
@@ -108,13 +108,13 @@ export class TenantDatabase {
   }
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type SqlRow = Readonly<Record<string, unknown>>;
 
-function isRow(value: unknown): value is Row {
+function isRow(value: unknown): value is SqlRow {
   return typeof value === "object" && value !== null;
 }
 
-/** Every commit reaches the disk before it is answered, unless somebody relaxes that. */
+/** Every commit reaches the disk before it is answered, until `relax` is called. */
 function prepareForWriting(db: Database.Database) {
   db.pragma("journal_mode = WAL");
   db.pragma("synchronous = FULL");
@@ -135,7 +135,7 @@ function migrate(db: Database.Database) {
   }
 }
 
-/** A database that has its name but not its tables was emptied by somebody else. */
+/** A database that has its name but not its tables was emptied by another program. */
 class EmptyDatabase extends Error {
   readonly code = "SQLITE_CORRUPT_EMPTY";
 
@@ -173,7 +173,7 @@ export function makeDatabaseFile(root: string, tenantId: TenantId): string {
   beginTerms(made);
   made.close();
   step("sqlite-before-naming");
-  // A link never replaces: whoever else has made this tenant meanwhile was first.
+  // A link never replaces: a process that has made this tenant meanwhile was first.
   unlessThere(() => linkSync(draft, file));
   rmSync(draft);
   syncFolder(folder);
@@ -189,8 +189,8 @@ function unlessThere(make: () => void) {
 }
 
 /**
- * What a crash left behind, before it had its name or beside it. A fresh one may be somebody's at
- * work; and whatever is called otherwise, such as a copy that a person keeps here, is not ours.
+ * Removes what a crash left behind. A fresh draft may be of a process at work. A file under another
+ * name, such as a copy that the operator keeps here, is not ours.
  */
 export function removeDrafts(folder: string) {
   for (const name of readdirSync(folder)) {
@@ -239,4 +239,37 @@ const DRAFT_MS_MAX = 60_000;
 
 export function tenantFolder(root: string, tenantId: TenantId): string {
   return join(tenantsFolder(root), caseSafe(tenantId));
+}
+
+/** What a thrown error of the disk or the database means, with something a person can act on. */
+export function explain(thrown: unknown): Result<never> {
+  const code = codeOf(thrown);
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return fail("session_corrupt", { reason });
+  const advice = ADVICE.find(([pattern]) => pattern.test(code))?.[1];
+  return fail("store_unavailable", { reason: advice ? `${reason} (${advice})` : reason });
+}
+
+/** The reason alone, for a caller that has a code of its own. */
+export function reasonOf(thrown: unknown): string {
+  const explained = explain(thrown);
+  return explained.ok ? "" : String(explained.refusal.details.reason);
+}
+
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/SQLITE_FULL|ENOSPC|EDQUOT/, "free some space on its disk"],
+  [/SQLITE_READONLY|SQLITE_PERM|EACCES|EROFS|EPERM/, "make its directory writable"],
+  [/SQLITE_CANTOPEN|ENOENT|ENOTDIR/, "its directory is missing or cannot be opened"],
+  [/SQLITE_BUSY|SQLITE_LOCKED/, "another process is using its database"],
+  [/SQLITE_IOERR|EIO/, "its disk reports errors"],
+];
+
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return "";
+  return typeof thrown.code === "string" ? thrown.code : "";
+}
+
+/** Not one commit's fault: the disk, the directory or another process is in the way of all. */
+export function isOfTheWorld(thrown: unknown): boolean {
+  return ADVICE.some(([pattern]) => pattern.test(codeOf(thrown)));
 }

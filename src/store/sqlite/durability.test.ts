@@ -4,8 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Holder } from "../holder.ts";
-import { HELD } from "../kit/crash/child.ts";
-import { StoreProcess } from "../kit/crash/process.ts";
+import { HELD, StoreProcess } from "../kit/crash/process.ts";
 import { value } from "../kit/expect.ts";
 import { commitOf, HOST, keyOf, manifest, newSession } from "../sample.fixture.ts";
 import type { SessionStore } from "../store.ts";
@@ -100,7 +99,7 @@ describe("P3: the epoch of a log", () => {
     await living.create(key, created);
     const other = await holder("a", "relaxed");
     expect(openers("a")).toHaveLength(2);
-    // Both live: whoever comes and goes changes nothing.
+    // Both live: another opener that comes and goes changes nothing.
     expect(await epochAfterOpening("a", "full")).toBe("first");
     expect(await epochAfterOpening("a", "relaxed")).toBe("first");
     await other.kill();

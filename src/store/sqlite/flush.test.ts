@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { thisHolder } from "../holder.ts";
-import { HELD } from "../kit/crash/child.ts";
-import { readLine } from "../kit/crash/step.ts";
+import { HELD } from "../kit/crash/process.ts";
+import { readLine } from "../kit/crash/workload.ts";
 import {
   type Durability,
   makeDatabaseFile,
@@ -15,7 +15,7 @@ import {
   TenantDatabase,
   tenantsFolder,
 } from "./database.ts";
-import { markOpen } from "./epoch.ts";
+import { markOpen } from "./openers.ts";
 
 /** A tool of the system, not of a package: where it is missing, its tests say so. */
 const TRACER = "strace";
@@ -76,7 +76,7 @@ async function traced(place: string, durability: Durability): Promise<readonly s
       else child.stdin.write("\n");
     }
   } finally {
-    // The process ends by itself when nobody can tell it anything any more.
+    // The process ends by itself when its input is closed.
     child.stdin.destroy();
     await ended;
   }

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { serve } from "./serve.ts";
-import type { Answer, Call } from "./thread.ts";
+import { serve, type ThreadAnswer, type ThreadCall } from "./thread.ts";
 
 /** What all threads of a test share: how many of them have been started. */
 export interface FrailData {
@@ -24,12 +23,15 @@ if (parentPort) {
   const { starts }: FrailData = workerData;
   const start = Atomics.add(starts, 0, 1) + 1;
   let answers = 0;
-  const answered = ({ n, op, args: [from] }: Call, count: number): readonly Answer[] => {
+  const answered = (
+    { n, op, args: [from] }: ThreadCall,
+    count: number,
+  ): readonly ThreadAnswer[] => {
     if (op === "surviveFrom" && start < Number(from)) process.exit(1);
     const values: Readonly<Record<string, number>> = { surviveFrom: start, place: answers };
     answers += 1;
     return [{ n, value: values[op] ?? count }];
   };
-  const work = (calls: readonly Call[]) => calls.map((call) => answered(call, calls.length));
+  const work = (calls: readonly ThreadCall[]) => calls.map((call) => answered(call, calls.length));
   serve(parentPort, work, () => {});
 }

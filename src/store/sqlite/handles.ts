@@ -1,7 +1,18 @@
-import { existsSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { TenantId } from "../../core/id.ts";
 import { TENANT_DATABASES_OPEN_MAX } from "../../core/limits.ts";
-import { inodeOf, type TenantDatabase } from "./database.ts";
-import { wasRemoved } from "./tenant-removal.ts";
+import { DONE, fail, type Result } from "../../core/result.ts";
+import { describeHolder, type Holder, mayTake, readHolder } from "../holder.ts";
+import {
+  databaseFile,
+  inodeOf,
+  type TenantDatabase,
+  tenantFolder,
+  tenantsFolder,
+} from "./database.ts";
+import { step } from "./failpoint.ts";
 
 interface Handle {
   readonly database: TenantDatabase;
@@ -24,8 +35,8 @@ export class Handles {
 
   /**
    * Whether there is such a database. One that was there and is not any more has been moved away
-   * or deleted behind our back: then nobody can say what is in it, and least of all "nothing".
-   * Only a tenant that was removed in good order has left nothing behind.
+   * or deleted behind our back: its content is unknown, and "nothing" would be wrong. Only a
+   * tenant that was removed in good order has left nothing behind.
    */
   isThere(file: string): boolean {
     if (existsSync(file)) return true;
@@ -53,9 +64,9 @@ export class Handles {
   }
 
   /**
-   * Whether the file of an open handle is not the one of its name any more. Asked by whoever has
-   * the database's write lock, the answer holds until that is given back: a tenant is removed by
-   * somebody who has it.
+   * Whether the file of an open handle is not the one of its name any more. For a caller that has
+   * the database's write lock the answer holds until it releases the lock: a tenant is removed
+   * under that lock.
    */
   hasMoved(file: string): boolean {
     const known = this.#handles.get(file);
@@ -96,9 +107,74 @@ export class Handles {
   }
 }
 
-/** Nothing was read or written: whoever tries again finds what is there now. */
+/** Nothing was read or written: a second attempt finds what is there now. */
 export class MovedDatabase extends Error {
   constructor(file: string) {
     super(`its database ${file} was moved or removed just now`);
   }
 }
+
+/**
+ * Takes a tenant's folder from its name, inside a transaction on its database. That is the moment
+ * of its removal. Every writer looks, while it has the same lock, whether the database still has
+ * its name: so none writes into one that is removed, and none is removed under a write.
+ */
+export function takeAway(
+  db: TenantDatabase,
+  root: string,
+  tenantId: TenantId,
+  holder: Holder,
+): Result<void> {
+  for (const row of db.all(HOLDERS)) {
+    const held = readHolder(String(row.holder));
+    if (held !== null && !mayTake(held, holder)) {
+      return fail("session_locked", { holder: describeHolder(held) });
+    }
+  }
+  const away = `${awayFor(inodeOf(databaseFile(root, tenantId)))}${randomUUID()}`;
+  step("sqlite-before-tenant-removal");
+  renameSync(tenantFolder(root, tenantId), join(tenantsFolder(root), away));
+  step("sqlite-amid-tenant-removal");
+  return DONE;
+}
+
+/**
+ * Clears what has been taken away. What cannot be cleared now is cleared at the next start. While
+ * others have the store open the empty folder stays, which tells them that nothing is missing.
+ */
+export function clearAway(root: string, { isAlone }: { readonly isAlone: boolean }) {
+  for (const name of namesIn(tenantsFolder(root))) {
+    if (!name.startsWith(AWAY)) continue;
+    const folder = join(tenantsFolder(root), name);
+    try {
+      for (const file of readdirSync(folder)) {
+        rmSync(join(folder, file), { recursive: true, force: true });
+      }
+      if (isAlone) rmdirSync(folder);
+    } catch {
+      // No tenant has this name, so it does no harm.
+    }
+  }
+}
+
+/** Whether the tenant of a database that was there was removed, by whichever process. */
+function wasRemoved(file: string, inode: string): boolean {
+  return namesIn(dirname(dirname(file))).some((name) => name.startsWith(awayFor(inode)));
+}
+
+/** None where there is no folder any more, or none that we may look into. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** No id begins with a plus, so it is never taken for a tenant. */
+const AWAY = "+removed-";
+
+/** Says which database it was, to a process that has seen that database. */
+const awayFor = (inode: string | null) => `${AWAY}${inode}-`;
+
+const HOLDERS = "SELECT DISTINCT holder FROM sessions WHERE holder IS NOT NULL";

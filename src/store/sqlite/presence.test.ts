@@ -13,7 +13,7 @@ import {
   openersOf,
   othersIn,
   unreadableIn,
-} from "./presence.ts";
+} from "./openers.ts";
 
 async function emptyRoot(): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "fermata-presence-"));
@@ -76,7 +76,7 @@ describe("the notes of who has a store's directory open", () => {
 
   it("belong to the owner of the store, also if root has written them", async () => {
     const root = await emptyRoot();
-    // Only root can give it away; everybody else owns what they write in any case.
+    // Only root can give it away; other users own what they write in any case.
     const uid = process.getuid?.() === 0 ? 12_345 : (await stat(root)).uid;
     await mkdir(join(root, "open"));
     await chown(root, uid, (await stat(root)).gid);

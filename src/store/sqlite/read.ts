@@ -1,41 +1,43 @@
+import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { ListRange, ListRows, Place } from "../backend.ts";
+import type { ListPosition, ListRange, ListRows } from "../backend.ts";
 import type * as S from "../store.ts";
-import type { Row, TenantDatabase } from "./database.ts";
+import type { SqlRow, TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
-import { RUNS_BETWEEN, readRuns } from "./run.ts";
+import { RUNS_BETWEEN, readRuns } from "./row.ts";
+import { TENANT_READS } from "./tenant.ts";
+import { noSession, operation } from "./thread.ts";
 
 /** What the reading thread does; each call sees one moment of the database. */
 
-function session(db: TenantDatabase, key: S.SessionKey, storeId: string): Result<rows.SessionRow> {
+function session(db: TenantDatabase, key: S.SessionKey): Result<rows.SessionRow> {
   const { sessionId } = key;
   const row = db.get("SELECT * FROM sessions WHERE session_id = ?", sessionId);
-  return row === undefined ? fail("session_not_found", { sessionId }) : believed(row, storeId);
+  return row === undefined ? fail("session_not_found", { sessionId }) : believed(row);
 }
 
 /** Whose session it is comes first: a foreign one is not damaged, only foreign. */
-function believed(row: Row, storeId: string): Result<rows.SessionRow> {
-  if (row.store_id === storeId) return rows.readSession(row);
-  return fail("resume_mismatch", { stored: String(row.store_id), active: storeId });
+function believed(row: SqlRow): Result<rows.SessionRow> {
+  if (row.store_id === rows.STORE_ID) return rows.readSession(row);
+  return fail("resume_mismatch", { stored: String(row.store_id), active: rows.STORE_ID });
 }
 
-export function readRecord(db: TenantDatabase, key: S.SessionKey, storeId: string) {
-  const found = session(db, key, storeId);
+function readRecord(db: TenantDatabase, key: S.SessionKey) {
+  const found = session(db, key);
   return found.ok ? rows.recordOf(found.value) : found;
 }
 
-export function readManifest(db: TenantDatabase, key: S.SessionKey, storeId: string) {
-  const found = session(db, key, storeId);
+function readManifest(db: TenantDatabase, key: S.SessionKey) {
+  const found = session(db, key);
   return found.ok ? ok(found.value.manifest) : found;
 }
 
-export function readEvents(
+function readEvents(
   db: TenantDatabase,
   key: S.SessionKey,
-  storeId: string,
   { after, limit }: S.Range,
 ): Result<S.EventPage> {
-  const found = session(db, key, storeId);
+  const found = session(db, key);
   if (!found.ok) return found;
   const { number, epoch, earliestEventId, lastEventId } = found.value;
   const from = Math.max(after, earliestEventId - 1);
@@ -49,13 +51,12 @@ export function readEvents(
   return ok({ events: events.value.slice(0, limit), epoch, earliestEventId, lastEventId });
 }
 
-export function readMessages(
+function readMessages(
   db: TenantDatabase,
   key: S.SessionKey,
-  storeId: string,
   { after, limit }: S.Range,
 ): Result<S.Page<S.StoredText>> {
-  const found = session(db, key, storeId);
+  const found = session(db, key);
   if (!found.ok) return found;
   const { number, messageCount } = found.value;
   const { rows: page, more } = db.page(limit, PAGE_OF_MESSAGES, number, after);
@@ -71,13 +72,12 @@ function endsRightly(end: number, more: boolean, last: number): boolean {
   return more ? end < last : end === last;
 }
 
-export function readTurns(
+function readTurns(
   db: TenantDatabase,
   key: S.SessionKey,
-  storeId: string,
   { before, limit }: S.BackwardRange,
 ): Result<S.Page<S.FoldedTurn>> {
-  const found = session(db, key, storeId);
+  const found = session(db, key);
   if (!found.ok) return found;
   const { number, turnCount } = found.value;
   const { rows: page, more } = db.page(limit, PAGE_OF_TURNS, number, before);
@@ -100,12 +100,8 @@ function lastTurnBefore(db: TenantDatabase, number: number, before: number): num
   return typeof later === "number" ? later - 1 : null;
 }
 
-export function readSlotsOf(
-  db: TenantDatabase,
-  key: S.SessionKey,
-  storeId: string,
-): Result<S.SlotSet> {
-  const found = session(db, key, storeId);
+function readSlotsOf(db: TenantDatabase, key: S.SessionKey): Result<S.SlotSet> {
+  const found = session(db, key);
   return found.ok ? ok(readSlots(db, found.value)) : found;
 }
 
@@ -126,18 +122,18 @@ export function readSlots(db: TenantDatabase, { number, slotCount }: rows.Sessio
   return { slots, damagedSlots };
 }
 
-export function list(
+function list(
   db: TenantDatabase,
+  _: TenantId,
   filter: S.ListFilter,
-  storeId: string,
   { limit, after }: ListRange,
 ): Result<ListRows> {
   const { sql, values } = listQuery(filter, after);
-  return ok(listed(db.page(limit, sql, ...values), storeId));
+  return ok(listed(db.page(limit, sql, ...values)));
 }
 
 /** What a list asks the database, but for how many rows. Its indexes are made for this. */
-export function listQuery(filter: S.ListFilter, after: Place | null) {
+export function listQuery(filter: S.ListFilter, after: ListPosition | null) {
   const { where, values } = conditions(filter);
   if (after !== null) {
     // The first half alone is what the index can begin at.
@@ -176,11 +172,11 @@ function conditions(filter: S.ListFilter) {
 }
 
 /** One damaged session is named and passed over; it does not hide the others. */
-function listed({ rows: found, more }: S.Page<Row>, storeId: string): ListRows {
+function listed({ rows: found, more }: S.Page<SqlRow>): ListRows {
   const sessions: S.StoredRecord[] = [];
   const damaged: { sessionId: string; reason: string }[] = [];
   for (const row of found) {
-    const session = believed(row, storeId);
+    const session = believed(row);
     const record = session.ok ? rows.recordOf(session.value) : session;
     if (record.ok) sessions.push(record.value);
     else damaged.push({ sessionId: String(row.session_id), reason: reasonOf(record) });
@@ -201,3 +197,15 @@ const PAGE_OF_TURNS = `
   WHERE number = ? AND last_id < ? ORDER BY last_id DESC`;
 const FIRST_TURN_FROM =
   "SELECT id FROM turns WHERE number = ? AND last_id >= ? ORDER BY last_id LIMIT 1";
+
+/** All that the reading thread does in a transaction of a tenant. */
+export const READS = {
+  readRecord: operation(readRecord, noSession),
+  readManifest: operation(readManifest, noSession),
+  readEvents: operation(readEvents, noSession),
+  readTurns: operation(readTurns, noSession),
+  readMessages: operation(readMessages, noSession),
+  readSlots: operation(readSlotsOf, noSession),
+  list: operation(list, () => ok({ sessions: [], damaged: [], continuesAfter: null })),
+  ...TENANT_READS,
+};

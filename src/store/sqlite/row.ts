@@ -2,10 +2,13 @@ import { crc32 } from "node:zlib";
 import { parseSessionId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { migrateLegacyStatus } from "../../core/status.ts";
+import { checkManifest } from "../fields.ts";
 import type { Holder } from "../holder.ts";
-import { checkManifest, type Manifest } from "../manifest.ts";
-import type { SessionRecord, Slot, StoredRecord, StoredText } from "../store.ts";
-import type { Row } from "./database.ts";
+import type { Manifest, SessionRecord, Slot, StoredRecord, StoredText } from "../store.ts";
+import type { SqlRow } from "./database.ts";
+
+/** Stamped on every manifest and every row of a session. */
+export const STORE_ID = "sqlite";
 
 /** A session's row, as values. */
 export interface SessionRow extends SessionRecord {
@@ -26,67 +29,45 @@ export interface SessionRow extends SessionRecord {
   readonly createdAtMs: number;
 }
 
+type ColumnValue = string | number | null;
+
 /**
- * The columns that a session's checksum covers. The end of its log moves with every append and
- * has a checksum of its own, so that an append need not look at the rest.
+ * The columns that a session's checksum covers, in the order in which it covers them. The end of
+ * its log moves with every append and has a checksum of its own, so that an append need not look
+ * at the rest.
  */
-function sessionColumns(row: SessionRow): readonly (string | number | null)[] {
-  return [
-    row.number,
-    row.sessionId,
-    row.storeId,
-    row.epoch,
-    row.term,
-    row.holder === null ? null : JSON.stringify(row.holder),
-    row.revision,
-    row.snapshotEventId,
-    row.earliestEventId,
-    row.messageCount,
-    row.turnCount,
-    row.slotCount,
-    JSON.stringify(row.manifest),
-    row.workspaceCwd,
-    row.status,
-    row.displayName,
-    row.parentSessionId,
-    row.sourceType,
-    row.sourceId,
-    Number(row.closed),
-    Number(row.shared),
-    row.pendingPrompts,
-    row.updatedAtMs,
-    row.createdAtMs,
-  ];
-}
+const COLUMNS: Readonly<Record<string, (row: SessionRow) => ColumnValue>> = {
+  number: (row) => row.number,
+  session_id: (row) => row.sessionId,
+  store_id: (row) => row.storeId,
+  epoch: (row) => row.epoch,
+  term: (row) => row.term,
+  holder: (row) => (row.holder === null ? null : JSON.stringify(row.holder)),
+  revision: (row) => row.revision,
+  snapshot_event_id: (row) => row.snapshotEventId,
+  earliest_event_id: (row) => row.earliestEventId,
+  message_count: (row) => row.messageCount,
+  turn_count: (row) => row.turnCount,
+  slot_count: (row) => row.slotCount,
+  manifest: (row) => JSON.stringify(row.manifest),
+  workspace_cwd: (row) => row.workspaceCwd,
+  status: (row) => row.status,
+  display_name: (row) => row.displayName,
+  parent_session_id: (row) => row.parentSessionId,
+  source_type: (row) => row.sourceType,
+  source_id: (row) => row.sourceId,
+  closed: (row) => Number(row.closed),
+  shared: (row) => Number(row.shared),
+  pending_prompts: (row) => row.pendingPrompts,
+  updated_at_ms: (row) => row.updatedAtMs,
+  created_at_ms: (row) => row.createdAtMs,
+};
 
-const COLUMNS = [
-  "number",
-  "session_id",
-  "store_id",
-  "epoch",
-  "term",
-  "holder",
-  "revision",
-  "snapshot_event_id",
-  "earliest_event_id",
-  "message_count",
-  "turn_count",
-  "slot_count",
-  "manifest",
-  "workspace_cwd",
-  "status",
-  "display_name",
-  "parent_session_id",
-  "source_type",
-  "source_id",
-  "closed",
-  "shared",
-  "pending_prompts",
-  "updated_at_ms",
-  "created_at_ms",
-] as const;
+const COLUMN_NAMES = Object.keys(COLUMNS);
 
-const WRITTEN = [...COLUMNS, "checksum", "last_event_id", "last_event_checksum"];
+const COLUMN_VALUES = Object.values(COLUMNS);
+
+const WRITTEN = [...COLUMN_NAMES, "checksum", "last_event_id", "last_event_checksum"];
 
 export const INSERT_SESSION = `
   INSERT INTO sessions (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map(() => "?").join(", ")})`;
@@ -99,8 +80,8 @@ export const UPDATE_POSITION = `
   UPDATE sessions SET last_event_id = ?, last_event_checksum = ? WHERE number = ?`;
 
 /** What the first two statements take, before the number. */
-export function sessionValues(row: SessionRow): readonly (string | number | null)[] {
-  const columns = sessionColumns(row);
+export function sessionValues(row: SessionRow): readonly ColumnValue[] {
+  const columns = COLUMN_VALUES.map((column) => column(row));
   return [...columns, checksum(JSON.stringify(columns)), ...positionValues(row)];
 }
 
@@ -109,8 +90,8 @@ export function positionValues({ number, lastEventId }: SessionRow): readonly [n
 }
 
 /** Believes a row only if its checksum agrees; of which store it is can be asked before. */
-export function readSession(row: Row): Result<SessionRow> {
-  const columns = COLUMNS.map((name) => row[name]);
+export function readSession(row: SqlRow): Result<SessionRow> {
+  const columns = COLUMN_NAMES.map((name) => row[name]);
   if (checksum(JSON.stringify(columns)) !== row.checksum) return damaged("its record");
   const position = checksum(String(row.last_event_id), Number(row.number));
   if (position !== row.last_event_checksum) return damaged("the end of its log");
@@ -173,7 +154,7 @@ export function slotChecksum({ owner, version, payload }: Slot): number {
 
 /** Numbered texts, without a gap and each with its checksum, or word of the damage. */
 export function readTexts(
-  rows: readonly Row[],
+  rows: readonly SqlRow[],
   first: number,
   what: string,
 ): Result<readonly StoredText[]> {
@@ -193,10 +174,79 @@ export function damaged(what: string): Result<never> {
 }
 
 /** Thrown where nothing can be returned; it is answered like any other damage. */
-export class Damage extends Error {
+export class RowDamage extends Error {
   readonly code = "SQLITE_CORRUPT_ROW";
 
   constructor(what: string) {
     super(`${what} does not have its checksum`);
   }
+}
+
+/** Events of one session that were written together, in one row. */
+export interface EventRun {
+  readonly firstId: number;
+  readonly texts: readonly string[];
+}
+
+/** What its row takes, after the session's number. */
+export function runValues({ firstId, texts }: EventRun): readonly (string | number)[] {
+  const lengths = texts.map(({ length }) => length).join(",");
+  const text = texts.join("");
+  const lastId = firstId + texts.length - 1;
+  return [lastId, firstId, lengths, text, runChecksum(lastId, firstId, lengths, text)];
+}
+
+export const INSERT_RUN = `
+  INSERT INTO events (number, last_id, first_id, lengths, text, checksum)
+  VALUES (?, ?, ?, ?, ?, ?)`;
+
+export const RUNS_AFTER = `
+  SELECT last_id, first_id, lengths, text, checksum FROM events
+  WHERE number = ? AND last_id > ? ORDER BY last_id`;
+
+/** Up to the one that has a certain event: rows after it would be read for nothing. */
+export const RUNS_BETWEEN = `
+  SELECT last_id, first_id, lengths, text, checksum FROM events
+  WHERE number = $number AND last_id > $after AND last_id <= ifnull(
+    (SELECT min(last_id) FROM events WHERE number = $number AND last_id >= $through),
+    ${Number.MAX_SAFE_INTEGER})
+  ORDER BY last_id`;
+
+/** The events of these runs, without a gap from the given id on, or word of the damage. */
+export function readRuns(rows: readonly SqlRow[], from: number): Result<readonly StoredText[]> {
+  const events: StoredText[] = [];
+  let next = from;
+  for (const row of rows) {
+    const run = readRun(row);
+    // The first run may begin before what was asked for; each other one where the last ended.
+    const follows =
+      run !== null && (events.length === 0 ? run.firstId <= from : run.firstId === next);
+    if (!follows) return damaged(`event ${next}`);
+    for (const text of run.texts.slice(next - run.firstId)) {
+      events.push({ id: next, text });
+      next += 1;
+    }
+  }
+  return ok(events);
+}
+
+/** Null if it is not as it was written. */
+export function readRun(row: SqlRow): EventRun | null {
+  const { lengths, text } = row;
+  const lastId = Number(row.last_id);
+  const firstId = Number(row.first_id);
+  if (typeof lengths !== "string" || typeof text !== "string") return null;
+  if (runChecksum(lastId, firstId, lengths, text) !== row.checksum) return null;
+  let start = 0;
+  const texts = lengths.split(",").map((length) => {
+    const end = start + Number(length);
+    const one = text.slice(start, end);
+    start = end;
+    return one;
+  });
+  return { firstId, texts };
+}
+
+function runChecksum(lastId: number, firstId: number, lengths: string, text: string): number {
+  return checksum(text, checksum(`${firstId} ${lastId} ${lengths}`));
 }

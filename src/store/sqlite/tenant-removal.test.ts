@@ -5,8 +5,7 @@ import { refused, tenantState, value } from "../kit/expect.ts";
 import * as sample from "../kit/sample.ts";
 import { StoreWorld, withStore } from "./damage.fixture.ts";
 import { databaseFile, makeDatabaseFile, TenantDatabase } from "./database.ts";
-import { Handles } from "./handles.ts";
-import { clearAway, takeAway } from "./tenant-removal.ts";
+import { clearAway, Handles, takeAway } from "./handles.ts";
 
 const { ACME, GLOBEX, entry } = sample;
 

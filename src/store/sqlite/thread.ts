@@ -1,19 +1,23 @@
-import { Worker } from "node:worker_threads";
+import { type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
+import { parseTenantId, type TenantId } from "../../core/id.ts";
+import { isObject } from "../../core/json.ts";
 import {
   STORE_CALLS_WAITING_MAX,
   STORE_HEAVY_CALLS_MAX,
   STORE_THREAD_RESTART_MS_MAX,
   STORE_THREAD_RESTART_MS_MIN,
 } from "../../core/limits.ts";
+import { fail, type Result } from "../../core/result.ts";
+import type { SessionKey } from "../store.ts";
 
 /** One call to a thread, and what came of it. */
-export interface Call {
+export interface ThreadCall {
   readonly n: number;
   readonly op: string;
   readonly args: readonly unknown[];
 }
 
-export interface Answer {
+export interface ThreadAnswer {
   readonly n: number;
   readonly value: unknown;
 }
@@ -21,8 +25,94 @@ export interface Answer {
 /** The functions that a thread offers, by name. */
 type Offer = Readonly<Record<string, (...args: never[]) => unknown>>;
 
+/** One operation of a thread, and its answer if the tenant is not there. */
+export interface TenantOperation<Context, Args extends readonly unknown[], Value> {
+  run(context: Context, ...args: Args): Value;
+  /** Null if the operation makes the tenant, and so is run all the same. */
+  absent(...args: Args): Value | null;
+}
+
+/** Each operation takes what the backend's operation of its name takes, after its context. */
+export function operation<Context, Args extends readonly unknown[], Value>(
+  run: (context: Context, ...args: Args) => Value,
+  absent: (...args: Args) => Value | null,
+): TenantOperation<Context, Args, Value> {
+  return { run, absent };
+}
+
+export function noSession({ sessionId }: SessionKey): Result<never> {
+  return fail("session_not_found", { sessionId });
+}
+
+type OperationTable<Context> = Readonly<Record<string, TenantOperation<Context, never[], unknown>>>;
+
+/** In the thread: does what a call asks for. */
+export function runCall<Context>(
+  table: OperationTable<Context>,
+  context: Context,
+  call: ThreadCall,
+) {
+  return operationOf(table, call).run(context, ...argsOf(call));
+}
+
+/** In the thread: the answer to a call whose tenant is not there; null if the call makes it. */
+export function absentCall<Context>(table: OperationTable<Context>, call: ThreadCall): unknown {
+  return operationOf(table, call).absent(...argsOf(call));
+}
+
+function operationOf<Context>(table: OperationTable<Context>, { op }: ThreadCall) {
+  const found = table[op];
+  if (found === undefined) throw new Error(`there is no operation ${op}`);
+  return found;
+}
+
+/** Calls come from our own backend, whose types are made from these very tables. */
+function argsOf({ args }: ThreadCall): never[] {
+  return args as never[];
+}
+
+/** What the first argument of a call names as its tenant. */
+export function tenantNameOf({ args: [first] }: ThreadCall): unknown {
+  return isObject(first) ? first.tenantId : first;
+}
+
+/** Null if there is no such tenant: the call is about the whole store. */
+export function tenantOf(name: unknown): TenantId | null {
+  return typeof name === "string" ? parseTenantId(name) : null;
+}
+
+/** The functions of a table of operations, as a thread offers them. */
+export type Offered<Table> = {
+  readonly [Op in keyof Table]: Table[Op] extends TenantOperation<never, infer Args, infer Value>
+    ? (...args: Args) => Value
+    : never;
+};
+
+/** The same functions, as they are called from outside the thread. */
+type Remote<Ops> = {
+  readonly [Op in keyof Ops]: Ops[Op] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Promise<Value>
+    : never;
+};
+
+/**
+ * A function for each operation of a table, which calls it in its thread. The caller may change
+ * its values as soon as it has made the call, so they are copied at once.
+ */
+export function remote<Table extends object>(
+  table: Table,
+  call: (op: string, args: readonly unknown[]) => Promise<unknown>,
+): Remote<Offered<Table>> {
+  const calls = Object.keys(table).map((op) => [
+    op,
+    (...args: readonly unknown[]) => call(op, structuredClone(args)),
+  ]);
+  // The other end of the port is our own code, which answers by the same table.
+  return Object.fromEntries(calls) as Remote<Offered<Table>>;
+}
+
 /** What the calls of a thread are like. */
-export interface CallManners {
+export interface CallRules {
   /** Its answer may be large, so only a few of these are with the thread at a time. */
   isHeavy(op: string): boolean;
   /** It changes nothing, so it is made again, once, if the thread ends before its answer. */
@@ -32,7 +122,7 @@ export interface CallManners {
 }
 
 interface Waiting {
-  readonly call: Call;
+  readonly call: ThreadCall;
   readonly isHeavy: boolean;
   /** How often it may still be sent to a new thread. */
   readonly repeatsLeft: number;
@@ -44,13 +134,13 @@ interface Waiting {
  * A thread that answers calls. Calls made in one go travel in one message, because a message costs
  * far more than what is in it. Their values are copied when the message is sent, which is not yet
  * when the call returns. When the thread ends by itself, every call that it had is answered with
- * the reason or made again, and a new thread takes its place a moment later: nothing waits for
- * ever, and nothing stays dead.
+ * the reason or made again, and a new thread takes its place soon after: no call waits
+ * for ever.
  */
 export class Thread<Ops extends Offer> {
   readonly #script: URL;
   readonly #workerData: unknown;
-  readonly #manners: CallManners;
+  readonly #manners: CallRules;
   readonly #ended = Promise.withResolvers<void>();
   /** What the thread has not been given yet, in the order in which it is to have it. */
   readonly #queue = new Map<number, Waiting>();
@@ -61,10 +151,10 @@ export class Thread<Ops extends Offer> {
   #restart: NodeJS.Timeout | null = null;
   #restartMs = STORE_THREAD_RESTART_MS_MIN;
   #isSendingSoon = false;
-  #phase: "open" | "ending" | "told to end" = "open";
+  #phase: "open" | "ending" | "asked to end" = "open";
   #calls = 0;
 
-  constructor(script: URL, workerData: unknown, manners: CallManners) {
+  constructor(script: URL, workerData: unknown, manners: CallRules) {
     this.#script = script;
     this.#workerData = workerData;
     this.#manners = manners;
@@ -75,6 +165,12 @@ export class Thread<Ops extends Offer> {
     op: Op,
     ...args: Parameters<Ops[Op]>
   ): Promise<ReturnType<Ops[Op]>> {
+    // The other end of the port is our own code, which answers by the same table of types.
+    return this.send(op, args) as Promise<ReturnType<Ops[Op]>>;
+  }
+
+  /** The same for a caller that has taken the operation from a table. */
+  send(op: string, args: readonly unknown[]): Promise<unknown> {
     if (this.#phase !== "open") return Promise.reject(new Error("its thread is ending"));
     if (this.#sent.size + this.#queue.size >= STORE_CALLS_WAITING_MAX) {
       return Promise.reject(new Error("too many calls are waiting for its thread"));
@@ -83,9 +179,7 @@ export class Thread<Ops extends Offer> {
     const call = { n: this.#calls, op, args };
     const isHeavy = this.#manners.isHeavy(op);
     const repeatsLeft = this.#manners.isRepeatable(op) ? 1 : 0;
-    const { promise, resolve, reject: fail } = Promise.withResolvers<ReturnType<Ops[Op]>>();
-    // The other end of the port is our own code, which answers by the same table of types.
-    const settle = (value: unknown) => resolve(value as ReturnType<Ops[Op]>);
+    const { promise, resolve: settle, reject: fail } = Promise.withResolvers<unknown>();
     this.#queue.set(call.n, { call, isHeavy, repeatsLeft, settle, fail });
     this.#sendSoon();
     return promise;
@@ -104,7 +198,7 @@ export class Thread<Ops extends Offer> {
     this.#why = null;
     try {
       const worker = new Worker(this.#script, { workerData: this.#workerData });
-      worker.on("message", (answers: readonly Answer[]) => this.#receive(answers));
+      worker.on("message", (answers: readonly ThreadAnswer[]) => this.#receive(answers));
       worker.on("error", (why) => {
         this.#why ??= why;
       });
@@ -130,13 +224,13 @@ export class Thread<Ops extends Offer> {
     if (this.#worker === null) return;
     this.#post(this.#worker, this.#taken());
     if (this.#phase !== "ending" || this.#queue.size > 0) return;
-    this.#phase = "told to end";
+    this.#phase = "asked to end";
     this.#worker.postMessage([]);
   }
 
   /** The calls that the thread may have now. None goes before one that was made earlier. */
-  #taken(): readonly Call[] {
-    const taken: Call[] = [];
+  #taken(): readonly ThreadCall[] {
+    const taken: ThreadCall[] = [];
     for (const [n, waiting] of this.#queue) {
       if (waiting.isHeavy && this.#heavySent >= STORE_HEAVY_CALLS_MAX) break;
       if (waiting.isHeavy) this.#heavySent += 1;
@@ -147,7 +241,7 @@ export class Thread<Ops extends Offer> {
     return taken;
   }
 
-  #post(worker: Worker, calls: readonly Call[]) {
+  #post(worker: Worker, calls: readonly ThreadCall[]) {
     if (calls.length === 0) return;
     try {
       worker.postMessage(calls);
@@ -157,14 +251,14 @@ export class Thread<Ops extends Offer> {
   }
 
   /** A value that cannot be copied fails the call that it came with, and no other. */
-  #postOneByOne(worker: Worker, calls: readonly Call[], thrown: unknown) {
+  #postOneByOne(worker: Worker, calls: readonly ThreadCall[], thrown: unknown) {
     const [only, ...others] = calls;
     if (only === undefined) return;
     if (others.length > 0) for (const call of calls) this.#post(worker, [call]);
     else this.#answered(only.n)?.fail(asError(thrown));
   }
 
-  #receive(answers: readonly Answer[]) {
+  #receive(answers: readonly ThreadAnswer[]) {
     this.#restartMs = STORE_THREAD_RESTART_MS_MIN;
     for (const { n, value } of answers) this.#answered(n)?.settle(value);
     this.#send();
@@ -220,4 +314,29 @@ function asError(thrown: unknown): Error {
 /** Development runs the sources as they are, the package its compiled copy. */
 export function threadScript(name: string, beside: string): URL {
   return new URL(`./${name}${beside.endsWith(".ts") ? ".ts" : ".js"}`, beside);
+}
+
+/**
+ * The thread's side of its port. All calls that arrived while the last batch was at work are taken
+ * together, so the busier the store, the larger its batches. Which answers travel together is for
+ * the work to say. An empty message means: the end.
+ */
+export function serve(
+  port: MessagePort,
+  work: (calls: readonly ThreadCall[]) => Iterable<readonly ThreadAnswer[]>,
+  end: () => void,
+) {
+  port.on("message", (first: readonly ThreadCall[]) => {
+    const calls = [...first];
+    let ending = first.length === 0;
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
+      const more: readonly ThreadCall[] = next.message;
+      calls.push(...more);
+      ending ||= more.length === 0;
+    }
+    if (calls.length > 0) for (const answers of work(calls)) port.postMessage(answers);
+    if (!ending) return;
+    end();
+    port.close();
+  });
 }

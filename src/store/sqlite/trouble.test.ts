@@ -227,7 +227,7 @@ async function append(world: StoreWorld, term: number, events: number) {
   return world.store.commit(KEY, term, commit);
 }
 
-/** Nobody may be told that there is nothing, where nobody can look. */
+/** No caller may be told that there is nothing where the store cannot look. */
 function eachWay(store: S.SessionStore, term: number): readonly (() => Promise<Result<unknown>>)[] {
   const { tenantId } = KEY;
   const holder = sample.holder();

@@ -3,13 +3,13 @@ import type { Claim } from "../backend.ts";
 import { checkCut, checkPosition, trimmedThrough } from "../check.ts";
 import { describeHolder, type Holder, isThisProcess, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
-import type { Batch } from "./batch.ts";
-import { LAST_NUMBER, LAST_TERM } from "./counter.ts";
-import { appendEntries, freshEntries } from "./journal.ts";
+import { LAST_NUMBER, LAST_TERM, type WriteBatch } from "./batch.ts";
+import { step } from "./failpoint.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
-import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./run.ts";
-import { step } from "./step.ts";
+import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./row.ts";
+import { appendEntries, freshEntries, TENANT_WRITES } from "./tenant.ts";
+import { noSession, operation } from "./thread.ts";
 
 /**
  * What the writing thread does, inside the transaction of its batch. Everything that can refuse
@@ -17,7 +17,7 @@ import { step } from "./step.ts";
  * other commit of the batch. Only the disk can fail after that, and then all of it is taken back.
  */
 
-export function create(batch: Batch, key: S.SessionKey, created: S.NewSession): Result<S.Owned> {
+function create(batch: WriteBatch, key: S.SessionKey, created: S.NewSession): Result<S.Owned> {
   const { sessionId } = key;
   const { holder, manifest, record, epoch, commit } = created;
   const fresh: rows.SessionRow = {
@@ -49,13 +49,8 @@ export function create(batch: Batch, key: S.SessionKey, created: S.NewSession): 
   return ok({ term: fresh.term, revision });
 }
 
-export function acquire(
-  batch: Batch,
-  key: S.SessionKey,
-  storeId: string,
-  claim: Claim,
-): Result<S.Opened> {
-  const found = batch.session(key.sessionId, storeId);
+function acquire(batch: WriteBatch, key: S.SessionKey, claim: Claim): Result<S.Opened> {
+  const found = batch.session(key.sessionId);
   if (!found.ok) return found;
   const { holder } = claim;
   const replaced = found.value.holder;
@@ -73,21 +68,20 @@ export function acquire(
 }
 
 /** Whether a session that is held may be claimed, and which entries that adds to the audit. */
-function mayClaim(batch: Batch, held: Holder | null, { holder, audit, seizes }: Claim) {
+function mayClaim(batch: WriteBatch, held: Holder | null, { holder, audit, seizes }: Claim) {
   if (held !== null && !seizes && !mayTake(held, holder)) {
     return fail("session_locked", { holder: describeHolder(held) });
   }
   return freshEntries(batch.db, audit);
 }
 
-export function commit(
-  batch: Batch,
+function commit(
+  batch: WriteBatch,
   key: S.SessionKey,
-  storeId: string,
   term: number,
   change: S.Commit,
 ): Result<S.Committed> {
-  const owned = ownedSession(batch, key, storeId, term);
+  const owned = ownedSession(batch, key, term);
   if (!owned.ok) return owned;
   const entries = mayApply(batch, owned.value, change);
   if (!entries.ok) return entries;
@@ -96,21 +90,15 @@ export function commit(
   return ok({ revision, lastEventId });
 }
 
-function ownedSession(batch: Batch, { sessionId }: S.SessionKey, storeId: string, term: number) {
-  const found = batch.session(sessionId, storeId);
+function ownedSession(batch: WriteBatch, { sessionId }: S.SessionKey, term: number) {
+  const found = batch.session(sessionId);
   if (!found.ok) return found;
   const isOwner = found.value.holder !== null && found.value.term === term;
   return isOwner ? found : fail("writer_lost");
 }
 
-export function cutLog(
-  batch: Batch,
-  key: S.SessionKey,
-  storeId: string,
-  term: number,
-  cut: S.LogCut,
-): Result<void> {
-  const owned = ownedSession(batch, key, storeId, term);
+function cutLog(batch: WriteBatch, key: S.SessionKey, term: number, cut: S.LogCut): Result<void> {
+  const owned = ownedSession(batch, key, term);
   if (!owned.ok) return owned;
   const within = checkCut(cut, owned.value);
   const entries = within.ok ? freshEntries(batch.db, cut.audit) : within;
@@ -139,12 +127,16 @@ export function cutLog(
  * A run that cannot be read may hold events that were to be kept, and where it begins is not to
  * be believed either: so a cut in front of it has to be where the run before it ends.
  */
-function endsAt({ db }: Batch, { number, earliestEventId }: rows.SessionRow, lastEventId: number) {
+function endsAt(
+  { db }: WriteBatch,
+  { number, earliestEventId }: rows.SessionRow,
+  lastEventId: number,
+) {
   return lastEventId < earliestEventId || db.get(RUN_THAT_ENDS, number, lastEventId) !== undefined;
 }
 
 /** Whether a commit may be written, and which of its journal entries are not there yet. */
-function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit) {
+function mayApply(batch: WriteBatch, session: rows.SessionRow, change: S.Commit) {
   const { lastEventId, revision, snapshotEventId, manifest, number } = session;
   const slotBytes = change.snapshot ? batch.slotBytes(number) : NO_SLOTS;
   const at = { lastEventId, revision, snapshotEventId, slotBytes, manifest };
@@ -154,7 +146,7 @@ function mayApply(batch: Batch, session: rows.SessionRow, change: S.Commit) {
 
 const NO_SLOTS: ReadonlyMap<string, number> = new Map();
 
-function apply(batch: Batch, session: rows.SessionRow, change: S.Commit): rows.SessionRow {
+function apply(batch: WriteBatch, session: rows.SessionRow, change: S.Commit): rows.SessionRow {
   batch.addEvents(session.number, session.lastEventId + 1, change.events);
   appendEntries(batch, change.journal);
   step("sqlite-after-journal");
@@ -166,7 +158,7 @@ function apply(batch: Batch, session: rows.SessionRow, change: S.Commit): rows.S
   return next;
 }
 
-function snapshot(batch: Batch, session: rows.SessionRow, change: S.Snapshot) {
+function snapshot(batch: WriteBatch, session: rows.SessionRow, change: S.Snapshot) {
   const { db } = batch;
   const { number, lastEventId } = session;
   let { messageCount, turnCount, earliestEventId } = session;
@@ -202,8 +194,8 @@ function snapshot(batch: Batch, session: rows.SessionRow, change: S.Snapshot) {
   return { ...session, ...at, revision, manifest, messageCount, turnCount, slotCount };
 }
 
-export function release(batch: Batch, key: S.SessionKey, storeId: string, term: number) {
-  const found = batch.session(key.sessionId, storeId);
+function release(batch: WriteBatch, key: S.SessionKey, term: number): Result<void> {
+  const found = batch.session(key.sessionId);
   if (found.ok && found.value.term === term) {
     batch.change({ ...found.value, holder: null });
     batch.claims.set(key.sessionId, null);
@@ -211,14 +203,9 @@ export function release(batch: Batch, key: S.SessionKey, storeId: string, term: 
   return DONE;
 }
 
-/** What cannot be read can still be removed: whoever asks for it has been told that it is lost. */
-export function remove(
-  batch: Batch,
-  { sessionId }: S.SessionKey,
-  storeId: string,
-  claim: Claim,
-): Result<void> {
-  const found = batch.session(sessionId, storeId);
+/** A session that cannot be read can still be removed: the caller knows that it is lost. */
+function remove(batch: WriteBatch, { sessionId }: S.SessionKey, claim: Claim): Result<void> {
+  const found = batch.session(sessionId);
   if (!found.ok && found.refusal.code !== "session_corrupt") return found;
   const { number, holder } = found.ok ? found.value : batch.remains(sessionId);
   if (number === null) return rows.damaged("its number");
@@ -247,3 +234,14 @@ const WRITE_SLOT = `
   INSERT OR REPLACE INTO slots (number, owner, version, payload, checksum)
   VALUES (?, ?, ?, ?, ?)`;
 const DELETE_SLOT = "DELETE FROM slots WHERE number = ? AND owner = ?";
+
+/** All that the writing thread does in a transaction of a tenant. */
+export const WRITES = {
+  create: operation(create, () => null),
+  acquire: operation(acquire, noSession),
+  commit: operation(commit, noSession),
+  release: operation(release, () => DONE),
+  cutLog: operation(cutLog, noSession),
+  remove: operation(remove, noSession),
+  ...TENANT_WRITES,
+};

@@ -10,55 +10,55 @@ import { CLIENT_INFO } from "../../agent/bridge/start.ts";
 import { within } from "../../agent/process/process.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MCP_FAREWELL_MS_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX } from "../../core/limits.ts";
-import type { Resolved } from "./config.ts";
-import { type McpConnection, type McpEars, McpFault, type McpTimes } from "./link.ts";
+import type { ResolvedServer } from "./config.ts";
+import { type McpConnection, McpFault, type McpListener, type McpTimeouts } from "./link.ts";
 import { CALL_RESULT, type CallResult, type McpTool, readTool, TOOL_PAGE } from "./tools.ts";
-import { type McpSetting, StdioTransport, transportTo } from "./transport.ts";
+import { type LaunchOptions, StdioTransport, transportTo } from "./transport.ts";
 
 /**
- * Connects to a server, or throws why not. This is the only file, with the transports, that loads
- * the SDK, which takes longer than the rest of the server: it is imported when it is first needed.
+ * Connects to a server, or throws. Only this file and the transports load the MCP SDK. It takes
+ * longer to load than the rest of the server, so they are imported on first use.
  */
 export async function connect(
-  server: Resolved,
-  setting: McpSetting,
-  { times, ears, signal }: Dialling,
+  server: ResolvedServer,
+  launch: LaunchOptions,
+  { timeouts, listener, signal }: ConnectOptions,
 ): Promise<McpConnection> {
-  const connection = new SdkConnection(transportTo(server, setting), times, ears);
-  const giveUp = () => void connection.close();
-  signal.addEventListener("abort", giveUp);
-  if (signal.aborted) giveUp();
+  const connection = new SdkConnection(transportTo(server, launch), timeouts, listener);
+  const cancel = () => void connection.close();
+  signal.addEventListener("abort", cancel);
+  if (signal.aborted) cancel();
   try {
     await connection.open();
     return connection;
   } finally {
-    signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", cancel);
   }
 }
 
-interface Dialling {
-  readonly times: McpTimes;
-  readonly ears: McpEars;
-  /** Ends the try. */
+interface ConnectOptions {
+  readonly timeouts: McpTimeouts;
+  readonly listener: McpListener;
+  /** Ends the attempt. */
   readonly signal: AbortSignal;
 }
 
 class SdkConnection implements McpConnection {
-  /** We offer a server nothing: it gets no files, no model and no person to ask. */
+  /** Fermata offers a server no capabilities: no files, no model, no person to ask. */
   readonly #client = new Client(CLIENT_INFO, { capabilities: {} });
   readonly #transport: Transport;
-  readonly #times: McpTimes;
-  readonly #ears: McpEars;
+  readonly #timeouts: McpTimeouts;
+  readonly #listener: McpListener;
   #isClosing = false;
 
-  constructor(transport: Transport, times: McpTimes, ears: McpEars) {
+  constructor(transport: Transport, timeouts: McpTimeouts, listener: McpListener) {
     this.#transport = transport;
-    this.#times = times;
-    this.#ears = ears;
+    this.#timeouts = timeouts;
+    this.#listener = listener;
   }
 
   async open(): Promise<void> {
-    const { connectMs } = this.#times;
+    const { connectMs } = this.#timeouts;
     const opening = this.#client.connect(this.#transport, { timeout: connectMs });
     try {
       await inTime(opening, connectMs);
@@ -67,10 +67,10 @@ class SdkConnection implements McpConnection {
       throw this.#faultOf(thrown);
     }
     this.#client.onclose = () => {
-      if (!this.#isClosing) this.#ears.lost(this.#exit ?? "it closed the connection");
+      if (!this.#isClosing) this.#listener.lost(this.#exit ?? "it closed the connection");
     };
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () =>
-      this.#ears.changed(),
+      this.#listener.changed(),
     );
   }
 
@@ -80,7 +80,7 @@ class SdkConnection implements McpConnection {
     let cursor: string | undefined;
     for (let page = 0; page < MCP_PAGES_MAX && tools.size < MCP_TOOLS_MAX; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
-      const options = { timeout: this.#times.listMs };
+      const options = { timeout: this.#timeouts.listMs };
       const listed = await this.#client
         .request({ method: "tools/list", params }, TOOL_PAGE, options)
         .catch((thrown: unknown) => Promise.reject(this.#faultOf(thrown)));
@@ -96,7 +96,7 @@ class SdkConnection implements McpConnection {
 
   async call(name: string, input: JsonObject, signal: AbortSignal): Promise<CallResult> {
     const request = { method: "tools/call", params: { name, arguments: { ...input } } } as const;
-    const options = { timeout: this.#times.callMs, signal };
+    const options = { timeout: this.#timeouts.callMs, signal };
     try {
       return await this.#client.request(request, CALL_RESULT, options);
     } catch (thrown) {
@@ -131,10 +131,10 @@ class SdkConnection implements McpConnection {
 
 async function inTime(work: Promise<void>, ms: number): Promise<void> {
   if (await within(work, ms)) return;
-  throw new McpFault("late", `it was not there within ${ms} ms`);
+  throw new McpFault("late", `it did not connect within ${ms} ms`);
 }
 
-/** Node says of every failed request that it failed, and only behind that why. */
+/** Adds the code of the cause, without which the message of `fetch` says only that it failed. */
 function causeOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   const { cause } = thrown;

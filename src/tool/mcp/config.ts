@@ -12,10 +12,10 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 
-/** An MCP server, by a command that speaks on its pipes or by an address. */
-export type McpServer = StdioServer | HttpServer;
+/** A configured MCP server: a command with stdio, or an address. */
+export type McpServer = McpStdioServer | McpHttpServer;
 
-export interface StdioServer {
+export interface McpStdioServer {
   readonly name: string;
   readonly type: "stdio";
   readonly command: string;
@@ -23,7 +23,7 @@ export interface StdioServer {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface HttpServer {
+export interface McpHttpServer {
   readonly name: string;
   readonly type: "http" | "sse";
   readonly url: string;
@@ -31,9 +31,9 @@ export interface HttpServer {
 }
 
 /**
- * The servers in a file of the common form, `{"mcpServers": {"name": {…}}}`; those that are
- * disabled are passed over. It is read strictly, and what is wrong is told with its place in the
- * file and never with the value, which may be a secret.
+ * Reads the servers from a file of the common form, `{"mcpServers": {"name": {…}}}`, without the
+ * disabled ones. It is strict. An error names its path in the file, but never the value, which may
+ * be a secret.
  */
 export function readMcpServers(text: string, file: string): Result<readonly McpServer[]> {
   const wrong = (reason: string) => fail("invalid_server_config", { path: file, reason });
@@ -45,28 +45,28 @@ export function readMcpServers(text: string, file: string): Result<readonly McpS
   if (entries.length > MCP_SERVERS_MAX) return wrong(`it has more than ${MCP_SERVERS_MAX} servers`);
   const servers: McpServer[] = [];
   for (const [name, value] of entries) {
-    const place = `mcpServers.${shown(name)}`;
-    if (!SERVER_NAME.test(name)) return wrong(`${place}: no server can have this name`);
+    const path = `mcpServers.${shown(name)}`;
+    if (!SERVER_NAME.test(name)) return wrong(`${path}: no server can have this name`);
     const hasAddress = isObject(value) && value.command === undefined && value.url !== undefined;
     const read = (hasAddress ? HTTP : STDIO).safeParse(value);
-    if (!read.success) return wrong(faultIn(read.error, place));
+    if (!read.success) return wrong(faultIn(read.error, path));
     const { disabled, ...server } = read.data;
     if (!disabled) servers.push({ name, ...server });
   }
   return ok(servers);
 }
 
-/** The parser's own words repeat what stands in the file; where it stands is enough. */
+/** Names only the position of an error: the message of the parser would repeat the file. */
 function parsed(text: string): { readonly value: unknown } | string {
   try {
     return { value: JSON.parse(text) };
   } catch (thrown) {
-    const [, place] = /\((line \d+ column \d+)\)/.exec(String(thrown)) ?? [];
-    return `it is not JSON${place === undefined ? "" : `, see ${place}`}`;
+    const [, position] = /\((line \d+ column \d+)\)/.exec(String(thrown)) ?? [];
+    return `it is not JSON${position === undefined ? "" : `, see ${position}`}`;
   }
 }
 
-/** A colon ends it, where a tool is called by its server's name and its own. */
+/** Without a colon, which separates the names of server and tool. */
 const SERVER_NAME = new RegExp(`^[\\w.@/-]{1,${MCP_SERVER_NAME_CHARS_MAX}}$`);
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const HEADER = /^[\w!#$%&'*+.^`|~-]{1,128}$/;
@@ -122,72 +122,72 @@ function textsBy(isName: (name: string) => boolean) {
     .default({});
 }
 
-function faultIn(error: z.ZodError, place: string): string {
+function faultIn(error: z.ZodError, prefix: string): string {
   const [issue] = error.issues;
-  const path = [place, ...(issue?.path ?? []).map((part) => shown(String(part)))].filter(Boolean);
+  const path = [prefix, ...(issue?.path ?? []).map((part) => shown(String(part)))].filter(Boolean);
   return [path.join("."), issue?.message].filter(Boolean).join(": ");
 }
 
-/** A server with all values in it, as it is used. It must not be stored or shown. */
-export interface Resolved {
+/** A server with all its values. It must not be stored or shown. */
+export interface ResolvedServer {
   readonly server: McpServer;
-  /** What in it must not be written anywhere. */
+  /** Values that must never reach a disk. */
   readonly secrets: readonly string[];
-  /** Variables that it refers to and the server's environment does not have. */
+  /** Variables that it refers to and that the environment does not have. */
   readonly missing: readonly string[];
 }
 
 /**
- * Puts the environment's values in the place of `${NAME}` and `${NAME:-otherwise}`, in variables
- * and headers. Each is a secret, but for those that every agent and command gets anyway; so is what
- * stands literally under the name of one.
+ * Replaces `${NAME}` and `${NAME:-default}` in variables and headers by values of the environment.
+ * Each value is a secret, except for those that every agent inherits. A literal value is one if its
+ * name says so.
  */
-export function resolveServer(server: McpServer, env: NodeJS.ProcessEnv): Resolved {
-  const found = new Findings(env);
+export function resolveServer(server: McpServer, env: NodeJS.ProcessEnv): ResolvedServer {
+  const resolver = new Resolver(env);
   if (server.type === "stdio") {
-    return found.in({ ...server, env: found.texts(server.env) });
+    return resolver.result({ ...server, env: resolver.texts(server.env) });
   }
-  return found.in({ ...server, headers: found.texts(server.headers) });
+  return resolver.result({ ...server, headers: resolver.texts(server.headers) });
 }
 
-class Findings {
+class Resolver {
   readonly #env: NodeJS.ProcessEnv;
-  readonly #everybodys: Readonly<Record<string, string>>;
+  readonly #inherited: Readonly<Record<string, string>>;
   readonly #secrets = new Set<string>();
   readonly #missing = new Set<string>();
 
   constructor(env: NodeJS.ProcessEnv) {
     this.#env = env;
-    this.#everybodys = inheritedEnvironment(env);
+    this.#inherited = inheritedEnvironment(env);
   }
 
   texts(texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     const resolved = Object.entries(texts).map(([name, text]) => {
       if (hidesValue(name) && !text.includes("${")) this.#hide(text);
-      const value = text.replace(REFERENCE, (_, variable: string, otherwise?: string) =>
-        this.#valueOf(variable, otherwise),
+      const value = text.replace(REFERENCE, (_, variable: string, fallback?: string) =>
+        this.#valueOf(variable, fallback),
       );
       return [name, value] as const;
     });
     return Object.fromEntries(resolved);
   }
 
-  in(server: McpServer): Resolved {
+  result(server: McpServer): ResolvedServer {
     const secrets = [...this.#secrets].filter((secret) => secret.length >= SECRET_CHARS_MIN);
     return { server, secrets, missing: [...this.#missing] };
   }
 
-  #valueOf(variable: string, otherwise: string | undefined): string {
+  #valueOf(variable: string, fallback: string | undefined): string {
     const value = Object.hasOwn(this.#env, variable) ? this.#env[variable] : undefined;
-    if (value === undefined || (value === "" && otherwise !== undefined)) {
-      if (otherwise === undefined) this.#missing.add(variable);
-      return otherwise ?? "";
+    if (value === undefined || (value === "" && fallback !== undefined)) {
+      if (fallback === undefined) this.#missing.add(variable);
+      return fallback ?? "";
     }
-    if (!Object.hasOwn(this.#everybodys, variable)) this.#secrets.add(value);
+    if (!Object.hasOwn(this.#inherited, variable)) this.#secrets.add(value);
     return value;
   }
 
-  /** A scheme such as `Bearer` may stand before it, and be left out where it is repeated. */
+  /** Hides the value with and without a scheme such as `Bearer`. */
   #hide(text: string) {
     this.#secrets.add(text);
     this.#secrets.add(text.slice(text.indexOf(" ") + 1));

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { namesOf, openBench } from "../tools.fixture.ts";
 import type { McpServer } from "./config.ts";
 import { endlessServer, httpServer, silentServer } from "./http-server.fixture.ts";
-import type { McpTimes } from "./link.ts";
+import type { McpTimeouts } from "./link.ts";
 
-function bench(url: string, type: "http" | "sse" = "http", times: Partial<McpTimes> = {}) {
+function bench(url: string, type: "http" | "sse" = "http", timeouts: Partial<McpTimeouts> = {}) {
   const headers = { Authorization: "Bearer web-secret-1" };
   const server: McpServer = { name: "web", type, url, headers };
-  return openBench(() => ({ servers: [server], times }));
+  return openBench(() => ({ servers: [server], timeouts }));
 }
 
 describe.each(["http", "sse"] as const)("an MCP server over %s", (type) => {

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX, MCP_CALLS_OPEN_MAX } from "../../core/limits.ts";
 import { FOREVER } from "../place.fixture.ts";
-import { type McpConnection, type McpEars, McpFault, McpLink, USUAL_TIMES } from "./link.ts";
+import {
+  DEFAULT_MCP_TIMEOUTS,
+  type McpConnection,
+  McpFault,
+  McpLink,
+  type McpListener,
+} from "./link.ts";
 import { type CallResult, readTool } from "./tools.ts";
 
 const TOOL = readTool({ name: "t" }) ?? expect.fail();
@@ -9,15 +15,15 @@ const DONE: CallResult = { content: [] };
 
 /** A connection on which calls are answered when the test says so. */
 class PlayedConnection implements McpConnection {
-  readonly ears: McpEars;
+  readonly listener: McpListener;
   readonly calls: PromiseWithResolvers<CallResult>[] = [];
   lists = 0;
   isClosed = false;
   /** What happens while it tells its tools. */
   meanwhile = () => {};
 
-  constructor(ears: McpEars) {
-    this.ears = ears;
+  constructor(listener: McpListener) {
+    this.listener = listener;
   }
 
   async tools() {
@@ -40,23 +46,23 @@ class PlayedConnection implements McpConnection {
 /** A link whose tries to connect come to what the test says. */
 function play(dial: (tries: number) => Promise<void> = async () => {}) {
   const connections: PlayedConnection[] = [];
-  const troubles: string[] = [];
+  const problems: string[] = [];
   let tries = 0;
   const link = new McpLink({
     name: "s",
-    times: USUAL_TIMES,
+    timeouts: DEFAULT_MCP_TIMEOUTS,
     readable: (text) => text.replaceAll("secret", "[redacted]"),
-    trouble: (reason) => void troubles.push(reason),
-    connect: async (ears) => {
+    onProblem: (reason) => void problems.push(reason),
+    connect: async (listener) => {
       tries += 1;
       await dial(tries);
-      const connection = new PlayedConnection(ears);
+      const connection = new PlayedConnection(listener);
       connections.push(connection);
       return connection;
     },
   });
   const call = () => link.call("t", {}, FOREVER);
-  return { link, connections, troubles, call, tries: () => tries };
+  return { link, connections, problems, call, tries: () => tries };
 }
 
 /** The connection of this number, once so many calls are open on it. */
@@ -76,8 +82,8 @@ describe("the link to an MCP server", () => {
     const { link, connections } = play();
     await link.tools();
     const [connection = expect.fail()] = connections;
-    connection.ears.changed();
-    connection.meanwhile = () => connection.ears.changed();
+    connection.listener.changed();
+    connection.meanwhile = () => connection.listener.changed();
     await link.tools();
     connection.meanwhile = () => {};
     await link.tools();
@@ -117,14 +123,14 @@ describe("the link to an MCP server", () => {
   });
 
   it("does not listen to a connection that it has let go", async () => {
-    const { link, connections, call, troubles } = play();
+    const { link, connections, call, problems } = play();
     const running = call();
     const connection = await busy(connections, 0, 1);
     connection.calls[0]?.reject(new McpFault("lost", "why"));
     await expect(running).rejects.toThrow("why");
-    connection.ears.lost("long gone");
+    connection.listener.lost("long gone");
     expect(link.problem).toBeNull();
-    expect(troubles).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   it("P10: takes so many calls at a time and no more", async () => {
@@ -139,7 +145,7 @@ describe("the link to an MCP server", () => {
   it("says why it failed once, without secrets, and nobody waits for the next try", async () => {
     const hanging = new Promise<void>(() => {});
     const dead = new Error("a secret reason");
-    const { link, troubles } = play(async (tries) => {
+    const { link, problems } = play(async (tries) => {
       if (tries > 1) return hanging;
       throw dead;
     });
@@ -147,7 +153,7 @@ describe("the link to an MCP server", () => {
     expect(await link.offered()).toEqual([]);
     expect(await link.offered()).toEqual([]);
     expect(link.problem).toBe("a [redacted] reason");
-    expect(troubles).toEqual(["a [redacted] reason"]);
+    expect(problems).toEqual(["a [redacted] reason"]);
   });
 
   it("waits longer after each failure, and then does not even try for a while", async () => {
@@ -159,14 +165,14 @@ describe("the link to an MCP server", () => {
   });
 
   it("is well again after the first success, and tells of the next failure anew", async () => {
-    const { link, troubles, connections } = play(async (tries) => {
+    const { link, problems, connections } = play(async (tries) => {
       if (tries === 1) throw new Error("dead");
     });
     await expect(link.tools()).rejects.toThrow("dead");
     expect(await link.tools()).toEqual([TOOL]);
     expect(link.problem).toBeNull();
-    connections[0]?.ears.lost("dead");
+    connections[0]?.listener.lost("dead");
     expect(link.problem).toBe("dead");
-    expect(troubles).toEqual(["dead", "dead"]);
+    expect(problems).toEqual(["dead", "dead"]);
   });
 });

@@ -14,64 +14,106 @@ import {
 import { cutText } from "../../core/text.ts";
 import type { CallResult, McpTool } from "./tools.ts";
 
-/** What a link is made of. */
-export interface LinkSetting {
+/** An open connection to one MCP server. Its methods throw an `McpFault`. */
+export interface McpConnection {
+  tools(): Promise<readonly McpTool[]>;
+  call(tool: string, input: JsonObject, signal: AbortSignal): Promise<CallResult>;
+  /** Resolves when no process of a server that it started is left. */
+  close(): Promise<void>;
+}
+
+/** Receives what a server does unasked. */
+export interface McpListener {
+  /** The server offers other tools than before. */
+  changed(): void;
+  /** The server closed the connection. */
+  lost(reason: string): void;
+}
+
+export interface McpTimeouts {
+  readonly connectMs: number;
+  /** How long a list of all tools waits for one server. */
+  readonly patienceMs: number;
+  readonly listMs: number;
+  readonly callMs: number;
+  readonly idleMs: number;
+}
+
+export const DEFAULT_MCP_TIMEOUTS: McpTimeouts = {
+  connectMs: MCP_CONNECT_MS_MAX,
+  patienceMs: MCP_PATIENCE_MS_MAX,
+  listMs: MCP_LIST_MS_MAX,
+  callMs: MCP_CALL_MS_MAX,
+  idleMs: MCP_IDLE_MS,
+};
+
+/** Why there is no answer: the server refused, was too slow, or is gone. */
+export class McpFault extends Error {
+  readonly kind: "refused" | "late" | "lost";
+
+  constructor(kind: McpFault["kind"], reason: string) {
+    super(reason);
+    this.kind = kind;
+  }
+}
+
+export interface McpLinkOptions {
   readonly name: string;
-  readonly times: McpTimes;
-  /** Makes one connection, or throws why not. */
-  connect(ears: McpEars, signal: AbortSignal): Promise<McpConnection>;
-  /** Without the secrets that the server was given, and without what would move a cursor. */
+  readonly timeouts: McpTimeouts;
+  /** Opens one connection, or throws. */
+  connect(listener: McpListener, signal: AbortSignal): Promise<McpConnection>;
+  /** Removes the secrets that the server was given, and control characters. */
   readable(text: string): string;
-  /** Told once of each new reason why the server cannot be used. */
-  trouble(reason: string): void;
+  /** Called once for each new reason why the server cannot be used. */
+  onProblem(reason: string): void;
 }
 
 /**
- * One configured server, as all sessions share it. It is connected when it is first used, again
- * after a failure when some time has passed, and let go when nobody uses it for a while.
+ * One configured server, shared by all sessions. It connects on first use, reconnects some time
+ * after a failure, and disconnects when it is idle.
  */
 export class McpLink {
-  readonly #setting: LinkSetting;
+  readonly #options: McpLinkOptions;
   readonly #stop = new AbortController();
   #connection: McpConnection | null = null;
   #connecting: Promise<McpConnection> | null = null;
   #listing: Promise<readonly McpTool[]> | null = null;
-  /** Of the connection that counts; what an earlier one still says is nobody's business. */
-  #ears: McpEars | null = null;
+  /** Of the present connection; what an earlier one reports is ignored. */
+  #listener: McpListener | null = null;
   #tools: readonly McpTool[] | null = null;
-  /** The tools have to be asked for again. */
+  /** Whether the tools have to be listed again. */
   #isStale = true;
   #breaker = new Breaker();
   #problem: string | null = null;
-  /** The last try to connect failed, so that nobody should wait for the next one. */
+  /** Whether the last attempt to connect failed; then a list does not wait for the next one. */
   #isUnreachable = false;
   #uses = 0;
   #idle: NodeJS.Timeout | undefined;
   readonly #endings = new Set<Promise<void>>();
 
-  constructor(setting: LinkSetting) {
-    this.#setting = setting;
+  constructor(options: McpLinkOptions) {
+    this.#options = options;
   }
 
   get name(): string {
-    return this.#setting.name;
+    return this.#options.name;
   }
 
-  /** Why its tools are absent, if they are. */
+  /** Why its tools are absent; null if they are not. */
   get problem(): string | null {
     return this.#problem;
   }
 
-  /** What can be had without much waiting: a server that is late or gone offers nothing. */
+  /** The tools, with a bounded wait: a server that is late or gone offers none. */
   async offered(): Promise<readonly McpTool[]> {
-    const { patienceMs } = this.#setting.times;
+    const { patienceMs } = this.#options.timeouts;
     const asked = this.tools().catch(() => []);
     if (!this.#isUnreachable && (await within(asked, patienceMs))) return asked;
-    if (!this.#isUnreachable) this.#note(`it did not say within ${patienceMs} ms what it offers`);
+    if (!this.#isUnreachable) this.#note(`it did not list its tools within ${patienceMs} ms`);
     return this.#tools ?? [];
   }
 
-  /** Throws if the server cannot be reached or does not say. */
+  /** Throws if the server cannot be reached or does not answer. */
   async tools(): Promise<readonly McpTool[]> {
     if (this.#tools !== null && !this.#isStale) return this.#tools;
     this.#listing ??= this.#list().finally(() => {
@@ -80,26 +122,26 @@ export class McpLink {
     return this.#listing;
   }
 
-  /** Throws an `McpFault` if there is no answer. Whoever gives up does not wait for one. */
+  /** Throws an `McpFault` if there is no answer, and at once if the signal is aborted. */
   async call(tool: string, input: JsonObject, signal: AbortSignal): Promise<CallResult> {
-    const { promise: givenUp, reject } = Promise.withResolvers<never>();
-    const giveUp = () => reject(new McpFault("refused", "it was called off"));
-    signal.addEventListener("abort", giveUp);
-    if (signal.aborted) giveUp();
+    const { promise: cancelled, reject } = Promise.withResolvers<never>();
+    const cancel = () => reject(new McpFault("refused", "it was cancelled"));
+    signal.addEventListener("abort", cancel);
+    if (signal.aborted) cancel();
     const called = this.#use((connection) =>
       connection.call(tool, input, signal).catch((thrown: unknown) => {
-        // That nobody wants the answer is no fault of the connection.
-        throw signal.aborted ? new McpFault("refused", "it was called off") : thrown;
+        // A cancelled call says nothing about the connection.
+        throw signal.aborted ? new McpFault("refused", "it was cancelled") : thrown;
       }),
     );
     try {
-      return await Promise.race([called, givenUp]);
+      return await Promise.race([called, cancelled]);
     } finally {
-      signal.removeEventListener("abort", giveUp);
+      signal.removeEventListener("abort", cancel);
     }
   }
 
-  /** Nothing of it is left when this answers, and nothing is connected any more. */
+  /** Resolves when no process of the server is left. It does not connect again. */
   async close(): Promise<void> {
     this.#stop.abort();
     clearTimeout(this.#idle);
@@ -111,7 +153,7 @@ export class McpLink {
   async #list(): Promise<readonly McpTool[]> {
     try {
       this.#tools = await this.#use((connection) => {
-        // If they change while they are being told, the next one to ask is told anew.
+        // If they change during the listing, the next call lists them again.
         this.#isStale = false;
         return connection.tools();
       });
@@ -124,7 +166,7 @@ export class McpLink {
     }
   }
 
-  /** Does something over the connection, which is not let go meanwhile. */
+  /** Uses the connection, which does not become idle meanwhile. */
   async #use<Value>(run: (connection: McpConnection) => Promise<Value>): Promise<Value> {
     if (this.#uses >= MCP_CALLS_OPEN_MAX) {
       throw new McpFault("refused", `${MCP_CALLS_OPEN_MAX} calls to it are open already`);
@@ -134,7 +176,7 @@ export class McpLink {
     try {
       const connection = await this.#connected();
       const value = await run(connection).catch((thrown: unknown) => {
-        this.#doubt(connection, thrown);
+        this.#dropIfBroken(connection, thrown);
         throw thrown;
       });
       this.#problem = null;
@@ -142,18 +184,18 @@ export class McpLink {
       return value;
     } finally {
       this.#uses -= 1;
-      if (this.#uses === 0) this.#rest();
+      if (this.#uses === 0) this.#disconnectWhenIdle();
     }
   }
 
   /**
-   * A connection that broke is of no use, nor is one on which the only call was never answered:
-   * what hangs there is ended, and the next call connects anew.
+   * Drops a connection that broke, or on which the only open call timed out. The next call connects
+   * again.
    */
-  #doubt(connection: McpConnection, thrown: unknown) {
+  #dropIfBroken(connection: McpConnection, thrown: unknown) {
     const kind = thrown instanceof McpFault ? thrown.kind : "lost";
-    const isUseless = kind === "lost" || (kind === "late" && this.#uses === 1);
-    if (isUseless && this.#connection === connection) this.#drop();
+    const isBroken = kind === "lost" || (kind === "late" && this.#uses === 1);
+    if (isBroken && this.#connection === connection) this.#drop();
   }
 
   #connected(): Promise<McpConnection> {
@@ -169,60 +211,60 @@ export class McpLink {
     const advice = this.#breaker.advice(performance.now());
     if (advice.kind === "refuse") throw new McpFault("lost", advice.reason);
     if (advice.kind === "wait") await delay(advice.waitMs, undefined, { signal });
-    const begunMs = performance.now();
-    const ears = this.#newEars();
+    const startedMs = performance.now();
+    const listener = this.#newListener();
     try {
       signal.throwIfAborted();
-      const connection = await this.#setting.connect(ears, signal);
-      this.#ears = ears;
+      const connection = await this.#options.connect(listener, signal);
+      this.#listener = listener;
       this.#connection = connection;
       this.#isStale = true;
       this.#isUnreachable = false;
       return connection;
     } catch (thrown) {
       this.#isUnreachable = true;
-      this.#failed(messageOf(thrown), begunMs);
+      this.#failed(messageOf(thrown), startedMs);
       throw thrown;
     }
   }
 
-  #newEars(): McpEars {
-    const ears: McpEars = {
+  #newListener(): McpListener {
+    const listener: McpListener = {
       changed: () => {
-        if (this.#ears === ears) this.#isStale = true;
+        if (this.#listener === listener) this.#isStale = true;
       },
-      lost: (why) => {
-        if (this.#ears !== ears) return;
+      lost: (reason) => {
+        if (this.#listener !== listener) return;
         this.#drop();
-        this.#failed(why, performance.now());
+        this.#failed(reason, performance.now());
       },
     };
-    return ears;
+    return listener;
   }
 
-  #failed(reason: string, begunMs: number) {
+  #failed(reason: string, startedMs: number) {
     this.#tools = null;
     this.#note(reason);
-    this.#breaker.failed(this.#problem ?? reason, begunMs, performance.now());
+    this.#breaker.failed(this.#problem ?? reason, startedMs, performance.now());
   }
 
   #note(reason: string) {
-    const said = cutText(this.#setting.readable(reason), ERROR_MESSAGE_CHARS_MAX);
-    if (said === this.#problem || this.#stop.signal.aborted) return;
-    this.#problem = said;
-    this.#setting.trouble(said);
+    const message = cutText(this.#options.readable(reason), ERROR_MESSAGE_CHARS_MAX);
+    if (message === this.#problem || this.#stop.signal.aborted) return;
+    this.#problem = message;
+    this.#options.onProblem(message);
   }
 
-  /** Not a reason for the process to stay alive. */
-  #rest() {
+  /** The timer does not keep the process alive. */
+  #disconnectWhenIdle() {
     if (this.#stop.signal.aborted) return;
-    this.#idle = setTimeout(() => this.#drop(), this.#setting.times.idleMs).unref();
+    this.#idle = setTimeout(() => this.#drop(), this.#options.timeouts.idleMs).unref();
   }
 
   #drop() {
     const connection = this.#connection;
     this.#connection = null;
-    this.#ears = null;
+    this.#listener = null;
     if (connection === null) return;
     const ending: Promise<void> = connection.close().finally(() => this.#endings.delete(ending));
     this.#endings.add(ending);
@@ -231,47 +273,4 @@ export class McpLink {
 
 function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
-}
-
-/** An open connection to one server. What goes wrong is thrown as an `McpFault`. */
-export interface McpConnection {
-  tools(): Promise<readonly McpTool[]>;
-  call(tool: string, input: JsonObject, signal: AbortSignal): Promise<CallResult>;
-  /** When it answers, nothing of a server that we started is left. */
-  close(): Promise<void>;
-}
-
-/** Whoever has to know what a server does of its own accord. */
-export interface McpEars {
-  /** It offers other tools than before. */
-  changed(): void;
-  /** It is gone, and nobody here closed it. */
-  lost(why: string): void;
-}
-
-/** How long things may take. */
-export interface McpTimes {
-  readonly connectMs: number;
-  readonly patienceMs: number;
-  readonly listMs: number;
-  readonly callMs: number;
-  readonly idleMs: number;
-}
-
-export const USUAL_TIMES: McpTimes = {
-  connectMs: MCP_CONNECT_MS_MAX,
-  patienceMs: MCP_PATIENCE_MS_MAX,
-  listMs: MCP_LIST_MS_MAX,
-  callMs: MCP_CALL_MS_MAX,
-  idleMs: MCP_IDLE_MS,
-};
-
-/** Why there is no answer: the server refused, was too slow, or cannot be heard any more. */
-export class McpFault extends Error {
-  readonly kind: "refused" | "late" | "lost";
-
-  constructor(kind: McpFault["kind"], reason: string) {
-    super(reason);
-    this.kind = kind;
-  }
 }

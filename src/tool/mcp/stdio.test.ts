@@ -8,16 +8,16 @@ import { StillTime } from "../../agent/still-time.fixture.ts";
 import { MCP_PAGES_MAX, TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
 import { FOREVER, isAlive, newWorld } from "../place.fixture.ts";
 import { type Bench, namesOf, openBench, script } from "../tools.fixture.ts";
-import type { McpTimes } from "./link.ts";
+import type { McpTimeouts } from "./link.ts";
 
 const OWNER = fileURLToPath(new URL("stdio-owner.fixture.ts", import.meta.url));
 const SECRET = "sk-very-secret-value";
 
 /** A script of these flags as the only server, `s`. */
-function bench(flags: readonly string[] = [], times: Partial<McpTimes> = {}): Promise<Bench> {
+function bench(flags: readonly string[] = [], timeouts: Partial<McpTimeouts> = {}): Promise<Bench> {
   return openBench((world) => ({
     servers: [script(world, "s", flags, { CRASH_SECRET: SECRET, API_TOKEN: SECRET })],
-    times,
+    timeouts,
   }));
 }
 
@@ -95,7 +95,7 @@ describe("an MCP server that is a command", () => {
       "[image (image/png) was left out]",
       "[link to file:///a]",
       "embedded",
-      "[something unreadable was left out]",
+      "[an unreadable block was left out]",
     ];
     expect(await say("s:mixed")).toBe(lines.join("\n"));
     expect(await say("s:structured")).toBe('{"a":1}');
@@ -224,14 +224,14 @@ describe("a call to an MCP server that is called off", () => {
     const running = say("s:slow", "", stop.signal);
     await again(async () => expect(callsIn(journal())).toBe(2));
     stop.abort();
-    expect(await running).toMatch(/^error: .*called off$/);
+    expect(await running).toMatch(/^error: .*cancelled$/);
     await again(async () => expect(journal()).toContain("notifications/cancelled"));
     expect(await say("s:pid")).toBe(pid);
   });
 
   it("before it began reaches nobody", async () => {
     const { say, journal } = await bench();
-    expect(await say("s:pid", "", AbortSignal.abort())).toMatch(/called off/);
+    expect(await say("s:pid", "", AbortSignal.abort())).toMatch(/cancelled/);
     expect(journal()).not.toContain("tools/call");
   });
 });

@@ -2,24 +2,24 @@ import { z } from "zod";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { MCP_TOOL_NAME_CHARS_MAX, TOOL_DESCRIPTION_CHARS_MAX } from "../../core/limits.ts";
 import { cutText } from "../../core/text.ts";
-import { objectIn } from "../tool.ts";
+import { parseObject } from "../tool.ts";
 
-/** A tool as its server offers it. */
+/** A tool that an MCP server offers. */
 export interface McpTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
-  /** It says of itself that it changes nothing. */
+  /** Whether the server declares that the tool changes nothing. */
   readonly isReadOnly: boolean;
 }
 
-/** One page of tools. What is in it is looked at piece by piece: one bad tool harms no other. */
+/** One page of tools. Each is read on its own, so that a bad one does not hide the others. */
 export const TOOL_PAGE = z.looseObject({
   tools: z.array(z.unknown()),
   nextCursor: z.string().optional(),
 });
 
-/** Null for what nobody could call. */
+/** Null for a tool that cannot be called. */
 export function readTool(value: unknown): McpTool | null {
   const name = isObject(value) ? stringAt(value, "name") : null;
   if (!isObject(value) || name === null || !TOOL_NAME.test(name)) return null;
@@ -34,22 +34,22 @@ export function readTool(value: unknown): McpTool | null {
 
 const TOOL_NAME = new RegExp(`^[^\\s\\p{Cc}]{1,${MCP_TOOL_NAME_CHARS_MAX}}$`, "u");
 
-/** The input that these words are for a tool, or the sentence that says why they are none. */
-export function inputFrom(words: string, { inputSchema }: McpTool): JsonObject | string {
-  const input = objectIn(words) ?? meaningOf(words, inputSchema);
+/** Parses a text into the input of a tool, or returns the reason why it is none. */
+export function inputFrom(text: string, { inputSchema }: McpTool): JsonObject | string {
+  const input = parseObject(text) ?? inputOf(text, inputSchema);
   if (input === null) return "give it a JSON object";
   return faultOf(input, inputSchema) ?? input;
 }
 
-/** Without an object, words are the one text that the tool cannot do without. */
-function meaningOf(words: string, schema: JsonObject): JsonObject | null {
-  if (words.trim() === "") return {};
+/** A text that is no object is the value of the only required parameter, if that is a string. */
+function inputOf(text: string, schema: JsonObject): JsonObject | null {
+  if (text.trim() === "") return {};
   const [name, ...others] = requiredBy(schema);
   if (name === undefined || others.length > 0) return null;
-  return typesOf(schema, name)?.includes("string") ? { [name]: words } : null;
+  return typesOf(schema, name)?.includes("string") ? { [name]: text } : null;
 }
 
-/** Only what is missing or plainly of another type: the server looks closely. */
+/** Checks only for missing parameters and wrong simple types; the server checks the rest. */
 function faultOf(input: JsonObject, schema: JsonObject): string | null {
   const missing = requiredBy(schema).find((name) => !Object.hasOwn(input, name));
   if (missing !== undefined) return `"${missing}" is missing`;
@@ -66,7 +66,7 @@ function requiredBy({ required }: JsonObject): readonly string[] {
   return Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
 }
 
-/** Null where the schema says nothing that is so simple. */
+/** The simple types of a parameter; null if the schema has none. */
 function typesOf(schema: JsonObject, name: string): readonly string[] | null {
   const properties = objectAt(schema, "properties") ?? {};
   const property = Object.hasOwn(properties, name) ? objectAt(properties, name) : null;
@@ -84,12 +84,12 @@ const TYPES: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ["null", (value) => value === null],
 ]);
 
-/** A type that nobody has heard of is for the server to judge. */
+/** An unknown type passes: the server checks it. */
 function isOf(type: string, value: unknown): boolean {
   return TYPES.get(type)?.(value) ?? true;
 }
 
-/** What a call came to, as a server says it. */
+/** The result of a call. */
 export const CALL_RESULT = z.looseObject({
   content: z.array(z.unknown()).optional(),
   structuredContent: z.unknown().optional(),
@@ -98,14 +98,14 @@ export const CALL_RESULT = z.looseObject({
 
 export type CallResult = z.infer<typeof CALL_RESULT>;
 
-/** Its texts, one after the other; what is no text is named. */
+/** Joins the texts of a result, and names the blocks that are no text. */
 export function textOfResult({ content = [], structuredContent }: CallResult): string {
   if (content.length > 0) return content.map(textOf).join("\n");
   return structuredContent === undefined ? "[no output]" : JSON.stringify(structuredContent);
 }
 
 function textOf(block: unknown): string {
-  if (!isObject(block)) return "[something unreadable was left out]";
+  if (!isObject(block)) return "[an unreadable block was left out]";
   const type = stringAt(block, "type") ?? "block";
   if (type === "text") return stringAt(block, "text") ?? "";
   if (type === "resource_link") return `[link to ${stringAt(block, "uri") ?? "nowhere"}]`;

@@ -11,26 +11,26 @@ import type { Refusal } from "../../core/error.ts";
 import { MCP_MESSAGE_BYTES_MAX, MCP_OUTBOX_BYTES_MAX, RPC_NESTING_MAX } from "../../core/limits.ts";
 import { isNestedDeeper } from "../../wire/json.ts";
 import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
-import type { HttpServer, Resolved, StdioServer } from "./config.ts";
+import type { McpHttpServer, McpStdioServer, ResolvedServer } from "./config.ts";
 
-/** What the servers of one configuration have in common. */
-export interface McpSetting {
-  /** Where servers that are commands run; none of the sessions that share them is preferred. */
+/** How servers that are commands are started. */
+export interface LaunchOptions {
+  /** Their working directory: not a workspace, because all sessions share them. */
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
   readonly marks: AgentMarks;
 }
 
-export function transportTo({ server, secrets }: Resolved, setting: McpSetting): Transport {
-  if (server.type === "stdio") return overPipes(server, secrets, setting);
+export function transportTo({ server, secrets }: ResolvedServer, launch: LaunchOptions): Transport {
+  if (server.type === "stdio") return overPipes(server, secrets, launch);
   return overHttp(server);
 }
 
-/** Values with a secret in them come by reference, so that its last words are shown without. */
+/** Passes secret values by reference, so that the error output is shown without them. */
 function overPipes(
-  { name, command, args, env }: StdioServer,
+  { name, command, args, env }: McpStdioServer,
   secrets: readonly string[],
-  { folder, marks, env: serverEnv }: McpSetting,
+  { folder, marks, env: serverEnv }: LaunchOptions,
 ): StdioTransport {
   const variables = Object.entries(env).map(([variable, value]) => {
     const isSecret = secrets.some((secret) => value.includes(secret));
@@ -40,7 +40,7 @@ function overPipes(
   return new StdioTransport({ profile, cwd: folder, marks, env: { ...serverEnv, ...env } });
 }
 
-function overHttp({ type, url, headers }: HttpServer): Transport {
+function overHttp({ type, url, headers }: McpHttpServer): Transport {
   const options = { requestInit: { headers: { ...headers } }, fetch: boundedFetch };
   const address = new URL(url);
   return type === "http"
@@ -49,50 +49,50 @@ function overHttp({ type, url, headers }: HttpServer): Transport {
 }
 
 /**
- * MCP over the pipes of a process that is kept like an agent: it leads a group, carries a mark,
- * gets no more of the environment than it has to, and ends with all that it started (P5). The
- * SDK's own transport does none of this.
+ * MCP over the pipes of a process that runs like an agent: it leads a process group, carries a
+ * mark, gets only the environment that it needs, and ends with all its children (P5). The SDK's own
+ * transport does none of this.
  */
 export class StdioTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: ((message: JSONRPCMessage) => void) | undefined;
-  readonly #order: ProcessOptions;
+  readonly #start: ProcessOptions;
   #process: AgentProcess | null = null;
   #starting: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #exit: string | null = null;
 
-  constructor(order: ProcessOptions) {
-    this.#order = order;
+  constructor(start: ProcessOptions) {
+    this.#start = start;
   }
 
-  /** How the process ended, with its last words; null while it lives. */
+  /** How the process ended, with its last error output; null while it runs. */
   get exit(): string | null {
     return this.#exit;
   }
 
   start(): Promise<void> {
-    this.#starting ??= this.#start();
+    this.#starting ??= this.#launch();
     return this.#starting;
   }
 
-  async #start(): Promise<void> {
-    const started = await AgentProcess.start(this.#order);
+  async #launch(): Promise<void> {
+    const started = await AgentProcess.start(this.#start);
     if (!started.ok) throw new Error(reasonOf(started.refusal));
     const process = started.value;
     this.#process = process;
-    // Whoever closes its output is of no use, and of one that is dead others may hold it open.
+    // A server that closes its output is useless; the children of a dead one may hold it open.
     void Promise.race([this.#read(process.stdout), process.exited]).then(() => this.close());
   }
 
-  /** A server that does not read does not make us keep for it whatever it is sent. */
+  /** Bounds what is queued for a server that does not read. */
   async send(message: JSONRPCMessage): Promise<void> {
     const input = this.#process?.stdin;
-    if (!input?.writable) throw new Error("it takes nothing any more");
+    if (!input?.writable) throw new Error("its input is closed");
     const line = `${JSON.stringify(message)}\n`;
     if (input.writableLength + Buffer.byteLength(line) > MCP_OUTBOX_BYTES_MAX) {
-      throw new Error("too much is waiting to be read by it already");
+      throw new Error("too much is queued for it already");
     }
     input.write(line);
   }
@@ -102,7 +102,7 @@ export class StdioTransport implements Transport {
     return this.#closing;
   }
 
-  /** What is still being started when everybody has lost interest is ended as well. */
+  /** Also ends a process that is still starting. */
   async #close(): Promise<void> {
     await this.#starting?.catch(() => undefined);
     const process = this.#process;
@@ -118,15 +118,15 @@ export class StdioTransport implements Transport {
     try {
       for await (const chunk of output) {
         const bytes: Buffer = chunk;
-        for (const line of lines.feed(bytes)) this.#hear(line);
+        for (const line of lines.feed(bytes)) this.#receive(line);
       }
     } catch {
-      // The pipe was closed under the reader, which is one more way for it to end.
+      // The pipe was closed while it was read.
     }
   }
 
-  /** Some servers print other things as well; those are passed over. */
-  #hear(line: string | typeof OVERLONG) {
+  /** Skips lines that are no messages, which some servers print as well. */
+  #receive(line: string | typeof OVERLONG) {
     if (line === OVERLONG || isNestedDeeper(line, RPC_NESTING_MAX)) return;
     try {
       const message = JSONRPCMessageSchema.safeParse(JSON.parse(line));
@@ -137,7 +137,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** The refusals of an agent's start, without speaking of agents. */
+/** Words the refusal of a start without speaking of agents. */
 function reasonOf({ code, details }: Refusal): string {
   if (code === "agent_command_missing") return `there is no command "${details.command}"`;
   return String(details.reason ?? code);
@@ -146,8 +146,8 @@ function reasonOf({ code, details }: Refusal): string {
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
- * A `fetch` whose answers end with an error when one message in them grows past the limit. A stream
- * of events may go on for ever, so there it is counted from one blank line to the next.
+ * A `fetch` whose response fails when one message in it grows past the limit. A stream of events
+ * has no end, so there the count starts anew after each blank line.
  */
 const boundedFetch: Fetch = async (url, init) => {
   const response = await fetch(url, init);
@@ -173,7 +173,7 @@ export function messageLimit(
   });
 }
 
-/** A blank line that lies across two chunks is missed, and the next one is not. */
+/** It misses a blank line that is split between two chunks, but not the next one. */
 function hasBlankLine(chunk: Uint8Array): boolean {
   const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   return text.includes("\n\n") || text.includes("\r\n\r\n");

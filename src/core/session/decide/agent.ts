@@ -2,9 +2,8 @@ import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
 import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { driftSince } from "../drift.ts";
-import type { AgentExit } from "../event.ts";
-import type { Session } from "../state.ts";
+import type { AgentExit, Drift } from "../event.ts";
+import type { Chosen, Session, Surroundings } from "../state.ts";
 import { dropQueue, finishEnding } from "./instance.ts";
 import { turnCompleted, turnFailed } from "./stop.ts";
 import { endTurn, forwardFailed, turnError } from "./turn.ts";
@@ -179,4 +178,28 @@ export function unavailable(session: Session, command: Command<"agent_unavailabl
   const draft = new Draft(session, command);
   dropQueue(draft, "agent_unavailable", command.message || undefined);
   return draft.accept();
+}
+
+/**
+ * What is not as it was when the session last had an agent. What somebody chose meanwhile is no
+ * drift, and neither is what could not be seen, then or now.
+ */
+function driftSince(
+  before: Surroundings | null,
+  now: Surroundings | null,
+  { modelConfig }: Pick<Chosen, "modelConfig">,
+): readonly Drift[] {
+  if (before === null || now === null) return [];
+  const changes: readonly (Drift | null)[] = [
+    change("agent", before.agent, now.agent),
+    now.model === modelConfig.modelId ? null : change("model", before.model, now.model),
+    change("skills", before.skills, now.skills),
+    change("persona", before.persona, now.persona),
+    change("mcp_servers", before.mcpServers.join(", "), now.mcpServers.join(", ")),
+  ];
+  return changes.filter((one) => one !== null);
+}
+
+function change(what: Drift["what"], from: string | null, to: string | null): Drift | null {
+  return from === null || to === null || from === to ? null : { what, from, to };
 }

@@ -2,18 +2,30 @@ import { type Refusal, refusal } from "../../error.ts";
 import type { ClientId, UserId } from "../../id.ts";
 import { withoutNulls } from "../../json.ts";
 import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX, GRANTS_MAX } from "../../limits.ts";
-import { type Access, allows } from "../../policy/access.ts";
-import { isGrantable } from "../../policy/allowlist.ts";
-import { approvalKeys, coveredKeys, tierOf } from "../../policy/approval-key.ts";
-import { type Ask, type AskOutcome, CANCEL_SENTINEL } from "../../policy/ask.ts";
-import { passGates } from "../../policy/gate.ts";
 import {
+  ACCESS_OPTIONS,
+  type Access,
+  accessCall,
+  accessKey,
+  accessTier,
+  allows,
+  judgeAccess,
+} from "../../policy/access.ts";
+import { approvalKeys, coveredKeys, tierOf } from "../../policy/approval-key.ts";
+import {
+  type Ask,
+  type AskOutcome,
+  CANCEL_SENTINEL,
   type Count,
   countBallot,
   type ForbiddenReason,
   openMediation,
+  selected,
+  standingOf,
   voterOf,
-} from "../../policy/mediation.ts";
+  withoutVoters,
+} from "../../policy/ask.ts";
+import { isGrantable, passGates } from "../../policy/gate.ts";
 import type { RiskTier } from "../../policy/risk.ts";
 import { GRANT_RULES } from "../ask-event.ts";
 import {
@@ -64,7 +76,7 @@ interface Judged {
   readonly access?: Access;
 }
 
-export function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judged) {
+function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judged) {
   const { requestId, kind, toolCall, options, deadlineAtMs } = ask;
   const mediation = mediationFor(draft.session, ask);
   const about = { requestId, kind, toolCall, options, ...judged, mediation, askedAtMs };
@@ -74,10 +86,10 @@ export function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judge
 }
 
 /** As much of an ask as people have to do with. */
-export type PeopleAsk = Omit<NewAsk, "known" | "workflow">;
+type PeopleAsk = Omit<NewAsk, "known" | "workflow">;
 
 /** An agent's request must be answerable: by an offered option, told apart from a cancel. */
-export function askRefusal(
+function askRefusal(
   session: Session,
   { requestId, options, deadlineAtMs }: PeopleAsk,
 ): Refusal | null {
@@ -169,10 +181,7 @@ function weigh(session: Session, command: Command<"vote">, open: Ask): Decision 
  * A user votes as that user. An ask may still know them by a client that came before there were
  * users: that one is theirs as well, and so is every client that is theirs by now.
  */
-export function namesOf(
-  session: Session,
-  { clientId, userId = null }: Originator,
-): readonly string[] {
+function namesOf(session: Session, { clientId, userId = null }: Originator): readonly string[] {
   const isTheirs = (id: ClientId, owner: UserId | null) => {
     return id === clientId || (userId !== null && owner === userId);
   };
@@ -187,7 +196,7 @@ function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
 }
 
 /** People have decided: what they chose is the answer, and what it grants is granted. */
-export function conclude(
+function conclude(
   draft: Draft,
   open: Ask,
   { outcome, answers, actor }: Pick<Command<"vote">, "outcome" | "answers" | "actor">,
@@ -289,4 +298,76 @@ export function revokeGrant(session: Session, command: Command<"revoke_grant">):
     draft.emit("session_grant_revoked", { key: one }, callerStamp(actor));
   }
   return draft.accept();
+}
+
+/**
+ * The agent has the server run a command, write a file or read one. What a granted ask covers is
+ * done; the rest passes the gates of an ask, and people are asked where no gate decides.
+ */
+export function access(session: Session, command: Command<"access">): Decision {
+  const { requestId, access: wanted, atMs } = command;
+  const draft = new Draft(session, command);
+  const tier = accessTier(wanted);
+  const ruling = judge(session, wanted);
+  if (ruling.kind === "decided") {
+    const { by, allowed, permit } = ruling;
+    const decided = { requestId, access: wanted, tier, allowed, by };
+    const told = permit === undefined ? decided : { ...decided, answeredBy: permit.requestId };
+    draft.emit("agent_access", told, session.running?.stamp);
+    return draft.accept();
+  }
+  const { policy, quorum, present, deadlineAtMs } = command;
+  const ask: PeopleAsk = {
+    ...{ requestId, policy, quorum, present, deadlineAtMs },
+    kind: "permission",
+    toolCall: accessCall(wanted, requestId),
+    options: ACCESS_OPTIONS,
+  };
+  const why = askRefusal(session, ask);
+  if (why !== null) return refused(session, why);
+  askPeople(draft, ask, atMs, { keys: [accessKey(wanted)], tier, access: wanted });
+  return draft.accept();
+}
+
+function judge(session: Session, wanted: Access) {
+  const { fixed, chosen, connection, running } = session;
+  const { securityMode, allowlist, workspaceCwd } = fixed;
+  const { approvalMode, currentCwd } = chosen;
+  const { sessionGrants: grants, autonomyProfile } = connection;
+  const permits = running?.stopCause === null ? running.permits : null;
+  const rules = { securityMode, allowlist, grants, autonomyProfile, approvalMode };
+  return judgeAccess({ access: wanted, permits, workspaceCwd, currentCwd, ...rules });
+}
+
+/**
+ * Somebody who was counted on has no vote any more. Each open ask that was put to them goes on
+ * without them, and is decided by this if those who stay have already agreed: else it would wait
+ * for a vote that nobody can give.
+ */
+export function voterGone(session: Session, command: Command<"voter_gone">): Decision {
+  const { userId, quorum } = command;
+  const names = namesOf(session, { clientId: null, userId });
+  const asks = session.connection.turn.openAsks.values();
+  const draft = new Draft(session, command);
+  for (const ask of asks) {
+    const left = ask.mediation.voters.filter((voter) => names.includes(voter));
+    const isMissed = ask.mediation.policy === "consensus" && left.length > 0;
+    if (isMissed) goOn(draft, command, ask, left, quorum);
+  }
+  return draft.accept();
+}
+
+function goOn(
+  draft: Draft,
+  { actor }: Command<"voter_gone">,
+  ask: Ask,
+  left: readonly string[],
+  configured: number | null,
+) {
+  const less = withoutVoters(ask, left, configured);
+  const { winner, tallies, ...progress } = standingOf(less);
+  const { requestId, mediation } = less;
+  const told = { requestId, left, ...progress, quorum: mediation.quorum, optionTallies: tallies };
+  draft.emit("permission_voter_left", told, draft.session.running?.stamp);
+  if (winner !== null) conclude(draft, less, { outcome: selected(winner), actor });
 }

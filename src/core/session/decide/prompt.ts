@@ -9,18 +9,31 @@ import {
   PROMPTS_PENDING_MAX,
   STEERED_MESSAGES_MAX,
 } from "../../limits.ts";
-import { voterOf } from "../../policy/mediation.ts";
+import { voterOf } from "../../policy/ask.ts";
 import { isCount, isPrice } from "../../price.ts";
-import { slashTextOf } from "../../slash/line.ts";
+import { slashTextOf } from "../../slash/commands.ts";
 import { cutText, utf8Bytes } from "../../text.ts";
 import { ADMISSION, standing } from "../admission.ts";
-import { admissionKey, steeredAs } from "../admission-key.ts";
-import type { CommandEffect, NewPrompt, TurnStart } from "../command.ts";
-import { type Command, clientOf, type Idempotency, originatorOf, userOf } from "../command.ts";
+import {
+  type Command,
+  type CommandEffect,
+  clientOf,
+  type Idempotency,
+  type NewPrompt,
+  originatorOf,
+  type TurnStart,
+  userOf,
+} from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type CommandResult, type Stamp, stampOf } from "../event.ts";
-import type { WaitingPrompt } from "../state.ts";
-import { type FirstAnswer, pendingCount, type Session } from "../state.ts";
+import {
+  admissionKey,
+  type FirstAnswer,
+  pendingCount,
+  type Session,
+  steeredAs,
+  type WaitingPrompt,
+} from "../state.ts";
 import { closed } from "./instance.ts";
 import { invalidAmount } from "./output.ts";
 import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";

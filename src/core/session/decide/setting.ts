@@ -8,13 +8,11 @@ import {
   approvalModeFor,
 } from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
-import type { AgentMode } from "../../turn.ts";
+import { type AgentMode, sandboxDueAtMs } from "../../turn.ts";
 import { type Actor, type Command, type CommandData, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import type { Stamp } from "../event.ts";
-import { isSameConfig, type ModelFailure } from "../model-config.ts";
-import { sandboxDueAtMs } from "../sandbox.ts";
-import type { Session, SnapshotRef } from "../state.ts";
+import { isSameConfig, type ModelFailure, type Session, type SnapshotRef } from "../state.ts";
 
 /** Names the session; the empty name takes the name away, the same name is no news. */
 export function metadata(session: Session, command: Command<"metadata">): Decision {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
-import type { AskOutcome } from "../../policy/ask.ts";
-import { MEDIATION_POLICIES, type MediationPolicy } from "../../policy/mediation.ts";
+import { type AskOutcome, MEDIATION_POLICIES, type MediationPolicy } from "../../policy/ask.ts";
 import type { Actor } from "../command.ts";
 import {
   AGENT,

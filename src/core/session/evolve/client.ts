@@ -3,8 +3,7 @@ import { SHELL_CONTEXT_CHARS_MAX } from "../../limits.ts";
 import { cutText, lastOfText } from "../../text.ts";
 import type { SessionEvent } from "../event.ts";
 import type { RegisteredClient, Session } from "../state.ts";
-import { boundTo } from "./binding.ts";
-import { remember } from "./prompt.ts";
+import { boundTo, remember } from "./prompt.ts";
 
 export function attached(session: Session, { data }: SessionEvent<"client_attached">): Session {
   const known = session.clients.get(data.clientId);

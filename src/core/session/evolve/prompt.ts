@@ -4,12 +4,17 @@ import {
   IDEMPOTENCY_AGE_MS_MAX,
   IDEMPOTENCY_KEYS_MAX,
 } from "../../limits.ts";
-import { voterOf } from "../../policy/mediation.ts";
+import { voterOf } from "../../policy/ask.ts";
 import { cutText } from "../../text.ts";
-import { admissionKey } from "../admission-key.ts";
 import type { SessionEvent } from "../event.ts";
-import type { FirstAnswer, RunningPrompt, Session, Totals, WaitingPrompt } from "../state.ts";
-import { boundTo } from "./binding.ts";
+import {
+  admissionKey,
+  type FirstAnswer,
+  type RunningPrompt,
+  type Session,
+  type Totals,
+  type WaitingPrompt,
+} from "../state.ts";
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
   const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
@@ -109,4 +114,20 @@ function withoutPrompt(session: Session, promptId: PromptId, lastVerdictAtMs: nu
 
 function counted(totals: Totals, figure: "turnsCompleted" | "turnsFailed"): Totals {
   return { ...totals, [figure]: totals[figure] + 1 };
+}
+
+/**
+ * A client that came before there were users belongs to the first one who speaks through it: from
+ * then on nobody else does.
+ */
+export function boundTo(
+  session: Session,
+  clientId: ClientId | undefined,
+  userId: UserId | undefined,
+): Session {
+  if (clientId === undefined || userId === undefined) return session;
+  const known = session.clients.get(clientId);
+  if (known === undefined || known.userId !== null) return session;
+  const clients = new Map(session.clients).set(clientId, { ...known, userId });
+  return { ...session, clients };
 }

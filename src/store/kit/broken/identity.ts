@@ -1,12 +1,12 @@
-import { ok } from "../../../core/result.ts";
+import { DONE, ok } from "../../../core/result.ts";
 import type { NewSession, SessionKey, SessionStore, StoredRecord } from "../../store.ts";
-import { sessionId } from "../sample.ts";
+import { entry, holder, sessionId } from "../sample.ts";
 import { altered } from "./altered.ts";
 
-/** Stores that take one for the other, or answer in a way that nobody can rely on. */
+/** Stores that take one for the other, or answer in a way that callers cannot rely on. */
 
 /** As a directory on a disk would that does not tell upper from lower case. */
-export function mapsTwoIdsToOnePlace(): SessionStore {
+export function mapsTwoIdsToOneKey(): SessionStore {
   const lower = (key: SessionKey): SessionKey => ({
     ...key,
     sessionId: sessionId(`${key.sessionId}`.toLowerCase()),
@@ -27,7 +27,7 @@ export function mapsTwoIdsToOnePlace(): SessionStore {
   }));
 }
 
-/** Stamps whatever it is given with its own name. */
+/** Stamps each manifest that it is given with its own name. */
 export function acceptsForeignStoreIds(): SessionStore {
   return altered((store) => {
     const { storeId } = store.contract;
@@ -44,7 +44,7 @@ export function acceptsForeignStoreIds(): SessionStore {
   });
 }
 
-/** Lists every tenant's sessions to everybody. */
+/** Lists every tenant's sessions to each tenant. */
 export function leaksAcrossTenants(): SessionStore {
   return altered((store) => ({
     async list(tenantId, filter, page) {
@@ -61,7 +61,7 @@ export function leaksAcrossTenants(): SessionStore {
   }));
 }
 
-/** Hands out what it keeps, for anybody to change. */
+/** Hands out what it keeps, so that callers can change it. */
 export function sharesWhatItKeeps(): SessionStore {
   const kept = new Map<string, Awaited<ReturnType<SessionStore["readSlots"]>>>();
   return altered((store) => ({
@@ -99,6 +99,180 @@ export function pagesByCounting(): SessionStore {
       const sessions = whole.value.sessions.slice(from, from + limit);
       const more = from + limit < whole.value.sessions.length;
       return ok({ ...whole.value, sessions, nextCursor: more ? `${from + limit}` : null });
+    },
+  }));
+}
+
+/** Stores that let in whom they should not. */
+
+/** Writes for any caller, under the term of the present owner. */
+export function ignoresFencing(): SessionStore {
+  return altered((store) => ({
+    async commit(key, _, commit) {
+      const record = await store.readRecord(key);
+      if (!record.ok) return record;
+      const { holder, term } = record.value;
+      if (holder !== null) return store.commit(key, term, commit);
+      const somebody = { host: "", bootId: "", pid: 0, startedAt: "", label: "" };
+      const opened = await store.open(key, somebody, []);
+      if (!opened.ok) return opened;
+      const committed = await store.commit(key, opened.value.term, commit);
+      await store.close(key, opened.value.term);
+      return committed;
+    },
+  }));
+}
+
+/** Says that a revision has moved, and takes commits that are based on the one before. */
+export function takesStaleRevisions(): SessionStore {
+  return altered((store) => ({
+    async commit(key, term, commit) {
+      const { snapshot, ...rest } = commit;
+      const record = await store.readRecord(key);
+      if (snapshot === undefined || !record.ok) return store.commit(key, term, commit);
+      const expectedRevision = record.value.revision;
+      return store.commit(key, term, { ...rest, snapshot: { ...snapshot, expectedRevision } });
+    },
+  }));
+}
+
+/** Gives a session to the next who asks, also while another process has it. */
+export function stealsSessions(): SessionStore {
+  return altered((store) => ({
+    async open(key, holder, audit) {
+      const record = await store.readRecord(key);
+      if (record.ok) await store.close(key, record.value.term);
+      return store.open(key, holder, audit);
+    },
+  }));
+}
+
+/** Appends at the end, wherever the commit wanted to go. */
+export function ignoresLogEnd(): SessionStore {
+  return altered((store) => ({
+    async commit(key, term, commit) {
+      const record = await store.readRecord(key);
+      const afterEventId = record.ok ? record.value.lastEventId : commit.afterEventId;
+      return store.commit(key, term, { ...commit, afterEventId });
+    },
+  }));
+}
+
+/** Takes one who opens a session twice for one writer, whose terms are all the same. */
+export function letsOlderTermsWrite(): SessionStore {
+  const newest = new Map<string, number>();
+  return altered((store) => ({
+    async open(key, holder, audit) {
+      const before = await store.readRecord(key);
+      const opened = await store.open(key, holder, audit);
+      if (before.ok && opened.ok && before.value.holder?.label === holder.label) {
+        newest.set(nameOf(key, before.value.term), opened.value.term);
+      }
+      return opened;
+    },
+    commit: (key, term, commit) => store.commit(key, newest.get(nameOf(key, term)) ?? term, commit),
+  }));
+}
+
+const nameOf = (key: SessionKey, term: number) => JSON.stringify([key, term]);
+
+/** Asks who holds a session, and deletes it in that name. */
+export function deletesForAnybody(): SessionStore {
+  return altered((store) => ({
+    async delete(key, holder, audit) {
+      const record = await store.readRecord(key);
+      const holding = record.ok ? record.value.holder : null;
+      return store.delete(key, holding ?? holder, audit);
+    },
+  }));
+}
+
+/** Takes no entry for the audit, and makes one up where the contract needs one. */
+export function seizesInSilence(): SessionStore {
+  return altered((store) => ({
+    seize: (key, holder) => store.seize(key, holder, [entry("seized")]),
+  }));
+}
+
+/** Stores that remove too little of a tenant, too much, or for any caller. */
+
+/** Takes a tenant for its sessions, and leaves the rest of it behind. */
+export function removesOnlySessions(): SessionStore {
+  return altered((store) => ({
+    async removeTenant(tenantId, by) {
+      const listed = await store.list(tenantId, {}, { limit: 1_000, cursor: null });
+      if (!listed.ok) return listed;
+      for (const { sessionId } of listed.value.sessions) {
+        const deleted = await store.delete({ tenantId, sessionId }, by, []);
+        if (!deleted.ok) return deleted;
+      }
+      return DONE;
+    },
+  }));
+}
+
+/** Clears the whole house where one has moved out. */
+export function removesNeighbours(): SessionStore {
+  return altered((store) => ({
+    async removeTenant(tenantId, by) {
+      const removed = await store.removeTenant(tenantId, by);
+      const others = await store.tenants();
+      if (!removed.ok || !others.ok) return removed;
+      for (const other of others.value) await store.removeTenant(other, by);
+      return removed;
+    },
+  }));
+}
+
+/** Does not check whether a process still holds its sessions. */
+export function removesForAnybody(): SessionStore {
+  return altered((store) => ({
+    async removeTenant(tenantId, by) {
+      const listed = await store.list(tenantId, {}, { limit: 1_000, cursor: null });
+      if (!listed.ok) return listed;
+      for (const { sessionId, term } of listed.value.sessions) {
+        await store.close({ tenantId, sessionId }, term);
+      }
+      return store.removeTenant(tenantId, by);
+    },
+  }));
+}
+
+/** Counts its terms from 1 again in a tenant that is made anew. */
+export function countsTermsAnew(): SessionStore {
+  const given = new Map<string, number>();
+  const base = new Map<string, number>();
+  const baseOf = ({ tenantId }: SessionKey) => base.get(tenantId) ?? 0;
+  return altered((store) => ({
+    async create(key, session) {
+      const made = await store.create(key, session);
+      if (!made.ok) return made;
+      given.set(key.tenantId, made.value.term);
+      return { ok: true, value: { ...made.value, term: made.value.term - baseOf(key) } };
+    },
+    async readRecord(key) {
+      const record = await store.readRecord(key);
+      if (!record.ok) return record;
+      return { ok: true, value: { ...record.value, term: record.value.term - baseOf(key) } };
+    },
+    commit: (key, term, commit) => store.commit(key, term + baseOf(key), commit),
+    close: (key, term) => store.close(key, term + baseOf(key)),
+    async removeTenant(tenantId, by) {
+      const removed = await store.removeTenant(tenantId, by);
+      if (removed.ok) base.set(tenantId, given.get(tenantId) ?? 0);
+      return removed;
+    },
+  }));
+}
+
+/** Makes the tenant even if there was nothing to write. */
+export function revivesTenants(): SessionStore {
+  return altered((store) => ({
+    async close(key, term) {
+      const closed = await store.close(key, term);
+      const known = await store.readRecord(key);
+      if (!known.ok) await store.writeBlob(key.tenantId, new TextEncoder().encode(holder().label));
+      return closed;
     },
   }));
 }

@@ -1,8 +1,8 @@
 import type { SessionStore } from "../../store.ts";
 import * as identity from "./identity.ts";
+import * as ownership from "./identity.ts";
+import * as tenant from "./identity.ts";
 import * as loss from "./loss.ts";
-import * as ownership from "./ownership.ts";
-import * as tenant from "./tenant.ts";
 
 /** A store that is wrong in one way, and how the kit must find that out. */
 export interface BrokenStore {
@@ -14,8 +14,9 @@ export interface BrokenStore {
 }
 
 /**
- * The stores on which the kit proves that it can fail, by what is wrong with them. Whoever changes
- * a check, or runs the kit with another runner, can hold it to them as our own tests do.
+ * The stores on which the kit proves that it can fail, by what is wrong with them. An
+ * author who changes a check, or runs the kit with another runner, can hold it to them as our own
+ * tests do.
  */
 export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "drops slots": {
@@ -34,7 +35,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     saying: /strictly deep-equal/,
   },
   "maps two ids to one place": {
-    store: identity.mapsTwoIdsToOnePlace,
+    store: identity.mapsTwoIdsToOneKey,
     by: ["39", "71"],
     saying: /session_id_conflict/,
   },
@@ -104,7 +105,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     saying: /strictly deep-equal/,
   },
   "ignores where a commit belongs": {
-    store: ownership.ignoresPlaces,
+    store: ownership.ignoresLogEnd,
     by: ["P10", "K1", "43", "R2", "R8"],
     saying: /true !== false|strictly/,
   },

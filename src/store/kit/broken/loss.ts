@@ -1,3 +1,5 @@
+import { mkdirSync, openSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { PAGE_ROWS_MAX } from "../../../core/limits.ts";
 import { ok, type Result } from "../../../core/result.ts";
 import type { Commit, Committed, Page, SessionStore } from "../../store.ts";
@@ -116,7 +118,7 @@ export function failsTogether(): SessionStore {
   }));
 }
 
-/** Takes an earlier end for the whole of a cut: whoever has read on does not come to know. */
+/** Takes an earlier end for the whole of a cut: a client that has read on does not learn of it. */
 export function keepsEpochs(): SessionStore {
   return altered((store) => ({
     async cutLog(key, term, cut) {
@@ -160,6 +162,23 @@ export function tellsAfterItHasWritten(): SessionStore {
       if (!written.ok || !entries) return written;
       const told = await store.appendJournal(tenantId, entries);
       return told.ok ? written : told;
+    },
+  }));
+}
+
+/**
+ * Keeps a diary that all users can read, secrets included, and beside its directory too. It never
+ * closes what it has opened; the caller finds the numbers in `handles`.
+ */
+export function litters(root: () => string, handles: number[]): SessionStore {
+  return altered((store) => ({
+    async init(host, config) {
+      const diary = join(root(), "diary.log");
+      mkdirSync(root(), { recursive: true, mode: 0o700 });
+      writeFileSync(diary, `the password is ${host.env.get("PASSWORD")}`, { mode: 0o644 });
+      writeFileSync(join(dirname(root()), "beside.log"), "");
+      handles.push(openSync(diary, "r"));
+      return store.init(host, config);
     },
   }));
 }

@@ -2,11 +2,10 @@ import type { Result } from "../../../core/result.ts";
 import type { Holder } from "../../holder.ts";
 import type * as S from "../../store.ts";
 import * as sample from "../sample.ts";
-import type { Chance } from "./chance.ts";
-import type { Refused, Step } from "./step.ts";
+import type { Chance, ExpectedRefusal, StoreStep } from "./workload.ts";
 
 /** Makes a call and tells it, both before and after. */
-export type Submit = (step: Step, refused?: Refused) => Promise<Result<unknown>>;
+export type Submit = (step: StoreStep, refused?: ExpectedRefusal) => Promise<Result<unknown>>;
 
 /** What all lanes of one process share. */
 export interface Hand {
@@ -26,7 +25,7 @@ const MANY_EVENTS = 400;
 const SLOT_OWNERS = ["core", "memory", "skills", "todo"];
 
 /** Where a session stands when it has been taken. */
-type Place = Pick<S.StoredRecord, "term" | "lastEventId" | "snapshotEventId" | "revision">;
+type LanePosition = Pick<S.StoredRecord, "term" | "lastEventId" | "snapshotEventId" | "revision">;
 
 /** One session after another, each with many commits that do not wait for their answers. */
 export class Lane {
@@ -94,7 +93,7 @@ export class Lane {
     return this.#snapshot(this.#key);
   }
 
-  #send(step: Step, refused: Refused = null): Promise<Result<unknown>> {
+  #send(step: StoreStep, refused: ExpectedRefusal = null): Promise<Result<unknown>> {
     const pending = this.#hand.submit(step, refused);
     const flying = pending.finally(() => this.#flight.delete(flying));
     this.#flight.add(flying);
@@ -138,7 +137,7 @@ export class Lane {
     if (before !== null && chance.happens(50)) this.#refusedCommit(key, before, "writer_lost");
   }
 
-  #begin(key: S.SessionKey, at: Place, createdAt: number) {
+  #begin(key: S.SessionKey, at: LanePosition, createdAt: number) {
     this.#key = key;
     this.#owned = true;
     this.#term = at.term;

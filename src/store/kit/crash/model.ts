@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import type { SessionId } from "../../../core/id.ts";
-import { MemorySession } from "../../memory/session.ts";
+import type { SessionId, TenantId } from "../../../core/id.ts";
+import type { Result } from "../../../core/result.ts";
+import { MemorySession } from "../../memory/tenant.ts";
 import type * as S from "../../store.ts";
 import { digests } from "../expect.ts";
-import type { SessionStep } from "./step.ts";
+import { DOOMED } from "./doomed.ts";
+import type { ExpectedRefusal, Line, SessionStep, StoreStep } from "./workload.ts";
 
 /** A call that has had its effect, and the term that it gave, if it gave one. */
 export interface Played {
@@ -115,3 +117,74 @@ function whole<Row>({ rows, more }: S.Page<Row>): readonly Row[] {
 }
 
 const TOO_LARGE = "the work has made a session that does not fit into a page";
+
+/** A call that a child has made, and what the store said to it, if it lived to hear it. */
+export interface Called<Of extends StoreStep = StoreStep> {
+  readonly step: Of;
+  readonly refused: ExpectedRefusal;
+  readonly answer: Result<unknown> | null;
+}
+
+/** One session: the calls that are known to have had their effect, and those in question. */
+export interface SessionHistory {
+  readonly key: S.SessionKey;
+  readonly settled: Played[];
+  readonly called: Called<SessionStep>[];
+}
+
+type TenantStep = Exclude<StoreStep, SessionStep>;
+
+/** All that has ever been done to a place, by one process after another. */
+export class History {
+  /** What is certain of a tenant: its documents, blobs by hash, and entries of no session. */
+  readonly documents = new Map<string, S.Document>();
+  readonly blobs = new Map<string, Uint8Array>();
+  readonly entries = new Map<string, S.JournalEntry>();
+  /** What was done to the tenant that is removed again and again, since its last removal. */
+  doomed: readonly Called[] = [];
+  readonly #sessions = new Map<string, SessionHistory>();
+  #called: Called<TenantStep>[] = [];
+
+  /** Adds what a child has said before it died. An answer that it should not have got fails. */
+  hear(lines: readonly Line[]) {
+    const answers = new Map<number, Result<unknown>>();
+    for (const line of lines) if (line.says === "answered") answers.set(line.n, line.answer);
+    for (const line of lines) {
+      if (line.says !== "calls") continue;
+      const { step, refused } = line;
+      const answer = answers.get(line.n) ?? null;
+      if (answer !== null) isExpected(step, refused, answer);
+      if (tenantOf(step) === DOOMED) this.doomed = [...this.doomed, { step, refused, answer }];
+      else if ("key" in step) this.of(step.key).called.push({ step, refused, answer });
+      else this.#called.push({ step, refused, answer });
+    }
+  }
+
+  of(key: S.SessionKey): SessionHistory {
+    const name = `${key.tenantId} ${key.sessionId}`;
+    const history = this.#sessions.get(name) ?? { key, settled: [], called: [] };
+    this.#sessions.set(name, history);
+    return history;
+  }
+
+  get sessions(): readonly SessionHistory[] {
+    return [...this.#sessions.values()];
+  }
+
+  /** The last child's calls that are about no session, which are then known. */
+  takeCalls(): readonly Called<TenantStep>[] {
+    const called = this.#called;
+    this.#called = [];
+    return called;
+  }
+}
+
+function tenantOf(step: StoreStep): TenantId {
+  return "key" in step ? step.key.tenantId : step.tenantId;
+}
+
+function isExpected(step: StoreStep, refused: ExpectedRefusal, answer: Result<unknown>) {
+  const code = answer.ok ? null : answer.refusal.code;
+  const said = JSON.stringify(answer).slice(0, 500);
+  assert.equal(code, refused, `${step.op} was answered with ${said}`);
+}

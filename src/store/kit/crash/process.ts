@@ -1,10 +1,24 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { type Line, readLine } from "./step.ts";
-import type { CrashSubject } from "./subject.ts";
-import type { Orders } from "./workload.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { thisHolder } from "../../holder.ts";
+import type * as S from "../../store.ts";
+import type { SessionStore } from "../../store.ts";
+import { value } from "../expect.ts";
+import * as sample from "../sample.ts";
+import {
+  type ChildRequest,
+  type Line,
+  perform,
+  readLine,
+  type StoreStep,
+  started,
+  work,
+  writeLine,
+} from "./workload.ts";
 
 /** A child process with a store in it, and all that it has said so far. */
 export class StoreProcess {
@@ -16,10 +30,10 @@ export class StoreProcess {
 
   constructor(
     subject: Pick<CrashSubject, "script" | "factory">,
-    orders: Omit<Orders, "factory">,
+    orders: Omit<ChildRequest, "factory">,
     failpoint = "",
   ) {
-    const told: Orders = { ...orders, factory: subject.factory };
+    const told: ChildRequest = { ...orders, factory: subject.factory };
     const script = subject.script.pathname;
     this.#child = spawn(process.execPath, [script, JSON.stringify(told)], {
       stdio: ["pipe", "pipe", "pipe"],
@@ -116,4 +130,102 @@ export class StoreProcess {
 
 function answered(lines: readonly Line[]) {
   return lines.filter((line) => line.says === "answered");
+}
+
+/** The session that the checks of ownership are about. */
+export const HELD = sample.keyOf("held");
+
+/**
+ * The whole of a script that the crash runner starts as a process of its own. It is told which of
+ * these factories to use, and what to do, by its last argument.
+ */
+export async function playChild(factories: Readonly<Record<string, () => S.SessionStore>>) {
+  const orders: ChildRequest = JSON.parse(process.argv.at(-1) ?? "");
+  const make = factories[orders.factory];
+  try {
+    if (make === undefined) throw new Error(`there is no factory ${orders.factory}`);
+    await TASKS[orders.task](make, orders);
+  } catch (thrown) {
+    say({ says: "failed", why: thrown instanceof Error ? `${thrown.stack}` : `${thrown}` });
+    process.exit(1);
+  }
+}
+
+type Task = (make: () => S.SessionStore, orders: ChildRequest) => Promise<void>;
+
+const TASKS: Readonly<Record<ChildRequest["task"], Task>> = {
+  work: (make, orders) => work(make, orders, say),
+  hold,
+  open: tryToOpen,
+};
+
+/**
+ * Written at once and whole: what a killed process has said can still be read. While the pipe is
+ * full this thread waits, and the store's goes on.
+ */
+function say(line: Line) {
+  let rest = Buffer.from(writeLine(line));
+  while (rest.length > 0) rest = rest.subarray(written(rest));
+}
+
+function written(bytes: Uint8Array): number {
+  try {
+    return writeSync(1, bytes);
+  } catch (thrown) {
+    const isFull = thrown instanceof Error && "code" in thrown && thrown.code === "EAGAIN";
+    if (!isFull) throw thrown;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
+    return 0;
+  }
+}
+
+const FULL_PIPE_MS = 1;
+
+/**
+ * Makes the session if need be, owns it, and writes to it each time a line comes in. It lives for
+ * as long as its parent can write to it.
+ */
+async function hold(make: () => S.SessionStore, { config, life }: ChildRequest) {
+  const store = await started(make(), config);
+  const holder = thisHolder(life);
+  const manifest = sample.manifest(HELD, store.contract.storeId);
+  const made = await store.create(HELD, sample.newSession(manifest, { holder }));
+  const { term } = made.ok ? made.value : await value(store.open(HELD, holder, []));
+  say({ says: "has", fact: "held" });
+  for await (const _ of process.stdin) {
+    const { lastEventId } = await value(store.readRecord(HELD));
+    const events = sample.events(lastEventId + 1, 1);
+    await told(store, { op: "commit", key: HELD, term, commit: sample.commit({ events }) });
+  }
+  await store.dispose();
+}
+
+/** Tries once, and then keeps what it got until it is ended. */
+async function tryToOpen(make: () => S.SessionStore, { config, life }: ChildRequest) {
+  const store = await started(make(), config);
+  await told(store, { op: "open", key: HELD, holder: thisHolder(life), audit: [] });
+  for await (const _ of process.stdin);
+  await store.dispose();
+}
+
+async function told(store: S.SessionStore, step: StoreStep) {
+  say({ says: "calls", n: 0, step, refused: null });
+  say({ says: "answered", n: 0, answer: await perform(store, step) });
+}
+
+/** A store, and how to have it in a process of its own. */
+export interface CrashSubject {
+  /** A script that imports the store and hands it to `playChild`. */
+  readonly script: URL;
+  /** Under which name it does so. */
+  readonly factory: string;
+  /** The same store, in this process: what the other one has left is looked at with it. */
+  store(): SessionStore;
+  /** An empty place, and the end of it. */
+  makePlace(): Promise<string>;
+  clearPlace(place: string): Promise<void>;
+  /** A configuration that makes the store the active one over this place. */
+  config(place: string): JsonObject;
+  /** Every step of a write at which the store's code calls `failpoint`. */
+  readonly failpoints: readonly string[];
 }

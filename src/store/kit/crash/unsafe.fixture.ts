@@ -1,8 +1,9 @@
 import type { TenantId } from "../../../core/id.ts";
 import { fail, ok } from "../../../core/result.ts";
-import { failpoint } from "../../failpoint.ts";
 import { describeHolder, type Holder } from "../../holder.ts";
+import { failpoint } from "../../sqlite/failpoint.ts";
 import type * as S from "../../store.ts";
+import { replaced } from "../broken/altered.ts";
 
 /** Stores that are wrong in ways which only a crash shows, or only another process. */
 
@@ -13,7 +14,7 @@ export const AFTER_EARLY_ANSWER = "unsafe-after-early-answer";
 export function answersEarly(inner: S.SessionStore): S.SessionStore {
   const later = <Value>(act: () => Promise<Value>): Promise<Value> =>
     new Promise((resolve) => setImmediate(() => resolve(act())));
-  return changed(inner, {
+  return replaced(inner, {
     commit: async (key, term, commit) => {
       const { afterEventId, events, snapshot } = commit;
       const lastEventId = afterEventId + events.length;
@@ -52,7 +53,7 @@ export function commitsInTwoSteps(inner: S.SessionStore): S.SessionStore {
     const { lastEventId } = first.value;
     return inner.commit(key, term, { ...commit, afterEventId: lastEventId, events: [] });
   };
-  return changed(inner, {
+  return replaced(inner, {
     commit: (key, term, commit) => inTurn(() => twoSteps(key, term, commit)),
     open: (key, holder, audit) => inTurn(() => inner.open(key, holder, audit)),
     seize: (key, holder, audit) => inTurn(() => inner.seize(key, holder, audit)),
@@ -75,7 +76,7 @@ export function tellsInTwoSteps(inner: S.SessionStore): S.SessionStore {
     if (entries.length > 0) failpoint(BETWEEN_ENTRY_AND_DOCUMENT);
     return inner.writeDocument(tenantId, document);
   };
-  return changed(inner, {
+  return replaced(inner, {
     writeDocument: (tenantId, document) => {
       const next = last.then(() => twoSteps(tenantId, document));
       last = next;
@@ -84,9 +85,9 @@ export function tellsInTwoSteps(inner: S.SessionStore): S.SessionStore {
   });
 }
 
-/** Gives a session to whoever asks for it. */
+/** Gives a session to any process that asks for it. */
 export function takesFromTheLiving(inner: S.SessionStore): S.SessionStore {
-  return changed(inner, {
+  return replaced(inner, {
     open: async (key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) => {
       const record = await inner.readRecord(key);
       if (record.ok) await inner.close(key, record.value.term);
@@ -97,22 +98,12 @@ export function takesFromTheLiving(inner: S.SessionStore): S.SessionStore {
 
 /** Does not look whether the process that has a session is still there. */
 export function waitsForTheDead(inner: S.SessionStore): S.SessionStore {
-  return changed(inner, {
+  return replaced(inner, {
     open: async (key: S.SessionKey, holder: Holder, audit: readonly S.JournalEntry[]) => {
       const record = await inner.readRecord(key);
       const owner = record.ok ? record.value.holder : null;
       if (owner === null) return inner.open(key, holder, audit);
       return fail("session_locked", { holder: describeHolder(owner) });
-    },
-  });
-}
-
-/** The same store in all but some operations; whoever calls it, `this` is the one inside. */
-function changed(inner: S.SessionStore, change: Partial<S.SessionStore>): S.SessionStore {
-  return new Proxy(inner, {
-    get(target, name) {
-      const own: unknown = Reflect.get(change, name) ?? Reflect.get(target, name);
-      return typeof own === "function" ? own.bind(target) : own;
     },
   });
 }

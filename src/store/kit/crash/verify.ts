@@ -6,10 +6,15 @@ import { isObject } from "../../../core/json.ts";
 import type * as S from "../../store.ts";
 import { allEntries, allListed, sessionState, value } from "../expect.ts";
 import { verifyDoomed } from "./doomed.ts";
-import type { Called, History, SessionHistory } from "./history.ts";
-import { type Expected, type Played, SessionModel } from "./model.ts";
-import type { SessionStep } from "./step.ts";
-import { TENANTS } from "./workload.ts";
+import {
+  type Called,
+  type Expected,
+  type History,
+  type Played,
+  type SessionHistory,
+  SessionModel,
+} from "./model.ts";
+import { type SessionStep, TENANTS } from "./workload.ts";
 
 /**
  * Looks at a store from outside, after a process that wrote to it was killed. Each session must be

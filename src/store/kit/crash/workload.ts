@@ -1,21 +1,21 @@
+import type { ErrorCode } from "../../../core/error.ts";
+import type { TenantId } from "../../../core/id.ts";
 import type { Result } from "../../../core/result.ts";
-import { thisHolder } from "../../holder.ts";
+import { type Holder, thisHolder } from "../../holder.ts";
 import type * as S from "../../store.ts";
 import { value } from "../expect.ts";
 import * as sample from "../sample.ts";
-import { Chance } from "./chance.ts";
-import { DoomedLane } from "./doomed-lane.ts";
+import { DoomedLane } from "./doomed.ts";
 import { type Hand, Lane, type Submit } from "./lane.ts";
-import { type Line, perform, type Refused, type Step } from "./step.ts";
 
 /** How a child process is told what to do. */
-export interface Orders {
+export interface ChildRequest {
   readonly factory: string;
   readonly config: unknown;
   readonly task: "work" | "hold" | "open";
   readonly seed: number;
   readonly life: string;
-  /** The calls after which it stops by itself, if nobody has stopped it. */
+  /** The calls after which it stops by itself, if it is not killed before. */
   readonly steps: number;
 }
 
@@ -43,7 +43,7 @@ export async function started(store: S.SessionStore, config: unknown): Promise<S
 /** Random work on several sessions at once, until it is killed or has done enough. */
 export async function work(
   make: () => S.SessionStore,
-  orders: Orders,
+  orders: ChildRequest,
   say: (line: Line) => void,
 ): Promise<void> {
   const { config, seed, life, steps } = orders;
@@ -83,8 +83,8 @@ export async function work(
 }
 
 type Tell = (
-  step: Step,
-  refused: Refused,
+  step: StoreStep,
+  refused: ExpectedRefusal,
   act: () => Promise<Result<unknown>>,
 ) => Promise<Result<unknown>>;
 
@@ -171,5 +171,118 @@ class TenantLane {
       await submit({ op: "document", tenantId, write: second });
     }
     await written;
+  }
+}
+
+/** One call to a store, as a value: it can be made, told to another process, and played back. */
+export type StoreStep =
+  | { readonly op: "create"; readonly key: S.SessionKey; readonly session: S.NewSession }
+  | ({ readonly op: "open"; readonly key: S.SessionKey; readonly holder: Holder } & WithAudit)
+  | ({ readonly op: "seize"; readonly key: S.SessionKey; readonly holder: Holder } & WithAudit)
+  | ({ readonly op: "commit"; readonly key: S.SessionKey; readonly commit: S.Commit } & Termed)
+  | ({ readonly op: "close"; readonly key: S.SessionKey } & Termed)
+  | ({ readonly op: "cutLog"; readonly key: S.SessionKey; readonly cut: S.LogCut } & Termed)
+  | ({ readonly op: "delete"; readonly key: S.SessionKey; readonly holder: Holder } & WithAudit)
+  | { readonly op: "removeTenant"; readonly tenantId: TenantId; readonly holder: Holder }
+  | { readonly op: "append"; readonly tenantId: TenantId; readonly entries: Entries }
+  | { readonly op: "document"; readonly tenantId: TenantId; readonly write: S.DocumentWrite }
+  | { readonly op: "blob"; readonly tenantId: TenantId; readonly bytes: Uint8Array };
+
+type Entries = readonly S.JournalEntry[];
+type WithAudit = { readonly audit: Entries };
+type Termed = { readonly term: number };
+
+export type SessionStep = Extract<StoreStep, { readonly key: S.SessionKey }>;
+
+export function perform(store: S.SessionStore, step: StoreStep): Promise<Result<unknown>> {
+  switch (step.op) {
+    case "create":
+      return store.create(step.key, step.session);
+    case "open":
+      return store.open(step.key, step.holder, step.audit);
+    case "seize":
+      return store.seize(step.key, step.holder, step.audit);
+    case "commit":
+      return store.commit(step.key, step.term, step.commit);
+    case "close":
+      return store.close(step.key, step.term);
+    case "cutLog":
+      return store.cutLog(step.key, step.term, step.cut);
+    case "delete":
+      return store.delete(step.key, step.holder, step.audit);
+    case "removeTenant":
+      return store.removeTenant(step.tenantId, step.holder);
+    case "append":
+      return store.appendJournal(step.tenantId, step.entries);
+    case "document":
+      return store.writeDocument(step.tenantId, step.write);
+    case "blob":
+      return store.writeBlob(step.tenantId, step.bytes);
+  }
+}
+
+/** What the child process says, one line each. */
+export type Line =
+  /** Before it calls: `refused` is the code that it expects, if the call is a bad one. */
+  | {
+      readonly says: "calls";
+      readonly n: number;
+      readonly step: StoreStep;
+      readonly refused: ExpectedRefusal;
+    }
+  /** After the store has answered, and never before. */
+  | { readonly says: "answered"; readonly n: number; readonly answer: Result<unknown> }
+  | { readonly says: "has"; readonly fact: string }
+  | { readonly says: "failed"; readonly why: string };
+
+export type ExpectedRefusal = ErrorCode | null;
+
+export function writeLine(line: Line): string {
+  return `${JSON.stringify(line, (_, value: unknown) =>
+    value instanceof Uint8Array ? { base64: Buffer.from(value).toString("base64") } : value,
+  )}\n`;
+}
+
+export function readLine(text: string): Line {
+  return JSON.parse(text, (_, value: unknown) => (isBytes(value) ? bytesOf(value) : value));
+}
+
+function isBytes(value: unknown): value is { readonly base64: string } {
+  if (typeof value !== "object" || value === null || !("base64" in value)) return false;
+  return typeof value.base64 === "string";
+}
+
+function bytesOf({ base64 }: { readonly base64: string }): Uint8Array {
+  return Uint8Array.from(Buffer.from(base64, "base64"));
+}
+
+/** Chance that can be repeated: the same seed gives the same numbers (mulberry32). */
+export class Chance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** At least 0, and less than `bound`. */
+  below(bound: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
+  }
+
+  /** Both ends included. */
+  between(least: number, most: number): number {
+    return least + this.below(most - least + 1);
+  }
+
+  /** True in `percent` of a hundred cases. */
+  happens(percent: number): boolean {
+    return this.below(100) < percent;
+  }
+
+  oneOf<Value>(values: readonly Value[]): Value | undefined {
+    return values[this.below(values.length)];
   }
 }

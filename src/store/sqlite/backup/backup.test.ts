@@ -5,7 +5,7 @@ import { thisHolder } from "../../holder.ts";
 import { refused, sessionState, tenantState, value } from "../../kit/expect.ts";
 import * as sample from "../../kit/sample.ts";
 import { withStore } from "../damage.fixture.ts";
-import { noteClosed, noteOpen } from "../presence.ts";
+import { noteClosed, noteOpen } from "../openers.ts";
 import {
   backupOf,
   CAPITALS,

@@ -1,28 +1,42 @@
 import { randomUUID } from "node:crypto";
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { chmod, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { TenantId } from "../../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../../core/result.ts";
 import { describeHolder, type Holder, thisHolder } from "../../holder.ts";
 import type { JournalEntry } from "../../store.ts";
-import { makeFolder, NewerDatabase, syncFolder, tenantsFolder } from "../database.ts";
-import { reasonOf } from "../explain.ts";
-import { noteClosed, noteFile, noteOpen, othersIn, unreadableIn } from "../presence.ts";
-import { clearAway } from "../tenant-removal.ts";
+import { leapTerms, WriteBatch } from "../batch.ts";
+import {
+  makeFolder,
+  NewerDatabase,
+  reasonOf,
+  syncFolder,
+  TenantDatabase,
+  tenantsFolder,
+} from "../database.ts";
+import { clearAway } from "../handles.ts";
+import {
+  forgetOpeners,
+  noteClosed,
+  noteFile,
+  noteOpen,
+  othersIn,
+  renewEpochs,
+  unreadableIn,
+} from "../openers.ts";
+import { appendEntries, freshEntries } from "../tenant.ts";
 import {
   type BackedUpTenant,
   type BackupContents,
   backupFile,
   CONTENTS_FILE,
+  digestOf,
   ofNewer,
   readContents,
 } from "./contents.ts";
-import { digestOf } from "./file.ts";
-import { renew } from "./renew.ts";
-import { clearStages, makeStage } from "./stage.ts";
 
-export interface RestoreOrder {
+export interface RestoreOptions {
   /** The store's own directory, in which there is nothing yet. */
   readonly root: string;
   readonly source: string;
@@ -37,15 +51,15 @@ export interface RestoreOrder {
  * first; one renaming at the end puts all of it in place, so that after a crash there is a whole
  * store or none.
  */
-export async function restoreBackup(order: RestoreOrder): Promise<Result<BackupContents>> {
-  const root = resolve(order.root);
-  const contents = await contentsOf(order.source);
+export async function restoreBackup(options: RestoreOptions): Promise<Result<BackupContents>> {
+  const root = resolve(options.root);
+  const contents = await contentsOf(options.source);
   if (!contents.ok) return contents;
   const self = thisHolder(randomUUID());
   try {
     makeFolder(root);
     if (!noteOpen(root, self)) return occupied(`${noteFile(root, self)} cannot be written`);
-    return await restore({ ...order, root }, contents.value, self);
+    return await restore({ ...options, root }, contents.value, self);
   } catch (thrown) {
     return fail("restore_failed", { reason: reasonOf(thrown) });
   } finally {
@@ -63,7 +77,7 @@ async function contentsOf(source: string): Promise<Result<BackupContents>> {
 }
 
 async function restore(
-  { root, source, entryOf, onTenant }: RestoreOrder,
+  { root, source, entryOf, onTenant }: RestoreOptions,
   contents: BackupContents,
   self: Holder,
 ): Promise<Result<BackupContents>> {
@@ -80,7 +94,7 @@ async function restore(
     }
     const stillFree = isFree(root, self);
     if (!stillFree.ok) return stillFree;
-    // Whatever has come to be in the way of it makes this fail, and is not replaced.
+    // A file that has come to be in the way makes this fail, and is not replaced.
     renameSync(tenantsFolder(stage), tenantsFolder(root));
     syncFolder(root);
     return ok(contents);
@@ -89,11 +103,11 @@ async function restore(
   }
 }
 
-/** Where somebody is at work, or anything is kept, nothing is put. */
+/** Refuses a directory that a process has open, or that holds sessions already. */
 function isFree(root: string, self: Holder): Result<void> {
   const [other] = othersIn(root, self);
   if (other !== undefined) {
-    // Of one that is here we know that it lives; of another machine's nobody can ask.
+    // A process of this machine is known to live; one of another machine cannot be checked.
     const isHere = other.host === self.host;
     const unlessGone = `; if it is gone for good, delete ${noteFile(root, other)}`;
     const advice = `stop the server first${isHere ? "" : unlessGone}`;
@@ -117,7 +131,7 @@ interface TenantCopy {
   readonly stage: string;
   readonly tenant: BackedUpTenant;
   readonly contents: BackupContents;
-  readonly entryOf: RestoreOrder["entryOf"];
+  readonly entryOf: RestoreOptions["entryOf"];
 }
 
 async function copyTenant(copy: TenantCopy): Promise<Result<void>> {
@@ -140,3 +154,55 @@ async function copyTenant(copy: TenantCopy): Promise<Result<void>> {
     return damaged(reasonOf(thrown));
   }
 }
+
+/**
+ * Makes a copied database one that a server can begin with: its logs have new epochs, because what
+ * came after the copy is lost and its ids will be used again; no process holds its sessions;
+ * terms go on where the lost ones cannot have been; and the audit says so. Throws if SQLite finds
+ * the file damaged.
+ */
+function renew(file: string, entry: JournalEntry): Result<void> {
+  const db = new TenantDatabase(file, "write");
+  try {
+    const found = db.get("PRAGMA integrity_check(1)");
+    const verdict = String(Object.values(found ?? {})[0]);
+    if (verdict !== "ok") throw new Error(`SQLite finds it damaged: ${verdict}`);
+    return db.transaction("immediate", () => {
+      renewEpochs(db, randomUUID, { isFreed: true });
+      forgetOpeners(db);
+      leapTerms(db);
+      const batch = new WriteBatch(db);
+      const fresh = freshEntries(db, [entry]);
+      if (!fresh.ok) return fresh;
+      appendEntries(batch, fresh.value);
+      batch.flush();
+      return DONE;
+    });
+  } finally {
+    db.close();
+  }
+}
+
+/** Where a restore prepares everything, beside the place that it will have. */
+function makeStage(root: string): string {
+  const stage = join(root, `${STAGE}${randomUUID()}`);
+  mkdirSync(join(stage, "tenants"), { recursive: true, mode: 0o700 });
+  return stage;
+}
+
+/**
+ * Clears what a killed restore left behind: all conversations of its backup are in it. The caller
+ * knows that no other process has the directory open.
+ */
+export function clearStages(root: string) {
+  for (const name of readdirSync(root)) {
+    if (!name.startsWith(STAGE)) continue;
+    try {
+      rmSync(join(root, name), { recursive: true, force: true });
+    } catch {
+      // The leftovers of another user do no harm.
+    }
+  }
+}
+
+const STAGE = "restoring-";

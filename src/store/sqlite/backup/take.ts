@@ -1,12 +1,31 @@
-import { closeSync, existsSync, openSync, rmSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { lstat, readdir, realpath, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import Database from "better-sqlite3";
 import { parseTenantId, type TenantId } from "../../../core/id.ts";
-import { fail, ok, type Result } from "../../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../../core/result.ts";
 import { idOfCaseSafe } from "../../case-safe.ts";
-import { databaseFile, inodeOf, makeFolder, tenantsFolder } from "../database.ts";
-import { reasonOf } from "../explain.ts";
+import { isGone, readHolder, thisHolder } from "../../holder.ts";
+import {
+  databaseFile,
+  inodeOf,
+  makeFolder,
+  reasonOf,
+  syncFolder,
+  tenantsFolder,
+} from "../database.ts";
 import { MovedDatabase } from "../handles.ts";
 import {
   BACKUP_FORMAT,
@@ -15,13 +34,12 @@ import {
   backupFile,
   CONTENTS_FILE,
   type DamagedTenant,
+  digestOf,
   writeContents,
+  writeDurably,
 } from "./contents.ts";
-import { makeDraft, nameDraft } from "./draft.ts";
-import { digestOf, writeDurably } from "./file.ts";
-import { mayBackUp } from "./target.ts";
 
-export interface BackupOrder {
+export interface BackupOptions {
   /** The store's own directory. */
   readonly root: string;
   /** Where the backup is to be; nothing may be there yet. */
@@ -43,14 +61,14 @@ export interface BackupOrder {
  *
  * The whole gets its name when it is on the disk: what has the name is a whole backup.
  */
-export async function takeBackup(order: BackupOrder): Promise<Result<BackupContents>> {
-  const target = resolve(order.target);
-  const may = await mayBackUp(order.root, target);
+export async function takeBackup(options: BackupOptions): Promise<Result<BackupContents>> {
+  const target = resolve(options.target);
+  const may = await mayBackUp(options.root, target);
   if (!may.ok) return may;
   let draft: string | null = null;
   try {
     draft = makeDraft(target);
-    const contents = await fill(draft, order);
+    const contents = await fill(draft, options);
     nameDraft(draft, target);
     return ok(contents);
   } catch (thrown) {
@@ -59,8 +77,8 @@ export async function takeBackup(order: BackupOrder): Promise<Result<BackupConte
   }
 }
 
-async function fill(draft: string, order: BackupOrder): Promise<BackupContents> {
-  const { root, version, nowMs, onTenant } = order;
+async function fill(draft: string, options: BackupOptions): Promise<BackupContents> {
+  const { root, version, nowMs, onTenant } = options;
   const names = await readdir(tenantsFolder(root));
   const ids = names.map((name) => parseTenantId(idOfCaseSafe(name) ?? "")).filter(isThere);
   const all = ids.sort();
@@ -164,4 +182,92 @@ const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB|IOERR_READ|IOERR_SHORT_READ)/;
 
 function codeOf(thrown: unknown): string {
   return thrown instanceof Database.SqliteError ? thrown.code : "";
+}
+
+/** Where a backup grows, beside the name that it will have, with a note of who makes it. */
+function makeDraft(target: string): string {
+  makeFolder(dirname(target));
+  clearDrafts(target);
+  const draft = `${target}${PARTIAL}${randomUUID()}`;
+  mkdirSync(draft, { mode: 0o700 });
+  writeFileSync(join(draft, MAKER), JSON.stringify(thisHolder("backup")), { mode: 0o600 });
+  return draft;
+}
+
+/** Gives it its name, when all of it is on the disk. */
+function nameDraft(draft: string, target: string) {
+  rmSync(join(draft, MAKER));
+  renameSync(draft, target);
+  syncFolder(dirname(target));
+}
+
+/** Clears the drafts of killed backups to the same target, and no others. */
+function clearDrafts(target: string) {
+  const folder = dirname(target);
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(`${basename(target)}${PARTIAL}`)) continue;
+    if (isLeft(join(folder, name))) rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+/** One without a maker is at its very beginning or its very end, or was killed there. */
+function isLeft(draft: string): boolean {
+  try {
+    const maker = readHolder(readFileSync(join(draft, MAKER), "utf8"));
+    return maker !== null && isGone(maker);
+  } catch {
+    const { mtimeMs } = statSync(draft, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+    return Date.now() - mtimeMs > MAKERLESS_MS_MAX;
+  }
+}
+
+const PARTIAL = ".partial-";
+
+const MAKER = "maker.json";
+
+/** It takes milliseconds to write the note, or to give a draft its name after that is gone. */
+const MAKERLESS_MS_MAX = 60_000;
+
+/** Whether a backup of this store can have this name at last: asked before anything is copied. */
+async function mayBackUp(root: string, target: string): Promise<Result<void>> {
+  if (!existsSync(tenantsFolder(root))) {
+    return refuse(`there is no store in ${root}; say where the server's data is, with --data`);
+  }
+  try {
+    if (await isWithin(root, target)) {
+      return refuse(`${target} is in the store itself; name a directory elsewhere`);
+    }
+    return await mayReplace(target);
+  } catch (thrown) {
+    return refuse(reasonOf(thrown));
+  }
+}
+
+const refuse = (reason: string) => fail("backup_failed", { reason });
+
+/** Only nothing, or a directory with nothing in it, gives way to a directory. */
+async function mayReplace(target: string): Promise<Result<void>> {
+  const own = await lstat(target).catch(() => null);
+  if (own === null) return DONE;
+  if (own.isSymbolicLink()) return refuse(`${target} is a link; name a directory itself`);
+  if (!own.isDirectory()) return refuse(`${target} is a file; name a directory`);
+  if ((await readdir(target)).length > 0) {
+    return refuse(`${target} is not empty; name a directory that is not there yet`);
+  }
+  // A disk that is mounted here cannot be put in place at the end, only a directory on it.
+  const above = await stat(dirname(target));
+  return own.dev === above.dev ? DONE : refuse(`${target} is a disk; name a directory in it`);
+}
+
+/** By what the names stand for, whichever links lead there. */
+async function isWithin(root: string, target: string): Promise<boolean> {
+  const way = relative(await realpath(root), await realName(target));
+  return way !== ".." && !way.startsWith(`..${sep}`);
+}
+
+/** The real name of what may not be there yet: that of the nearest folder that is, and the rest. */
+async function realName(path: string): Promise<string> {
+  const real = await realpath(path).catch(() => null);
+  if (real !== null || dirname(path) === path) return real ?? path;
+  return join(await realName(dirname(path)), relative(dirname(path), path));
 }

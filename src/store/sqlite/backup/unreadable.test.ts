@@ -12,7 +12,7 @@ import type { BackupContents } from "./contents.ts";
 const DB = "tenants/acme/sessions.db";
 const changed = (world: StoreWorld, name: string) => join(backupOf(world), name);
 
-/** Makes what is in a backup the thing that was backed up, whatever it has become. */
+/** Makes the present content of a backup look like what was backed up. */
 async function vouchFor(world: StoreWorld) {
   const bytes = await readFile(changed(world, DB));
   const contents: BackupContents = JSON.parse(
