@@ -17,7 +17,6 @@ import type { SessionStore } from "../src/store/store.ts";
 
 // Backups and restores in processes of their own, killed at random moments.
 
-
 /** CI kills each a few times; for more: `FERMATA_KILLS=50 npx vitest run test/backup-killed`. */
 const KILLS = Number(process.env.FERMATA_KILLS ?? 4);
 const SEED = Number(process.env.FERMATA_SEED ?? 1);
