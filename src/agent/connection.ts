@@ -9,6 +9,7 @@ import {
 } from "../core/limits.ts";
 import { DONE, fail, type Result } from "../core/result.ts";
 import { WITHDRAWN } from "../core/session/reason.ts";
+import { BoundedMap } from "../platform/bounded-map.ts";
 import { CANCEL_REQUEST } from "../wire/acp.ts";
 import * as rpc from "../wire/rpc.ts";
 import { LineSplitter, OVERLONG } from "../wire/rpc.ts";
@@ -63,7 +64,7 @@ type LineTap = WireTap["line"];
 /** Called with a good answer that came after the timeout. */
 type LateAnswer = (result: unknown) => void;
 
-interface OpenRequest {
+interface IncomingRequest {
   readonly abort: AbortController;
   readonly chars: number;
 }
@@ -80,8 +81,8 @@ export class AgentConnection {
   readonly #tap: LineTap | null;
   readonly #calls = new Map<rpc.RpcId, OpenCall>();
   /** Calls that timed out, and whose late answers still matter. */
-  readonly #overdue = new Map<rpc.RpcId, LateAnswer>();
-  readonly #requests = new Map<rpc.RpcId, OpenRequest>();
+  readonly #overdue = new BoundedMap<rpc.RpcId, LateAnswer>(AGENT_CALLS_OPEN_MAX);
+  readonly #requests = new Map<rpc.RpcId, IncomingRequest>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #inputClosed = Promise.withResolvers<void>();
   #lastId = 0;
@@ -291,17 +292,8 @@ export class AgentConnection {
     }
     this.#calls.delete(id);
     call.timer?.stop();
-    if (reply.kind === "timeout" && call.late !== null) this.#expectLate(id, call.late);
+    if (reply.kind === "timeout" && call.late !== null) this.#overdue.set(id, call.late);
     call.settle(reply);
-  }
-
-  /** Evicts the oldest: an agent that never answers must not fill the memory. */
-  #expectLate(id: rpc.RpcId, late: LateAnswer) {
-    this.#overdue.set(id, late);
-    const [oldest] = this.#overdue.keys();
-    if (this.#overdue.size > AGENT_CALLS_OPEN_MAX && oldest !== undefined) {
-      this.#overdue.delete(oldest);
-    }
   }
 
   /** False if no call expects it. */

@@ -10,7 +10,7 @@ export class StillTime {
     onTestFinished(() => void vi.useRealTimers());
   }
 
-  /** So much has passed for whoever waits, as soon as somebody does; then it passes by itself. */
+  /** Lets so much time pass once a timer is set; then time runs normally. */
   async pass(ms: number): Promise<void> {
     await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0);
     vi.advanceTimersByTime(ms);

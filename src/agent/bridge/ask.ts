@@ -2,6 +2,7 @@ import type { AgentUpdate } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
 import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX, AGENT_TOOL_CALLS_KNOWN_MAX } from "../../core/limits.ts";
 import type { AskOption } from "../../core/policy/ask.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { AgentAsk, AskAnswer } from "../agent.ts";
 
 /** Permissions and forms: the two ways in which ACP asks people, as one kind of ask. */
@@ -69,7 +70,7 @@ function typed(text: string, field: unknown): string | number | boolean | readon
  * by what the call does. The oldest calls are evicted first.
  */
 export class KnownToolCalls {
-  readonly #calls = new Map<string, JsonObject>();
+  readonly #calls = new BoundedMap<string, JsonObject>(AGENT_TOOL_CALLS_KNOWN_MAX);
   /** At least what the calls take: a repeated field counts again, until `#shrink` recounts. */
   #chars = 0;
 
@@ -84,7 +85,6 @@ export class KnownToolCalls {
     if (known.status === "completed" || known.status === "failed") return;
     this.#calls.set(id, known);
     this.#chars += chars;
-    if (this.#calls.size > AGENT_TOOL_CALLS_KNOWN_MAX) this.#evictOldest();
     if (this.#chars > AGENT_TOOL_CALLS_KNOWN_CHARS_MAX) this.#shrink(id, news);
   }
 
@@ -110,11 +110,6 @@ export class KnownToolCalls {
         this.#chars += sizeOf(news);
       }
     }
-  }
-
-  #evictOldest() {
-    const [oldest] = this.#calls.keys();
-    if (oldest !== undefined) this.#calls.delete(oldest);
   }
 }
 

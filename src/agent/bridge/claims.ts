@@ -5,6 +5,7 @@ import {
   AGENT_QUEUE_CHARS_MAX,
   AGENT_SESSIONS_HELD_MAX,
 } from "../../core/limits.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { ConnectRequest } from "../agent.ts";
 import type { BridgeSession } from "./session.ts";
 
@@ -15,12 +16,12 @@ interface EarlyUpdate {
 
 /**
  * Which session an agent's message belongs to, by the agent's session id. An id belongs to one
- * session at a time, whatever the agent says, so that no session receives another's (P8).
+ * session at a time, so that no session receives another's messages (P8).
  */
 export class Claims {
   readonly #sessions = new Map<string, BridgeSession>();
   /** The session that the agent made each id for, also after that one has left. */
-  readonly #owners = new Map<string, SessionId | undefined>();
+  readonly #owners = new BoundedMap<string, SessionId | undefined>(AGENT_NAMES_KEPT_MAX);
   /** Ids of released sessions that the agent could not close. */
   readonly #forgotten = new Set<string>();
   /** Updates that came before the answer that has their session id. */
@@ -55,12 +56,7 @@ export class Claims {
 
   /** The agent has made this id, for this session. */
   created(id: string, { owner }: ConnectRequest) {
-    this.#owners.delete(id);
     this.#owners.set(id, owner);
-    const [oldest] = this.#owners.keys();
-    if (this.#owners.size > AGENT_NAMES_KEPT_MAX && oldest !== undefined) {
-      this.#owners.delete(oldest);
-    }
   }
 
   /**

@@ -144,7 +144,7 @@ describe("closing a session", () => {
     vi.useFakeTimers({ toFake: ["setTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     await first.session.close();
-    // It goes on without an answer, and what it says then is nobody's.
+    // The agent goes on without an answer, and its later updates belong to no session.
     await expect.poll(() => stage.faults.map(({ kind }) => kind)).toContain("unknown_session");
     expect((await neighbour.turn("say still here")).text).toBe("still here");
     vi.advanceTimersByTime(AGENT_STRAY_TURN_MS_MAX);

@@ -18,7 +18,6 @@ import type {
   AgentSession,
   ConnectRequest,
 } from "../agent.ts";
-import { patientLimit } from "../call-limit.ts";
 import type {
   AgentConnection,
   AgentMessageHandler,
@@ -27,13 +26,14 @@ import type {
 } from "../connection.ts";
 import type { FaultLog } from "../fault.ts";
 import { type AgentProcess, within } from "../process/process.ts";
-import type { AgentProfile, UsageScope } from "../profile/profile.ts";
+import type { AgentProfile } from "../profile/profile.ts";
+import type { TerminalsOptions } from "../workspace/terminals.ts";
 import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
-import { arrive } from "./arrive.ts";
 import { type AgentAbilities, isWithheld } from "./capability.ts";
 import { Claims } from "./claims.ts";
 import { describeGone, request } from "./request.ts";
-import { type Arrival, BridgeSession, type SessionHost } from "./session.ts";
+import { type Arrival, BridgeSession } from "./session.ts";
+import { SessionOpening } from "./session-opening.ts";
 
 /** Tells the pool about a process, before its sessions know. */
 export interface PoolObserver {
@@ -43,26 +43,29 @@ export interface PoolObserver {
   gone(gone: AgentGone, isFailure: boolean): void;
 }
 
+/** The options that the terminals of all its sessions share. */
+type HostTerminals = Omit<TerminalsOptions, "workspace" | "cwd" | "audit" | "observer"> &
+  Pick<Required<TerminalsOptions>, "own">;
+
 interface StartedAgent {
   readonly profile: AgentProfile;
   readonly process: AgentProcess;
   readonly connection: AgentConnection;
   readonly abilities: AgentAbilities;
-  readonly terminals: SessionHost["terminals"];
+  readonly terminals: HostTerminals;
   readonly faults: FaultLog;
 }
 
 /** One initialized agent process, and the sessions that it serves. */
-export class AgentHost implements SessionHost {
+export class AgentHost {
   readonly profile: AgentProfile;
   readonly process: AgentProcess;
   readonly connection: AgentConnection;
   readonly abilities: AgentAbilities;
-  readonly terminals: SessionHost["terminals"];
+  readonly terminals: HostTerminals;
   readonly faults: FaultLog;
+  /** Bounds the file requests of all its sessions. */
   readonly files = new Semaphore(AGENT_FILE_CALLS_MAX);
-  readonly usageScope: UsageScope;
-  readonly callMs: number;
   readonly redacted: (text: string) => string;
   /** Resolves when the process has ended and all listeners know. Never rejects. */
   readonly gone: Promise<void>;
@@ -71,10 +74,9 @@ export class AgentHost implements SessionHost {
   readonly #exit = Promise.withResolvers<AgentExit>();
   /** From how many bytes on the error output can be about this session only. */
   readonly #soleSince = new WeakMap<BridgeSession, number>();
+  readonly #openings = new Set<SessionOpening>();
   #observer: PoolObserver | null = null;
   #hasServed = false;
-  #arriving = 0;
-  #restoring = 0;
   /** The server has requested its end. */
   #isEnding = false;
   #isAlive = true;
@@ -88,8 +90,6 @@ export class AgentHost implements SessionHost {
     this.abilities = started.abilities;
     this.terminals = started.terminals;
     this.faults = started.faults;
-    this.usageScope = started.profile.usage;
-    this.callMs = started.profile.limits.callMs;
     this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();
   }
@@ -143,15 +143,16 @@ export class AgentHost implements SessionHost {
     this.#hasServed = true;
   }
 
+  /** Error output from now on is about this turn, if the process has no other session. */
   turnBegins(session: BridgeSession) {
     if (this.#sessions.size > 1) this.#soleSince.delete(session);
-    else this.#soleSince.set(session, this.process.errorBytes);
+    else this.#soleSince.set(session, this.process.errorOutput.totalBytes);
   }
 
   /** The error output that can be about this session only. */
   #errorTextFor(session: BridgeSession | null): string {
     const since = session === null ? undefined : this.#soleSince.get(session);
-    return since === undefined ? "" : this.process.errorTextSince(since);
+    return since === undefined ? "" : this.process.errorOutput.excerpt(since);
   }
 
   async #open(
@@ -173,82 +174,47 @@ export class AgentHost implements SessionHost {
   }
 
   async #arrived(session: BridgeSession): Promise<Result<Arrival>> {
-    const { abilities, profile } = this;
-    const { request: wanted } = session;
-    this.#arriving += 1;
-    let isRestoring = false;
-    const setRestoring = (is: boolean) => {
-      if (isRestoring !== is) this.#restoring += is ? 1 : -1;
-      isRestoring = is;
-    };
-    const restoring = (id: string, isReplayed: boolean) => {
-      if (session.isOver || !this.#claims.mayRestore(id, wanted)) return false;
-      if (!this.#claims.claim(id, session)) return false;
-      session.restoring(isReplayed);
-      setRestoring(true);
-      return true;
-    };
-    const begun = (id: string, answer: JsonObject) => {
-      const isNew = !isRestoring;
-      setRestoring(false);
-      if (session.isOver) return true;
-      if (isNew && this.#claims.isForgotten(id)) {
-        // The agent may still have the other conversation under this id (P8).
-        this.retire();
-        return false;
-      }
-      if (!this.#claims.claim(id, session)) return false;
-      if (isNew) this.#claims.created(id, wanted);
-      const early = this.#claims.takeEarly(id);
-      for (const { update, chars } of early) void session.receive(update, chars);
-      session.begun(answer);
-      return true;
-    };
-    const notRestored = () => {
-      setRestoring(false);
-      this.#claims.release(session);
-      session.notRestored();
-    };
+    const opening = new SessionOpening(this, this.#claims, session);
+    this.#openings.add(opening);
     try {
-      const isWanted = () => !session.isOver;
-      const hung = () => this.retire();
-      const late = (id: string) => this.#late(id);
-      const isSet = (variable: string) => this.process.variables.has(variable);
-      const { callMs, startMs } = profile.limits;
-      const newLimit = patientLimit(callMs, startMs, this.process);
-      const { callee } = session;
-      const given = { callee, abilities, profile, request: wanted, newLimit, isSet };
-      return await arrive({ ...given, isWanted, restoring, begun, notRestored, hung, late });
+      return await opening.run();
     } finally {
-      setRestoring(false);
-      this.#arriving -= 1;
-      if (this.#arriving === 0) this.#claims.forgetEarly();
+      this.#openings.delete(opening);
+      if (this.#openings.size === 0) this.#claims.forgetEarly();
     }
   }
 
   /** Closes what the agent opened too late, unless another session has the id now. */
-  #late(agentSessionId: string) {
+  closeLate(agentSessionId: string) {
     if (this.#isAlive && this.#claims.get(agentSessionId) === undefined) {
       void this.closeSession(agentSessionId);
     }
   }
 
+  /** How the process ended, with its error output where that can be about this session only. */
   async exit(session: BridgeSession | null): Promise<string> {
     const exit = await this.#exit.promise;
     return describeGone({ ...exit, message: this.#errorTextFor(session) });
   }
 
+  /** The session is over; the agent's messages about it are not passed on any more. */
   release(session: BridgeSession) {
     this.#claims.release(session);
     if (this.#sessions.delete(session)) this.#observer?.changed();
   }
 
+  /** Has the agent close a session; if it cannot, later messages about it are ignored. */
   async closeSession(agentSessionId: string, isRunning = () => false): Promise<void> {
     if (!this.abilities.close) return this.#keepUnclosed(agentSessionId, isRunning());
     const params = { sessionId: agentSessionId };
     const { connection, redacted } = this;
     const callee = { connection, redacted, exit: () => this.exit(null) };
-    const closed = await request(callee, AGENT_METHODS.closeSession, params, this.callMs);
+    const closed = await request(
+      callee,
+      AGENT_METHODS.closeSession,
+      params,
+      this.profile.limits.callMs,
+    );
     if (!closed.ok) this.retire();
   }
 
@@ -263,12 +229,14 @@ export class AgentHost implements SessionHost {
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
   }
 
+  /** Gives the process no further session, so that it ends with its last. */
   retire() {
     if (this.#isRetired) return;
     this.#isRetired = true;
     this.#observer?.changed();
   }
 
+  /** Retires a process that goes on with a cancelled turn, and kills it if that lasts. */
   retireStray(isRunning: () => boolean) {
     this.retire();
     const end = () => {
@@ -312,7 +280,7 @@ export class AgentHost implements SessionHost {
     const session = this.#claims.get(id);
     if (session !== undefined) return session.receive(update, chars);
     if (this.#claims.isForgotten(id)) return undefined;
-    if (this.#arriving === 0) this.faults.add("unknown_session", id);
+    if (this.#openings.size === 0) this.faults.add("unknown_session", id);
     else if (!this.#claims.keepEarly(id, update, chars)) this.faults.add("dropped_update", id);
     return undefined;
   }
@@ -342,9 +310,10 @@ export class AgentHost implements SessionHost {
     await within(this.connection.ended, AGENT_LAST_WORDS_MS_MAX);
     const sessions = [...this.#sessions];
     const [only = null] = sessions;
-    const message = this.#hasServed ? this.#errorTextFor(only) : this.process.errorText;
+    const message = this.#hasServed ? this.#errorTextFor(only) : this.process.errorOutput.excerpt();
     const gone = { ...exit, message };
-    const isFailure = !this.#isEnding && this.#restoring === 0;
+    const isRestoring = [...this.#openings].some((opening) => opening.isRestoring);
+    const isFailure = !this.#isEnding && !isRestoring;
     this.#end = { gone, isFailure };
     this.#observer?.gone(gone, isFailure);
     this.#exit.resolve(exit);

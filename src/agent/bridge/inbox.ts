@@ -1,11 +1,11 @@
 import { AGENT_QUEUE_CHARS_MAX } from "../../core/limits.ts";
 
-interface Delivery {
+interface QueuedCall {
   readonly chars: number;
   readonly deliver: () => Promise<void> | undefined;
 }
 
-interface InboxOwner {
+interface InboxEvents {
   /** The listener threw, or its promise was rejected. */
   failed(thrown: unknown): void;
   /** Too much came before the listener was there. */
@@ -18,16 +18,16 @@ interface InboxOwner {
  * each other, until one has so much waiting that the connection must stop reading (P10).
  */
 export class Inbox {
-  readonly #owner: InboxOwner;
+  readonly #events: InboxEvents;
   #mode: "held" | "open" | "hurried" | "closed" = "held";
-  #queue: Delivery[] = [];
+  #queue: QueuedCall[] = [];
   #next = 0;
   #chars = 0;
   #isDelivering = false;
   #capacity: PromiseWithResolvers<void> | null = null;
 
-  constructor(owner: InboxOwner) {
-    this.#owner = owner;
+  constructor(events: InboxEvents) {
+    this.#events = events;
   }
 
   /**
@@ -35,10 +35,10 @@ export class Inbox {
    * the answer that the server waits for comes behind what is added here; what is over the limit
    * is dropped then.
    */
-  add(chars: number, deliver: Delivery["deliver"]): Promise<void> | undefined {
+  add(chars: number, deliver: QueuedCall["deliver"]): Promise<void> | undefined {
     if (this.#mode === "closed") return undefined;
     if (this.#mode === "held" && this.#chars + chars > AGENT_QUEUE_CHARS_MAX) {
-      this.#owner.dropped();
+      this.#events.dropped();
       return undefined;
     }
     this.#queue.push({ chars, deliver });
@@ -78,40 +78,40 @@ export class Inbox {
 
   #deliverAll() {
     while (!this.#isDelivering && (this.#mode === "open" || this.#mode === "hurried")) {
-      const delivery = this.#queue[this.#next];
-      if (delivery === undefined) return;
+      const call = this.#queue[this.#next];
+      if (call === undefined) return;
       this.#next += 1;
-      this.#deliver(delivery);
+      this.#deliver(call);
     }
   }
 
-  #deliver(delivery: Delivery) {
+  #deliver(call: QueuedCall) {
     try {
-      const wait = delivery.deliver();
+      const wait = call.deliver();
       if (wait === undefined) {
-        this.#done(delivery);
+        this.#done(call);
         return;
       }
       this.#isDelivering = this.#mode === "open";
-      if (!this.#isDelivering) this.#done(delivery);
+      if (!this.#isDelivering) this.#done(call);
       wait.then(
-        () => this.#delivered(delivery),
-        (thrown: unknown) => this.#owner.failed(thrown),
+        () => this.#delivered(call),
+        (thrown: unknown) => this.#events.failed(thrown),
       );
     } catch (thrown) {
-      this.#owner.failed(thrown);
+      this.#events.failed(thrown);
     }
   }
 
   /** After `hurry` or `close` the queue goes on without this. */
-  #delivered(delivery: Delivery) {
+  #delivered(call: QueuedCall) {
     if (this.#mode !== "open") return;
     this.#isDelivering = false;
-    this.#done(delivery);
+    this.#done(call);
     this.#deliverAll();
   }
 
-  #done({ chars }: Delivery) {
+  #done({ chars }: QueuedCall) {
     this.#chars -= chars;
     // Frees what is delivered now and then, even if there is always more to come.
     if (this.#next >= this.#queue.length / 2) {

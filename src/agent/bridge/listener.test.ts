@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { Ears, Stage } from "./bridge.fixture.ts";
 
-/** A promise that is kept when somebody says so. */
+/** A promise that the test resolves. */
 function gate() {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { wait: () => promise, open: resolve };

@@ -221,7 +221,7 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       return held.answers < READS ? null : [result(held.id, { stopReason: "end_turn" })];
     },
   },
-  // Whatever it was offered, it asks for a file, and says what came of that.
+  // It asks for a file even if none was offered, and says what came of that.
   "reads-anyway": {
     "session/prompt": ({ id = 0 }) => {
       held.id = id;
@@ -250,7 +250,7 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     },
   },
   hangs: { "session/new": () => null, "session/load": () => null },
-  // Its first session is made at once, and the second when somebody prompts the first.
+  // It makes its first session at once, and the second at a prompt of the first.
   "makes-late": {
     "session/new": ({ id = 0 }) => {
       held.calls += 1;
@@ -272,7 +272,7 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   },
   "leaves-a-child": {
     "session/prompt": () => {
-      // Without the mark, and in a session of its own: nobody can know whose it is.
+      // Without the mark, and in its own session: the server cannot know whose it is.
       const env = { PATH: process.env.PATH };
       const stdio = ["ignore", "inherit", "ignore"] as const;
       const child = spawn("sleep", ["60"], { env, detached: true, stdio: [...stdio] });

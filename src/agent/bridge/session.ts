@@ -4,7 +4,6 @@ import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/state.ts";
-import type { Semaphore } from "../../platform/semaphore.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type {
   AgentAsk,
@@ -18,45 +17,18 @@ import type {
   ModelRefusal,
 } from "../agent.ts";
 import type { RequestContext, Serving } from "../connection.ts";
-import type { FaultLog } from "../fault.ts";
-import type { UsageScope } from "../profile/profile.ts";
-import { OwnFolders } from "../workspace/location.ts";
-import { Terminals, type TerminalsOptions } from "../workspace/terminals.ts";
+import type { OwnFolders } from "../workspace/location.ts";
+import { Terminals } from "../workspace/terminals.ts";
 import { type AgentRequest, AgentRequests } from "./agent-requests.ts";
 import { KnownToolCalls } from "./ask.ts";
-import { type AgentAbilities, fitServers } from "./capability.ts";
+import { fitServers } from "./capability.ts";
+import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
 import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
 import { ShownOutput } from "./shown-output.ts";
 import { Turns } from "./turns.ts";
-
-/** What a session needs of its agent's process. */
-export interface SessionHost extends Omit<Callee, "exit"> {
-  readonly abilities: AgentAbilities;
-  readonly usageScope: UsageScope;
-  /** The timeout of a call about a session. */
-  readonly callMs: number;
-  readonly faults: FaultLog;
-  /** The options of its sessions' terminals. */
-  readonly terminals: Omit<TerminalsOptions, "workspace" | "cwd" | "audit">;
-  /** Bounds the file requests of all its sessions. */
-  readonly files: Semaphore;
-  /** How the process ended, with its error output where that can be about this session only. */
-  exit(session: BridgeSession): Promise<string>;
-  /** Error output from now on is about this turn, if the process has no other session. */
-  turnBegins(session: BridgeSession): void;
-  /** The session is over; the agent's messages about it are not passed on any more. */
-  release(session: BridgeSession): void;
-  /** Has the agent close a session; if it cannot, later messages about it are ignored. */
-  closeSession(agentSessionId: string, isRunning?: () => boolean): Promise<void>;
-  /** Gives the process no further session, so that it ends with its last. */
-  retire(): void;
-  /** Retires a process that goes on with a cancelled turn, and kills it if that lasts. */
-  retireStray(isRunning: () => boolean): void;
-  kill(): Promise<void>;
-}
 
 /** How the agent has opened a session. */
 export interface Arrival {
@@ -75,7 +47,7 @@ export class BridgeSession implements AgentSession {
   readonly terminals: Terminals;
   /** The server's own folders, which stay closed in every workspace. */
   readonly own: OwnFolders;
-  readonly #host: SessionHost;
+  readonly #host: AgentHost;
   readonly #turns: Turns;
   readonly #settings = new Settings((...call) => this.#control(...call));
   readonly #inbox = new Inbox({
@@ -98,7 +70,7 @@ export class BridgeSession implements AgentSession {
   #isConnected = false;
   #isOver = false;
 
-  constructor(host: SessionHost, request: ConnectRequest, listener: AgentListener) {
+  constructor(host: AgentHost, request: ConnectRequest, listener: AgentListener) {
     this.#host = host;
     this.request = request;
     this.listener = listener;
@@ -111,7 +83,7 @@ export class BridgeSession implements AgentSession {
       turnEnds: () => this.#output.turnEnds(),
     });
     const { workspace, cwd } = request;
-    this.own = host.terminals.own ?? OwnFolders.NONE;
+    this.own = host.terminals.own;
     const { audit } = this;
     const observer = this.#output.terminals;
     this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, observer });
@@ -278,7 +250,7 @@ export class BridgeSession implements AgentSession {
   ): Promise<Result<JsonObject>> {
     if (this.#isLeaving) return sessionOver();
     const all = { sessionId: this.agentSessionId, ...params };
-    return request(this.callee, method, all, this.#host.callMs, { settled });
+    return request(this.callee, method, all, this.#host.profile.limits.callMs, { settled });
   }
 
   /** Its agent, for a call about this session. */

@@ -128,7 +128,7 @@ async function callInitialize(
   const { code, details } = answer.refusal;
   if (code !== "agent_gone" && code !== "agent_call_timeout") return answer;
   const printed = faults.firstMalformedLine;
-  const words = [printed, process.errorText, missingOf(process)].filter(Boolean);
+  const words = [printed, process.errorOutput.excerpt(), missingOf(process)].filter(Boolean);
   const said = words.join("\n") || "nothing";
   if (printed !== null) return fail("agent_not_speaking", { profile: name, said });
   return code === "agent_gone"

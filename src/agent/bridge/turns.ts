@@ -8,13 +8,13 @@ import type { RpcError } from "../../wire/rpc.ts";
 import type { AgentListener, AgentTurn } from "../agent.ts";
 import type { CallOutcome } from "../connection.ts";
 import { fitContent } from "./capability.ts";
+import type { AgentHost } from "./host.ts";
 import type { AgentReplay } from "./replay.ts";
 import { errorText } from "./request.ts";
-import type { SessionHost } from "./session.ts";
 import { UsageMeter } from "./usage.ts";
 
 /** The session that the turns belong to. */
-interface TurnsOwner {
+interface TurnsContext {
   readonly listener: AgentListener;
   sessionId(): string;
   model(): string | null;
@@ -26,8 +26,8 @@ interface TurnsOwner {
 
 /** A session's turns, one after the other: prompts to the agent, and its verdicts. */
 export class Turns {
-  readonly #host: SessionHost;
-  readonly #owner: TurnsOwner;
+  readonly #host: AgentHost;
+  readonly #session: TurnsContext;
   readonly #usage: UsageMeter;
   #turn: AgentTurnState | null = null;
   /** A replay that the agent may still send; the first prompt waits for its end. */
@@ -35,10 +35,10 @@ export class Turns {
   /** Goes in front of every prompt until the agent has taken one. */
   preface: readonly ContentBlock[] = [];
 
-  constructor(host: SessionHost, owner: TurnsOwner) {
+  constructor(host: AgentHost, session: TurnsContext) {
     this.#host = host;
-    this.#owner = owner;
-    this.#usage = new UsageMeter(host.usageScope);
+    this.#session = session;
+    this.#usage = new UsageMeter(host.profile.usage);
   }
 
   get isRunning(): boolean {
@@ -56,7 +56,7 @@ export class Turns {
       replay.whenOver(() => this.#sendLate(state));
     }
     this.#turn = state;
-    this.#owner.deliver(() => this.#owner.listener.status({ status: "turn_started" }));
+    this.#session.deliver(() => this.#session.listener.status({ status: "turn_started" }));
     return DONE;
   }
 
@@ -92,8 +92,8 @@ export class Turns {
   deliverUsage() {
     if (this.#turn === null) return;
     const { turnId } = this.#turn.turn;
-    const usage = this.#usage.reading(this.#owner.model());
-    this.#owner.deliver(() => this.#owner.listener.usage(turnId, usage));
+    const usage = this.#usage.reading(this.#session.model());
+    this.#session.deliver(() => this.#session.listener.usage(turnId, usage));
   }
 
   #sendPrompt(state: AgentTurnState): Result<void> {
@@ -124,7 +124,7 @@ export class Turns {
   ): Result<void> {
     const { connection, abilities } = this.#host;
     const prompt = fitContent(content, abilities.capabilities);
-    const all = { ...params, sessionId: this.#owner.sessionId(), prompt };
+    const all = { ...params, sessionId: this.#session.sessionId(), prompt };
     const sent = connection.call(AGENT_METHODS.prompt, all, null, (outcome) => {
       const { result } = outcome.kind === "result" ? outcome : { result: null };
       if (isObject(result) && result.stopReason !== "refusal") taken();
@@ -137,7 +137,7 @@ export class Turns {
   }
 
   #sendCancel() {
-    const sessionId = this.#owner.sessionId();
+    const sessionId = this.#session.sessionId();
     this.#host.connection.notify(AGENT_METHODS.cancel, { sessionId });
   }
 
@@ -171,8 +171,8 @@ export class Turns {
 
   #end(verdict: Parameters<AgentListener["status"]>[0]) {
     this.#turn = null;
-    this.#owner.turnEnds();
-    this.#owner.deliver(() => this.#owner.listener.status(verdict));
+    this.#session.turnEnds();
+    this.#session.deliver(() => this.#session.listener.status(verdict));
   }
 }
 

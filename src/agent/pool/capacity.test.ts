@@ -6,7 +6,7 @@ import type { AgentHost } from "../bridge/host.ts";
 import { profileOf } from "../profile/profile.ts";
 import { AgentPool } from "./pool.ts";
 
-/** A pool whose agents are on their way for as long as anybody wants them. */
+/** A pool whose agents keep starting until they are aborted. */
 function poolOfSlow(memoryBytesMax: number | null) {
   const profile = profileOf({ name: "slow", command: "slow", args: [] });
   let starts = 0;

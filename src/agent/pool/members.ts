@@ -188,6 +188,6 @@ function viewOfStarting({ key, tap, seats }: StartingProcess): AgentProcessView 
 }
 
 function logOf({ key, process, host }: PoolMember, isRunning: boolean): AgentLog {
-  const { pid, log: text } = host.process;
-  return { profile: key.profile.name, process, pid, isRunning, text };
+  const { pid, errorOutput } = host.process;
+  return { profile: key.profile.name, process, pid, isRunning, text: errorOutput.all() };
 }

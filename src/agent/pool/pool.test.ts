@@ -74,7 +74,7 @@ describe("the pool", () => {
     });
     expect(stage.starts).toBe(AGENT_FAILURES_MAX);
     stage.nowMs += 100_000;
-    stage.echo(); // Somebody has mended the profile.
+    stage.echo(); // The operator has repaired the profile.
     await stage.connected(profile);
   });
 

@@ -313,7 +313,7 @@ export class AgentPool implements Agents {
       return `${AGENT_PROCESSES_MAX} are running already`;
     }
     const { memoryBytesMax } = this.#options;
-    // One process may always start, whatever the limit.
+    // One process may always start.
     if (memoryBytesMax === null || members.length + startingCount === 0) return null;
     const measured = members.filter(({ bytes }) => bytes > 0);
     const bytes = measured.reduce((sum, member) => sum + member.bytes, 0);
@@ -353,7 +353,7 @@ export class AgentPool implements Agents {
   }
 }
 
-/** It has its share of what there is, and whoever it was started for has left. */
+/** It counts against the limits, and the session that it was started for has left. */
 function isUnwanted({ hasCapacity, seats, isPreheated }: StartingProcess): boolean {
   return hasCapacity && seats === 0 && !isPreheated;
 }

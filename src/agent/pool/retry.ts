@@ -7,7 +7,7 @@ import {
 } from "../../core/limits.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { AgentOffer, ConnectRequest } from "../agent.ts";
-import { isRestoreMethod } from "../bridge/arrive.ts";
+import { isRestoreMethod } from "../bridge/session-opening.ts";
 
 /**
  * Keeps an agent that cannot start from being started over and over. The first failures only make

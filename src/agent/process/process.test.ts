@@ -67,7 +67,7 @@ describe("an agent's last words", () => {
     const world = new World();
     const agent = await world.started(world.profile("complain", "usage: agent --acp\r\n"));
     expect(await agent.exited).toEqual({ exitCode: 3, signalCode: null });
-    expect(agent.errorText).toBe("usage: agent --acp");
+    expect(agent.errorOutput.excerpt()).toBe("usage: agent --acp");
     expect(world.markFiles()).toEqual([]);
     await agent.end();
   });
@@ -77,8 +77,8 @@ describe("an agent's last words", () => {
     const agent = await world.started(world.profile("flood"));
     expect(await firstLine(agent)).toBe("ready");
     await agent.end();
-    expect(agent.errorText).toMatch(/line 99999 x+$/);
-    expect(agent.errorText.length).toBeLessThanOrEqual(AGENT_SAID_CHARS_MAX);
+    expect(agent.errorOutput.excerpt()).toMatch(/line 99999 x+$/);
+    expect(agent.errorOutput.excerpt().length).toBeLessThanOrEqual(AGENT_SAID_CHARS_MAX);
   });
 
   it("P11: have no secret that it was given", async () => {
@@ -88,7 +88,7 @@ describe("an agent's last words", () => {
     const serverEnv = { PATH: process.env.PATH, THE_KEY: SECRET };
     const agent = await world.started({ ...profile, env }, serverEnv);
     await agent.exited;
-    expect(agent.errorText).toBe("bad key [redacted]!");
+    expect(agent.errorOutput.excerpt()).toBe("bad key [redacted]!");
     await agent.end();
   });
 });

@@ -55,11 +55,11 @@ export class AgentProcess {
   readonly redactor: Redactor;
   /** Read by the connection. After an exit the rest can still be read. */
   readonly stdout: Readable;
-  /** Resolves when no process of it is left and `errorText` is complete. Never rejects. */
+  readonly errorOutput: ErrorOutput;
+  /** Resolves when no process of it is left and `errorOutput` is complete. Never rejects. */
   readonly exited: Promise<AgentExit>;
 
   readonly #child: ChildProcessWithoutNullStreams;
-  readonly #errorOutput: ErrorOutput;
   readonly #exit = Promise.withResolvers<AgentExit>();
   readonly #marks: AgentMarks;
   readonly #mark: Promise<AgentMark>;
@@ -97,9 +97,9 @@ export class AgentProcess {
     this.stdout = child.stdout;
     this.#child = child;
     this.redactor = new Redactor(environment.secrets);
-    this.#errorOutput = new ErrorOutput(environment.secrets);
+    this.errorOutput = new ErrorOutput(environment.secrets);
     this.#marks = marks;
-    child.stderr.on("data", (bytes: Buffer) => this.#errorOutput.push(bytes));
+    child.stderr.on("data", (bytes: Buffer) => this.errorOutput.push(bytes));
     // Users of a pipe listen too; this only keeps a broken pipe from ending the server.
     for (const each of [child, child.stdin, child.stdout, child.stderr]) each.on("error", ignored);
     child.once("exit", (exitCode, signalCode) => {
@@ -111,26 +111,6 @@ export class AgentProcess {
     // If this fails, the first version of the mark has to do, and almost always does.
     this.#mark = marks.confirm(mark, pid).catch(() => mark);
     this.exited = this.#cleanUp();
-  }
-
-  /** The end of its error output, without secrets and control characters. */
-  get errorText(): string {
-    return this.#errorOutput.excerpt();
-  }
-
-  /** The size of all its error output so far. */
-  get errorBytes(): number {
-    return this.#errorOutput.totalBytes;
-  }
-
-  /** Like `errorText`, but only what came after the first so many bytes. */
-  errorTextSince(bytes: number): string {
-    return this.#errorOutput.excerpt(bytes);
-  }
-
-  /** All that is kept of its error output, without secrets and control characters. */
-  get log(): string {
-    return this.#errorOutput.all();
   }
 
   /** The memory of its whole process tree; null where the system does not say. */
@@ -153,7 +133,7 @@ export class AgentProcess {
   async #effort() {
     const living = await livingMembers(await this.#tree());
     const used = await processorMs((living ?? []).map(({ pid }) => pid));
-    const bytes = this.#errorOutput.totalBytes + this.#stdoutBytes();
+    const bytes = this.errorOutput.totalBytes + this.#stdoutBytes();
     return { processorMs: used ?? 0, bytes };
   }
 

@@ -5,7 +5,7 @@ import { AgentProcess } from "./process.ts";
 
 /**
  * A server that starts agents and dies, at a moment that is chosen for it by its first argument or
- * by whoever kills it. The others are its folder of marks and the variable for its agents.
+ * by a signal. The others are its folder of marks and the variable for its agents.
  */
 const [, , moment, folder = "", world = ""] = process.argv;
 

@@ -110,7 +110,7 @@ export async function firstLine({ stdout }: AgentProcess): Promise<string> {
   return "";
 }
 
-/** Whether a process is there and at work: a dead one that nobody has buried is not. */
+/** Whether a process is alive. A zombie is not. */
 export function isAlive(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));

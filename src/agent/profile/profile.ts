@@ -33,7 +33,7 @@ export interface AgentProfile {
 }
 
 /** A method of ACP's `authenticate`, and what it needs. */
-export interface SignInMethod {
+interface SignInMethod {
   readonly method: string;
   /** Usable only if one of these variables is set; if there are none, always. */
   readonly ifSet: readonly string[];
@@ -62,7 +62,7 @@ export type McpUse = "offered" | "withheld" | "unknown";
 export const MCP_USES: readonly McpUse[] = ["offered", "withheld", "unknown"];
 
 /** A value, or the name of the server's variable that has it when the agent starts. */
-export type EnvironmentValue = string | { readonly from: string };
+type EnvironmentValue = string | { readonly from: string };
 
 export interface AgentLimits {
   /** From the spawn to the answer to `initialize`. */

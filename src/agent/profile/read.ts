@@ -1,25 +1,20 @@
 import { isAbsolute } from "node:path";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { z } from "zod";
+import { isObject } from "../../core/json.ts";
 import * as limits from "../../core/limits.ts";
-import { AGENT_PROFILE_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
 import {
-  type AgentLimits,
   type AgentProfile,
-  type AskSetup,
   askSetup,
   CLIENT_ABILITIES,
-  type ClientAbility,
   DEFAULT_LIMITS,
-  type EnvironmentValue,
   MCP_USES,
   NOT_KNOWN_TO_ASK,
   namesSecret,
   profileOf,
   RESUME_PREFERENCES,
-  type SignInMethod,
   USAGE_SCOPES,
 } from "./profile.ts";
 
@@ -47,326 +42,189 @@ function readProfile(name: string, value: unknown): Result<AgentProfile> {
     return invalid(shown(name), "name", `it must match ${PROFILE_NAME.source}`);
   }
   if (!isObject(value)) return invalid(name, "profile", "it must be an object");
-  const section = new Section(value, "", PROFILE_KEYS);
-  const profile = profileFrom(name, section);
-  const { fault } = section;
-  return fault === null ? ok(profile) : invalid(name, fault.path, fault.reason);
+  const read = PROFILE.safeParse(value);
+  if (read.success) return ok(profileOf({ ...read.data, name, title: read.data.title ?? name }));
+  const [path, reason] = faultIn(read.error.issues, "");
+  return invalid(name, path, reason);
 }
-
-const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
-const PROFILE_KEYS = [
-  "title",
-  "command",
-  "args",
-  "env",
-  "inherit",
-  "cwd",
-  "uid",
-  "gid",
-  "limits",
-  "auth",
-  "ask",
-  "withhold",
-  "resume",
-  "usage",
-  "mcp",
-  "home",
-  "install",
-  "signIn",
-];
-const ASK_KEYS = ["env", "args", "mode", "options", "unasked"];
-const LIMIT_KEYS = [
-  "startMs",
-  "callMs",
-  "restoreMs",
-  "sessionsPerProcess",
-  "memoryBytes",
-  "idleMs",
-];
-const ID_MAX = 2 ** 32 - 2; // The system uses the last one for "no user".
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 export function invalid(profile: string, path: string, reason: string): Result<never> {
   return fail("invalid_agent_profile", { profile, path, reason });
 }
 
-/** Uses the default where something is wrong; the section has the fault. */
-function profileFrom(name: string, section: Section): AgentProfile {
-  const command = section.text("command");
-  if (command === null) section.addFault("command", "it is missing");
-  else if (command.includes("/") && !isAbsolute(command)) {
-    section.addFault("command", "it must be a name without a slash, or an absolute path");
+/** The path and reason of the first fault; an unknown setting may be the cause of the others. */
+function faultIn(issues: readonly z.core.$ZodIssue[], base: string): [string, string] {
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+  const path = (issue?.path ?? []).reduce<string>(pathTo, base);
+  if (issue?.code === "unrecognized_keys") {
+    return [pathTo(path, issue.keys[0] ?? ""), "there is no such setting"];
   }
-  const cwd = section.text("cwd");
-  if (cwd !== null && !isAbsolute(cwd)) section.addFault("cwd", "it must be an absolute path");
-  return profileOf({
-    name,
-    title: section.text("title") ?? name,
-    command: command ?? "",
-    args: section.list("args", limits.AGENT_ARGS_MAX, textFault),
-    env: environmentFrom(section),
-    inherit: section.list("inherit", limits.AGENT_VARIABLES_MAX, variableFault),
-    cwd,
-    uid: section.whole("uid", 0, ID_MAX),
-    gid: section.whole("gid", 0, ID_MAX),
-    limits: limitsFrom(section),
-    auth: authFrom(section),
-    ask: askFrom(section),
-    withhold: abilitiesFrom(section),
-    resume: oneOf(section, "resume", RESUME_PREFERENCES) ?? "auto",
-    usage: oneOf(section, "usage", USAGE_SCOPES) ?? "turn",
-    mcp: oneOf(section, "mcp", MCP_USES) ?? "unknown",
-    home: homeFrom(section),
-    install: section.text("install"),
-    signIn: section.text("signIn"),
-  });
+  if (issue?.code !== "invalid_union") return [path, issue?.message ?? ""];
+  // The alternative of the value's own type has the fault; if there is none, the last.
+  const isOtherType = ([first]: readonly z.core.$ZodIssue[]) =>
+    first?.path.length === 0 && ["invalid_type", "invalid_value"].includes(first.code);
+  const alternative = issue.errors.find((found) => !isOtherType(found)) ?? issue.errors.at(-1);
+  return faultIn(alternative ?? [], path);
 }
+
+function pathTo(path: string, key: PropertyKey): string {
+  if (typeof key === "number") return `${path}[${key}]`;
+  return path === "" ? shown(String(key)) : `${path}.${shown(String(key))}`;
+}
+
+const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const ID_MAX = 2 ** 32 - 2; // The system uses the last one for "no user".
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+const TEXT = checked(textFault);
+const NONEMPTY = checked((text) => (text === "" ? "it is empty" : textFault(text)));
+const VARIABLE_NAME = checked(variableFault);
+const ABSOLUTE = NONEMPTY.refine((path) => isAbsolute(path), "it must be an absolute path");
+
+const ENVIRONMENT = z
+  .record(
+    z.string(),
+    z.union([TEXT, z.strictObject({ from: VARIABLE_NAME }, "it must be an object")]),
+    "it must be an object",
+  )
+  .superRefine((env, context) => {
+    const entries = Object.entries(env);
+    if (entries.length > limits.AGENT_VARIABLES_MAX) {
+      const message = `at most ${limits.AGENT_VARIABLES_MAX} are allowed`;
+      context.addIssue({ code: "custom", message });
+    }
+    for (const [name, value] of entries) {
+      const isSecret = typeof value === "string" && value !== "" && namesSecret(name);
+      const hint = `a secret is not written down here; say {"from": "${name}"} instead`;
+      const message = variableFault(name) ?? (isSecret ? hint : null);
+      if (message !== null) context.addIssue({ code: "custom", path: [name], message });
+    }
+  })
+  .default({});
+
+const LIMITS = z.strictObject(
+  {
+    startMs: whole(1, limits.AGENT_PROFILE_MS_MAX, DEFAULT_LIMITS.startMs),
+    callMs: whole(1, limits.AGENT_PROFILE_MS_MAX, DEFAULT_LIMITS.callMs),
+    restoreMs: whole(1, limits.AGENT_PROFILE_MS_MAX, DEFAULT_LIMITS.restoreMs),
+    sessionsPerProcess: whole(
+      1,
+      limits.AGENT_SESSIONS_PER_PROCESS_MAX,
+      DEFAULT_LIMITS.sessionsPerProcess,
+    ),
+    memoryBytes: whole(1, Number.MAX_SAFE_INTEGER, DEFAULT_LIMITS.memoryBytes),
+    idleMs: whole(0, limits.AGENT_PROFILE_MS_MAX, DEFAULT_LIMITS.idleMs),
+  },
+  "it must be an object",
+);
 
 /** One method that is always usable, or several with conditions. */
-function authFrom(profile: Section): readonly SignInMethod[] {
-  if (profile.hasText("auth")) {
-    const method = profile.text("auth");
-    return method === null ? [] : [{ method, ifSet: [] }];
-  }
-  return profile.sections("auth", limits.AGENT_SIGN_INS_MAX, ["method", "ifSet"]).map((section) => {
-    const method = section.text("method");
-    if (method === null) section.addFault("method", "it is missing");
-    const ifSet = section.list("ifSet", limits.AGENT_VARIABLES_MAX, variableFault);
-    profile.adopt(section);
-    return { method: method ?? "", ifSet };
+const SIGN_INS = `it must be a text, or a list of at most ${limits.AGENT_SIGN_INS_MAX} objects`;
+const AUTH = z.union([
+  NONEMPTY.transform((method) => [{ method, ifSet: [] as readonly string[] }]),
+  z
+    .array(z.unknown(), SIGN_INS)
+    .max(limits.AGENT_SIGN_INS_MAX, SIGN_INS)
+    .refine((methods) => methods.every(isObject), { error: SIGN_INS, abort: true })
+    .pipe(
+      z.array(
+        z.strictObject({
+          method: NONEMPTY,
+          ifSet: list(VARIABLE_NAME, limits.AGENT_VARIABLES_MAX),
+        }),
+      ),
+    ),
+]);
+
+const ASK = z.union([
+  z.literal("default").transform(() => askSetup()),
+  z
+    .strictObject(
+      {
+        env: ENVIRONMENT,
+        args: list(TEXT, limits.AGENT_ARGS_MAX),
+        mode: orNull(NONEMPTY),
+        options: z
+          .record(z.string(), z.union([z.boolean(), NONEMPTY]), "it must be an object")
+          .refine(
+            (options) => Object.keys(options).length <= limits.AGENT_VARIABLES_MAX,
+            `at most ${limits.AGENT_VARIABLES_MAX} are allowed`,
+          )
+          .default({}),
+        unasked: orNull(NONEMPTY),
+      },
+      'it must be "default", or an object',
+    )
+    .transform(askSetup),
+]);
+
+const PROFILE = z.strictObject({
+  title: NONEMPTY.optional(),
+  command: NONEMPTY.refine(
+    (command) => !command.includes("/") || isAbsolute(command),
+    "it must be a name without a slash, or an absolute path",
+  ),
+  args: list(TEXT, limits.AGENT_ARGS_MAX),
+  env: ENVIRONMENT,
+  inherit: list(VARIABLE_NAME, limits.AGENT_VARIABLES_MAX),
+  cwd: orNull(ABSOLUTE),
+  uid: whole(0, ID_MAX, null),
+  gid: whole(0, ID_MAX, null),
+  limits: LIMITS.default(DEFAULT_LIMITS),
+  auth: AUTH.default([]),
+  ask: ASK.default(NOT_KNOWN_TO_ASK),
+  withhold: list(oneOf(CLIENT_ABILITIES), CLIENT_ABILITIES.length).transform((withheld) =>
+    CLIENT_ABILITIES.filter((ability) => withheld.includes(ability)),
+  ),
+  resume: oneOf(RESUME_PREFERENCES).default("auto"),
+  usage: oneOf(USAGE_SCOPES).default("turn"),
+  mcp: oneOf(MCP_USES).default("unknown"),
+  home: orNull(VARIABLE_NAME),
+  install: orNull(NONEMPTY),
+  signIn: orNull(NONEMPTY),
+});
+
+/** A text with a check that names the fault. */
+function checked(faultOf: (text: string) => string | null) {
+  const error = ({ input }: { readonly input?: unknown }) =>
+    input === undefined ? "it is missing" : "it must be a text";
+  return z.string({ error }).superRefine((text, context) => {
+    const message = faultOf(text);
+    if (message !== null) context.addIssue({ code: "custom", message });
   });
 }
 
-function askFrom(profile: Section): AskSetup {
-  if (profile.hasText("ask")) {
-    const isDefault = profile.text("ask") === "default";
-    if (!isDefault) profile.addFault("ask", 'it must be "default", or an object');
-    return isDefault ? askSetup() : NOT_KNOWN_TO_ASK;
-  }
-  const section = profile.section("ask", ASK_KEYS);
-  if (section === null) return NOT_KNOWN_TO_ASK;
-  const setup = askSetup({
-    env: environmentFrom(section),
-    args: section.list("args", limits.AGENT_ARGS_MAX, textFault),
-    mode: section.text("mode"),
-    options: optionsFrom(section),
-    unasked: section.text("unasked"),
-  });
-  profile.adopt(section);
-  return setup;
+function list<Item extends z.ZodType>(item: Item, most: number) {
+  const message = `it must be a list of at most ${most} texts`;
+  return z.array(item, message).max(most, message).default([]);
 }
 
-function optionsFrom(ask: Section): AskSetup["options"] {
-  const section = ask.section("options", null);
-  if (section === null) return {};
-  const ids = section.keys();
-  if (ids.length > limits.AGENT_VARIABLES_MAX) {
-    ask.addFault("options", `at most ${limits.AGENT_VARIABLES_MAX} are allowed`);
-    return {};
-  }
-  const read = ids.map((id) => [id, section.flag(id) ?? section.text(id) ?? ""] as const);
-  ask.adopt(section);
-  return Object.fromEntries(read);
+function whole<Default extends number | null>(least: number, most: number, initial: Default) {
+  const message = `it must be a whole number from ${least} to ${most}`;
+  const number = z.number(message).int(message).min(least, message).max(most, message);
+  return number.optional().transform((value) => value ?? initial);
 }
 
-function abilitiesFrom(section: Section): readonly ClientAbility[] {
-  const words: readonly string[] = CLIENT_ABILITIES;
-  const fault = (value: unknown) =>
-    words.includes(String(value)) ? null : `it must be one of ${words.join(", ")}`;
-  const said = section.list("withhold", words.length, fault);
-  return CLIENT_ABILITIES.filter((ability) => said.includes(ability));
+function orNull(text: z.ZodType<string>) {
+  return text.optional().transform((value) => value ?? null);
 }
 
-function homeFrom(section: Section): string | null {
-  const home = section.text("home");
-  const fault = home === null ? null : variableFault(home);
-  if (fault !== null) section.addFault("home", fault);
-  return home;
+function oneOf<Word extends string>(words: readonly Word[]) {
+  return z.enum(words, `it must be one of ${words.join(", ")}`);
 }
 
-function limitsFrom(profile: Section): AgentLimits {
-  const section = profile.section("limits", LIMIT_KEYS);
-  if (section === null) return DEFAULT_LIMITS;
-  const usual = DEFAULT_LIMITS;
-  const msMax = limits.AGENT_PROFILE_MS_MAX;
-  const sessionsMax = limits.AGENT_SESSIONS_PER_PROCESS_MAX;
-  const read: AgentLimits = {
-    startMs: section.whole("startMs", 1, msMax) ?? usual.startMs,
-    callMs: section.whole("callMs", 1, msMax) ?? usual.callMs,
-    restoreMs: section.whole("restoreMs", 1, msMax) ?? usual.restoreMs,
-    sessionsPerProcess:
-      section.whole("sessionsPerProcess", 1, sessionsMax) ?? usual.sessionsPerProcess,
-    memoryBytes: section.whole("memoryBytes", 1, Number.MAX_SAFE_INTEGER) ?? usual.memoryBytes,
-    idleMs: section.whole("idleMs", 0, msMax) ?? usual.idleMs,
-  };
-  profile.adopt(section);
-  return read;
-}
-
-/** Null where it is missing, or none of these words. */
-function oneOf<Word extends string>(
-  section: Section,
-  key: string,
-  words: readonly Word[],
-): Word | null {
-  const said = section.text(key);
-  const known = words.find((word) => word === said) ?? null;
-  if (said !== null && known === null) {
-    section.addFault(key, `it must be one of ${words.join(", ")}`);
-  }
-  return known;
-}
-
-function environmentFrom(profile: Section): AgentProfile["env"] {
-  const section = profile.section("env", null);
-  if (section === null) return {};
-  const names = section.keys();
-  if (names.length > limits.AGENT_VARIABLES_MAX) {
-    profile.addFault("env", `at most ${limits.AGENT_VARIABLES_MAX} are allowed`);
-    return {};
-  }
-  const read = names.map((name) => [name, variableFrom(section, name)] as const);
-  profile.adopt(section);
-  return Object.fromEntries(read);
-}
-
-function variableFrom(section: Section, name: string): EnvironmentValue {
-  const nameFault = variableFault(name);
-  if (nameFault !== null) section.addFault(name, nameFault);
-  if (!section.hasText(name)) {
-    const reference = section.section(name, ["from"]);
-    const from = reference?.text("from") ?? null;
-    if (reference !== null && from === null) reference.addFault("from", "it is missing");
-    const fromFault = from === null ? null : variableFault(from);
-    if (fromFault !== null) reference?.addFault("from", fromFault);
-    if (reference !== null) section.adopt(reference);
-    return { from: from ?? "" };
-  }
-  const value = section.text(name, { mayBeEmpty: true }) ?? "";
-  if (value !== "" && namesSecret(name)) {
-    section.addFault(name, `a secret is not written down here; say {"from": "${name}"} instead`);
-  }
-  return value;
-}
-
-function variableFault(name: unknown): string | null {
-  if (typeof name !== "string" || !VARIABLE.test(name)) return "it is not a variable's name";
+function variableFault(name: string): string | null {
+  if (!VARIABLE.test(name)) return "it is not a variable's name";
   return name === AGENT_MARK_VARIABLE ? "this variable is Fermata's own" : null;
 }
 
-interface ProfileFault {
-  readonly path: string;
-  readonly reason: string;
-}
-
-/** Reads one object of a configuration, and keeps the first fault. */
-class Section {
-  fault: ProfileFault | null = null;
-  readonly #object: JsonObject;
-  readonly #path: string;
-
-  /** With null for the keys, any are allowed. */
-  constructor(object: JsonObject, path: string, allowed: readonly string[] | null) {
-    this.#object = object;
-    this.#path = path;
-    const unknown = this.keys().find((key) => allowed !== null && !allowed.includes(key));
-    if (unknown !== undefined) this.addFault(unknown, "there is no such setting");
-  }
-
-  keys(): readonly string[] {
-    return Object.keys(this.#object);
-  }
-
-  hasText(key: string): boolean {
-    return typeof this.#at(key) === "string";
-  }
-
-  /** Null where it is missing or wrong. */
-  text(key: string, { mayBeEmpty = false } = {}): string | null {
-    const value = this.#at(key);
-    if (value === undefined) return null;
-    const fault = value === "" && !mayBeEmpty ? "it is empty" : textFault(value);
-    if (fault !== null) this.addFault(key, fault);
-    return fault === null && typeof value === "string" ? value : null;
-  }
-
-  /** Null where it is missing, or no boolean. */
-  flag(key: string): boolean | null {
-    const value = this.#at(key);
-    return typeof value === "boolean" ? value : null;
-  }
-
-  whole(key: string, least: number, most: number): number | null {
-    const value = this.#at(key);
-    if (value === undefined) return null;
-    const isWhole = typeof value === "number" && Number.isSafeInteger(value);
-    if (isWhole && value >= least && value <= most) return value;
-    this.addFault(key, `it must be a whole number from ${least} to ${most}`);
-    return null;
-  }
-
-  list(key: string, most: number, faultOf: (value: unknown) => string | null): readonly string[] {
-    const value = this.#at(key);
-    if (value === undefined) return [];
-    if (!Array.isArray(value) || value.length > most) {
-      this.addFault(key, `it must be a list of at most ${most} texts`);
-      return [];
-    }
-    const texts: string[] = [];
-    const items: readonly unknown[] = value;
-    for (const [index, item] of items.entries()) {
-      const fault = faultOf(item);
-      if (fault !== null) this.addFault(`${key}[${index}]`, fault);
-      else if (typeof item === "string") texts.push(item);
-    }
-    return texts;
-  }
-
-  section(key: string, allowed: readonly string[] | null): Section | null {
-    const value = this.#at(key);
-    if (value === undefined) return null;
-    if (isObject(value)) return new Section(value, this.#pathTo(key), allowed);
-    this.addFault(key, "it must be an object");
-    return null;
-  }
-
-  sections(key: string, most: number, allowed: readonly string[]): readonly Section[] {
-    const value = this.#at(key);
-    if (value === undefined) return [];
-    if (!Array.isArray(value) || value.length > most || !value.every(isObject)) {
-      this.addFault(key, `it must be a text, or a list of at most ${most} objects`);
-      return [];
-    }
-    const path = this.#pathTo(key);
-    return value.map((item, index) => new Section(item, `${path}[${index}]`, allowed));
-  }
-
-  /** Takes over the fault of a part. */
-  adopt({ fault }: Section) {
-    this.fault ??= fault;
-  }
-
-  addFault(key: string, reason: string) {
-    this.fault ??= { path: this.#pathTo(key), reason };
-  }
-
-  #at(key: string): unknown {
-    return Object.hasOwn(this.#object, key) ? this.#object[key] : undefined;
-  }
-
-  #pathTo(key: string): string {
-    return this.#path === "" ? shown(key) : `${this.#path}.${shown(key)}`;
-  }
-}
-
 /** What is wrong with a text for the system; null if nothing is. */
-export function textFault(value: unknown): string | null {
-  if (typeof value !== "string") return "it must be a text";
-  if (value.length > AGENT_PROFILE_TEXT_CHARS_MAX) {
-    return `it has more than ${AGENT_PROFILE_TEXT_CHARS_MAX} characters`;
+export function textFault(text: string): string | null {
+  if (text.length > limits.AGENT_PROFILE_TEXT_CHARS_MAX) {
+    return `it has more than ${limits.AGENT_PROFILE_TEXT_CHARS_MAX} characters`;
   }
-  if (/\p{Cc}/u.test(value)) return "it has control characters";
-  return value.isWellFormed() ? null : "it has half a character";
+  if (/\p{Cc}/u.test(text)) return "it has control characters";
+  return text.isWellFormed() ? null : "it has half a character";
 }
 
 /** A name of the configuration, made safe for a message. */

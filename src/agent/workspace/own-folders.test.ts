@@ -5,7 +5,7 @@ import { readTextFile, writeTextFile } from "./files.ts";
 import { OwnFolders, openInside } from "./location.ts";
 import { codeOf, given, type World, withWorld } from "./world.fixture.ts";
 
-/** A workspace that has the server's home and data in it, as somebody's home directory has. */
+/** A workspace that contains the server's home and data, as a home directory does. */
 async function withOwn(run: (world: World, own: OwnFolders) => Promise<void>): Promise<void> {
   await withWorld(async (world) => {
     await mkdir(world.in("home", "skills", "one"), { recursive: true });

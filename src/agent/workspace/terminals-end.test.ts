@@ -88,7 +88,7 @@ describe("releasing a terminal", () => {
       const pid = await bench.pid("pid");
       expect(await isRunning(pid)).toBe(true);
       await bench.terminals.release(id);
-      // Nobody reads it any more, and that is how the system ends a writer.
+      // The pipe has no reader any more, so the system ends the writer.
       await expect.poll(() => isRunning(pid)).toBe(false);
     }));
 });

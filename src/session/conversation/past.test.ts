@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seedOf } from "../../agent/bridge/arrive.ts";
+import { seedOf } from "../../agent/bridge/session-opening.ts";
 import { PAST_PAGE_ROWS_MAX, PAST_TOOL_LINES_MAX } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
 import { promptId, turnId } from "../../core/session/life.fixture.ts";

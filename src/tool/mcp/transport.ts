@@ -108,7 +108,7 @@ export class StdioTransport implements Transport {
     const process = this.#process;
     if (process !== null) {
       const exit = await process.end();
-      this.#exit = describeGone({ ...exit, message: process.errorText });
+      this.#exit = describeGone({ ...exit, message: process.errorOutput.excerpt() });
     }
     this.onclose?.();
   }

@@ -18,8 +18,7 @@ export class ArgumentReader {
 
   /** The rest of the line. A JSON string is parsed, so that it can hold newlines. */
   text(name: string): string {
-    const text = this.optionalText();
-    return text === null ? this.#lacks(name, "") : text;
+    return this.optionalText() ?? this.#lacks(name, "");
   }
 
   optionalText(): string | null {
@@ -53,11 +52,15 @@ export class ArgumentReader {
   }
 
   count(name: string, max: number): number {
-    return this.#count(name, this.optionalWord(), max) ?? this.#lacks(name, 0);
+    return this.optionalCount(name, max) ?? this.#lacks(name, 0);
   }
 
   optionalCount(name: string, max: number): number | null {
-    return this.#count(name, this.optionalWord(), max);
+    const word = this.optionalWord();
+    if (word === null) return null;
+    const value = readCount(word);
+    if (value !== null && value <= max) return value;
+    return this.#wrong(`${name} is a whole number up to ${max}`, 0);
   }
 
   /** A whole number of either sign, such as a code. */
@@ -76,20 +79,34 @@ export class ArgumentReader {
   }
 
   /** `key=value` words, as long as they come; a value with spaces is written as a JSON string. */
-  options<K extends string>(keys: readonly K[]): DirectiveOptions<K> {
-    const found = new Map<K, string>();
+  options<K extends string>(keys: readonly K[]) {
+    const values = new Map<string, string>();
     for (;;) {
       const [whole, name, value] = OPTION.exec(this.#rest) ?? [];
-      if (whole === undefined || value === undefined)
-        return new DirectiveOptions(found, this.refuse);
-      const key = keys.find((known) => known === name);
-      if (key === undefined) {
+      if (whole === undefined || name === undefined || value === undefined) break;
+      if (!keys.some((known) => known === name)) {
         this.refuse(`it knows no ${name}=, only ${keys.map((known) => `${known}=`).join(" ")}`);
-        return new DirectiveOptions(found, this.refuse);
+        break;
       }
-      found.set(key, unquoted(value));
+      values.set(name, unquoted(value));
       this.#rest = this.#rest.slice(whole.length);
     }
+    const text = (key: K) => values.get(key) ?? null;
+    const number = <T>(key: K, kind: string, read: (text: string) => number | null, absent: T) => {
+      const written = text(key);
+      return written === null
+        ? absent
+        : (read(written) ?? this.#wrong(`${key}= is ${kind}`, absent));
+    };
+    return {
+      text,
+      list: (key: K) =>
+        text(key)
+          ?.split(",")
+          .filter((item) => item !== "") ?? null,
+      count: (key: K): number => number(key, "a whole number", readCount, 0),
+      amount: (key: K): number | null => number(key, "a number", readAmount, null),
+    };
   }
 
   json(name: string): JsonObject {
@@ -102,21 +119,14 @@ export class ArgumentReader {
     return this.#rest === "" ? {} : this.json(name);
   }
 
-  /** Notes a fault that the directive has found. */
-  readonly refuse = (fault: string) => {
+  /** Notes a fault, unless there is one already. */
+  refuse(fault: string) {
     this.#fault ??= fault;
-  };
+  }
 
   /** What no directive has read is a mistake of the script. */
   end() {
     if (this.#rest !== "") this.refuse(`nobody expects ${JSON.stringify(this.#rest)} there`);
-  }
-
-  #count(name: string, word: string | null, max: number): number | null {
-    if (word === null) return null;
-    const value = readCount(word);
-    if (value !== null && value <= max) return value;
-    return this.#wrong(`${name} is a whole number up to ${max}`, 0);
   }
 
   #lacks<T>(name: string, filler: T): T {
@@ -126,43 +136,6 @@ export class ArgumentReader {
   #wrong<T>(fault: string, filler: T): T {
     this.refuse(fault);
     return filler;
-  }
-}
-
-/** The `key=value` words of a directive. */
-export class DirectiveOptions<K extends string> {
-  readonly #values: ReadonlyMap<K, string>;
-  readonly #note: (fault: string) => void;
-
-  constructor(values: ReadonlyMap<K, string>, note: (fault: string) => void) {
-    this.#values = values;
-    this.#note = note;
-  }
-
-  text(key: K): string | null {
-    return this.#values.get(key) ?? null;
-  }
-
-  list(key: K): readonly string[] | null {
-    const text = this.text(key);
-    return text === null ? null : text.split(",").filter((item) => item !== "");
-  }
-
-  count(key: K): number {
-    const text = this.text(key);
-    if (text === null) return 0;
-    const value = readCount(text);
-    if (value === null) this.#note(`${key}= is a whole number`);
-    return value ?? 0;
-  }
-
-  amount(key: K): number | null {
-    const text = this.text(key);
-    if (text === null) return null;
-    const value = Number(text);
-    if (text !== "" && Number.isFinite(value) && value >= 0) return value;
-    this.#note(`${key}= is a number`);
-    return null;
   }
 }
 
@@ -177,6 +150,11 @@ export function readCount(word: string): number | null {
   if (digits === undefined) return null;
   const value = Number(digits.replaceAll("_", "")) * (UNITS[unit ?? ""] ?? 1);
   return Number.isSafeInteger(value) ? value : null;
+}
+
+function readAmount(text: string): number | null {
+  const value = Number(text);
+  return text !== "" && Number.isFinite(value) && value >= 0 ? value : null;
 }
 
 function unquoted(text: string): string {

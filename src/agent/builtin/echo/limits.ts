@@ -1,4 +1,4 @@
-/** Echo's own maxima, with the unit last. It is a test instrument: some are large on purpose. */
+/** The limits of echo, with the unit last. Some are large on purpose, for tests. */
 
 export const SCRIPT_DIRECTIVES_MAX = 10_000;
 
@@ -16,19 +16,19 @@ export const LONG_LINE_BYTES_MAX = 128 * 1_024 * 1_024;
 export const FLOOD_BYTES_MAX = 16 * 1_024 * 1_024 * 1_024;
 export const FLOOD_PIECE_BYTES = 64 * 1_024;
 
-/** A child that nobody ends must end by itself, and so must a sleep or a slow start. */
+/** The longest life of a child process, sleep or slow start. */
 export const WAIT_MS_MAX = 10 * 60 * 1_000;
 
 /** Output is gathered until the loop turns, or until there is this much. */
 export const BATCH_CHARS_MAX = 64 * 1_024;
 
-/** Chunks between two looks at the input, so that a flood of chunks can be cancelled. */
+/** After so many chunks echo reads its input, so that a flood of chunks can be cancelled. */
 export const CHUNKS_PER_BREATH = 256;
 
 /** How long an exit waits for a reader that does not read. */
 export const EXIT_FLUSH_MS_MAX = 1_000;
 
-/** How long a cancelled turn waits for the client to take back its open asks. */
+/** How long a cancelled turn waits for the client to cancel its open asks. */
 export const ASK_AFTER_CANCEL_MS_MAX = 2_000;
 
 /** Requests to the client without an answer. */
@@ -42,7 +42,7 @@ export const SESSIONS_PER_PAGE_MAX = 20;
 export const TURNS_KEPT_MAX = 1_000;
 export const TEXT_KEPT_CHARS_MAX = 64 * 1_024;
 
-/** A file of the state folder that is larger than this is none of ours. */
+/** Larger files of the state folder are ignored. */
 export const STATE_FILE_BYTES_MAX = 256 * 1_024 * 1_024;
 
 /** How much of each earlier block of a prompt `recall` repeats. */

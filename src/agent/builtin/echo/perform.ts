@@ -5,7 +5,7 @@ import { languageText } from "./flags.ts";
 import type { Directive, Verb } from "./language.ts";
 import { CHUNKS_PER_BREATH, FLOOD_PIECE_BYTES, RECALL_CHARS_MAX, WAIT_MS_MAX } from "./limits.ts";
 import { MODEL_OPTION, MODEL_SELECTIONS } from "./settings.ts";
-import type { Ending, Performers, Turn } from "./turn.ts";
+import type { Performers, Turn, TurnEnding } from "./turn.ts";
 
 /** Does what a directive says. */
 export function perform<V extends Verb>(turn: Turn, { verb, args }: Directive<V>) {
@@ -70,9 +70,9 @@ const ENDING_DIRECTIVES = {
   "ignore-cancel": (turn) => {
     turn.ignoresCancel = true;
   },
-  refuse: (): Ending => ({ kind: "stop", stopReason: "refusal" }),
-  stop: (_, { stopReason }): Ending => ({ kind: "stop", stopReason }),
-  fail: (_, error): Ending => ({ kind: "error", error }),
+  refuse: (): TurnEnding => ({ kind: "stop", stopReason: "refusal" }),
+  stop: (_, { stopReason }): TurnEnding => ({ kind: "stop", stopReason }),
+  fail: (_, error): TurnEnding => ({ kind: "error", error }),
   twice: (turn) => {
     turn.answers = 2;
   },

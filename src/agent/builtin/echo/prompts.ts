@@ -7,7 +7,7 @@ import { ECHO_CHUNKS_MAX, STEERED_PROMPTS_MAX } from "./limits.ts";
 import { perform } from "./perform.ts";
 import type { EchoSession, EchoSessions } from "./session.ts";
 import { noSession } from "./session-methods.ts";
-import { type EchoDeps, type Ending, Turn } from "./turn.ts";
+import { type EchoDeps, Turn, type TurnEnding } from "./turn.ts";
 
 /** Serves `session/prompt`, and what cancels it. */
 export class Prompts {
@@ -86,7 +86,7 @@ class PromptQueue {
       this.#waiting.delete(mine);
       return mine.isCancelled ? { result: { stopReason: "cancelled" } } : begin();
     });
-    // The next one begins after this one's answer is sent, whatever it is.
+    // The next prompt begins after this answer is sent.
     const afterSending = () => new Promise(setImmediate);
     this.#last = answer.then(afterSending, afterSending);
     return answer;
@@ -184,7 +184,7 @@ async function runTurn(turn: Turn, words: string): Promise<EchoReply> {
   return answerOf(turn, ending.stopReason);
 }
 
-async function performAll(turn: Turn): Promise<Ending> {
+async function performAll(turn: Turn): Promise<TurnEnding> {
   try {
     for (let next = turn.next(); next !== undefined; next = turn.next()) {
       const ending = await perform(turn, next);

@@ -30,31 +30,20 @@ const LEVELS = ["low", "medium", "high"];
 
 /** The options that say how a model works. */
 export const MODEL_SELECTIONS: readonly Selection[] = [
-  {
-    id: "effort",
-    name: "Effort",
-    category: "thought_level",
-    without: "--no-effort",
-    first: "medium",
-    values: LEVELS,
-  },
-  {
-    id: "temperature",
-    name: "Temperature",
-    category: "model_config",
-    without: "--no-temperature",
-    first: "1",
-    values: ["0", "0.2", "0.5", "1"],
-  },
-  {
-    id: "verbosity",
-    name: "Verbosity",
-    category: "model_config",
-    without: "--no-verbosity",
-    first: "medium",
-    values: LEVELS,
-  },
+  selection("effort", "Effort", "thought_level", "medium", LEVELS),
+  selection("temperature", "Temperature", "model_config", "1", ["0", "0.2", "0.5", "1"]),
+  selection("verbosity", "Verbosity", "model_config", "medium", LEVELS),
 ];
+
+function selection<Id extends "effort" | "temperature" | "verbosity">(
+  id: Id,
+  name: string,
+  category: string,
+  first: string,
+  values: readonly string[],
+): Selection {
+  return { id, name, category, without: `--no-${id}`, first, values };
+}
 
 export const DEFAULT_MODE = MODES[0].id;
 export const MODEL_OPTION = "model";

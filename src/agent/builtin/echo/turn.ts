@@ -8,7 +8,7 @@ import { ASK_AFTER_CANCEL_MS_MAX, STEERED_PROMPTS_MAX, TEXT_KEPT_CHARS_MAX } fro
 import type { EchoSession } from "./session.ts";
 
 /** How a turn ends, if a directive says so. */
-export type Ending =
+export type TurnEnding =
   | { readonly kind: "stop"; readonly stopReason: string }
   | { readonly kind: "error"; readonly error: RpcError };
 
@@ -17,7 +17,7 @@ export type Performers = {
   readonly [V in Verb]: (
     turn: Turn,
     args: Arguments[V],
-  ) => Promise<Ending | undefined> | Ending | undefined;
+  ) => Promise<TurnEnding | undefined> | TurnEnding | undefined;
 };
 
 /** What all sessions of this process share. */

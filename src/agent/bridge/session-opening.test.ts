@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
 import type { PastMessage } from "../agent.ts";
-import { seedOf } from "./arrive.ts";
+import { seedOf } from "./session-opening.ts";
 
 async function* newestFirst(...messages: readonly PastMessage[]): AsyncGenerator<PastMessage> {
   yield* messages;

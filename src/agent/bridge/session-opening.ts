@@ -1,0 +1,230 @@
+import type { ContentBlock } from "../../core/agent-update.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
+import { AGENT_METHODS } from "../../wire/acp.ts";
+import { RPC_ERRORS } from "../../wire/rpc.ts";
+import type { AgentPast, ConnectRequest, PastMessage } from "../agent.ts";
+import { type CallLimit, patientLimit } from "../call-limit.ts";
+import type { AgentProfile } from "../profile/profile.ts";
+import { fitServers } from "./capability.ts";
+import type { Claims } from "./claims.ts";
+import type { AgentHost } from "./host.ts";
+import { type AnswerObserver, request } from "./request.ts";
+import type { Arrival, BridgeSession } from "./session.ts";
+
+/** Opens one session at its agent. */
+export class SessionOpening {
+  readonly #host: AgentHost;
+  readonly #claims: Claims;
+  readonly #session: BridgeSession;
+  #isRestoring = false;
+
+  constructor(host: AgentHost, claims: Claims, session: BridgeSession) {
+    this.#host = host;
+    this.#claims = claims;
+    this.#session = session;
+  }
+
+  /** Whether the agent is busy with restoring the session, which some agents die of. */
+  get isRestoring(): boolean {
+    return this.#isRestoring;
+  }
+
+  /**
+   * Brings the session's past by the best way that the agent has: it resumes the session, or loads
+   * it, or gets the past as text in front of the next prompt. If one way fails the next is tried,
+   * so that a conversation goes on with any agent (P6).
+   */
+  async run(): Promise<Result<Arrival>> {
+    const { abilities, profile } = this.#host;
+    const id = this.#session.request.past?.agentSessionId ?? null;
+    if (id !== null && abilities.resume && profile.resume === "auto") {
+      const resumed = await this.#restore(AGENT_METHODS.resumeSession, id, "resumed");
+      if (resumed !== null) return resumed;
+    }
+    if (id !== null && abilities.load && profile.resume !== "seed") {
+      const loaded = await this.#restore(AGENT_METHODS.loadSession, id, "loaded");
+      if (loaded !== null) return loaded;
+    }
+    return this.#begin();
+  }
+
+  /** Null if it failed and another way may be tried; an agent whose process ended is the end. */
+  async #restore(
+    method: string,
+    agentSessionId: string,
+    context: "resumed" | "loaded",
+  ): Promise<Result<Arrival> | null> {
+    const session = this.#session;
+    // Two sessions of the server cannot share one session of the agent.
+    if (session.isOver || !this.#claims.mayRestore(agentSessionId, session.request)) return null;
+    if (!this.#claims.claim(agentSessionId, session)) return null;
+    session.restoring(context === "loaded");
+    this.#isRestoring = true;
+    const { skipped, ...params } = this.#params();
+    const all = { ...params, sessionId: agentSessionId };
+    const restored = await this.#call(method, all, this.#host.profile.limits.restoreMs, {
+      settled: (answer) => void this.#opened(agentSessionId, answer),
+      late: () => this.#host.closeLate(agentSessionId),
+    });
+    if (restored.ok) return ok({ agentSessionId, context, skipped, preface: [] });
+    this.#isRestoring = false;
+    this.#claims.release(session);
+    session.notRestored();
+    if (restored.refusal.code === "agent_call_timeout") this.#host.retire();
+    return restored.refusal.code === "agent_gone" ? restored : null;
+  }
+
+  async #begin(): Promise<Result<Arrival>> {
+    const { past, systemPrompt } = this.#session.request;
+    const { abilities, profile, process } = this.#host;
+    // Read the past first: if that fails, the agent has made nothing that must be closed.
+    const seed = past === null ? ok(null) : await seeded(past);
+    if (!seed.ok) return seed;
+    if (this.#session.isOver) return fail("agent_gone", { exit: "nobody waits for the session" });
+    const { skipped, ...params } = this.#params();
+    const method = AGENT_METHODS.newSession;
+    const limit = patientLimit(profile.limits.callMs, profile.limits.startMs, process);
+    let fault: string | null = "it gave no id";
+    const made = await this.#call(method, params, limit, {
+      settled: (answer) => {
+        const id = stringAt(answer, "sessionId");
+        if (id === null) return;
+        fault = this.#opened(id, answer) ? null : "it gave the id of another session";
+      },
+      late: (answer) => {
+        const id = stringAt(answer, "sessionId");
+        if (id !== null) this.#host.closeLate(id);
+      },
+    });
+    if (!made.ok && made.refusal.code === "agent_call_timeout") this.#host.retire();
+    if (!made.ok) return made;
+    const agentSessionId = stringAt(made.value, "sessionId");
+    if (agentSessionId === null || fault !== null) {
+      return fail("agent_call_failed", { method, reason: fault ?? "" });
+    }
+    const instructions = abilities.systemPrompt ? null : instructionsOf(systemPrompt);
+    const preface = [instructions, seed.value].filter((block) => block !== null);
+    const context = past === null ? "new" : "seeded";
+    return ok({ agentSessionId, context, skipped, preface });
+  }
+
+  /** The agent has the session under this id. False if the id belongs to another session. */
+  #opened(id: string, answer: JsonObject): boolean {
+    const session = this.#session;
+    const isNew = !this.#isRestoring;
+    this.#isRestoring = false;
+    if (session.isOver) return true;
+    if (isNew && this.#claims.isForgotten(id)) {
+      // The agent may still have the other conversation under this id (P8).
+      this.#host.retire();
+      return false;
+    }
+    if (!this.#claims.claim(id, session)) return false;
+    if (isNew) this.#claims.created(id, session.request);
+    const early = this.#claims.takeEarly(id);
+    for (const { update, chars } of early) void session.receive(update, chars);
+    session.begun(answer);
+    return true;
+  }
+
+  /** The parameters that all three methods share, and what the agent cannot take. */
+  #params() {
+    const { abilities } = this.#host;
+    const { cwd, systemPrompt, mcpServers: wanted } = this.#session.request;
+    const { mcpServers, skipped } = fitServers(wanted, abilities.capabilities);
+    const content = [{ type: "text", text: systemPrompt }];
+    const isTaken = systemPrompt !== null && abilities.systemPrompt;
+    const instructions = isTaken ? { systemPrompt: { mode: "append", content } } : {};
+    return { cwd, mcpServers, ...instructions, skipped };
+  }
+
+  /** Signs in where the agent requires it and the profile says how, and then calls once more. */
+  async #call(
+    method: string,
+    params: JsonObject,
+    limit: CallLimit,
+    observer: AnswerObserver,
+  ): Promise<Result<JsonObject>> {
+    const { profile, abilities } = this.#host;
+    const { callee } = this.#session;
+    const first = await request(callee, method, params, limit, observer);
+    if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
+    const methods = abilities.authMethods.join(", ") || "no way to do so";
+    const hint = profile.signIn === null ? "" : `. ${profile.signIn}`;
+    const authRequired = (why: string) =>
+      fail("agent_auth_required", { profile: profile.name, methods, reason: `${why}${hint}` });
+    const methodId = signInMethod(this.#host);
+    if (methodId === null) return authRequired(whyNone(profile));
+    const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limit);
+    if (signedIn.ok) return request(callee, method, params, limit, observer);
+    if (signedIn.refusal.code === "agent_gone") return signedIn;
+    return authRequired(`"${methodId}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
+  }
+}
+
+/** Whether this method restores a session. */
+export function isRestoreMethod(method: unknown): boolean {
+  return method === AGENT_METHODS.resumeSession || method === AGENT_METHODS.loadSession;
+}
+
+async function seeded(past: AgentPast): Promise<Result<ContentBlock | null>> {
+  try {
+    return ok(await seedOf(past.messages()));
+  } catch (thrown) {
+    return fail("store_unavailable", { reason: `the conversation cannot be read, ${thrown}` });
+  }
+}
+
+/** The system prompt as one marked block, for an agent that takes none. */
+function instructionsOf(systemPrompt: ConnectRequest["systemPrompt"]): ContentBlock | null {
+  if (systemPrompt === null) return null;
+  return { type: "text", text: `<instructions>\n${systemPrompt}\n</instructions>` };
+}
+
+/** The first usable method that the agent offers; if it offers none of them, the first usable. */
+function signInMethod({ profile, abilities, process }: AgentHost): string | null {
+  const isSet = (variable: string) => process.variables.has(variable);
+  const usable = profile.auth.filter(({ ifSet }) => ifSet.length === 0 || ifSet.some(isSet));
+  const offered = usable.find(({ method }) => abilities.authMethods.includes(method));
+  return (offered ?? usable[0])?.method ?? null;
+}
+
+function whyNone({ auth }: AgentProfile): string {
+  if (auth.length === 0) return "its profile names no way";
+  const ways = auth.map(({ method, ifSet }) => `"${method}" needs ${ifSet.join(" or ")}`);
+  return `no way of its profile can be used: ${ways.join(", ")}`;
+}
+
+/**
+ * The conversation so far as one text block, for an agent that cannot restore it. The newest
+ * messages come first, and those that do not fit are left out whole; only the newest of all is
+ * cut, so that there is always something to go on from.
+ */
+export async function seedOf(
+  newestFirst: AsyncIterable<PastMessage>,
+): Promise<ContentBlock | null> {
+  const taken: string[] = [];
+  let chars = 0;
+  let isWhole = true;
+  for await (const { role, text } of newestFirst) {
+    const charsLeft = AGENT_SEED_CHARS_MAX - chars;
+    const isFull = taken.length >= AGENT_SEED_MESSAGES_MAX || text.length > charsLeft;
+    if (isFull && taken.length > 0) {
+      isWhole = false;
+      break;
+    }
+    const fitting = text.length > charsLeft ? `${cutText(text, charsLeft)} […]` : text;
+    chars += text.length;
+    taken.unshift(`${role === "user" ? "User" : "You"}: ${fitting}`);
+  }
+  if (taken.length === 0) return null;
+  const missing = isWhole ? [] : ["[Earlier messages were left out.]"];
+  return { type: "text", text: [OPENING, ...missing, ...taken, CLOSING].join("\n\n") };
+}
+
+const OPENING =
+  "<conversation_so_far>\nThis session was restored. This was said before; do not answer it.";
+const CLOSING = "</conversation_so_far>";
