@@ -3,7 +3,7 @@ import type { AgentListener, Agents } from "../src/agent/agent.ts";
 import { ok } from "../src/core/result.ts";
 import type { Subscription } from "../src/session/bus/subscription.ts";
 import type { LiveSession } from "../src/session/live.ts";
-import { SessionRuntime } from "../src/session/runtime.ts";
+import { SessionService } from "../src/session/service.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
 import {
   CREATION,
@@ -72,7 +72,7 @@ class SpokenAgent implements Agents {
 class SessionStage {
   readonly #stores = new StoreWorld();
   readonly #agent = new SpokenAgent();
-  #runtime: SessionRuntime | null = null;
+  #runtime: SessionService | null = null;
   #streams: readonly Subscription[] = [];
   live: LiveSession | null = null;
   raw: Database.Database | null = null;
@@ -95,7 +95,7 @@ class SessionStage {
       settings: SETTINGS,
       log: () => {},
     };
-    const runtime = new SessionRuntime(world);
+    const runtime = new SessionService(world);
     this.#runtime = runtime;
     const key = { tenantId: this.#stores.tenantId, sessionId: world.ids.session() };
     const actor = { kind: "client", clientId: null, userId: null, loopback: true } as const;

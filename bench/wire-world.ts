@@ -3,9 +3,9 @@ import { HttpServer } from "../src/server/http/server.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
 import { activityOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
-import { StoredWorkspaces } from "../src/server/workspaces.ts";
+import { Workspaces } from "../src/server/workspaces.ts";
 import type { LiveSession } from "../src/session/live.ts";
-import { SessionRuntime } from "../src/session/runtime.ts";
+import { SessionService } from "../src/session/service.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
 import {
   CREATION,
@@ -29,7 +29,7 @@ export class WireWorld {
   readonly agents = new SpeakingAgents();
   readonly stores = new StoreWorld();
   readonly world: SessionWorld;
-  readonly runtime: SessionRuntime;
+  readonly runtime: SessionService;
   port = 0;
   #server: HttpServer | null = null;
 
@@ -49,7 +49,7 @@ export class WireWorld {
       settings: { ...SETTINGS, sessionsLiveMax: null },
       log: () => {},
     };
-    this.runtime = new SessionRuntime(this.world);
+    this.runtime = new SessionService(this.world);
   }
 
   async open(): Promise<void> {
@@ -57,7 +57,7 @@ export class WireWorld {
     const { world, runtime } = this;
     const { tenantId } = this.stores;
     const settings = value(readServerSettings({ port: 0, maxConnections: 0, workspaces: ["/"] }));
-    const workspaces = await StoredWorkspaces.open(world.store, settings.workspaces);
+    const workspaces = await Workspaces.open(world.store, settings.workspaces);
     const daemon = { runtime, world, keeper: NO_KEEPER, settings, workspaces };
     const server: HttpServer = new HttpServer({
       settings,

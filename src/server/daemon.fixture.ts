@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import { ok } from "../core/result.ts";
-import { SessionRuntime } from "../session/runtime.ts";
+import { SessionService } from "../session/service.ts";
 import { Stage } from "../session/stage.fixture.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { Clock, SessionWorld } from "../session/world.ts";
@@ -13,7 +13,7 @@ import { type Caller, type Route, RouteTable } from "./http/route.ts";
 import { granted, type Reply, ServerWorld } from "./http/server.fixture.ts";
 import { HttpServer } from "./http/server.ts";
 import { readServerSettings, type ServerOptions } from "./settings.ts";
-import { StoredWorkspaces } from "./workspaces.ts";
+import { Workspaces } from "./workspaces.ts";
 
 export interface DaemonOptions {
   readonly routes: (daemon: Daemon) => readonly Route[];
@@ -67,11 +67,11 @@ export class DaemonWorld extends ServerWorld {
     const wanted = { port: 0, workspaces: [folder], ...options.settings };
     const settings = granted(readServerSettings(wanted));
     const daemon: Daemon = {
-      runtime: new SessionRuntime(world),
+      runtime: new SessionService(world),
       world,
       keeper: stage.keeper,
       settings,
-      workspaces: await StoredWorkspaces.open(world.store, settings.workspaces),
+      workspaces: await Workspaces.open(world.store, settings.workspaces),
     };
     const logged: string[] = [];
     const server = new HttpServer({

@@ -1,12 +1,12 @@
 import type { AgentKeeper } from "../agent/keeper.ts";
-import type { SessionRuntime } from "../session/runtime.ts";
+import type { SessionService } from "../session/service.ts";
 import type { SessionWorld } from "../session/world.ts";
 import type { ServerSettings } from "./settings.ts";
 import type { Workspaces } from "./workspaces.ts";
 
 /** What routes work with. */
 export interface Daemon {
-  readonly runtime: SessionRuntime;
+  readonly runtime: SessionService;
   readonly world: SessionWorld;
   /** The agents' processes. */
   readonly keeper: AgentKeeper;

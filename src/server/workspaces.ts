@@ -30,14 +30,6 @@ export interface WorkspaceChange {
   readonly atMs: number;
 }
 
-/** The server's own workspaces, and those that a tenant has added. */
-export interface Workspaces {
-  /** The first is the default. */
-  of(tenantId: TenantId): Promise<Result<readonly Workspace[]>>;
-  /** Adds a workspace or changes its trust, together with an audit entry. */
-  add(tenantId: TenantId, requested: WorkspaceChange): Promise<Result<Workspace>>;
-}
-
 /** The canonical path; of an absent one at least the normalized path. */
 export async function canonical(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
@@ -98,7 +90,7 @@ export interface WorkspaceRules {
 }
 
 /** The server's own workspaces, for all tenants, and those of each tenant. */
-export class StoredWorkspaces implements Workspaces {
+export class Workspaces {
   readonly #store: SessionStore;
   readonly #own: readonly string[];
   readonly #rules: Required<WorkspaceRules>;
@@ -118,12 +110,13 @@ export class StoredWorkspaces implements Workspaces {
     store: SessionStore,
     own: readonly string[],
     { areOwnTrusted = true, roots = [], closed = NOTHING_CLOSED }: WorkspaceRules = {},
-  ): Promise<StoredWorkspaces> {
+  ): Promise<Workspaces> {
     const paths = await Promise.all(own.map(canonical));
     const rules = { areOwnTrusted, closed, roots: await Promise.all(roots.map(canonical)) };
-    return new StoredWorkspaces(store, paths, rules);
+    return new Workspaces(store, paths, rules);
   }
 
+  /** The first is the default. */
   async of(tenantId: TenantId): Promise<Result<readonly Workspace[]>> {
     const stored = await this.#storedBy(tenantId);
     if (!stored.ok) return stored;
@@ -131,6 +124,7 @@ export class StoredWorkspaces implements Workspaces {
     return ok(all.map((cwd, index) => this.#workspace(cwd, index === 0, stored.value.get(cwd))));
   }
 
+  /** Adds a workspace or changes its trust, together with an audit entry. */
   async add(tenantId: TenantId, requested: WorkspaceChange): Promise<Result<Workspace>> {
     const cwd = await canonical(requested.cwd);
     // The refusal names the path as requested: the target of a link is not revealed.

@@ -127,7 +127,7 @@ describe("a server that is killed", () => {
       }
       const hand = await stage.opened(record.sessionId);
       await doneWith(hand);
-      await stage.registry.letGo(hand.live);
+      await stage.registry.release(hand.live);
       const page = await stage.world.store.readEvents(hand.live.key, { after: 0, limit: 1_000 });
       const { events } = value(page);
       // P3: numbered from 1 without a gap. P1: whatever was seen is there, word for word.

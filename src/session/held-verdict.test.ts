@@ -9,7 +9,7 @@ async function unanswered(...script: readonly string[]) {
   const { runtime, key, live } = await withSession(stage, ada);
   const stream = value(await runtime.subscribe(key, { after: null, epoch: null }));
   const prompt = promptOf(live, ...script);
-  const admitted = value(await runtime.prompt(key, prompt));
+  const admitted = value(await runtime.admit(key, prompt));
   await live.until(({ running }) => running === null);
   return { stage, runtime, key, live, stream, admitted };
 }

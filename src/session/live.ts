@@ -1,70 +1,65 @@
 import type { AgentPast, AgentSession } from "../agent/agent.ts";
 import { type Refusal, refusal } from "../core/error.ts";
-import type { ClientId, PromptId } from "../core/id.ts";
+import type { ClientId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
-import {
-  pendingCount,
-  type Session,
-  type SlashWork,
-  type WaitingPrompt,
-} from "../core/session/state.ts";
-import type { SessionState } from "../core/status.ts";
+import { pendingCount, type Session } from "../core/session/state.ts";
 import type { SessionKey } from "../store/store.ts";
-import { type ActorOwner, type OpenSession, SessionActor } from "./actor/actor.ts";
-import type { Outcome } from "./actor/outcome.ts";
-import type { Written } from "./actor/written.ts";
-import { storedMessages } from "./conversation/past.ts";
-import { givenBy } from "./given-by.ts";
-import { Attendance } from "./life/attendance.ts";
-import { openSession } from "./life/open.ts";
-import type { SessionCredit } from "./meter/session-credit.ts";
+import { type OpenSession, SessionActor } from "./actor/actor.ts";
+import { DeadlineTimers } from "./actor/deadlines.ts";
+import { openSession } from "./actor/open.ts";
+import { TurnQueue } from "./actor/turn-queue.ts";
+import type { Outcome, Written } from "./actor/written.ts";
+import { AgentSide } from "./agent/agent-side.ts";
+import { Attendance } from "./attendance.ts";
+import { SessionAudit } from "./audit/session-audit.ts";
+import { agentPast } from "./conversation/past.ts";
+import { EVICTED } from "./eviction.ts";
+import { SessionCredit } from "./meter/session-credit.ts";
+import type { Participant } from "./participant.ts";
 import type { Tally } from "./stats/tally.ts";
-import type { CallOff, SessionWorld } from "./world.ts";
+import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
 
-/** The command came too late and was not even looked at: whoever gave it may give it again. */
-export const LET_GO: Refusal = refusal("store_unavailable", {
-  reason: "the session is being let go",
-});
-
-/** Its store is away, and tried again with pauses: nobody is kept waiting for that. */
+/** Its store is away and tried again with pauses, which no request waits for. */
 const STORE_AWAY: Refusal = refusal("store_unavailable", {
   reason: "the session is being opened again",
 });
 
-const HAS_AGENT: ReadonlySet<SessionState> = new Set(["ready", "running", "waiting"]);
+interface LiveParts {
+  readonly actor: SessionActor;
+  readonly agent: AgentSide;
+  readonly credit: SessionCredit;
+  readonly queue: TurnQueue;
+}
 
-/** What becomes of a live session is told to whoever keeps it. */
-export interface LiveOwner {
-  /** These are durable: streams may have them. */
-  published(live: LiveSession, written: readonly Written[]): void;
-  /** The store failed under it; streams end, and it is being opened again. */
-  interrupted(live: LiveSession, why: Refusal): void;
-  /** A prompt that may be a command is next in it. */
-  commandNext(live: LiveSession, prompt: WaitingPrompt): void;
-  /** It is over here: given back to the store, or taken away from us. */
+/** What a live session is opened with. */
+export interface LiveOptions {
+  /** Makes the participants from outside: the streams, and what comes after the queue. */
+  join(live: LiveSession): readonly [Participant, ...Participant[]];
+  /** The session is over here: given back to the store, or taken away from us. */
   released(live: LiveSession): void;
 }
 
 /**
- * A session in memory, for as long as somebody needs it. If its store fails, its actor is dropped
- * and another is made from what the store really has: there is no repair (design, section 3).
+ * A session in memory, for as long as it is used. If its store fails, its actor is dropped with all
+ * participants, and another is made from what the store has: there is no repair.
  */
-export class LiveSession implements ActorOwner {
+export class LiveSession {
   readonly key: SessionKey;
   readonly #world: SessionWorld;
-  readonly #owner: LiveOwner;
+  readonly #options: LiveOptions;
   readonly attendance: Attendance;
   /** Whether it goes on from a snapshot; a session without one has no turn yet. */
   readonly hasSnapshot: boolean;
   /** What could not be brought back when it was opened, and why (P6). */
   readonly skipped: readonly Skipped[];
-  #actor: SessionActor;
-  /** Said by the store when it was opened: the state may have lost count (P6). */
+  /** The actor of the log as it was last opened, and what others ask of its participants. */
+  #parts: LiveParts;
+  /** As the store said when it was opened: the state may have lost count (P6). */
   #hadMessages: boolean;
   #term: number;
   #reopening: Promise<void> | null = null;
@@ -79,9 +74,9 @@ export class LiveSession implements ActorOwner {
   /** While it is being let go. */
   #leaving: Promise<boolean> | null = null;
 
-  constructor(world: SessionWorld, opened: OpenSession, owner: LiveOwner) {
+  constructor(world: SessionWorld, opened: OpenSession, options: LiveOptions) {
     this.#world = world;
-    this.#owner = owner;
+    this.#options = options;
     this.attendance = new Attendance(world.clock.nowMs(), opened.record.updatedAtMs);
     this.key = opened.key;
     this.#writtenAtMs = opened.record.updatedAtMs;
@@ -89,22 +84,52 @@ export class LiveSession implements ActorOwner {
     this.#hadMessages = opened.hasMessages;
     this.hasSnapshot = opened.hasSnapshot;
     this.skipped = opened.skipped;
-    this.#actor = new SessionActor(world, opened, this);
+    this.#parts = this.#join(opened);
+  }
+
+  /** An actor for the log as it was opened, with everything that follows it. */
+  #join(opened: OpenSession): LiveParts {
+    const world = this.#world;
+    const actor = new SessionActor(world, opened, (why) => this.#failed(why));
+    const present = () => this.present();
+    const past = (session: Session) => this.past(session);
+    const agent = new AgentSide(world, actor, { present, past });
+    const credit = new SessionCredit(world, actor);
+    const queue = new TurnQueue(actor, {
+      begin: (prompt, slash, again) => credit.begin(prompt, { ...(slash && { slash }) }, again),
+      activate: () => agent.activate(),
+    });
+    const published = { durable: (written: readonly Written[]) => this.#published(written) };
+    const timers = new DeadlineTimers(world, actor);
+    // Clients are told first, then the agent is set to work.
+    const [streams, ...others] = this.#options.join(this);
+    actor.join([
+      new SessionAudit(actor),
+      streams,
+      published,
+      credit,
+      timers,
+      agent,
+      queue,
+      ...others,
+    ]);
+    return { actor, agent, credit, queue };
   }
 
   /** Takes a stored session, and closes what its last server left open; `start` sets it going. */
   static async open(
     world: SessionWorld,
     key: SessionKey,
-    owner: LiveOwner,
+    options: LiveOptions,
   ): Promise<Result<LiveSession>> {
     const opened = await openSession(world, key, []);
     if (!opened.ok) return opened;
-    const live = new LiveSession(world, opened.value, owner);
+    const live = new LiveSession(world, opened.value, options);
     // Nobody has it yet: if its store fails now, whoever wants it is told, and it is not kept.
     live.#isOver = true;
     const recovered = await live.#recover("recovery");
     if (recovered !== null) {
+      await live.#parts.actor.end();
       await world.store.close(key, opened.value.term);
       return { ok: false, refusal: recovered };
     }
@@ -114,44 +139,42 @@ export class LiveSession implements ActorOwner {
 
   /** The session as it is on the disk. */
   get session(): Session {
-    return this.#actor.session;
+    return this.#parts.actor.session;
   }
 
   get lastEventId(): number {
-    return this.#actor.lastEventId;
+    return this.#parts.actor.lastEventId;
   }
 
   get epoch(): string {
-    return this.#actor.epoch;
-  }
-
-  get canSteer(): boolean {
-    return this.#actor.link?.canSteer ?? false;
+    return this.#parts.actor.epoch;
   }
 
   /** What was counted of it beside its state, up to now. */
   tally(): Promise<Result<Tally>> {
-    return this.#actor.tally();
+    return this.#parts.actor.tally();
   }
 
-  /** Who sees to what it costs. */
   get credit(): SessionCredit {
-    return this.#actor.credit;
+    return this.#parts.credit;
+  }
+
+  get queue(): TurnQueue {
+    return this.#parts.queue;
   }
 
   /** The session at its agent, while there is one. */
   get agent(): AgentSession | null {
-    return this.#actor.link?.agent ?? null;
+    return this.#parts.agent.link?.agent ?? null;
   }
 
-  /** The commands that its agent has said are its own; none if it has said nothing. */
+  /** The commands that its agent has announced. */
   get agentCommands(): readonly JsonObject[] {
-    return this.#actor.link?.commands ?? [];
+    return this.#parts.agent.link?.commands ?? [];
   }
 
-  /** When that agent came. */
   get agentSinceMs(): number | null {
-    return this.#actor.link?.sinceMs ?? null;
+    return this.#parts.agent.link?.sinceMs ?? null;
   }
 
   /** Prompts that wait or run, and shell commands: what must not be let go of. */
@@ -159,13 +182,12 @@ export class LiveSession implements ActorOwner {
     return pendingCount(this.session) > 0 || this.session.shells.size > 0;
   }
 
-  /** Why its agent could not be had the last time, if it could not. */
   get agentFailure(): Refusal | null {
-    return this.#actor.agentFailure;
+    return this.#parts.agent.failure;
   }
 
   start() {
-    this.#actor.start();
+    this.#parts.actor.start();
   }
 
   /** Answers at once, unless it is just being opened again; then for as long as that may help. */
@@ -177,11 +199,11 @@ export class LiveSession implements ActorOwner {
   async submit(command: Command): Promise<Outcome> {
     const why = await this.settled();
     if (why !== null) return this.#refuse(why);
-    if (this.#isOver) return this.#refuse(LET_GO);
-    return this.#actor.submit(command);
+    if (this.#isOver) return this.#refuse(EVICTED);
+    return this.#parts.actor.decide(command);
   }
 
-  /** The same for what cannot be said later: being let go may yet come to nothing. */
+  /** The same for what cannot be given later: a release may yet come to nothing. */
   async insist(command: Command): Promise<Outcome> {
     while (this.#leaving !== null) await this.#leaving;
     return this.submit(command);
@@ -193,7 +215,7 @@ export class LiveSession implements ActorOwner {
 
   /** Why a command would be refused as things stand; null if it would not be. */
   refusalOf(command: Command): Refusal | null {
-    const decision = decide(this.#actor.decided, command);
+    const decision = decide(this.#parts.actor.decided, command);
     return decision.kind === "refused" ? decision.refusal : null;
   }
 
@@ -204,7 +226,7 @@ export class LiveSession implements ActorOwner {
     if (outcome.refusal !== null) return outcome.refusal;
     const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
     if (!settled.ok) return settled.refusal;
-    if (HAS_AGENT.has(settled.value.connection.sessionState)) return null;
+    if (hasAgent(settled.value)) return null;
     return this.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
   }
 
@@ -226,26 +248,26 @@ export class LiveSession implements ActorOwner {
    * Gives it back to the store, when everything decided is there. If it is at work by then, or its
    * store failed, it stays; then the answer is no.
    */
-  letGo(): Promise<boolean> {
-    const leaving = this.#letGo();
+  release(): Promise<boolean> {
+    const leaving = this.#release();
     this.#leaving = leaving;
     return leaving.finally(() => {
       this.#leaving = null;
     });
   }
 
-  async #letGo(): Promise<boolean> {
+  async #release(): Promise<boolean> {
     this.#isOver = true;
     await this.#reopening;
-    await this.#actor.drained();
+    await this.#parts.actor.drained();
     // It was abandoned meanwhile, and must not come back from that.
     if (this.#isAbandoned) return true;
-    if (this.#actor.isOver || !this.#isAtRest(this.#actor.decided)) {
+    if (this.#parts.actor.isOver || !this.#isAtRest(this.#parts.actor.decided)) {
       this.#isOver = false;
-      if (this.#actor.isOver) this.failed(refusal("store_unavailable"));
+      if (this.#parts.actor.isOver) this.#failed(refusal("store_unavailable"));
       return false;
     }
-    await this.#actor.end();
+    await this.#parts.actor.end();
     await this.#world.store.close(this.key, this.#term);
     this.#wake();
     return true;
@@ -254,7 +276,7 @@ export class LiveSession implements ActorOwner {
   /** What waits is left to another server, so no agent is woken for it any more. */
   rest() {
     this.#isResting = true;
-    this.#actor.rest();
+    this.#parts.actor.rest();
   }
 
   /** Drops it as it is; the next server closes what it leaves open. */
@@ -262,7 +284,7 @@ export class LiveSession implements ActorOwner {
     this.#isOver = true;
     this.#isAbandoned = true;
     this.#endPause();
-    await Promise.all([this.#actor.end(), this.#reopening]);
+    await Promise.all([this.#parts.actor.end(), this.#reopening]);
     this.#wake();
   }
 
@@ -271,22 +293,20 @@ export class LiveSession implements ActorOwner {
     return this.#writtenAtMs;
   }
 
-  publish(written: readonly Written[]) {
+  #published(written: readonly Written[]) {
     this.#failures = 0;
     const last = written.at(-1)?.event._meta.serverTimestamp ?? 0;
     this.#writtenAtMs = Math.max(this.#writtenAtMs, last);
-    // Work that has just ended is the last thing that happened here, whoever wanted it.
+    // A turn that has just ended is the last activity of the session, whoever asked for it.
     if (written.some(({ event }) => isVerdict(event))) {
       this.attendance.saw(null, this.#world.clock.nowMs());
     }
-    this.#owner.published(this, written);
     this.#wake();
   }
 
-  failed(why: Refusal) {
-    // While it is being opened again, that loop hears of it and tries once more.
+  #failed(why: Refusal) {
+    // While it is being opened again, that loop learns of it and tries once more.
     if (this.#isOver || this.#reopening !== null) return;
-    this.#owner.interrupted(this, why);
     const tried = Promise.withResolvers<void>();
     this.#firstTry = tried.promise;
     this.#reopening = this.#reopen(why, tried.resolve).finally(() => {
@@ -301,33 +321,17 @@ export class LiveSession implements ActorOwner {
     return this.attendance.present.filter((clientId) => clients.has(clientId));
   }
 
-  commandNext(prompt: WaitingPrompt) {
-    this.#owner.commandNext(this, prompt);
-  }
-
-  /** That prompt is a turn, although it begins with a slash. */
-  proceed(promptId: PromptId, slash: SlashWork) {
-    this.#actor.proceed(promptId, slash);
-  }
-
   /** Writes down all that it is, outside of a turn; answers why that cannot be. */
   async snapshot(): Promise<Refusal | null> {
     const why = await this.settled();
-    return why ?? (this.#isOver ? LET_GO : this.#actor.snapshot());
+    return why ?? (this.#isOver ? EVICTED : this.#parts.actor.snapshot());
   }
 
-  /** Nothing, for a session that has not had an agent yet. */
-  past({ totals, ...session }: Session): AgentPast | null {
-    const isNew = totals.turnsCompleted + totals.turnsFailed === 0 && !this.#hadMessages;
-    // One that was never given a prompt was never told of what had been before it either; and
-    // one of another epoch, as before a restored backup, may know of what never was.
-    const isKnown = !session.agentUntold && session.agentEpoch === this.epoch;
-    const agentSessionId = isKnown ? session.agentSessionId : null;
-    if (agentSessionId === null && isNew) return null;
-    return { agentSessionId, messages: () => storedMessages(this.#world, this.key) };
+  past(session: Session): AgentPast | null {
+    return agentPast(this.#world, this, session, this.#hadMessages);
   }
 
-  /** Until it succeeds or nobody wants it any more, with growing pauses. */
+  /** Opens it again, with growing pauses, until that succeeds or the session is over. */
   async #reopen(why: Refusal, hasTried: () => void): Promise<void> {
     const { sessionId } = this.key;
     while (!this.#isOver) {
@@ -337,10 +341,10 @@ export class LiveSession implements ActorOwner {
       if (opened.ok) {
         this.#term = opened.value.term;
         this.#hadMessages = opened.value.hasMessages;
-        this.#actor = new SessionActor(this.#world, opened.value, this);
-        if (this.#isResting) this.#actor.rest();
+        this.#parts = this.#join(opened.value);
+        if (this.#isResting) this.#parts.actor.rest();
         const failure = await this.#recover("store_failure");
-        if (failure === null) return this.#goOn();
+        if (failure === null) return this.#parts.actor.start();
         if (failure.code !== "store_unavailable") return this.#giveUp();
       } else if (opened.refusal.code !== "store_unavailable") {
         return this.#giveUp();
@@ -351,16 +355,11 @@ export class LiveSession implements ActorOwner {
     }
   }
 
-  /** The log may say more than anybody was told, so whoever shows only the state is told that. */
-  #goOn() {
-    this.#owner.published(this, []);
-    this.#actor.start();
-  }
-
   /** It is gone, taken or damaged, or what it says is refused, and waiting mends none of these. */
   #giveUp() {
     this.#isOver = true;
-    this.#owner.released(this);
+    void this.#parts.actor.end();
+    this.#options.released(this);
   }
 
   #pause(): Promise<void> {
@@ -377,7 +376,7 @@ export class LiveSession implements ActorOwner {
 
   async #recover(type: "recovery" | "store_failure"): Promise<Refusal | null> {
     const by = givenBy(this.#world.clock, SERVER);
-    const { refusal: why } = await this.#actor.submit({ ...by, type });
+    const { refusal: why } = await this.#parts.actor.decide({ ...by, type });
     return why;
   }
 
@@ -391,4 +390,8 @@ export class LiveSession implements ActorOwner {
     this.#watchers = [];
     for (const wake of watchers) wake();
   }
+}
+
+function hasAgent({ connection: { sessionState: state } }: Session): boolean {
+  return state === "ready" || state === "running" || state === "waiting";
 }

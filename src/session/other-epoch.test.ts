@@ -3,7 +3,7 @@ import type { SessionKey } from "../store/store.ts";
 import type { LiveSession } from "./live.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { NEVER, turn } from "./runtime.fixture.ts";
-import { SessionRuntime } from "./runtime.ts";
+import { SessionService } from "./service.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
 
 /** Gives the log another epoch, as a restored backup or a cut has it. */
@@ -21,7 +21,7 @@ async function atNext<Value>(
   key: SessionKey,
   act: (live: LiveSession) => Value | Promise<Value>,
 ): Promise<Value> {
-  const runtime = new SessionRuntime({ ...stage.world, agents });
+  const runtime = new SessionService({ ...stage.world, agents });
   const done = await act(value(await runtime.find(key)));
   await runtime.shutDown(NEVER);
   return done;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
 import type { SessionStore } from "../store/index.ts";
+import { shutDown } from "./life/ending.ts";
 import { reconcileStaleSessions } from "./life/recovery.ts";
-import { shutDown } from "./life/shutdown.ts";
 import { echo, Stage, TENANT, value } from "./stage.fixture.ts";
 
 const NOW = new AbortController().signal;
@@ -34,7 +34,7 @@ describe("the session that a workspace shares", () => {
     const hand = await stage.created({ scope: "single" });
     await hand.say("close", {});
     await hand.live.until(({ closed }) => closed);
-    await stage.registry.letGo(hand.live);
+    await stage.registry.release(hand.live);
     const next = await stage.created({ scope: "single" });
     expect(next.sessionId).not.toBe(hand.sessionId);
   });

@@ -4,13 +4,11 @@ import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import type { Outcome } from "./actor/outcome.ts";
-import { givenBy } from "./given-by.ts";
-import { createSession, type NewSession } from "./life/create.ts";
-import { type LiveOwner, LiveSession } from "./live.ts";
-import type { SessionWorld } from "./world.ts";
+import { createSession, type NewSession } from "./actor/open.ts";
+import { type LiveOptions, LiveSession } from "./live.ts";
+import { givenBy, type SessionWorld } from "./world.ts";
 
-export interface NewSessionOrder {
+export interface NewSessionRequest {
   readonly key: SessionKey;
   readonly creation: NewSession;
   readonly actor: Actor;
@@ -22,136 +20,195 @@ export interface Joined {
   readonly attached: boolean;
 }
 
-/**
- * The sessions that are in memory, at most one of each. Whoever asks for one that is being opened
- * or made waits for that, so no two owners of a session ever meet in one server.
- */
+type Entry = Opening | Live | Leaving;
+
+/** Being opened or made: a request for it waits. */
+interface Opening {
+  readonly state: "opening";
+  readonly key: SessionKey;
+  readonly opened: Promise<Result<LiveSession>>;
+  /** The workspace in which it takes a place already; null before that is known. */
+  workspaceCwd: string | null;
+  /** Made, and without its agent yet: not visible, and deleted if there will be no agent. */
+  unready: LiveSession | null;
+}
+
+interface Live {
+  readonly state: "live";
+  readonly live: LiveSession;
+  /** It is being evicted, and does not count any more. */
+  isEvicted: boolean;
+}
+
+/** On its way out: a request for it waits, and opens it anew if it is gone then. */
+interface Leaving {
+  readonly state: "leaving";
+  readonly key: SessionKey;
+  /** Resolves with the session if it stays after all. */
+  readonly left: PromiseWithResolvers<LiveSession | null>;
+}
+
+interface RegistryOptions extends Omit<LiveOptions, "released"> {
+  /** Whether a stream is open on a session: those are not evicted. */
+  isWatched(live: LiveSession): boolean;
+}
+
+/** The sessions that are in memory, at most one instance of each. */
 export class SessionRegistry {
   readonly #world: SessionWorld;
-  readonly #owner: LiveOwner;
-  /** What live sessions tell of themselves comes through here, to know of those that are over. */
-  readonly #ears: LiveOwner;
-  readonly #live = new Map<string, LiveSession>();
-  readonly #opening = new Map<string, Promise<Result<LiveSession>>>();
-  /** On their way out: whoever wants one of these waits, and opens it anew. */
-  readonly #leaving = new Map<string, PromiseWithResolvers<void>>();
-  readonly #making = new Set<Promise<unknown>>();
-  /** How many are being made or opened, by tenant and workspace. */
-  readonly #arriving = new Map<string, number>();
-  /** Those that are making room. */
-  readonly #departing = new Set<LiveSession>();
-  readonly #joining = new Map<string, Promise<Result<Joined>>>();
-  /** Made, and without their agents yet. */
-  readonly #unready = new Set<LiveSession>();
-  /** Whether a stream is open on a session: those are not let go. */
-  readonly #isWatched: (live: LiveSession) => boolean;
+  readonly #liveOptions: LiveOptions;
+  readonly #isWatched: RegistryOptions["isWatched"];
+  readonly #entries = new Map<string, Entry>();
+  /** Sessions that are being created, by what makes two requests one: the shared workspace. */
+  readonly #creating = new Map<string, Promise<Result<Joined>>>();
   #isStopping = false;
 
-  constructor(world: SessionWorld, owner: LiveOwner, isWatched: (live: LiveSession) => boolean) {
+  constructor(world: SessionWorld, { join, isWatched }: RegistryOptions) {
     this.#world = world;
-    this.#owner = owner;
-    this.#ears = {
-      published: (live, written) => owner.published(live, written),
-      interrupted: (live, why) => owner.interrupted(live, why),
-      commandNext: (live, prompt) => owner.commandNext(live, prompt),
-      released: (live) => this.#forget(live),
-    };
     this.#isWatched = isWatched;
+    this.#liveOptions = { join, released: (live) => this.#forget(live) };
   }
 
   get all(): readonly LiveSession[] {
-    return [...this.#live.values()];
+    return [...this.#entries.values()].flatMap((one) => (one.state === "live" ? [one.live] : []));
   }
 
-  /** The live one, if there is one: nothing is opened for a look. */
+  /** The live session, if there is one; none is opened for it. */
   peek(key: SessionKey): LiveSession | null {
-    return this.#live.get(nameOf(key)) ?? null;
+    const entry = this.#entries.get(nameOf(key));
+    return entry?.state === "live" ? entry.live : null;
   }
 
-  /** The same, also if it is just being opened or made: that is waited for. */
+  /** The same, after waiting for one that is being opened or made. */
   async arrived(key: SessionKey): Promise<LiveSession | null> {
-    await this.#opening.get(nameOf(key));
+    const entry = this.#entries.get(nameOf(key));
+    if (entry?.state === "opening") await entry.opened;
     return this.peek(key);
   }
 
   /**
-   * Opens a stored session on demand; however many ask, it is opened once. Recovery opens all that
-   * it finds, at the cap or not: they have to be closed.
+   * Opens a stored session on demand; concurrent requests share one opening. Recovery opens all
+   * that it finds, at the cap or not: they have to be closed.
    */
   get(key: SessionKey, cap: "capped" | "uncapped" = "capped"): Promise<Result<LiveSession>> {
     const name = nameOf(key);
-    const live = this.#live.get(name);
-    if (live !== undefined) return Promise.resolve(ok(live));
+    const entry = this.#entries.get(name);
+    if (entry?.state === "live") return Promise.resolve(ok(entry.live));
     const why = this.#refusalFor(key.tenantId);
     if (why !== null) return Promise.resolve({ ok: false, refusal: why });
-    const known = this.#opening.get(name);
-    if (known !== undefined) return known;
-    const opening = this.#open(name, key, cap);
-    this.#opening.set(name, opening);
-    return opening;
+    if (entry?.state === "opening") return entry.opened;
+    const left = entry?.left.promise ?? null;
+    return this.#opening(key, (opening) => this.#open(opening, left, cap));
   }
 
   /**
    * Makes a session, or joins the one that its workspace shares. It answers when the agent is
    * ready; if none can be had, nothing is left behind.
    */
-  create(order: NewSessionOrder): Promise<Result<Joined>> {
-    const making = this.#create(order).finally(() => this.#making.delete(making));
-    this.#making.add(making);
-    return making;
-  }
-
-  async #create(order: NewSessionOrder): Promise<Result<Joined>> {
-    const { key, creation } = order;
-    if (creation.scope === "thread") return this.#make(order);
-    const place = JSON.stringify([key.tenantId, creation.workspaceCwd]);
-    const joining = this.#joining.get(place);
-    if (joining !== undefined) return joining.then(joinedToo);
-    const making = this.#joinOrMake(order).finally(() => this.#joining.delete(place));
-    this.#joining.set(place, making);
-    return making;
+  create(request: NewSessionRequest): Promise<Result<Joined>> {
+    const { key, creation } = request;
+    const isShared = creation.scope !== "thread";
+    const name = isShared ? sharedName(key.tenantId, creation.workspaceCwd) : nameOf(key);
+    const known = this.#creating.get(name);
+    if (isShared && known !== undefined) return known.then(joinedToo);
+    const creating = isShared ? this.#joinOrMake(request) : this.#make(request);
+    this.#creating.set(name, creating);
+    return creating.finally(() => {
+      if (this.#creating.get(name) === creating) this.#creating.delete(name);
+    });
   }
 
   /**
-   * Lets a session go that nobody needs in memory; no if somebody does after all. What is to be
-   * done with it then is done before anybody else can have it.
+   * Gives a session back to the store that is not used; answers no if it is, after all. What is to
+   * be done with it then is done before another request can have it.
    */
-  async letGo(live: LiveSession, then: () => Promise<unknown> = NOTHING): Promise<boolean> {
+  async release(live: LiveSession, then: () => Promise<unknown> = NOTHING): Promise<boolean> {
     const name = nameOf(live.key);
-    if (this.#live.get(name) !== live) return then === NOTHING || this.#afterOthers(name, then);
-    const leaving = Promise.withResolvers<void>();
-    this.#live.delete(name);
-    this.#leaving.set(name, leaving);
-    const isGone = await live.letGo();
+    if (this.peek(live.key) !== live) return then === NOTHING || this.#afterOthers(live.key, then);
+    const left = Promise.withResolvers<LiveSession | null>();
+    const leaving: Leaving = { state: "leaving", key: live.key, left };
+    this.#entries.set(name, leaving);
+    const isGone = await live.release();
     if (isGone) await then();
-    this.#leaving.delete(name);
-    if (!isGone) this.#keep(live);
-    leaving.resolve();
-    if (isGone) this.#forget(live);
+    if (this.#entries.get(name) === leaving) this.#entries.delete(name);
+    if (!isGone && !this.#entries.has(name)) this.#keep(live);
+    left.resolve(isGone ? null : live);
     return isGone;
   }
 
-  /** Somebody else lets it go already: then this comes after, unless it is wanted again. */
-  async #afterOthers(name: string, then: () => Promise<unknown>): Promise<boolean> {
-    await this.#leaving.get(name)?.promise;
-    if (this.#live.has(name) || this.#opening.has(name)) return false;
+  /** Another request releases it already: then this comes after, unless it is wanted again. */
+  async #afterOthers(key: SessionKey, then: () => Promise<unknown>): Promise<boolean> {
+    const entry = this.#entries.get(nameOf(key));
+    if (entry?.state === "leaving") await entry.left.promise;
+    if (this.#entries.has(nameOf(key))) return false;
     await then();
     return true;
   }
 
-  #keep(live: LiveSession) {
-    if (this.#isStopping) live.rest();
-    this.#live.set(nameOf(live.key), live);
-  }
-
+  /** Drops a session as it is; the next server closes what it leaves open. */
   async abandon(live: LiveSession): Promise<void> {
     const name = nameOf(live.key);
-    this.#live.delete(name);
-    // If it was on its way out, nobody waits for that any more.
-    this.#leaving.get(name)?.resolve();
-    this.#leaving.delete(name);
+    const entry = this.#entries.get(name);
+    if (entry?.state !== "opening") this.#entries.delete(name);
+    if (entry?.state === "leaving") entry.left.resolve(null);
     await live.abandon();
-    this.#forget(live);
+  }
+
+  /** Ends the live instance in good order; what is stored stays. */
+  async evict(
+    live: LiveSession,
+    reason: Command<"stop">["reason"],
+    then?: () => Promise<unknown>,
+  ): Promise<Refusal | null> {
+    const by = givenBy(this.#world.clock, SERVER);
+    const outcome = await live.submit({ ...by, type: "stop", reason });
+    if (outcome.refusal !== null) return outcome.refusal;
+    // A client may bring it back meanwhile, and then it never rests.
+    await live.until(({ connection, ending }) => {
+      return connection.sessionState === "inactive" || ending === null;
+    });
+    if (await this.release(live, then)) return null;
+    return refusal("session_busy", { sessionId: live.key.sessionId });
+  }
+
+  /**
+   * Resolves when no session of this tenant, which takes no new ones any more, is on its way in or
+   * out. Those that wait for their agents do not wait any longer.
+   */
+  async settled(tenantId: TenantId): Promise<void> {
+    const ours = [...this.#entries.values()].filter((entry) => {
+      return entry.state !== "live" && entry.key.tenantId === tenantId;
+    });
+    const unready = ours.flatMap(
+      (entry) => (entry.state === "opening" ? entry.unready : null) ?? [],
+    );
+    await Promise.all(unready.map((live) => live.abandon()));
+    await Promise.all(ours.map(settledEntry));
+  }
+
+  /** Resolves when no session is being opened, made or released any more. */
+  async quiet(): Promise<void> {
+    while (true) {
+      const moving = [...this.#entries.values()].filter(({ state }) => state !== "live");
+      if (moving.length + this.#creating.size === 0) return;
+      await Promise.all([...moving.map(settledEntry), ...this.#creating.values()]);
+    }
+  }
+
+  /** From now on no session is opened or made. */
+  stopTakingIn() {
+    this.#isStopping = true;
+    for (const live of this.all) live.rest();
+  }
+
+  #keep(live: LiveSession): LiveSession {
+    if (this.#isStopping) live.rest();
+    this.#entries.set(nameOf(live.key), { state: "live", live, isEvicted: false });
+    return live;
+  }
+
+  #forget(live: LiveSession) {
+    if (this.peek(live.key) === live) this.#entries.delete(nameOf(live.key));
   }
 
   /** Why nothing of this tenant is taken in; null if it is. */
@@ -160,91 +217,60 @@ export class SessionRegistry {
     return this.#world.tenants.isClosed(tenantId) ? refusal("tenant_deleting") : null;
   }
 
-  /**
-   * Resolves when no session of this tenant, for which nobody is let in any more, is on its way in
-   * or out. Those that wait for their agents do not wait any longer.
-   */
-  async arrivals(tenantId: TenantId): Promise<void> {
-    const isOurs = ([name]: readonly [string, unknown]) => name.startsWith(namesOf(tenantId));
-    const unready = [...this.#unready].filter(({ key }) => key.tenantId === tenantId);
-    await Promise.all(unready.map((live) => live.abandon()));
-    const opening = [...this.#opening].filter(isOurs).map(([, promise]) => promise);
-    const leaving = [...this.#leaving].filter(isOurs).map(([, { promise }]) => promise);
-    await Promise.all([...opening, ...leaving]);
-  }
-
-  /** Resolves when nothing is being opened, made or let go any more. */
-  async quiet(): Promise<void> {
-    while (this.#opening.size + this.#making.size + this.#leaving.size > 0) {
-      await Promise.all([...this.#opening.values(), ...this.#making, ...this.#partings()]);
-    }
-  }
-
-  #partings(): readonly Promise<void>[] {
-    return [...this.#leaving.values()].map(({ promise }) => promise);
-  }
-
-  #forget(live: LiveSession) {
-    if (this.#live.get(nameOf(live.key)) === live) this.#live.delete(nameOf(live.key));
-    this.#owner.released(live);
-  }
-
-  /** From now on nothing new is taken in. */
-  stopTakingIn() {
-    this.#isStopping = true;
-    for (const live of this.all) live.rest();
+  /** Puts an entry in place while this opens or makes a session; it is there at once. */
+  #opening(
+    key: SessionKey,
+    work: (opening: Opening) => Promise<Result<LiveSession>>,
+  ): Promise<Result<LiveSession>> {
+    const name = nameOf(key);
+    const { promise: opened, resolve } = Promise.withResolvers<Result<LiveSession>>();
+    const opening: Opening = { state: "opening", key, opened, workspaceCwd: null, unready: null };
+    this.#entries.set(name, opening);
+    const done = work(opening).finally(() => {
+      if (this.#entries.get(name) === opening) this.#entries.delete(name);
+    });
+    resolve(done);
+    return done;
   }
 
   async #open(
-    name: string,
-    key: SessionKey,
+    opening: Opening,
+    left: Promise<LiveSession | null> | null,
     cap: "capped" | "uncapped",
   ): Promise<Result<LiveSession>> {
-    try {
-      await this.#leaving.get(name)?.promise;
-      const back = this.#live.get(name);
-      if (back !== undefined) return ok(back);
-      const opened = await LiveSession.open(this.#world, key, this.#ears);
-      if (!opened.ok) return opened;
-      return cap === "capped" ? await this.#admit(opened.value) : ok(this.#begin(opened.value));
-    } finally {
-      this.#opening.delete(name);
+    const back = await left;
+    if (back !== null) return ok(this.#keep(back));
+    const opened = await LiveSession.open(this.#world, opening.key, this.#liveOptions);
+    if (!opened.ok) return opened;
+    const live = opened.value;
+    if (cap === "capped") {
+      const why = await this.#takePlace(opening, live.session.fixed.workspaceCwd);
+      if (why !== null) {
+        // It goes back to the store as it was: nothing has been done with it.
+        if (!(await live.release())) await live.abandon();
+        return { ok: false, refusal: why };
+      }
     }
-  }
-
-  /** What there is no room for goes back to where it was: nothing has been done with it. */
-  async #admit(live: LiveSession): Promise<Result<LiveSession>> {
-    const room = await this.#makeRoom(live.key.tenantId, live.session.fixed.workspaceCwd);
-    if (!room.ok) {
-      if (!(await live.letGo())) await live.abandon();
-      return room;
-    }
-    this.#begin(live);
-    room.value();
-    return ok(live);
-  }
-
-  #begin(live: LiveSession): LiveSession {
     this.#keep(live);
     live.start();
-    return live;
+    return opened;
   }
 
-  async #joinOrMake(order: NewSessionOrder): Promise<Result<Joined>> {
-    const { key, creation } = order;
+  async #joinOrMake(request: NewSessionRequest): Promise<Result<Joined>> {
+    const { key, creation } = request;
     const shared = await this.#sharedSession(key.tenantId, creation.workspaceCwd);
     if (!shared.ok) return shared;
-    if (shared.value === null) return this.#make(order);
+    if (shared.value === null) return this.#make(request);
     const live = await this.get(shared.value);
     if (!live.ok) return live;
-    // One that is just being closed is nobody's to join any more.
-    if (isClosing(live.value)) return this.#make(order);
+    // One that is just being closed cannot be joined any more.
+    if (isClosing(live.value)) return this.#make(request);
     return joinedToo(ok({ live: live.value, attached: true }));
   }
 
   /**
-   * The one that was made last, unless its clients have closed it or it has died: then there will
-   * be another, and one that comes back from the dead is not joined in its place.
+   * The shared session that was made last, unless its clients have closed it or it has died: then
+   * another is made, and one that comes back from the dead is not joined in its place.
    */
   async #sharedSession(
     tenantId: TenantId,
@@ -258,111 +284,93 @@ export class SessionRegistry {
     return ok(isThere ? { tenantId, sessionId: last.sessionId } : null);
   }
 
-  /** Whoever asks for it by its id while it is being made waits for that, too. */
-  async #make(order: NewSessionOrder): Promise<Result<Joined>> {
-    const { sessionId, tenantId } = order.key;
+  async #make(request: NewSessionRequest): Promise<Result<Joined>> {
+    const { sessionId, tenantId } = request.key;
     const why = this.#refusalFor(tenantId);
     if (why !== null) return { ok: false, refusal: why };
-    const name = nameOf(order.key);
-    const conflict = this.#live.has(name) ? "live" : this.#opening.has(name) ? "pending" : null;
-    if (conflict !== null) return fail("session_id_conflict", { sessionId, conflict });
-    const making = this.#made(order).finally(() => this.#opening.delete(name));
-    this.#opening.set(name, making);
-    const made = await making;
+    const state = this.#entries.get(nameOf(request.key))?.state;
+    if (state === "live" || state === "opening") {
+      const conflict = state === "live" ? "live" : "pending";
+      return fail("session_id_conflict", { sessionId, conflict });
+    }
+    const made = await this.#opening(request.key, (opening) => this.#made(opening, request));
     return made.ok ? ok({ live: made.value, attached: false }) : made;
   }
 
-  async #made({ key, creation, actor }: NewSessionOrder): Promise<Result<LiveSession>> {
-    const room = await this.#makeRoom(key.tenantId, creation.workspaceCwd);
-    if (!room.ok) return room;
-    try {
-      const made = await createSession(this.#world, key, creation, actor);
-      // Its place is kept until it is there: only then is it counted among the others.
-      if (made.ok) return await this.#readied(new LiveSession(this.#world, made.value, this.#ears));
-      // Nobody knows whether it was made. It was not asked for twice, so it may go.
-      if (made.refusal.code === "store_unavailable") await this.#delete(key);
-      return made;
-    } finally {
-      room.value();
+  async #made(
+    opening: Opening,
+    { key, creation, actor }: NewSessionRequest,
+  ): Promise<Result<LiveSession>> {
+    const why = await this.#takePlace(opening, creation.workspaceCwd);
+    if (why !== null) return { ok: false, refusal: why };
+    const made = await createSession(this.#world, key, creation, actor);
+    if (made.ok) {
+      return this.#activated(opening, new LiveSession(this.#world, made.value, this.#liveOptions));
     }
+    // It is unknown whether the store made it. No client knows of it, so it may go.
+    if (made.refusal.code === "store_unavailable")
+      await this.#world.store.delete(key, this.#world.holder, []);
+    return made;
   }
 
-  /** Nobody gets at it before it has its agent: without one it has never been. */
-  async #readied(live: LiveSession): Promise<Result<LiveSession>> {
+  /** Not visible until its agent is ready; without one, the session is deleted. */
+  async #activated(opening: Opening, live: LiveSession): Promise<Result<LiveSession>> {
     const { tenantId } = live.key;
-    this.#unready.add(live);
+    opening.unready = live;
     const why = this.#refusalFor(tenantId) ?? (await live.activated());
-    this.#unready.delete(live);
-    if (why === null) {
-      this.#keep(live);
-      return ok(live);
-    }
+    opening.unready = null;
+    if (why === null) return ok(this.#keep(live));
     await live.abandon();
-    await this.#delete(live.key);
+    await this.#world.store.delete(live.key, this.#world.holder, []);
     return { ok: false, refusal: this.#refusalFor(tenantId) ?? why };
   }
 
-  async #delete(key: SessionKey): Promise<void> {
-    await this.#world.store.delete(key, this.#world.holder, []);
-  }
-
   /**
-   * Keeps a place for one more, until it is given back. At the cap the one that has been idle and
-   * unwatched for longest makes room; those on their way in are counted like those that are there.
+   * Takes a place in a workspace; answers why there is none. At the cap the session that has been
+   * idle and unwatched for longest is evicted. Sessions on their way in count, too.
    */
-  async #makeRoom(tenantId: TenantId, workspaceCwd: string): Promise<Result<() => void>> {
-    const place = JSON.stringify([tenantId, workspaceCwd]);
+  async #takePlace(opening: Opening, workspaceCwd: string): Promise<Refusal | null> {
     const limit = this.#world.settings.sessionsLiveMax ?? Number.POSITIVE_INFINITY;
-    this.#arriving.set(place, (this.#arriving.get(place) ?? 0) + 1);
+    const { tenantId } = opening.key;
+    opening.workspaceCwd = workspaceCwd;
     for (let tries = 0; tries < EVICTIONS_TRIED_MAX; tries += 1) {
-      const staying = this.all.filter(
-        (live) =>
-          live.key.tenantId === tenantId &&
-          live.session.fixed.workspaceCwd === workspaceCwd &&
-          !this.#departing.has(live),
-      );
-      const count = staying.length + (this.#arriving.get(place) ?? 0);
-      if (count <= limit) return ok(() => this.#arrived(place));
+      const { arriving, staying } = this.#countedIn(tenantId, workspaceCwd);
+      if (staying.length + arriving <= limit) return null;
       const idlest = this.#idlest(staying);
       if (idlest === null) break;
-      this.#departing.add(idlest);
-      await this.evict(idlest, "evicted").finally(() => this.#departing.delete(idlest));
+      idlest.isEvicted = true;
+      await this.evict(idlest.live, "evicted").finally(() => {
+        idlest.isEvicted = false;
+      });
     }
-    this.#arrived(place);
-    return fail("session_limit_exceeded", { limit, scope: "workspace" });
+    opening.workspaceCwd = null;
+    return refusal("session_limit_exceeded", { limit, scope: "workspace" });
   }
 
-  #idlest(some: readonly LiveSession[]): LiveSession | null {
-    const idle = some.filter((live) => !live.isBusy && !this.#isWatched(live));
-    const [first] = idle.sort((one, other) => one.attendance.activeMs - other.attendance.activeMs);
+  #countedIn(tenantId: TenantId, workspaceCwd: string) {
+    const staying: Live[] = [];
+    let arriving = 0;
+    for (const entry of this.#entries.values()) {
+      if (entry.state === "opening") {
+        const isHere = entry.key.tenantId === tenantId && entry.workspaceCwd === workspaceCwd;
+        if (isHere) arriving += 1;
+      } else if (entry.state === "live" && !entry.isEvicted) {
+        const { key, session } = entry.live;
+        const isHere = key.tenantId === tenantId && session.fixed.workspaceCwd === workspaceCwd;
+        if (isHere) staying.push(entry);
+      }
+    }
+    return { arriving, staying };
+  }
+
+  #idlest(some: readonly Live[]): Live | null {
+    const idle = some.filter(({ live }) => !live.isBusy && !this.#isWatched(live));
+    const [first] = idle.sort((a, b) => a.live.attendance.activeMs - b.live.attendance.activeMs);
     return first ?? null;
-  }
-
-  #arrived(place: string) {
-    const arriving = (this.#arriving.get(place) ?? 1) - 1;
-    if (arriving === 0) this.#arriving.delete(place);
-    else this.#arriving.set(place, arriving);
-  }
-
-  /** Ends the live instance in good order; the session stays where it is stored. */
-  async evict(
-    live: LiveSession,
-    reason: Command<"stop">["reason"],
-    then?: () => Promise<unknown>,
-  ): Promise<Refusal | null> {
-    const by = givenBy(this.#world.clock, SERVER);
-    const outcome: Outcome = await live.submit({ ...by, type: "stop", reason });
-    if (outcome.refusal !== null) return outcome.refusal;
-    // If somebody brings it back meanwhile, it may be at work before anybody has seen it rest.
-    await live.until(({ connection, ending }) => {
-      return connection.sessionState === "inactive" || ending === null;
-    });
-    if (await this.letGo(live, then)) return null;
-    return refusal("session_busy", { sessionId: live.key.sessionId });
   }
 }
 
-/** It counts from this moment, so that nobody takes the session away from whoever joins it. */
+/** The client counts from this moment, so that the session is not evicted before it has joined. */
 function joinedToo(joined: Result<Joined>): Result<Joined> {
   if (!joined.ok) return joined;
   joined.value.live.attendance.attachCount += 1;
@@ -373,13 +381,17 @@ function isClosing({ session: { closed, ending } }: LiveSession): boolean {
   return closed || ending?.reason === "client_close";
 }
 
+function settledEntry(entry: Entry): Promise<unknown> {
+  if (entry.state === "live") return Promise.resolve();
+  return entry.state === "opening" ? entry.opened : entry.left.promise;
+}
+
 const NOTHING = async () => {};
 
 function nameOf({ tenantId, sessionId }: SessionKey): string {
   return JSON.stringify([tenantId, sessionId]);
 }
 
-/** What the names of all sessions of a tenant begin with. */
-function namesOf(tenantId: TenantId): string {
-  return `${JSON.stringify([tenantId]).slice(0, -1)},`;
+function sharedName(tenantId: TenantId, workspaceCwd: string): string {
+  return JSON.stringify(["shared", tenantId, workspaceCwd]);
 }

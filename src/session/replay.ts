@@ -1,3 +1,4 @@
+import type { TenantId } from "../core/id.ts";
 import { PAGE_ROWS_MAX } from "../core/limits.ts";
 import type { LogEvent } from "../core/replay/compact.ts";
 import {
@@ -7,9 +8,8 @@ import {
   type ReplayEvent,
 } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { SessionKey, SessionStore } from "../store/store.ts";
-import type { ReplayBounds } from "./settings.ts";
-import { eventIn, eventsIn } from "./stored-log.ts";
+import type { ListFilter, Listing, SessionKey, SessionStore } from "../store/store.ts";
+import type { ReplayBounds } from "./world.ts";
 
 /** What a client is shown that loads a session, and where its stream goes on from there. */
 export interface SessionReplay {
@@ -124,4 +124,41 @@ async function eventsBetween(
     after = page.value.events.at(-1)?.id ?? through;
   }
   return ok(events);
+}
+
+/** The stored sessions of a tenant, in pages; one that cannot be read is the last. */
+export async function* sessionPages(
+  store: SessionStore,
+  tenantId: TenantId,
+  filter: ListFilter = {},
+): AsyncGenerator<Result<Listing>> {
+  let cursor: string | null = null;
+  do {
+    const page = await store.list(tenantId, filter, { limit: PAGE_ROWS_MAX, cursor });
+    yield page;
+    cursor = page.ok ? page.value.nextCursor : null;
+  } while (cursor !== null);
+}
+
+/** How many sessions are stored of a tenant, damaged or not. */
+export async function countSessions(
+  store: SessionStore,
+  tenantId: TenantId,
+): Promise<Result<number>> {
+  let count = 0;
+  for await (const page of sessionPages(store, tenantId)) {
+    if (!page.ok) return page;
+    count += page.value.sessions.length + page.value.damaged.length;
+  }
+  return ok(count);
+}
+
+/** What a store gives back is what we gave it, under a checksum: here a numbered event. */
+export function eventIn({ text }: { readonly text: string }): LogEvent {
+  return JSON.parse(text);
+}
+
+/** The same of a finished turn, which is stored as a list of them. */
+export function eventsIn({ text }: { readonly text: string }): readonly LogEvent[] {
+  return JSON.parse(text);
 }

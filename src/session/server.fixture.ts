@@ -11,6 +11,8 @@ import { selected } from "../core/policy/ask.ts";
 import { DONE } from "../core/result.ts";
 import { thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
+import type { Written } from "./actor/written.ts";
+import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
 import { TenantGate } from "./tenant/tenant-gate.ts";
 import {
@@ -58,22 +60,21 @@ const registry = new SessionRegistry(
     log: () => {},
   },
   {
-    published: (live, written) => {
-      for (const { id, text } of written) tell({ id, text });
-      // Each ask is agreed to as soon as it was told of.
-      for (const { event } of written) {
-        if (event.type !== "permission_request") continue;
-        const { requestId, options } = event.data;
-        const outcome = selected(options[0]?.optionId ?? "");
-        void live.submit({ type: "vote", atMs: Date.now(), actor, requestId, outcome });
-      }
-    },
-    interrupted: () => {},
-    commandNext: () => {},
-    released: () => {},
+    join: (live) => [{ durable: (written) => agree(live, written) }],
+    isWatched: () => true,
   },
-  () => true,
 );
+
+/** Each ask is agreed to as soon as it was told of. */
+function agree(live: LiveSession, written: readonly Written[]) {
+  for (const { id, text } of written) tell({ id, text });
+  for (const { event } of written) {
+    if (event.type !== "permission_request") continue;
+    const { requestId, options } = event.data;
+    const outcome = selected(options[0]?.optionId ?? "");
+    void live.submit({ type: "vote", atMs: Date.now(), actor, requestId, outcome });
+  }
+}
 
 const key = { tenantId: given(parseTenantId("acme")), sessionId: RANDOM_IDS.session() };
 const creation = { ...CREATION, workspaceCwd: folder };

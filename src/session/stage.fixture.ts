@@ -21,8 +21,8 @@ import type { Tools } from "../tool/tool.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import type { Meter } from "./meter/meter.ts";
+import type { Participant } from "./participant.ts";
 import { SessionRegistry } from "./registry.ts";
-import type { SessionSettings } from "./settings.ts";
 import { LocalShell } from "./side/local-shell.ts";
 import { TenantGate } from "./tenant/tenant-gate.ts";
 import {
@@ -34,7 +34,7 @@ import {
   REAL_CLOCK,
   SETTINGS,
 } from "./world.fixture.ts";
-import type { SessionWorld } from "./world.ts";
+import type { SessionSettings, SessionWorld } from "./world.ts";
 
 /** A real store, real agents and a real clock, in a folder of its own. */
 export class Stage {
@@ -55,15 +55,16 @@ export class Stage {
     this.folder = folder;
     this.world = world;
     this.keeper = keeper;
-    const owner = {
-      published: (live: LiveSession, written: readonly Written[]) => this.#heard(live, written),
-      interrupted: (live: LiveSession, why: { readonly code: string }) => {
-        this.interruptions.push(`${live.key.sessionId} ${why.code}`);
+    const watcher = (live: LiveSession): Participant => ({
+      durable: (written) => this.#heard(live, written),
+      end: (why) => {
+        if (why !== null) this.interruptions.push(`${live.key.sessionId} ${why.code}`);
       },
-      commandNext: () => {},
-      released: () => {},
-    };
-    this.registry = new SessionRegistry(world, owner, () => false);
+    });
+    this.registry = new SessionRegistry(world, {
+      join: (live) => [watcher(live)],
+      isWatched: () => false,
+    });
   }
 
   /** Over a new folder, or over one where another stage has ended. */

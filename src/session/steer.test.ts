@@ -6,7 +6,13 @@ import { ANYBODY, echo, type Hand, promptOf, Stage } from "./stage.fixture.ts";
 function steering({ live }: Hand, messageId: string, text: string): Command<"steer"> {
   const { start: _start, ...prompt } = promptOf(live, text);
   const by = { atMs: Date.now(), actor: ANYBODY };
-  return { ...by, type: "steer", messageId, prompt, agentCanSteer: live.canSteer };
+  return {
+    ...by,
+    type: "steer",
+    messageId,
+    prompt,
+    agentCanSteer: live.agent?.offer.canSteer ?? false,
+  };
 }
 
 async function running(...flags: readonly string[]) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SHUTDOWN_END_MS } from "../core/limits.ts";
 import { fail } from "../core/result.ts";
 import { AWAY, altered } from "./altered-store.fixture.ts";
-import { shutDown } from "./life/shutdown.ts";
+import { shutDown } from "./life/ending.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { ada, withSession } from "./runtime.fixture.ts";
 import { Stage, TENANT } from "./stage.fixture.ts";

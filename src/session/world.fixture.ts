@@ -6,8 +6,8 @@ import { NO_SKILLS } from "../core/skill/skill.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { Meter } from "./meter/meter.ts";
-import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./settings.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
+import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./world.ts";
 
 /** The parts of a world that tests, their servers and benchmarks share. */
 

@@ -45,17 +45,17 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
-  "modules of session that server imports": 33,
-  "owner interfaces (…Owner, …Ears)": 13,
-  "files under 60 lines with one importer": 16,
+  "modules of session that server imports": 27,
+  "owner interfaces (…Owner, …Ears)": 7,
+  "files under 60 lines with one importer": 10,
   "folders with over 25 files": 1,
   "folder cycles in session (value)": 1,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 55,
-  "duplicate type names, exported": 15,
+  "duplicate type names": 30,
+  "duplicate type names, exported": 10,
   "exported names with a word to avoid": 29,
-  "comments that hide who acts": 354,
-  "citations of absent documents": 150,
+  "comments that hide who acts": 300,
+  "citations of absent documents": 80,
   "lines of docs over 160 columns": 0,
 };
 

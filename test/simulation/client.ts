@@ -3,7 +3,7 @@ import { CANCELLED, selected } from "../../src/core/policy/ask.ts";
 import { APPROVAL_MODES } from "../../src/core/policy/risk.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Actor, Command, NewPrompt } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/outcome.ts";
+import type { Outcome } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { Desk } from "./desk.ts";
@@ -107,7 +107,7 @@ export class Client {
     const { promptId } = command;
     const givenMs = schedule.nowMs;
     held.hold(key, promptId, givenMs);
-    const admitted = await this.#server().runtime.prompt(key, command);
+    const admitted = await this.#server().runtime.admit(key, command);
     if (!admitted.ok) {
       held.answered(promptId);
       return admitted;
@@ -143,7 +143,13 @@ export class Client {
     const evidence = words.redact(text);
     return this.#command(key, `steers "${evidence}"`, evidence, (live) => {
       const prompt = this.#newPrompt(sent, live, false);
-      return { ...this.#by(), type: "steer", messageId, prompt, agentCanSteer: live.canSteer };
+      return {
+        ...this.#by(),
+        type: "steer",
+        messageId,
+        prompt,
+        agentCanSteer: live.agent?.offer.canSteer ?? false,
+      };
     });
   }
 

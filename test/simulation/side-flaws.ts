@@ -1,7 +1,7 @@
 import type { AgentListener, AgentSession, Agents } from "../../src/agent/agent.ts";
 import type { TenantId } from "../../src/core/id.ts";
 import { DONE, ok } from "../../src/core/result.ts";
-import type { SessionRuntime } from "../../src/session/runtime.ts";
+import type { SessionService } from "../../src/session/service.ts";
 import type { ShellRunner } from "../../src/session/side/shell-command.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import type { Listing } from "../../src/store/index.ts";
@@ -39,9 +39,10 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
   },
   "Held: tells a verdict before its prompt is answered": {
     runtime: withRuntime((runtime) => ({
-      prompt: async (key, command) => {
+      admit: async (key, command) => {
         const admitted = await runtime.submit(key, command);
-        return admitted.ok ? ok({ ...admitted.value, answered: () => {} }) : admitted;
+        const unheld = { eventEpoch: "", answered: () => {} };
+        return admitted.ok ? ok({ ...admitted.value, ...unheld }) : admitted;
       },
     })),
   },
@@ -191,8 +192,8 @@ function withShell(change: (shell: ShellRunner) => ShellRunner) {
   return (world: SessionWorld): SessionWorld => ({ ...world, shell: change(world.shell) });
 }
 
-function withRuntime(change: (runtime: SessionRuntime) => Partial<SessionRuntime>) {
-  return (runtime: SessionRuntime): SessionRuntime => altered(runtime, change(runtime));
+function withRuntime(change: (runtime: SessionService) => Partial<SessionService>) {
+  return (runtime: SessionService): SessionService => altered(runtime, change(runtime));
 }
 
 /** Agents that say yes to a setting, and have not heard it. */

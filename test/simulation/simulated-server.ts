@@ -1,16 +1,14 @@
-import type { Refusal } from "../../src/core/error.ts";
 import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
-import type { Outcome } from "../../src/session/actor/outcome.ts";
-import type { Written } from "../../src/session/actor/written.ts";
+import type { Outcome } from "../../src/session/actor/written.ts";
+import { SessionStreams } from "../../src/session/bus/streams.ts";
 import type { LiveSession } from "../../src/session/live.ts";
-import { SessionRuntime } from "../../src/session/runtime.ts";
-import type { SessionSettings } from "../../src/session/settings.ts";
-import { SessionStreams } from "../../src/session/streams.ts";
+import type { Participant } from "../../src/session/participant.ts";
+import { SessionService } from "../../src/session/service.ts";
 import { TenantGate } from "../../src/session/tenant/tenant-gate.ts";
 import { NO_LOADER, NO_METER, NO_TOOLS } from "../../src/session/world.fixture.ts";
-import type { SessionWorld } from "../../src/session/world.ts";
+import type { SessionSettings, SessionWorld } from "../../src/session/world.ts";
 import { holderOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
 import type { Scene } from "./scene.ts";
@@ -23,7 +21,7 @@ import type { Witness } from "./witness.ts";
 export class SimulatedServer {
   readonly number: number;
   readonly settings: SessionSettings;
-  readonly runtime: SessionRuntime;
+  readonly runtime: SessionService;
   readonly agents: SimulatedAgents;
   readonly shell: SimulatedShell;
   /** What was asked of it and not answered yet. */
@@ -62,7 +60,7 @@ export class SimulatedServer {
     this.shell = new SimulatedShell(scene, number, (order) => witness.shellRan(order));
     const world = this.#world();
     const given = flaw.world?.(world, scene) ?? world;
-    const runtime = new SessionRuntime(given, new WatchedStreams(given, witness, flaw));
+    const runtime = new SessionService(given, new WatchedStreams(given, witness, flaw));
     this.runtime = flaw.runtime?.(runtime, scene) ?? runtime;
   }
 
@@ -158,19 +156,20 @@ class WatchedStreams extends SessionStreams {
     this.#flaw = flaw;
   }
 
-  override published(live: LiveSession, written: readonly Written[]) {
-    const told = this.#flaw.told?.(written) ?? written;
-    this.#witness.published(live, told);
-    super.published(live, told);
-  }
-
-  override interrupted(live: LiveSession, why: Refusal) {
-    this.#witness.interrupted(live, why);
-    super.interrupted(live, why);
-  }
-
-  override released(live: LiveSession) {
-    this.#witness.held.letAllOut(live.key);
-    super.released(live);
+  override join(live: LiveSession): Participant {
+    const stream = super.join(live);
+    return {
+      durable: (written, session) => {
+        const told = this.#flaw.told?.(written) ?? written;
+        this.#witness.published(live, told);
+        stream.durable?.(told, session);
+      },
+      follow: (session) => stream.follow?.(session),
+      end: (why) => {
+        if (why === null) this.#witness.held.letAllOut(live.key);
+        else this.#witness.interrupted(live, why);
+        return stream.end?.(why);
+      },
+    };
   }
 }

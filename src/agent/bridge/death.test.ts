@@ -132,17 +132,10 @@ describe("an agent that dies", () => {
 
   it("P5: is ended if it has closed its input, since it can be told nothing any more", async () => {
     const stage = new Stage();
-    const answer = (id: number, result: object) =>
-      `read a; echo '${JSON.stringify({ jsonrpc: "2.0", id, result })}'`;
-    const script = [
-      answer(1, { protocolVersion: 1 }),
-      answer(2, { sessionId: "S" }),
-      "exec 0<&-; : > closed; exec sleep 60",
-    ];
-    const hand = await stage.connected(stage.command("sh", ["-c", script.join("; ")]));
+    const hand = await stage.connected(stage.odd("closes-its-input"));
     await expect.poll(() => existsSync(join(stage.folder, "closed"))).toBe(true);
     hand.begin("hi");
-    await hand.ears.until(() => hand.ears.exits.length === 1);
+    await expect.poll(() => hand.ears.exits).toHaveLength(1);
     expect(stage.marks()).toEqual([]);
   });
 

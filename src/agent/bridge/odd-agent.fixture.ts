@@ -1,7 +1,7 @@
 // An agent that is odd in one way, which its first argument names.
 
 import { spawn } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -269,6 +269,19 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
       result(id, model("b")),
       update({ sessionUpdate: "config_option_update", ...model("c") }),
     ],
+  },
+  "closes-its-input": {
+    "session/new": ({ id }) => {
+      write([result(id, { sessionId: "S" })]);
+      setInterval(() => {}, 1_000); // It lives on, and is not to be reached any more.
+      // Node itself never closes its standard input, whatever becomes of the stream.
+      process.stdin.on("close", () => {
+        closeSync(0);
+        writeFileSync("closed", "");
+      });
+      process.stdin.destroy();
+      return null;
+    },
   },
   "leaves-a-child": {
     "session/prompt": () => {

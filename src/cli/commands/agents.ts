@@ -127,7 +127,7 @@ function printFailure(refusal: Refusal): number {
 }
 
 /** A request to a running server. */
-interface ServerRequest {
+interface AgentsRequest {
   /** Its argument; null if it has none. */
   readonly takes: "a name" | "a file" | null;
   readonly method: "GET" | "POST";
@@ -136,7 +136,7 @@ interface ServerRequest {
   show(response: Response, argument: string): Promise<string>;
 }
 
-const REQUESTS: Readonly<Record<string, ServerRequest>> = {
+const REQUESTS: Readonly<Record<string, AgentsRequest>> = {
   ps: {
     takes: null,
     method: "GET",

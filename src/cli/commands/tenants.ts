@@ -5,7 +5,7 @@ import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { Members } from "../../server/identity/members.ts";
 import { checkNoForeignHolders } from "../../server/route/tenant.ts";
-import { countSessions } from "../../session/session-pages.ts";
+import { countSessions } from "../../session/replay.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { isAliveHere, thisHolder } from "../../store/holder.ts";
 import { SessionLocator } from "../../store/locator.ts";

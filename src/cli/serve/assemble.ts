@@ -8,9 +8,9 @@ import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
-import { StoredWorkspaces } from "../../server/workspaces.ts";
+import { Workspaces } from "../../server/workspaces.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
-import { SessionRuntime } from "../../session/runtime.ts";
+import { SessionService } from "../../session/service.ts";
 import { RANDOM_IDS, SYSTEM_CLOCK } from "../../session/system.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
@@ -70,7 +70,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     roots: settings.workspaceRoots,
     closed: own,
   };
-  const workspaces = await StoredWorkspaces.open(store, settings.workspaces, rules);
+  const workspaces = await Workspaces.open(store, settings.workspaces, rules);
   const world = {
     store,
     agents,
@@ -86,7 +86,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     settings: sessionSettings(options, defaultAgent, profiles),
     ...log,
   };
-  const runtime = new SessionRuntime(world);
+  const runtime = new SessionService(world);
   const endSweep = startCreditSweep(world.meter, runtime);
   const daemon = { runtime, world, keeper, settings, workspaces };
   const server: HttpServer = new HttpServer({
@@ -117,7 +117,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
 }
 
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */
-async function recover(runtime: SessionRuntime, { log }: ServerLog): Promise<void> {
+async function recover(runtime: SessionService, { log }: ServerLog): Promise<void> {
   const recovered = await runtime.recover();
   if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
   const { total, setAside } = recovered.value;

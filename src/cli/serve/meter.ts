@@ -4,7 +4,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { settledSession } from "../../session/life/recovery.ts";
 import { LedgerMeter, type Meter, PriceTable, readPrices } from "../../session/meter/index.ts";
-import type { SessionRuntime } from "../../session/runtime.ts";
+import type { SessionService } from "../../session/service.ts";
 import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { CallOff } from "../../session/world.ts";
 import type { SessionStore } from "../../store/index.ts";
@@ -45,7 +45,7 @@ export function openMeter(
 }
 
 /** Releases reservations without a turn at an interval, one sweep at a time. */
-export function startCreditSweep(meter: Meter, runtime: SessionRuntime): CallOff {
+export function startCreditSweep(meter: Meter, runtime: SessionService): CallOff {
   let isOver = false;
   let callOff: CallOff = () => {};
   const later = () => {

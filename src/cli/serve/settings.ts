@@ -5,7 +5,7 @@ import { OwnFolders } from "../../agent/workspace/location.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";
-import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/settings.ts";
+import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/world.ts";
 import { homeOf, messageOf } from "../home.ts";
 import type { ServeOptions } from "./options.ts";
 

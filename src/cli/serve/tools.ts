@@ -6,7 +6,7 @@ import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
-import type { StoredWorkspaces } from "../../server/workspaces.ts";
+import type { Workspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";
@@ -68,11 +68,7 @@ export async function openServerTools(
 const BUNDLED = fileURLToPath(new URL("../../../skills", import.meta.url));
 
 /** Loads skills and personas: bundled ones, the operator's, and those of trusted workspaces. */
-export function openLoader(
-  env: NodeJS.ProcessEnv,
-  workspaces: StoredWorkspaces,
-  tools: Tools,
-): Loader {
+export function openLoader(env: NodeJS.ProcessEnv, workspaces: Workspaces, tools: Tools): Loader {
   // If the store cannot say whether a workspace is trusted, the load fails.
   const loaderFor = async ({ tenantId, workspaceCwd }: LoadScope): Promise<Result<Loader>> => {
     const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);

@@ -15,7 +15,7 @@ const ALWAYS = { "X-Content-Type-Options": "nosniff" };
 /** Answers may need a token, so caches must not store them. */
 const NOT_KEPT = { "Cache-Control": "no-store" };
 
-export interface DeliveryDeps {
+export interface AnswerWriterDeps {
   readonly streams: EventStreams;
   readonly clock: Clock;
   /** Reports an unexpected error. */
@@ -23,10 +23,10 @@ export interface DeliveryDeps {
 }
 
 /** Writes answers to sockets, each to its end or until the connection closes. */
-export class Delivery {
-  readonly #deps: DeliveryDeps;
+export class AnswerWriter {
+  readonly #deps: AnswerWriterDeps;
 
-  constructor(deps: DeliveryDeps) {
+  constructor(deps: AnswerWriterDeps) {
     this.#deps = deps;
   }
 

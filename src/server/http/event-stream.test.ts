@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { ok } from "../../core/result.ts";
-import { batchOf, frameOf } from "../../session/bus/frame.ts";
+import { batchOf, frameOf, streamError } from "../../session/bus/frame.ts";
 import { EPOCH, eventText, ids, LogWorld } from "../../session/bus/log.fixture.ts";
-import { streamError } from "../../session/bus/notice.ts";
 import { sessionUpdated, TenantStream } from "../../session/bus/tenant-stream.ts";
 import { given } from "../../session/world.fixture.ts";
 import { readStreamRequest } from "../route/transcripts.ts";

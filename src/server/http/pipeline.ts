@@ -18,8 +18,8 @@ import type { RateLimiter, RateTier } from "./rate-limiter.ts";
 import {
   type Caller,
   type Match,
-  type OpenRequest,
   type Route,
+  type RouteRequest,
   type RouteTable,
   readClientId,
   readTarget,
@@ -250,7 +250,7 @@ export class RequestPipeline {
     const { clientId } = named;
     const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
     const asked = { params, query: target.query, body: object, bytes, clientId, header, signal };
-    const request: OpenRequest = { ...asked, isLoopbackPeer, caller };
+    const request: RouteRequest = { ...asked, isLoopbackPeer, caller };
     if (route.gate === "open") return route.handle(request);
     if (caller === null) return UNAUTHORIZED;
     const handle = () => route.handle({ ...request, caller });

@@ -34,7 +34,7 @@ type NamesIn<Path extends string> = Path extends `${infer First}/${infer Rest}`
     : never;
 
 /** A request whose caller may be unknown. */
-export interface OpenRequest<Params = Readonly<Record<string, string>>> {
+export interface RouteRequest<Params = Readonly<Record<string, string>>> {
   /** Decoded. A session id that looks like a UUID is in lower case. */
   readonly params: Params;
   readonly query: URLSearchParams;
@@ -55,7 +55,7 @@ export interface OpenRequest<Params = Readonly<Record<string, string>>> {
 }
 
 export interface ServerRequest<Params = Readonly<Record<string, string>>>
-  extends OpenRequest<Params> {
+  extends RouteRequest<Params> {
   readonly caller: Caller;
 }
 
@@ -81,7 +81,7 @@ interface OpenRoute<Path extends string> extends RouteRow<Path> {
   readonly needs: null;
   /** Whether this answer depends on the caller. */
   mindsCaller?(query: URLSearchParams): boolean;
-  handle(request: OpenRequest<ParamsOf<Path>>): Promise<Answer>;
+  handle(request: RouteRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
 interface CallerRoute<Path extends string> extends RouteRow<Path> {

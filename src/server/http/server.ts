@@ -5,13 +5,13 @@ import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
 import type { Log, Remark } from "../../core/remark.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
-import { streamError } from "../../session/bus/notice.ts";
+import { streamError } from "../../session/bus/frame.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
-import { Delivery } from "./delivery.ts";
+import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
@@ -41,7 +41,7 @@ export class HttpServer {
   readonly #deps: ServerDeps;
   readonly #listener: Listener;
   readonly #pipeline: RequestPipeline;
-  readonly #delivery: Delivery;
+  readonly #delivery: AnswerWriter;
   readonly #streams: EventStreams;
   readonly #limiter: RateLimiter | null;
   readonly #open = new Set<ServerResponse>();
@@ -59,7 +59,7 @@ export class HttpServer {
     this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
     const { writerIdleTimeoutMs } = settings;
     this.#streams = new EventStreams({ clock, writerIdleTimeoutMs, failed }, randomUUID);
-    this.#delivery = new Delivery({ streams: this.#streams, clock, failed });
+    this.#delivery = new AnswerWriter({ streams: this.#streams, clock, failed });
     this.#pipeline = new RequestPipeline({
       table,
       clock,

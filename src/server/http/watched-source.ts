@@ -1,6 +1,6 @@
 import type { TenantId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
-import { streamError } from "../../session/bus/notice.ts";
+import { streamError } from "../../session/bus/frame.ts";
 import type { CallOff, Clock } from "../../session/world.ts";
 import type { EventSource } from "./event-stream.ts";
 

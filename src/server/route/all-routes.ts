@@ -38,96 +38,76 @@ import {
   sandboxRoute,
   skillsReloadRoute,
 } from "./session-settings.ts";
-import { batchDeleteRoutes, listRoutes } from "./sessions.ts";
+import { batchDeleteRoutes, listRoutes, workspaceEntry, workspacesRoutes } from "./sessions.ts";
 import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
 import { tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
 import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
-import { workspaceEntry, workspacesRoutes } from "./workspaces.ts";
+
+/** All routes that need nothing but the daemon, by resource. */
+const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
+  workspacesRoutes,
+  agentsRoutes,
+  creditsRoutes,
+  creditReportRoutes,
+  tenantRoutes,
+  membersRoutes,
+  tenantAuditRoute,
+  tokensRoutes,
+  listRoutes,
+  batchDeleteRoutes,
+  tenantEventsRoute,
+  tenantRemovalRoute,
+  createRoute,
+  loadRoute,
+  resumeRoute,
+  closeRoute,
+  detachRoute,
+  heartbeatRoute,
+  metadataRoute,
+  branchRoute,
+  promptRoute,
+  cancelRoute,
+  modelRoute,
+  activeAgentRoute,
+  skillsReloadRoute,
+  personaReloadRoute,
+  approvalModeRoute,
+  autonomyRoute,
+  agentModeRoute,
+  grantsRoutes,
+  sandboxRoute,
+  voteRoutes,
+  pendingPromptsRoutes,
+  midTurnRoutes,
+  recapRoute,
+  btwRoute,
+  shellRoute,
+  taskRoutes,
+  eventsRoute,
+  sessionStatusRoute,
+  fieldsRoute,
+  approvalsRoute,
+  contextRoute,
+  contextUsageRoute,
+  statsRoute,
+  supportedCommandsRoute,
+  turnRoutes,
+  transcriptRoute,
+  exportRoute,
+  auditRoute,
+];
 
 /** Builds the table of all routes. */
 export function allRoutes(daemon: Daemon, version: string, report: ActivityReport): RouteTable {
+  const { settings } = daemon;
+  const workspaces = (caller: Caller) => workspaceEntries(daemon, caller);
   const table: RouteTable = new RouteTable([
     healthRoute(report),
-    capabilitiesRoute({
-      settings: daemon.settings,
-      version,
-      table: () => table,
-      workspaces: (caller) => workspaceEntries(daemon, caller),
-    }),
+    capabilitiesRoute({ settings, version, table: () => table, workspaces }),
     statusTableRoute(),
-    ...workspacesRoutes(daemon),
-    ...agentsRoutes(daemon),
-    ...creditsRoutes(daemon),
-    ...creditReportRoutes(daemon),
-    ...tenantRoutes(daemon),
-    ...membersRoutes(daemon),
-    tenantAuditRoute(daemon),
-    ...tokensRoutes(daemon),
-    ...listRoutes(daemon),
-    ...batchDeleteRoutes(daemon),
-    tenantEventsRoute(daemon),
-    tenantRemovalRoute(daemon),
-    ...lifeRoutes(daemon),
-    ...workRoutes(daemon),
-    ...readingRoutes(daemon),
+    ...ROUTES.flatMap((routesOf) => routesOf(daemon)),
   ]);
   return table;
-}
-
-/** Routes that create, join, end and name sessions. */
-function lifeRoutes(daemon: Daemon): readonly Route[] {
-  return [
-    createRoute(daemon),
-    loadRoute(daemon),
-    resumeRoute(daemon),
-    closeRoute(daemon),
-    detachRoute(daemon),
-    heartbeatRoute(daemon),
-    metadataRoute(daemon),
-    branchRoute(daemon),
-  ];
-}
-
-/** Routes that change a session. */
-function workRoutes(daemon: Daemon): readonly Route[] {
-  return [
-    promptRoute(daemon),
-    cancelRoute(daemon),
-    modelRoute(daemon),
-    activeAgentRoute(daemon),
-    skillsReloadRoute(daemon),
-    personaReloadRoute(daemon),
-    approvalModeRoute(daemon),
-    autonomyRoute(daemon),
-    agentModeRoute(daemon),
-    ...grantsRoutes(daemon),
-    sandboxRoute(daemon),
-    ...voteRoutes(daemon),
-    ...pendingPromptsRoutes(daemon),
-    ...midTurnRoutes(daemon),
-    recapRoute(daemon),
-    btwRoute(daemon),
-    shellRoute(daemon),
-    ...taskRoutes(daemon),
-  ];
-}
-
-/** Routes that read a session. */
-function readingRoutes(daemon: Daemon): readonly Route[] {
-  return [
-    eventsRoute(daemon),
-    sessionStatusRoute(daemon),
-    fieldsRoute(daemon),
-    approvalsRoute(daemon),
-    contextRoute(daemon),
-    contextUsageRoute(daemon),
-    statsRoute(daemon),
-    supportedCommandsRoute(daemon),
-    ...turnRoutes(daemon),
-    transcriptRoute(daemon),
-    exportRoute(daemon),
-    auditRoute(daemon),
-  ];
 }
 
 /** If the tenant's list cannot be read, the server's own workspace is still offered. */

@@ -18,11 +18,10 @@ import {
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
-import { givenBy } from "../../session/given-by.ts";
-import type { Resumed } from "../../session/life/arrival.ts";
+import type { Resumed } from "../../session/life/clients.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { isoTime } from "../../session/view/summary.ts";
-import type { Clock } from "../../session/world.ts";
+import { type Clock, givenBy } from "../../session/world.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";

@@ -14,8 +14,7 @@ import {
   metadataRoute,
   sessionStatusRoute,
 } from "./session.ts";
-import { batchDeleteRoutes, listRoutes } from "./sessions.ts";
-import { workspacesRoutes } from "./workspaces.ts";
+import { batchDeleteRoutes, listRoutes, workspacesRoutes } from "./sessions.ts";
 
 /** A daemon with the routes of a session's life. */
 export function openLife(

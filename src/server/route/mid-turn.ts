@@ -1,10 +1,9 @@
 import { z } from "zod";
-import type { ContentBlock } from "../../core/agent-update.ts";
 import type { ErrorCode } from "../../core/error.ts";
 import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
-import type { Actor, Command } from "../../core/session/command.ts";
+import type { Actor } from "../../core/session/command.ts";
 import type { LiveSession } from "../../session/live.ts";
-import { steerPaid } from "../../session/meter/index.ts";
+import type { SteerRequest } from "../../session/service.ts";
 import { promotedMessages, settledMessageIds } from "../../session/view/turn-status.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
@@ -47,31 +46,9 @@ function sendRoute(daemon: Daemon): Route {
         if (missing !== null) return refused(missing);
         const text = message === "" ? [] : [{ type: "text", text: message }];
         const id = messageId ?? daemon.world.ids.prompt();
-        return send(daemon, live, steering(daemon, live, actor, id, [...text, ...content]));
+        return send(daemon, live, actor, { messageId: id, content: [...text, ...content] });
       }),
   });
-}
-
-function steering(
-  { world }: Daemon,
-  live: LiveSession,
-  actor: Actor,
-  messageId: string,
-  content: readonly ContentBlock[],
-): Command<"steer"> {
-  const { clock, ids, settings } = world;
-  const atMs = clock.nowMs();
-  const prompt = {
-    promptId: ids.prompt(),
-    content,
-    deadlineAtMs: settings.promptMs === null ? null : atMs + settings.promptMs,
-    idempotency: null,
-    lastEventId: live.lastEventId,
-    params: null,
-    pendingMax: settings.pendingPromptsMax,
-    echo: true,
-  };
-  return { type: "steer", atMs, actor, messageId, prompt, agentCanSteer: live.canSteer };
 }
 
 /** Refusals that mean "not now". The client still has the message. */
@@ -82,11 +59,14 @@ const NOT_NOW: ReadonlySet<ErrorCode> = new Set([
   "prompts_too_large",
 ]);
 
-async function send(daemon: Daemon, live: LiveSession, command: Command<"steer">): Promise<Answer> {
-  const { messageId } = command;
-  const paid = await steerPaid(daemon.world, live, command);
-  const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
-  const sent = await daemon.runtime.submit(live.key, { ...command, ...unpaid });
+async function send(
+  daemon: Daemon,
+  live: LiveSession,
+  actor: Actor,
+  message: SteerRequest,
+): Promise<Answer> {
+  const { messageId } = message;
+  const sent = await daemon.runtime.steer(live.key, actor, message);
   if (sent.ok) return json(200, { accepted: true, messageId });
   const { code } = sent.refusal;
   if (!NOT_NOW.has(code)) return refused(sent.refusal);

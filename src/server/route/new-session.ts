@@ -18,7 +18,7 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Command } from "../../core/session/command.ts";
 import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
-import type { NewSession } from "../../session/life/create.ts";
+import type { NewSession } from "../../session/actor/open.ts";
 import { UNFINISHED_FORK } from "../../session/side/fork-draft.ts";
 import type { Daemon } from "../daemon.ts";
 import { listOf, readBody } from "../http/request-schema.ts";

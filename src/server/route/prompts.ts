@@ -6,12 +6,13 @@ import { parsePromptId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Actor, Command, Idempotency } from "../../core/session/command.ts";
+import type { Actor } from "../../core/session/command.ts";
 import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
-import { givenBy } from "../../session/given-by.ts";
 import type { LiveSession } from "../../session/live.ts";
-import { promptStart, promptStarted, type WaitingForCredit } from "../../session/meter/index.ts";
+import type { WaitingForCredit } from "../../session/meter/index.ts";
+import type { PromptRequest } from "../../session/service.ts";
 import { currentTurn, type TurnSource, turnOf } from "../../session/view/turn-status.ts";
+import { givenBy } from "../../session/world.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
@@ -87,16 +88,6 @@ const promptBody = z.looseObject({
   deadlineMs: z.int().min(1).nullish(),
 });
 
-/** A prompt request as its body describes it. */
-interface PromptRequest {
-  readonly content: readonly ContentBlock[];
-  /** Null is the server's own limit. */
-  readonly deadlineMs: number | null;
-  readonly params: JsonObject | null;
-  readonly isRetry: boolean;
-  readonly idempotency: Idempotency;
-}
-
 /** Admits a prompt. Its result comes on the session's stream. */
 export function promptRoute(daemon: Daemon): Route {
   return route({
@@ -129,57 +120,18 @@ function readPromptRequest(body: JsonObject, key: string | null): Result<PromptR
   });
 }
 
-/** Notes the stream position before the prompt is admitted, so that the client misses no event. */
 async function admit(
-  daemon: Daemon,
+  { runtime, world, settings }: Daemon,
   live: LiveSession,
   actor: Actor,
-  wanted: PromptRequest,
+  request: PromptRequest,
 ): Promise<Answer> {
-  const { runtime, world, settings } = daemon;
-  const { epoch: eventEpoch } = live;
-  const prompt = promptOf(daemon, live, actor, wanted);
-  const given = promptStart(world, live, prompt);
-  // A prompt that needs no reservation does not wait.
-  const paid = given instanceof Promise ? await given : given;
-  // Even a prompt without credit is submitted: its refusal is audited by the session.
-  const admitted = await runtime.prompt(live.key, { ...prompt, ...paid });
-  await promptStarted(world, live, paid.start, admitted.ok ? null : admitted.refusal);
+  const admitted = await runtime.prompt(live.key, actor, request);
   if (!admitted.ok) return refused(admitted.refusal);
-  const { answer, answered } = admitted.value;
-  // Streams may send the verdict once the client had time to read this answer.
+  const { answer, eventEpoch, answered } = admitted.value;
+  // Once the client has its answer, and the time to read it, streams may have the verdict.
   const afterwards = () => void world.clock.after(settings.verdictLeadMs, answered);
   return { ...json(202, { ...answer, eventEpoch }), afterwards };
-}
-
-function promptOf(
-  { world }: Daemon,
-  live: LiveSession,
-  actor: Actor,
-  { content, params, isRetry, idempotency, deadlineMs }: PromptRequest,
-): Command<"prompt"> {
-  const { clock, ids, settings } = world;
-  const atMs = clock.nowMs();
-  // Clients have seen the text of a prompt that failed, so a retry is not echoed.
-  const isSeen = isRetry && live.session.lastTurnError !== null;
-  return {
-    type: "prompt",
-    atMs,
-    actor,
-    promptId: ids.prompt(),
-    content,
-    deadlineAtMs: deadlineAt(atMs, settings.promptMs, deadlineMs),
-    idempotency,
-    lastEventId: live.lastEventId,
-    params,
-    pendingMax: settings.pendingPromptsMax,
-    echo: !isSeen,
-  };
-}
-
-/** A client can only shorten the server's deadline. Without a server deadline there is none. */
-function deadlineAt(nowMs: number, serverMs: number | null, wantedMs: number | null) {
-  return serverMs === null ? null : nowMs + Math.min(serverMs, wantedMs ?? serverMs);
 }
 
 /** Fields for the server, which the agent does not get. */

@@ -13,12 +13,12 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { displayNameRefusal } from "../../core/session/decide/setting.ts";
 import { pendingCount } from "../../core/session/state.ts";
-import { givenBy } from "../../session/given-by.ts";
-import type { Resumed } from "../../session/life/arrival.ts";
+import type { Resumed } from "../../session/life/clients.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { type Forked, turnOfRecord } from "../../session/side/fork.ts";
 import { agentState } from "../../session/view/agent-state.ts";
 import { promptTerminals } from "../../session/view/turn-status.ts";
+import { givenBy } from "../../session/world.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
@@ -52,8 +52,8 @@ const CODES = {
   liveReplayMode: "invalid_live_replay_mode",
 } as const;
 
-type RestoreOptions = z.output<typeof restoreBody>;
-type LoadOptions = z.output<typeof loadBody>;
+type RestoreBody = z.output<typeof restoreBody>;
+type LoadBody = z.output<typeof loadBody>;
 type RestoreRequest = ServerRequest<{ readonly id: string }>;
 
 /** Loads a session and answers with its history. */
@@ -97,7 +97,7 @@ interface RestoreCall {
   readonly key: SessionKey;
   readonly request: RestoreRequest;
   readonly action: "load" | "resume";
-  readonly options: RestoreOptions;
+  readonly options: RestoreBody;
 }
 
 interface RestoringClient {
@@ -160,7 +160,7 @@ async function restoredBody(
 async function historyOf(
   { runtime }: Daemon,
   key: SessionKey,
-  { historyPageSize, liveReplayMode }: LoadOptions,
+  { historyPageSize, liveReplayMode }: LoadBody,
 ): Promise<Result<object>> {
   const replay = await runtime.replay(key, liveReplayMode, historyPageSize ?? null);
   if (!replay.ok) return replay;
@@ -193,7 +193,7 @@ async function setMode(
   { runtime, world }: Daemon,
   key: SessionKey,
   actor: Actor,
-  mode: RestoreOptions["approvalMode"],
+  mode: RestoreBody["approvalMode"],
 ): Promise<Result<unknown>> {
   if (mode === undefined) return DONE;
   const by = givenBy(world.clock, actor);

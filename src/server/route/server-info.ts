@@ -143,17 +143,20 @@ function limitsOf(settings: ServerSettings, workspaceCount: number) {
 }
 
 /** Tags of a route's behaviour, not of its existence. Its row names them. */
-export type HonouredFeature =
-  | "session_scope_override"
-  | "session_id_override"
-  | "session_source_metadata"
-  | "non_blocking_prompt"
-  | "slow_client_warning"
-  | "typed_event_schema"
-  | "client_identity"
-  | "permission_mediation"
-  | "workspace_qualified_rest_core"
-  | "multi_workspace_sessions";
+const HONOURED_FEATURES = [
+  "session_scope_override",
+  "session_id_override",
+  "session_source_metadata",
+  "non_blocking_prompt",
+  "slow_client_warning",
+  "typed_event_schema",
+  "client_identity",
+  "permission_mediation",
+  "workspace_qualified_rest_core",
+  "multi_workspace_sessions",
+] as const;
+
+export type HonouredFeature = (typeof HONOURED_FEATURES)[number];
 
 type RouteName = `${Method} /${string}`;
 
@@ -162,21 +165,6 @@ type Condition =
   | { readonly route: RouteName; readonly option?: (settings: ServerSettings) => boolean }
   | { readonly honoured: true }
   | { readonly option: (settings: ServerSettings) => boolean };
-
-const HONOURED: Condition = { honoured: true };
-
-const BY_BEHAVIOUR: Readonly<Record<HonouredFeature, Condition>> = {
-  session_scope_override: HONOURED,
-  session_id_override: HONOURED,
-  session_source_metadata: HONOURED,
-  non_blocking_prompt: HONOURED,
-  slow_client_warning: HONOURED,
-  typed_event_schema: HONOURED,
-  client_identity: HONOURED,
-  permission_mediation: HONOURED,
-  workspace_qualified_rest_core: HONOURED,
-  multi_workspace_sessions: HONOURED,
-};
 
 /** Every feature tag with its condition; see "Feature tags" in docs/protocol.md. */
 const FEATURES: Readonly<Record<string, Condition>> = {
@@ -227,7 +215,7 @@ const FEATURES: Readonly<Record<string, Condition>> = {
   session_side_task: { route: "POST /session/:id/side-task" },
   session_hooks: { route: "GET /session/:id/hooks" },
   workspace_session_live_state: { route: "GET /workspaces/:workspace/sessions/live-state" },
-  ...BY_BEHAVIOUR,
+  ...Object.fromEntries(HONOURED_FEATURES.map((tag) => [tag, { honoured: true }])),
   prompt_absolute_deadline: { option: ({ promptDeadlineMs }) => promptDeadlineMs !== null },
   writer_idle_timeout: { option: ({ writerIdleTimeoutMs }) => writerIdleTimeoutMs !== null },
   require_auth: { option: ({ requireAuth }) => requireAuth },

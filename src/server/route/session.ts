@@ -7,13 +7,13 @@ import {
   FIELDS_MESSAGES_MAX,
 } from "../../core/limits.ts";
 import { offeredCommands } from "../../core/slash/commands.ts";
-import { NO_KNOWLEDGE, readKnowledge } from "../../session/choice/knowledge.ts";
-import { givenBy } from "../../session/given-by.ts";
+import { NO_KNOWLEDGE, readKnowledge } from "../../session/knowledge.ts";
 import { contextUsage, sessionStats } from "../../session/stats/stats.ts";
 import { agentState, availableCommands } from "../../session/view/agent-state.ts";
 import { askingDoubt } from "../../session/view/approvals.ts";
 import { sessionFields } from "../../session/view/fields.ts";
 import { seenClients, summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
+import { givenBy } from "../../session/world.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, empty, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";

@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { errorBody } from "../../core/error.ts";
 import { parseSessionId } from "../../core/id.ts";
@@ -16,10 +17,10 @@ import { summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
 import type { ListFilter, Listing, SessionStore, StoredRecord } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
-import { readBody, readQuery } from "../http/request-schema.ts";
+import { readBody, readQuery, stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 import { type Workspace, workspaceOf } from "../workspaces.ts";
-import { sourceId, sourceType } from "./new-session.ts";
+import { cwd, sourceId, sourceType } from "./new-session.ts";
 import { actorOf } from "./session-request.ts";
 
 /** Lists and counts the sessions of a workspace. */
@@ -301,4 +302,44 @@ async function deleteOne(
   if (deleted.ok) return "removed";
   if (deleted.refusal.code === "session_not_found") return "notFound";
   return { sessionId, error: `${errorBody(deleted.refusal).error}` };
+}
+
+const workspaceBody = z.object({
+  cwd: cwd.refine(isAbsolute, { error: "a workspace is an absolute path" }),
+  trusted: z.boolean().optional(),
+});
+
+/** Lists and adds the directories in which the caller's tenant may have sessions. */
+export function workspacesRoutes({ workspaces, world: { clock } }: Daemon): readonly Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/workspaces",
+      needs: "session:read",
+      async handle({ caller }) {
+        return answerTo(await workspaces.of(caller.tenantId), (known) => {
+          return json(200, { workspaces: known.map(workspaceEntry) });
+        });
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/workspaces",
+      needs: "workspaces:write",
+      async handle({ caller, body }) {
+        const wanted = readBody(workspaceBody, body);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const { cwd, trusted: isTrusted = null } = wanted.value;
+        const change = { cwd, isTrusted, by: stewardOf(caller), atMs: clock.nowMs() };
+        return answerTo(await workspaces.add(caller.tenantId, change), (added) => {
+          return json(200, { ...workspaceEntry(added), persisted: true });
+        });
+      },
+    }),
+  ];
+}
+
+/** A workspace as clients see it. */
+export function workspaceEntry({ id, cwd, isPrimary, isTrusted }: Workspace) {
+  return { id, cwd, primary: isPrimary, trusted: isTrusted };
 }

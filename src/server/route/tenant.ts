@@ -6,7 +6,7 @@ import { HELD_SESSIONS_NAMED_MAX } from "../../core/limits.ts";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { changeEntry, type Steward } from "../../session/audit/entries.ts";
-import { sessionPages } from "../../session/session-pages.ts";
+import { sessionPages } from "../../session/replay.ts";
 import type { Clock } from "../../session/world.ts";
 import { describeHolder, type Holder, mayTake } from "../../store/holder.ts";
 import type { SessionStore } from "../../store/store.ts";

@@ -10,7 +10,7 @@ import {
   TRANSCRIPT_TURNS_DEFAULT_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { notice } from "../../session/bus/notice.ts";
+import { notice } from "../../session/bus/frame.ts";
 import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { type TranscriptStart, transcriptPage } from "../../session/view/transcript.ts";
@@ -18,7 +18,7 @@ import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.t
 import type { Daemon } from "../daemon.ts";
 import { answerTo, events, file, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
-import { type OpenRequest, type Route, route } from "../http/route.ts";
+import { type Route, type RouteRequest, route } from "../http/route.ts";
 import { withLive, withSession } from "./session-request.ts";
 
 /** Streams the session's events from a given one, or from now on. */
@@ -66,7 +66,7 @@ export interface StreamRequest {
 
 /** Reads the options of a stream. Only a bad queue length is refused. */
 export function readStreamRequest(
-  request: Pick<OpenRequest, "header" | "query">,
+  request: Pick<RouteRequest, "header" | "query">,
 ): Result<StreamRequest> {
   const range = { min: STREAM_QUEUED_MIN, max: STREAM_QUEUED_MAX };
   const maxQueued = readMaxQueued(request.query.get("maxQueued"), range);

@@ -1,27 +1,18 @@
-import type { AgentPast } from "../../agent/agent.ts";
 import { type Refusal, refusal } from "../../core/error.ts";
-import type { ClientId, PromptId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { type Command, type Deadline, SERVER } from "../../core/session/command.ts";
+import { type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
-import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
-import type { SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
-import { SessionAudit } from "../audit/session-audit.ts";
-import { givenBy } from "../given-by.ts";
-import type { SessionCredit } from "../meter/session-credit.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
+import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
-import type { SessionWorld } from "../world.ts";
-import type { AgentLink } from "./agent-link.ts";
-import { AgentSide, type AgentSideOwner } from "./agent-side.ts";
-import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
-import type { Outcome } from "./outcome.ts";
-import { CommitPipeline, type PipelineOwner } from "./pipeline.ts";
-import { isSameRecord, recordOf } from "./record.ts";
-import { type Written, writeEvents } from "./written.ts";
+import { CommitPipeline } from "./pipeline.ts";
+import { isSameRecord, type Outcome, recordOf, type Written, writeEvents } from "./written.ts";
 
 /** What is known of a session when it is opened. */
 export interface OpenSession {
@@ -39,34 +30,21 @@ export interface OpenSession {
   readonly history: OpenHistory;
 }
 
-export interface ActorOwner {
-  /** These are durable and may be told to everybody. */
-  publish(written: readonly Written[], session: Session): void;
-  /** The store has failed under it, so this actor is over and another has to be made. */
-  failed(why: Refusal): void;
-  /** Clients that have been seen since the server started. */
-  present(): readonly ClientId[];
-  /** What the agent was told and said before. */
-  past(session: Session): AgentPast | null;
-  /** A prompt that may be a command is next: whoever knows what it means sees to it. */
-  commandNext(prompt: WaitingPrompt): void;
-}
-
 /**
  * One live session. Commands are decided as they come, one after the other, on the state in
- * memory; what they come to is told, answered and acted upon only when it is durable. The agent
- * and the timers follow the durable state.
+ * memory; what they come to is published, answered and acted upon only when it is durable. The
+ * participants follow the durable state.
  */
-export class SessionActor implements PipelineOwner, AgentSideOwner {
+export class SessionActor implements SessionSeat {
   readonly key: SessionKey;
   readonly epoch: string;
+  readonly term: number;
   readonly #world: SessionWorld;
-  readonly #owner: ActorOwner;
+  /** Hears that the store has failed under the actor: it is over, and another has to be made. */
+  readonly #failed: (why: Refusal) => void;
   readonly #pipeline: CommitPipeline;
-  readonly #timers: DeadlineTimers;
   readonly #history: OpenHistory;
-  readonly #agent: AgentSide;
-  readonly #audit: SessionAudit;
+  #participants: readonly Participant[] = [];
   #session: Session;
   #durable: Session;
   #lastEventId: number;
@@ -74,22 +52,27 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   #record: SessionRecord;
   #isOver = false;
 
-  constructor(world: SessionWorld, opened: OpenSession, owner: ActorOwner) {
+  constructor(world: SessionWorld, opened: OpenSession, failed: (why: Refusal) => void) {
     this.#world = world;
-    this.#owner = owner;
+    this.#failed = failed;
     this.key = opened.key;
     this.epoch = opened.epoch;
+    this.term = opened.term;
     this.#session = opened.session;
     this.#durable = opened.session;
     this.#lastEventId = opened.lastEventId;
     this.#durableEventId = opened.lastEventId;
     this.#record = opened.record;
     this.#history = opened.history;
-    const { key, epoch, term } = opened;
-    this.#audit = new SessionAudit({ sessionId: key.sessionId, epoch, term });
-    this.#agent = new AgentSide(world, this);
-    this.#pipeline = new CommitPipeline(world.store, opened, this);
-    this.#timers = new DeadlineTimers(world.clock, (deadline) => this.#deadlinePassed(deadline));
+    this.#pipeline = new CommitPipeline(world.store, opened, {
+      durable: (written, session) => this.#becameDurable(written, session),
+      failed: (why) => this.#storeFailed(why),
+    });
+  }
+
+  /** Registers what follows the session, in the order in which it is called. */
+  join(participants: readonly Participant[]) {
+    this.#participants = participants;
   }
 
   /** The session as it is on the disk: what reads may speak of (P1). */
@@ -109,14 +92,6 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return this.#session;
   }
 
-  get link(): AgentLink | null {
-    return this.#agent.link;
-  }
-
-  get credit(): SessionCredit {
-    return this.#agent.credit;
-  }
-
   /** What was counted of tools, models and turns, up to now; told when that is durable (P1). */
   async tally(): Promise<Result<Tally>> {
     const { tally } = this.#history;
@@ -124,13 +99,13 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return failure === null ? ok(tally) : { ok: false, refusal: failure };
   }
 
-  /** Why its agent could not be had the last time, if it could not. */
-  get agentFailure(): Refusal | null {
-    return this.#agent.failure;
+  /** Decides a command, and answers when that is durable. */
+  decide(command: Command): Promise<Outcome> {
+    return new Promise((resolve) => this.#take(command, resolve));
   }
 
-  submit(command: Command): Promise<Outcome> {
-    return new Promise((resolve) => this.#take(command, resolve));
+  async submit(command: Command): Promise<Refusal | null> {
+    return (await this.decide(command)).refusal;
   }
 
   /** Begins to act on what was found: a queue that waits, deadlines that run. */
@@ -140,7 +115,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   }
 
   rest() {
-    this.#agent.rest();
+    for (const participant of this.#participants) participant.rest?.();
   }
 
   /** Resolves when everything decided so far is durable, or will never be. */
@@ -148,11 +123,10 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return this.#pipeline.drained();
   }
 
-  /** Lets go of everything without a further word; what is not durable is lost. */
-  async end(): Promise<void> {
+  /** Ends all participants; what is not durable by now is lost. */
+  async end(why: Refusal | null = null): Promise<void> {
     this.#isOver = true;
-    this.#timers.clear();
-    await this.#agent.end();
+    await Promise.all(this.#participants.map((participant) => participant.end?.(why)));
   }
 
   #take(command: Command, resolve: (outcome: Outcome) => void) {
@@ -180,10 +154,10 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     const revision = snapshot === null ? null : snapshot.expectedRevision + 1;
     this.#pipeline.add({
       written,
-      journal: [
-        ...this.#audit.decided({ command, decision, firstEventId, revision }),
-        ...this.#world.meter.entries(this.key, before, written),
-      ],
+      journal: this.#journal({
+        kind: "decision",
+        ...{ command, decision, before, written, firstEventId, revision },
+      }),
       record: this.#changedRecord(command.atMs),
       snapshot,
       session: this.#session,
@@ -201,7 +175,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
   #traceOf({ type }: Command, { kind, events }: Decision) {
     const { sessionId } = this.key;
     const last = this.#lastEventId;
-    return { sessionId, command: type, verdict: kind, events: events.length, lastEventId: last };
+    return { sessionId, command: type, decision: kind, events: events.length, lastEventId: last };
   }
 
   /**
@@ -279,7 +253,7 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     this.#close(snapshot);
     this.#pipeline.add({
       written: [],
-      journal: [this.#audit.checkpoint(snapshot.expectedRevision + 1, atMs)],
+      journal: this.#journal({ kind: "checkpoint", revision: snapshot.expectedRevision + 1, atMs }),
       record: null,
       snapshot,
       session: this.#session,
@@ -297,54 +271,30 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return record;
   }
 
-  durable(written: readonly Written[], session: Session | null) {
+  #journal(step: CommitStep): readonly JournalEntry[] {
+    return this.#participants.flatMap((participant) => participant.journal?.(step) ?? []);
+  }
+
+  #becameDurable(written: readonly Written[], session: Session | null) {
     this.#durableEventId += written.length;
     if (session !== null) this.#durable = session;
-    this.#owner.publish(written, this.#durable);
-    for (const one of written) this.#agent.hear(one);
+    for (const participant of this.#participants) participant.durable?.(written, this.#durable);
     this.#follow();
   }
 
-  failed(why: Refusal) {
-    this.#isOver = true;
-    this.#timers.clear();
-    void this.#agent.end();
-    this.#owner.failed(why);
+  #storeFailed(why: Refusal) {
+    void this.end(why);
+    this.#failed(why);
   }
 
   #follow() {
-    if (this.#isOver) return;
-    this.#timers.follow(deadlinesOf(this.#durable, this.#world.settings.settleMs));
-    this.#agent.follow(this.#durable);
+    for (const participant of this.#participants) {
+      if (!this.#isOver) participant.follow?.(this.#durable);
+    }
   }
 
-  #deadlinePassed(deadline: Deadline) {
-    void this.submit({ ...this.#server(), type: "deadline_passed", deadline });
-  }
-
-  async say(command: Command): Promise<Refusal | null> {
-    return (await this.submit(command)).refusal;
-  }
-
-  room(): Promise<void> | undefined {
+  backpressure(): Promise<void> | undefined {
     return this.#pipeline.room();
-  }
-
-  present(): readonly ClientId[] {
-    return this.#owner.present();
-  }
-
-  past(session: Session): AgentPast | null {
-    return this.#owner.past(session);
-  }
-
-  commandNext(prompt: WaitingPrompt) {
-    this.#owner.commandNext(prompt);
-  }
-
-  /** That prompt is a turn, although it begins with a slash. */
-  proceed(promptId: PromptId, slash: SlashWork) {
-    if (!this.#isOver) this.#agent.proceed(promptId, slash);
   }
 
   /** A snapshot outside of any turn; answers why there is none. */
@@ -352,13 +302,13 @@ export class SessionActor implements PipelineOwner, AgentSideOwner {
     return new Promise((resolve) => this.#checkpoint(this.#world.clock.nowMs(), resolve));
   }
 
-  /** Recorded before the act: if it cannot be, there is no act. */
-  audit(act: string, details: JsonObject): Promise<void> {
-    const entry = this.#audit.act(act, details, this.#world.clock.nowMs());
+  recordAct(act: string, details: JsonObject): Promise<void> {
+    const atMs = this.#world.clock.nowMs();
+    const journal = this.#journal({ kind: "act", act, details, atMs });
     return new Promise((resolve, reject) => {
       this.#pipeline.add({
         written: [],
-        journal: [entry],
+        journal,
         record: null,
         snapshot: null,
         session: this.#session,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "../../core/limits.ts";
-import type { Deadline } from "../../core/session/command.ts";
+import type { Command, Deadline } from "../../core/session/command.ts";
 import { AGENT, Life } from "../../core/session/life.fixture.ts";
 import type { Clock } from "../world.ts";
 import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
@@ -20,7 +20,11 @@ function timers() {
       return () => set.delete(timer);
     },
   };
-  const all = new DeadlineTimers(clock, (deadline) => passed.push(deadline));
+  const submit = async (command: Command) => {
+    if (command.type === "deadline_passed") passed.push(command.deadline);
+    return null;
+  };
+  const all = new DeadlineTimers({ clock, settings: { settleMs: SETTLE_MS } }, { submit });
   const passTo = (atMs: number) => {
     nowMs = atMs;
     for (const timer of [...set].filter((one) => one.atMs <= atMs)) {
@@ -56,7 +60,7 @@ describe("the deadline of a sandbox", () => {
   it("P10: has one timer, which moves with its use and goes with the sandbox", () => {
     const { all, passed, passTo, due } = timers();
     const life = new Life().ready();
-    const follow = () => all.follow(deadlinesOf(life.now, SETTLE_MS));
+    const follow = () => all.follow(life.now);
     life.give("sandbox", { state: "provisioning" });
     follow();
     const first = due();

@@ -1,7 +1,8 @@
-import type { Deadline } from "../../core/session/command.ts";
+import { type Deadline, SERVER } from "../../core/session/command.ts";
 import type { Session } from "../../core/session/state.ts";
 import { sandboxDueAtMs } from "../../core/turn.ts";
-import type { CallOff, Clock } from "../world.ts";
+import type { Participant, SessionSeat } from "../participant.ts";
+import { type CallOff, type Clock, givenBy, type SessionWorld } from "../world.ts";
 
 /** What a session has to be reminded of, and when. */
 export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<string, DueAt> {
@@ -30,40 +31,53 @@ interface DueAt {
   readonly deadline: Deadline;
 }
 
-/** The timers of one session. They follow its state, so none is ever forgotten or left over. */
-export class DeadlineTimers {
-  readonly #clock: Clock;
-  readonly #passed: (deadline: Deadline) => void;
-  readonly #set = new Map<string, { readonly atMs: number; readonly callOff: CallOff }>();
+interface TimerDeps {
+  readonly clock: Clock;
+  readonly settings: Pick<SessionWorld["settings"], "settleMs">;
+}
 
-  constructor(clock: Clock, passed: (deadline: Deadline) => void) {
+/** The timers of one session. They follow its state, so none is ever forgotten or left over. */
+export class DeadlineTimers implements Participant {
+  readonly #clock: Clock;
+  readonly #settleMs: number;
+  readonly #passed: (deadline: Deadline) => void;
+  readonly #set = new Map<string, { readonly atMs: number; readonly cancel: CallOff }>();
+
+  constructor({ clock, settings }: TimerDeps, seat: Pick<SessionSeat, "submit">) {
     this.#clock = clock;
-    this.#passed = passed;
+    this.#settleMs = settings.settleMs;
+    this.#passed = (deadline) => {
+      void seat.submit({ ...givenBy(clock, SERVER), type: "deadline_passed", deadline });
+    };
   }
 
-  follow(due: ReadonlyMap<string, DueAt>) {
-    for (const [name, { atMs, callOff }] of this.#set) {
+  follow(session: Session) {
+    this.#setTo(deadlinesOf(session, this.#settleMs));
+  }
+
+  end() {
+    this.#setTo(new Map());
+  }
+
+  #setTo(due: ReadonlyMap<string, DueAt>) {
+    for (const [name, { atMs, cancel }] of this.#set) {
       if (due.get(name)?.atMs === atMs) continue;
-      callOff();
+      cancel();
       this.#set.delete(name);
     }
     for (const [name, one] of due) if (!this.#set.has(name)) this.#remind(name, one);
-  }
-
-  clear() {
-    this.follow(new Map());
   }
 
   /** A timer cannot be set for longer than it can count; then it is set once more. */
   #remind(name: string, one: DueAt) {
     const { atMs, deadline } = one;
     const inMs = Math.max(0, atMs - this.#clock.nowMs());
-    const callOff = this.#clock.after(Math.min(inMs, TIMER_MS_MAX), () => {
+    const cancel = this.#clock.after(Math.min(inMs, TIMER_MS_MAX), () => {
       this.#set.delete(name);
       if (atMs <= this.#clock.nowMs()) this.#passed(deadline);
       else this.#remind(name, one);
     });
-    this.#set.set(name, { atMs, callOff });
+    this.#set.set(name, { atMs, cancel });
   }
 }
 

@@ -3,10 +3,9 @@ import { EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
 import { Life } from "../../core/session/life.fixture.ts";
 import { keyOf, manifest as manifestOf } from "../../store/sample.fixture.ts";
 import type { Snapshot } from "../../store/store.ts";
-import { DEFAULT_SESSION_SETTINGS } from "../settings.ts";
 import { EMPTY_TALLY } from "../stats/tally.ts";
-import { OpenHistory } from "./history.ts";
-import { readWindow, WINDOW_SLOT } from "./log-window.ts";
+import { DEFAULT_SESSION_SETTINGS } from "../world.ts";
+import { OpenHistory, readWindow, WINDOW_SLOT } from "./history.ts";
 import { type Written, writeEvents } from "./written.ts";
 
 const WORLD = { redact: (text: string) => text, settings: DEFAULT_SESSION_SETTINGS };

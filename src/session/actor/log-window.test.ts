@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EVENTS_KEPT_BYTES_MAX, EVENTS_KEPT_STRETCH_BYTES } from "../../core/limits.ts";
-import { EMPTY_WINDOW, type LogWindow, readWindow, windowText, windowWith } from "./log-window.ts";
+import { EMPTY_WINDOW, type LogWindow, readWindow, windowText, windowWith } from "./history.ts";
 
 const MEGABYTE = 1_024 * 1_024;
 const BOUNDS = { eventsMax: 1_000, bytesMax: EVENTS_KEPT_BYTES_MAX };

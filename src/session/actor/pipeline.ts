@@ -23,7 +23,7 @@ export interface Addition {
   settled(failure: Refusal | null): void;
 }
 
-export interface PipelineOwner {
+interface CommitObserver {
   /** These are durable now: they may be told, answered and acted upon. */
   durable(written: readonly Written[], session: Session | null): void;
   /** A commit was refused, or nobody knows what came of it. Nothing goes through any more. */
@@ -49,7 +49,7 @@ export class CommitPipeline {
   readonly #store: SessionStore;
   readonly #key: SessionKey;
   readonly #term: number;
-  readonly #owner: PipelineOwner;
+  readonly #observer: CommitObserver;
   #afterEventId: number;
   #open: Batch | null = null;
   readonly #underWay = new Set<Batch>();
@@ -60,13 +60,13 @@ export class CommitPipeline {
   constructor(
     store: SessionStore,
     at: { readonly key: SessionKey; readonly term: number; readonly lastEventId: number },
-    owner: PipelineOwner,
+    observer: CommitObserver,
   ) {
     this.#store = store;
     this.#key = at.key;
     this.#term = at.term;
     this.#afterEventId = at.lastEventId;
-    this.#owner = owner;
+    this.#observer = observer;
   }
 
   add(addition: Addition) {
@@ -153,7 +153,7 @@ export class CommitPipeline {
 
   #succeed(batch: Batch) {
     this.#bytesWaiting -= batch.bytes;
-    this.#owner.durable(batch.written, batch.session);
+    this.#observer.durable(batch.written, batch.session);
     settle(batch, null);
     if (this.#bytesWaiting <= ACTOR_BYTES_WAITING_MAX) this.#letIn();
   }
@@ -163,7 +163,7 @@ export class CommitPipeline {
     this.#failure = why;
     const lost = [batch, ...this.#underWay, ...(this.#open === null ? [] : [this.#open])];
     this.#open = null;
-    this.#owner.failed(why);
+    this.#observer.failed(why);
     for (const one of lost) settle(one, why);
     this.#letIn();
   }

@@ -1,5 +1,8 @@
+import type { Refusal } from "../../core/error.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
-import type { SessionEvent } from "../../core/session/event.ts";
+import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
+import type { SessionRecord } from "../../store/store.ts";
 
 /** An event with its number, and the one text of it that is stored and sent to everybody. */
 export interface Written {
@@ -15,4 +18,52 @@ export function writeEvents(events: readonly SessionEvent[], firstId: number): r
     const numbered = { id, ...event };
     return { id, event: numbered, text: JSON.stringify(numbered) };
   });
+}
+
+/** What a command came to, told when everything that it rests on is durable (P1). */
+export interface Outcome {
+  readonly refusal: Refusal | null;
+  readonly answer: FirstAnswer | null;
+  /** Whether it has changed anything, and what. */
+  readonly isNews: boolean;
+  readonly events: readonly SessionEvent[];
+  readonly lastEventId: number;
+}
+
+/** What the session was told of a change, if the command has made one. */
+export function changeIn<Type extends EventType>(
+  { events }: Pick<Outcome, "events">,
+  type: Type,
+): SessionEvent<Type>["data"] | null {
+  const isOfType = (event: SessionEvent): event is SessionEvent<Type> & SessionEvent =>
+    event.type === type;
+  return events.find(isOfType)?.data ?? null;
+}
+
+/** The row that lists are made of. */
+export function recordOf(session: Session, updatedAtMs: number): SessionRecord {
+  const { fixed, chosen, connection, closed } = session;
+  return {
+    workspaceCwd: fixed.workspaceCwd,
+    status: connection.sessionState,
+    displayName: chosen.displayName,
+    parentSessionId: fixed.parentSessionId,
+    sourceType: fixed.source?.type ?? null,
+    sourceId: fixed.source?.id ?? null,
+    closed,
+    shared: fixed.scope === "single",
+    pendingPrompts: pendingCount(session),
+    updatedAtMs,
+  };
+}
+
+/** Whether two rows say the same of a session, whenever they were written. */
+export function isSameRecord(a: SessionRecord, b: SessionRecord): boolean {
+  return (
+    a.status === b.status &&
+    a.displayName === b.displayName &&
+    a.closed === b.closed &&
+    a.pendingPrompts === b.pendingPrompts &&
+    a.shared === b.shared
+  );
 }

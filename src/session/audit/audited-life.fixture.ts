@@ -1,3 +1,4 @@
+import type { TenantId } from "../../core/id.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { Actor, Command, CommandData, CommandType } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
@@ -13,13 +14,18 @@ export const told = ({ text }: JournalEntry): JsonObject => {
 /** A life whose every decision is audited, as an actor would do it. */
 export class AuditedLife extends Life {
   readonly entries: JournalEntry[] = [];
-  readonly #audit = new SessionAudit({ sessionId: sessionId("s"), epoch: "e", term: 1 });
+  readonly #audit = new SessionAudit({
+    key: { tenantId: "acme" as TenantId, sessionId: sessionId("s") },
+    epoch: "e",
+    term: 1,
+  });
 
   override submit(command: Command): Decision {
     const firstEventId = this.log.length + 1;
+    const before = this.now;
     const decision = super.submit(command);
-    const entries = this.#audit.decided({ command, decision, firstEventId, revision: 7 });
-    this.entries.push(...entries);
+    const step = { kind: "decision", command, decision, before, written: [] } as const;
+    this.entries.push(...this.#audit.journal({ ...step, firstEventId, revision: 7 }));
     return decision;
   }
 

@@ -1,39 +1,39 @@
 import type { ErrorCode } from "../../core/error.ts";
-import type { SessionId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
 import { REFUSAL_COUNTS_MAX, REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { JournalEntry } from "../../store/store.ts";
+import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { refusedDetails } from "./audited.ts";
-import {
-  type AuditedDecision,
-  actEntry,
-  auditEntries,
-  checkpointEntry,
-  refusalEntry,
-} from "./entries.ts";
+import { actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries.ts";
 
-/** Identifies a live session; the term keeps its refusals and acts apart from earlier ones. */
-interface AuditedSession {
-  readonly sessionId: SessionId;
-  readonly epoch: string;
-  readonly term: number;
-}
+type AuditSeat = Pick<SessionSeat, "key" | "epoch" | "term">;
 
-/** Makes the entries of one live session in its tenant's audit. */
-export class SessionAudit {
-  readonly #session: AuditedSession;
+/** Adds the entries of one live session to its tenant's audit; the term tells it from earlier ones. */
+export class SessionAudit implements Participant {
+  readonly #seat: AuditSeat;
   readonly #refusals = new RefusalCounts();
   #acts = 0;
 
-  constructor(session: AuditedSession) {
-    this.#session = session;
+  constructor(seat: AuditSeat) {
+    this.#seat = seat;
+  }
+
+  journal(step: CommitStep): readonly JournalEntry[] {
+    if (step.kind === "decision") return this.#decided(step);
+    const { key, epoch, term } = this.#seat;
+    const { sessionId } = key;
+    if (step.kind === "checkpoint") return [checkpointEntry({ sessionId, epoch, ...step })];
+    this.#acts += 1;
+    const { act, details, atMs } = step;
+    return [actEntry({ sessionId, number: `${term}-${this.#acts}`, atMs, act, details })];
   }
 
   /** Enters all that is stored as an event; a refusal that left none, unless it is a flood. */
-  decided(decided: Omit<AuditedDecision, "sessionId" | "epoch">): readonly JournalEntry[] {
-    const { command, decision } = decided;
-    const entries = auditEntries({ ...this.#session, ...decided });
+  #decided(step: Extract<CommitStep, { kind: "decision" }>): readonly JournalEntry[] {
+    const { key, epoch, term } = this.#seat;
+    const { command, decision } = step;
+    const session = { sessionId: key.sessionId, epoch };
+    const entries = auditEntries({ ...step, ...session });
     if (entries.length > 0 || decision.kind === "accepted") return entries;
     const { refusal } = decision;
     const known = refusedDetails(command, refusal);
@@ -42,18 +42,8 @@ export class SessionAudit {
     const isFlood = count > REFUSALS_AUDITED_MAX;
     if (isFlood && !isPowerOfTwo(count)) return [];
     const details = isFlood ? { ...known, count } : known;
-    const refused = { refusal, number: `${this.#session.term}-${number}`, details };
-    return [refusalEntry({ ...this.#session, command }, refused)];
-  }
-
-  checkpoint(revision: number, atMs: number): JournalEntry {
-    return checkpointEntry({ ...this.#session, revision, atMs });
-  }
-
-  act(act: string, details: JsonObject, atMs: number): JournalEntry {
-    const { sessionId, term } = this.#session;
-    this.#acts += 1;
-    return actEntry({ sessionId, number: `${term}-${this.#acts}`, atMs, act, details });
+    const refused = { refusal, number: `${term}-${number}`, details };
+    return [refusalEntry({ ...session, command }, refused)];
   }
 }
 

@@ -8,9 +8,8 @@ import {
   TAIL_HELD_BYTES_MAX,
   TAIL_HELD_FRAMES_MAX,
 } from "../../core/limits.ts";
-import { type Chunk, frameOf } from "./frame.ts";
+import { type Chunk, frameOf, notice } from "./frame.ts";
 import { eventText, framesOf, heard, ids, LogWorld, told } from "./log.fixture.ts";
-import { notice } from "./notice.ts";
 import type { Subscription } from "./subscription.ts";
 
 let world: LogWorld;

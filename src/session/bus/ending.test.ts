@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TAIL_HELD_FRAMES_MAX } from "../../core/limits.ts";
 import { fail } from "../../core/result.ts";
+import { notice, streamError } from "./frame.ts";
 import { eventText, framesOf, heard, ids, LogWorld, settled, told } from "./log.fixture.ts";
-import { notice, streamError } from "./notice.ts";
 
 let world: LogWorld;
 

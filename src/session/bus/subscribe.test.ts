@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SUBSCRIBER_PAGE_FRAMES_MAX } from "../../core/limits.ts";
 import { sqliteHarness } from "../../store/sqlite/harness.fixture.ts";
+import { notice } from "./frame.ts";
 import { heard, ids, LogWorld, settled, told } from "./log.fixture.ts";
-import { notice } from "./notice.ts";
 
 let world: LogWorld;
 

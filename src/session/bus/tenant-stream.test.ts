@@ -3,11 +3,14 @@ import { describe, expect, it } from "vitest";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { TENANT_SUBSCRIBERS_MAX, TENANT_UPDATES_WAITING_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { Chunk } from "./frame.ts";
+import { type Chunk, streamError } from "./frame.ts";
 import { dataOf, framesOf, settled, typeOf } from "./log.fixture.ts";
-import { streamError } from "./notice.ts";
-import { sessionUpdated, TenantStream } from "./tenant-stream.ts";
-import type { SessionPage, TenantSubscription } from "./tenant-subscription.ts";
+import {
+  type SessionPage,
+  sessionUpdated,
+  TenantStream,
+  type TenantSubscription,
+} from "./tenant-stream.ts";
 
 const PAGE = 2;
 

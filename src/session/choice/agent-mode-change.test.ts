@@ -7,12 +7,12 @@ import type { ApprovalMode } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import { SessionRuntime } from "../runtime.ts";
+import { SessionService } from "../service.ts";
 import { echo, promptOf, Stage, value } from "../stage.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;
-  readonly runtime: SessionRuntime;
+  readonly runtime: SessionService;
   readonly live: LiveSession;
 }
 
@@ -59,7 +59,7 @@ async function held(session: Opened): Promise<string | undefined> {
 async function atRest(before: Opened, profiles?: Profiles): Promise<Opened> {
   await before.runtime.shutDown(NEVER);
   const stage = await Stage.open({ folder: before.stage.folder, ...(profiles && { profiles }) });
-  const runtime = new SessionRuntime(stage.world);
+  const runtime = new SessionService(stage.world);
   return { stage, runtime, live: value(await runtime.find(before.live.key)) };
 }
 

@@ -4,7 +4,7 @@ import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import type { AgentContext } from "../../core/session/event.ts";
 import { Life } from "../../core/session/life.fixture.ts";
 import type { Session } from "../../core/session/state.ts";
-import { agentModes, askingMode, modeOnArrival, usualMode } from "./agent-modes.ts";
+import { agentModes, askingMode, modeOnArrival, usualMode } from "../agent/agent-modes.ts";
 
 const OFFER: AgentOffer = {
   agentName: null,

@@ -1,15 +1,95 @@
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { ModelChange } from "../../core/session/state.ts";
+import { personaDifference, skillDifference } from "../../core/skill/snapshot.ts";
 import type { Reload } from "../../core/slash/reply.ts";
 import type { AgentMode } from "../../core/turn.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { unlessLetGo } from "../life/comeback.ts";
+import { retryIfEvicted } from "../eviction.ts";
+import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
-import type { SessionWorld } from "../world.ts";
-import { changeAgentMode } from "./agent-mode-change.ts";
-import { ModelChanges } from "./model-change.ts";
-import { Reloads } from "./reload.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
+import { changeAgentMode, ModelChanges } from "./agent-changes.ts";
+
+export type ReloadType = "reload_skills" | "reload_persona";
+
+/**
+ * Reading skill and persona files again, because somebody said so. Reloads of one session come one
+ * after the other, so that each tells the difference to the one before it.
+ */
+export class Reloads {
+  readonly #world: SessionWorld;
+  readonly #last = new WeakMap<LiveSession, Promise<unknown>>();
+
+  constructor(world: SessionWorld) {
+    this.#world = world;
+  }
+
+  /** Reads them again and sets the session to what was found. */
+  now(live: LiveSession, type: ReloadType, actor: Actor): Promise<Result<Reload>> {
+    return this.inOrder(live, async () => {
+      const by = givenBy(this.#world.clock, actor);
+      // Nothing is read for somebody who may not, or in the middle of a turn.
+      const why = live.refusalOf({ ...by, type, hash: "", difference: "" });
+      if (why !== null) return { ok: false, refusal: why };
+      const reload = await this.prepare(live, type);
+      if (!reload.ok) return reload;
+      const { to, difference } = reload.value;
+      const { refusal } = await live.submit({ ...by, type, hash: to.hash, difference });
+      return refusal === null ? reload : { ok: false, refusal };
+    });
+  }
+
+  /** What a reload would come to now. The files are read and kept; the session is as it was. */
+  async prepare(live: LiveSession, type: ReloadType): Promise<Result<Reload>> {
+    const { skills, persona } = live.session.chosen;
+    const found = await (type === "reload_skills" ? this.#skills(live) : this.#persona(live));
+    if (!found.ok) return found;
+    const { hash, difference } = found.value;
+    const from = type === "reload_skills" ? skills : persona;
+    return ok({ from, to: { version: from.version + 1, hash }, difference });
+  }
+
+  /** Runs this when the reloads before it are done. */
+  inOrder<Answer>(live: LiveSession, work: () => Promise<Answer>): Promise<Answer> {
+    const before = this.#last.get(live) ?? Promise.resolve();
+    const done = before.then(work, work);
+    this.#last.set(live, done);
+    return done;
+  }
+
+  async #skills(live: LiveSession): Promise<Result<Found>> {
+    const taken = await take(this.#world, placeOf(live), SKILLS);
+    if (!taken.ok) return taken;
+    const { hash, snapshot } = taken.value;
+    return ok({ hash, difference: skillDifference((await this.#before(live)).skills, snapshot) });
+  }
+
+  async #persona(live: LiveSession): Promise<Result<Found>> {
+    const taken = await take(this.#world, placeOf(live), PERSONA);
+    if (!taken.ok) return taken;
+    const { hash, snapshot } = taken.value;
+    return ok({
+      hash,
+      difference: personaDifference((await this.#before(live)).persona, snapshot),
+    });
+  }
+
+  /** What cannot be read any more is replaced all the same, and differs from nothing (P6). */
+  async #before({ key, session }: LiveSession) {
+    const known = await readKnowledge(this.#world.store, key.tenantId, session.chosen);
+    return known.ok ? known.value : NO_KNOWLEDGE;
+  }
+}
+
+interface Found {
+  readonly hash: string;
+  readonly difference: string;
+}
+
+function placeOf({ key, session }: LiveSession) {
+  return { tenantId: key.tenantId, workspaceCwd: session.fixed.workspaceCwd };
+}
 
 /** The session, for somebody who has shown a sign of life by asking for it. */
 type Find = (key: SessionKey, actor: Actor) => Promise<Result<LiveSession>>;
@@ -43,7 +123,7 @@ export class Choices {
     mode: AgentMode,
     actor: Actor,
   ): Promise<Result<AgentMode>> {
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const found = await this.#find(key, actor);
       return found.ok ? changeAgentMode(this.#world.clock, found.value, mode, actor) : found;
     });

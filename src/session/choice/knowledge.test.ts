@@ -5,8 +5,8 @@ import { fail, ok } from "../../core/result.ts";
 import { NO_SKILLS, type SkillSnapshot } from "../../core/skill/skill.ts";
 import { SNAPSHOT, skill } from "../../core/slash/snapshot.fixture.ts";
 import type { Loader } from "../../loader/loader.ts";
+import { look, NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "../knowledge.ts";
 import { Stage, TENANT, value } from "../stage.fixture.ts";
-import { look, NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "./knowledge.ts";
 
 const STRANGER = parseTenantId("stranger") ?? expect.fail();
 const NONE = { version: 1, hash: "none" };

@@ -4,13 +4,13 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import type { SessionRuntime } from "../runtime.ts";
+import type { SessionService } from "../service.ts";
 import { echo, Stage, TENANT, value } from "../stage.fixture.ts";
 import { CREATION } from "../world.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;
-  readonly runtime: SessionRuntime;
+  readonly runtime: SessionService;
   readonly live: LiveSession;
 }
 

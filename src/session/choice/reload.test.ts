@@ -6,7 +6,7 @@ import { SNAPSHOT, skill } from "../../core/slash/snapshot.fixture.ts";
 import { altered } from "../altered-store.fixture.ts";
 import { ada, NEVER, withSession } from "../runtime.fixture.ts";
 import { Stage, value } from "../stage.fixture.ts";
-import { Reloads } from "./reload.ts";
+import { Reloads } from "./choices.ts";
 
 /** A session with these skills, and the files from which they were loaded. */
 async function taught(skills: SkillSnapshot) {

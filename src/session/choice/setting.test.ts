@@ -3,7 +3,7 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Command } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";
-import type { SessionRuntime } from "../runtime.ts";
+import type { SessionService } from "../service.ts";
 import { echo, Stage, value } from "../stage.fixture.ts";
 
 async function opened(...flags: readonly string[]) {
@@ -12,7 +12,7 @@ async function opened(...flags: readonly string[]) {
 }
 
 /** All that was told, folded, as somebody is shown who loads the session. */
-async function told(runtime: SessionRuntime, key: SessionKey): Promise<readonly LogEvent[]> {
+async function told(runtime: SessionService, key: SessionKey): Promise<readonly LogEvent[]> {
   const { compactedReplay, liveJournal } = value(await runtime.replay(key, "full"));
   const all = [...compactedReplay, ...liveJournal];
   return all.flatMap((event) => ("id" in event ? [event] : []));

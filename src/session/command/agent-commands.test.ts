@@ -5,7 +5,7 @@ import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
 import { NEVER } from "../runtime.fixture.ts";
 import { PatientClock } from "../side/side.fixture.ts";
 import { Stage, value } from "../stage.fixture.ts";
-import { agentCommands } from "./agent-commands.ts";
+import { agentCommands } from "./slash-commands.ts";
 
 /** A session whose agent a test plays, on a clock that stands still for long waits. */
 async function played() {

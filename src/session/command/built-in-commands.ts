@@ -10,16 +10,14 @@ import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
 import type { FoldedTurn, SessionKey } from "../../store/store.ts";
-import type { Choices } from "../choice/choices.ts";
-import type { ReloadType } from "../choice/reload.ts";
-import type { NewSession } from "../life/create.ts";
+import type { NewSession } from "../actor/open.ts";
+import type { Choices, ReloadType } from "../choice/choices.ts";
 import type { LiveSession } from "../live.ts";
-import { eventsIn } from "../stored-log.ts";
+import { eventsIn } from "../replay.ts";
 import { modelIds } from "../view/agent-state.ts";
 import { askingNow } from "../view/approvals.ts";
 import type { SessionWorld } from "../world.ts";
-import { agentCommands } from "./agent-commands.ts";
-import type { Answered } from "./desk.ts";
+import { type Answered, agentCommands } from "./slash-commands.ts";
 
 /** What commands can do beyond answering; it is all done elsewhere. */
 export interface CommandHands {

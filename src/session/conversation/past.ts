@@ -1,4 +1,4 @@
-import type { PastMessage } from "../../agent/agent.ts";
+import type { AgentPast, PastMessage } from "../../agent/agent.ts";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { objectAt, stringAt } from "../../core/json.ts";
 import {
@@ -9,6 +9,7 @@ import {
   PAST_TOOL_TITLE_CHARS_MAX,
 } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
+import type { Session } from "../../core/session/state.ts";
 import { cutText, lastOfText } from "../../core/text.ts";
 import type { Page, Range, SessionKey, StoredText } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
@@ -165,8 +166,23 @@ async function* newestFirst(conversation: StoredConversation): AsyncGenerator<Co
   }
 }
 
+/** What an agent is told of the past; null for a session that has not had one yet. */
+export function agentPast(
+  world: SessionWorld,
+  { key, epoch }: { readonly key: SessionKey; readonly epoch: string },
+  { totals, agentUntold, agentEpoch, agentSessionId: known }: Session,
+  hadMessages: boolean,
+): AgentPast | null {
+  const isNew = totals.turnsCompleted + totals.turnsFailed === 0 && !hadMessages;
+  // An agent that was never given a prompt was not told of what had been before it either; one of
+  // another epoch, as before a restored backup, may know of what never was.
+  const agentSessionId = !agentUntold && agentEpoch === epoch ? known : null;
+  if (agentSessionId === null && isNew) return null;
+  return { agentSessionId, messages: () => storedMessages(world, key) };
+}
+
 /** What was said and done in a session, newest first; for an agent that comes to it. */
-export async function* storedMessages(
+async function* storedMessages(
   { store, log }: SessionWorld,
   key: SessionKey,
 ): AsyncGenerator<PastMessage> {

@@ -18,7 +18,7 @@ import { ok, type Result } from "../../core/result.ts";
 import type { Numbered, SessionEvent } from "../../core/session/event.ts";
 import type { RunningPrompt } from "../../core/session/state.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
-import { eventIn, eventsIn } from "../stored-log.ts";
+import { eventIn, eventsIn } from "../replay.ts";
 import {
   type AssistantMessage,
   blocksIn,

@@ -5,7 +5,7 @@ import { SESSION_STATES } from "../../core/status.ts";
 import type { ListFilter, SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
-import { sessionPages } from "../session-pages.ts";
+import { sessionPages } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** How far a recovery has come; a person may watch it. */
@@ -46,7 +46,7 @@ export async function reconcileStaleSessions(
       if (opened.ok) {
         recovered += 1;
         if (opened.value.hasSnapshot) restoredSnapshots += 1;
-        if (!isLive && isAtRest(opened.value.session)) await registry.letGo(opened.value);
+        if (!isLive && isAtRest(opened.value.session)) await registry.release(opened.value);
       } else {
         setAside.push({ sessionId: key.sessionId, reason: opened.refusal.code });
       }
@@ -65,7 +65,7 @@ async function looked(registry: SessionRegistry, key: SessionKey): Promise<Resul
   if (!opened.ok) return opened;
   const session = await settledSession(opened.value, () => registry.peek(key));
   const isLeft = session.ok && !isLive && isAtRest(session.value);
-  if (isLeft) await registry.letGo(opened.value);
+  if (isLeft) await registry.release(opened.value);
   return session;
 }
 

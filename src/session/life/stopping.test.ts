@@ -18,7 +18,7 @@ describe("while the server stops", () => {
     const prompt = { ...promptOf(idle, "too late"), actor: ada };
     const refused = { ok: false, refusal: { code: "server_stopping" } };
     expect(await runtime.submit(key, prompt)).toMatchObject(refused);
-    expect(await runtime.prompt(key, prompt)).toMatchObject(refused);
+    expect(await runtime.admit(key, prompt)).toMatchObject(refused);
     expect(idle.session).toMatchObject({ running: null, queue: [] });
     worker.finish();
     await stopped;

@@ -1,10 +1,14 @@
-import { parseUserId, type TenantId, type UserId } from "../../core/id.ts";
+import type { Refusal } from "../../core/error.ts";
+import { parseUserId, type SessionId, type TenantId, type UserId } from "../../core/id.ts";
 import { type JsonObject, objectAt } from "../../core/json.ts";
-import type { Account } from "../../core/ledger.ts";
+import { type Account, availableMicro, type CreditScope, tooPoor } from "../../core/ledger.ts";
 import { MICRO_CREDITS_MAX, SUBMIT_TRIES_MAX, USER_BUDGETS_MAX } from "../../core/limits.ts";
-import { isCount } from "../../core/price.ts";
+import { addCounts, isCount } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
+import type { TurnOrder } from "./meter.ts";
+import { type Sums, usedByAsides, usedByUser } from "./sums.ts";
 
 /** What a tenant and its users may spend; kept in one document, so that it changes as one. */
 export interface Allowance {
@@ -96,4 +100,103 @@ function allowanceOf(value: JsonObject): Allowance {
 
 function isAmount(value: unknown): value is number {
   return typeof value === "number" && isCount(value);
+}
+
+/** What one limit leaves. */
+interface Room {
+  readonly scope: CreditScope;
+  readonly leftMicro: number;
+}
+
+/**
+ * Against what a turn is weighed: all that is used and set aside `now`, or what will be left at
+ * the most once everything that is set aside is `settled`, as for a turn that has to wait.
+ */
+export type Weighing = "now" | "settled";
+
+/** Why so much cannot be set aside, by the limit that leaves the least; null if it can be. */
+export function refusalOf(
+  sums: Sums,
+  allowance: Allowance,
+  order: TurnOrder,
+  neededMicro: number,
+  when: Weighing = "now",
+): Refusal | null {
+  const [first, ...others] =
+    when === "now"
+      ? roomsOf(sums, allowance, order)
+      : roomsOf(atRest(sums), allowance, { ...order, heldMicro: 0 });
+  const { scope, leftMicro } = others.reduce(
+    (least, room) => (room.leftMicro < least.leftMicro ? room : least),
+    first,
+  );
+  return neededMicro <= leftMicro ? null : tooPoor(neededMicro, leftMicro, scope);
+}
+
+/** Whether nothing limits such a turn: then it is not weighed, and its price may be unknown. */
+export function isUnlimited(
+  { limit, tenantMicro, userMicro }: Allowance,
+  { userId, budgetMicro }: TurnOrder,
+): boolean {
+  if (budgetMicro !== null || limit !== "unlimited" || tenantMicro !== null) return false;
+  return userId === null || !userMicro.has(userId);
+}
+
+/** As if everything that is set aside were free again. */
+function atRest(sums: Sums): Sums {
+  const account = { ...sums.account, openByTurn: new Map(), openMicro: 0 };
+  return { ...sums, account, open: new Map() };
+}
+
+function roomsOf(sums: Sums, allowance: Allowance, order: TurnOrder): readonly [Room, ...Room[]] {
+  const { account } = sums;
+  const { key, userId, budgetMicro } = order;
+  const limit = allowance.limit ?? "granted";
+  const rooms: [Room, ...Room[]] = [
+    { scope: "balance", leftMicro: availableMicro({ ...account, limit }) },
+  ];
+  if (budgetMicro !== null) {
+    const turns = { chargedMicro: order.usedMicro, openMicro: order.heldMicro };
+    const used = usedInAll(turns, usedBeside(sums, key.sessionId));
+    rooms.push({ scope: "session", leftMicro: budgetMicro - used.chargedMicro - used.openMicro });
+  }
+  const { tenantMicro } = allowance;
+  if (tenantMicro !== null) {
+    const leftMicro = tenantMicro - account.chargedMicro - account.openMicro;
+    rooms.push({ scope: "tenant", leftMicro });
+  }
+  const ofUser = userId === null ? undefined : allowance.userMicro.get(userId);
+  if (userId !== null && ofUser !== undefined) {
+    rooms.push({ scope: "user", leftMicro: ofUser - usedByUser(sums, userId) });
+  }
+  return rooms;
+}
+
+/** What was used of a budget: charged for good, or set aside for now. */
+export interface Use {
+  readonly chargedMicro: number;
+  readonly openMicro: number;
+}
+
+/** What the turns of a session have used, as its own log tells. */
+export function usedByTurns({ totals, connection }: Session): Use {
+  const openMicro = connection.turn.currentReservation?.reservedMicro ?? 0;
+  return { chargedMicro: totals.chargedMicro, openMicro };
+}
+
+/** What was asked beside a session has used, which only the ledger knows. */
+export function usedBeside(sums: Sums, sessionId: SessionId): Use {
+  const chargedMicro = sums.asidesBySession.get(sessionId) ?? 0;
+  return { chargedMicro, openMicro: usedByAsides(sums, sessionId) - chargedMicro };
+}
+
+/**
+ * The one figure of what a session has used of its budget: by it turns are weighed and people are
+ * warned, and it is what the session's own statistics show.
+ */
+export function usedInAll(turns: Use, beside: Use): Use {
+  return {
+    chargedMicro: addCounts(turns.chargedMicro, beside.chargedMicro),
+    openMicro: addCounts(turns.openMicro, beside.openMicro),
+  };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import { value } from "../stage.fixture.ts";
-import { GRANT_ID_RULE } from "./grant-id.ts";
+import { GRANT_ID_RULE } from "./entry.ts";
 import { ADA, granting as grant, OPERATOR, TENANT, Till } from "./till.fixture.ts";
 
 describe("a grant", () => {

@@ -1,11 +1,8 @@
 export type { BudgetScope } from "./allowance.ts";
 export type { WaitingForCredit } from "./credit-wait.ts";
 export type { StatementLine } from "./entry.ts";
-export { GRANT_ID_RULE, readGrantId } from "./grant-id.ts";
+export { GRANT_ID_RULE, readGrantId } from "./entry.ts";
 export { LedgerMeter } from "./ledger-meter.ts";
 export type { Balance, Meter } from "./meter.ts";
-export { ALL_TIME, type Period } from "./period.ts";
 export { PriceTable, readPrices } from "./price-table.ts";
-export { promptStart, promptStarted, slashPaid, steerPaid } from "./prompt-credit.ts";
-export { statementCsv } from "./statement-csv.ts";
-export { USAGE_GROUPINGS, type UsageWish } from "./usage.ts";
+export { ALL_TIME, type Period, statementCsv, USAGE_GROUPINGS, type UsageWish } from "./usage.ts";

@@ -16,9 +16,16 @@ import type { Written } from "../actor/written.ts";
 import type { ChangeAct } from "../audit/audited.ts";
 import { changeEntry, type Steward } from "../audit/entries.ts";
 import type { CallOff } from "../world.ts";
-import { type Allowance, type BudgetScope, withBudget } from "./allowance.ts";
-import { keyOf, plainLine } from "./entry.ts";
-import { readGrantId } from "./grant-id.ts";
+import {
+  type Allowance,
+  type BudgetScope,
+  isUnlimited,
+  type Use,
+  usedBeside,
+  type Weighing,
+  withBudget,
+} from "./allowance.ts";
+import { asideLines, creditOf, keyOf, plainLine, readGrantId, settlementEntries } from "./entry.ts";
 import type {
   AsideUse,
   Balance,
@@ -30,13 +37,9 @@ import type {
   TurnOrder,
 } from "./meter.ts";
 import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
-import { isUnlimited, type Weighing } from "./room.ts";
-import { asideLines, creditOf, settlementEntries } from "./settlement.ts";
-import { type StatementWish, statementPage } from "./statement.ts";
 import { usedByUser } from "./sums.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
-import { type UsageWish, usageReport } from "./usage.ts";
-import { type Use, usedBeside } from "./use.ts";
+import { type StatementWish, statementPage, type UsageWish, usageReport } from "./usage.ts";
 
 export interface MeterParts {
   readonly store: SessionStore;

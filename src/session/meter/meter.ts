@@ -8,11 +8,8 @@ import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { Steward } from "../audit/entries.ts";
 import type { CallOff } from "../world.ts";
-import type { Allowance, BudgetScope } from "./allowance.ts";
-import type { Weighing } from "./room.ts";
-import type { StatementPage, StatementWish } from "./statement.ts";
-import type { UsageReport, UsageWish } from "./usage.ts";
-import type { Use } from "./use.ts";
+import type { Allowance, BudgetScope, Use, Weighing } from "./allowance.ts";
+import type { StatementPage, StatementWish, UsageReport, UsageWish } from "./usage.ts";
 
 /** Whose turn credits are wanted for, and what is known of what it will cost. */
 export interface TurnOrder {

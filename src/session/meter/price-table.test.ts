@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { costMicro, isPrice } from "../../core/price.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { DEFAULT_PRICES } from "./default-prices.ts";
-import { PriceTable, readPrices } from "./price-table.ts";
+import { DEFAULT_PRICES, PriceTable, readPrices } from "./price-table.ts";
 
 describe("the price table", () => {
   it.each(Object.keys(DEFAULT_PRICES.models ?? {}))("has a price for %s that can be", (model) => {

@@ -5,7 +5,6 @@ import { turnId } from "../../core/session/life.fixture.ts";
 import { type Hand, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { LedgerMeter } from "./ledger-meter.ts";
-import { promptStart, promptStarted } from "./prompt-credit.ts";
 import { turnOrder } from "./session-credit.ts";
 import { granting, priced } from "./till.fixture.ts";
 
@@ -30,16 +29,27 @@ async function paid(grantedMicro: number) {
   return { stage, meter, hand, holds };
 }
 
-/** A prompt as the route says it: with what it was found to begin with, or why it cannot. */
-async function weighed({ live, stage }: Hand, line: string) {
+/** A prompt between being weighed and being given to its session. */
+async function weighed({ live }: Hand, line: string) {
   const actor = { kind: "client", clientId: null, userId: ADA, loopback: true } as const;
   const { start: _, ...bare } = promptOf(live, line);
   const prompt: Command<"prompt"> = { ...bare, actor };
-  const found = await promptStart(stage.world, live, prompt);
+  const weighing = Promise.withResolvers<Command<"prompt">>();
+  const going = Promise.withResolvers<void>();
+  const admitted = live.credit.admit(prompt, async (paid) => {
+    weighing.resolve(paid);
+    await going.promise;
+    return live.submit(paid);
+  });
+  const { start, unpaid, unpaidNow } = await weighing.promise;
+  const found = {
+    ...(start && { start }),
+    ...(unpaid && { unpaid }),
+    ...(unpaidNow && { unpaidNow }),
+  };
   const said = async () => {
-    const { refusal } = await live.submit({ ...prompt, ...found });
-    await promptStarted(stage.world, live, found.start, refusal);
-    return refusal;
+    going.resolve();
+    return (await admitted).refusal;
   };
   return { found, said };
 }

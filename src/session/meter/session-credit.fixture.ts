@@ -17,12 +17,12 @@ export async function credited(
   const stage = await Stage.open();
   const said: Command[] = [];
   const { key } = till.session(0);
-  const owner = {
+  const seat = {
     key,
     get decided() {
       return till.session(0).session;
     },
-    say: (command: Command) => {
+    submit: (command: Command) => {
       said.push(command);
       return answer();
     },
@@ -31,7 +31,7 @@ export async function credited(
   const clock = { nowMs: () => till.nowMs, after: () => () => {} };
   const world = { ...stage.world, meter: till.meter, clock };
   const openMicro = async () => value(await till.meter.balance(TENANT)).openMicro;
-  return { till, credit: new SessionCredit(world, owner), said, openMicro };
+  return { till, credit: new SessionCredit(world, seat), said, openMicro };
 }
 
 /** A prompt of ada's that is next. */

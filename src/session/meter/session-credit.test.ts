@@ -20,7 +20,7 @@ async function heard<Type extends "usage" | "agent_status">(
   const command = { type, ...data, actor, atMs: till.nowMs } as Command;
   const written = writeEvents(decide(session, command).events, 1);
   await till.commit(0, type, data);
-  for (const one of written) credit.hear(one);
+  credit.durable(written);
 }
 
 type World = Awaited<ReturnType<typeof credited>>;

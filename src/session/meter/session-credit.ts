@@ -1,26 +1,27 @@
-import type { Refusal } from "../../core/error.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
 import type { PromptId, TurnId, UserId } from "../../core/id.ts";
 import { CREDIT_RETRY_MS } from "../../core/limits.ts";
 import { NO_TOKENS } from "../../core/price.ts";
-import { ok } from "../../core/result.ts";
-import { type Command, SERVER, type TurnStart } from "../../core/session/command.ts";
-import type { Session, WaitingPrompt } from "../../core/session/state.ts";
-import type { SessionKey } from "../../store/store.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
+import { type Command, SERVER, type TurnStart, userOf } from "../../core/session/command.ts";
+import { firstAnswer } from "../../core/session/decide/prompt.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
+import { pendingCount, type Session, type WaitingPrompt } from "../../core/session/state.ts";
+import { type BuiltInName, readSlash, slashTextOf } from "../../core/slash/commands.ts";
+import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
-import { givenBy } from "../given-by.ts";
-import type { CallOff, SessionWorld } from "../world.ts";
+import { EVICTED } from "../eviction.ts";
+import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
+import { type CallOff, givenBy, type SessionWorld } from "../world.ts";
+import { usedByTurns } from "./allowance.ts";
 import { BudgetWatch } from "./budget-watch.ts";
 import { creditWait, isSameWait, type WaitingForCredit } from "./credit-wait.ts";
 import type { TurnCredit, TurnOrder } from "./meter.ts";
-import { usedByTurns } from "./use.ts";
 
-/** What the credits of a session need of the session. */
-export interface CreditOwner {
-  readonly key: SessionKey;
-  /** As decided so far, which may be more than is durable. */
-  readonly decided: Session;
-  say(command: Command): Promise<Refusal | null>;
-}
+/** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
+type Paid = Pick<Command<"prompt">, "start" | "unpaid" | "unpaidNow">;
+
+type CreditSeat = Pick<SessionSeat, "key" | "decided" | "submit">;
 
 /** What a turn begins with, beside its id and its credits. */
 type TurnWork = Omit<TurnStart, "turnId" | keyof TurnCredit>;
@@ -50,9 +51,9 @@ export function turnOrder(
  * or ends, and what is not needed is given back. A prompt that nobody can pay for stays at the
  * head of the queue, and goes on when there is more to spend.
  */
-export class SessionCredit {
+export class SessionCredit implements Participant {
   readonly #world: SessionWorld;
-  readonly #owner: CreditOwner;
+  readonly #seat: CreditSeat;
   /** The head of the queue, while credits are being set aside for it. */
   #asking: PromptId | null = null;
   /** What was not enough, while the head of the queue waits for more. */
@@ -70,10 +71,10 @@ export class SessionCredit {
   #astray: TurnId | null = null;
   #isOver = false;
 
-  constructor(world: SessionWorld, owner: CreditOwner) {
+  constructor(world: SessionWorld, seat: CreditSeat) {
     this.#world = world;
-    this.#owner = owner;
-    this.#budget = new BudgetWatch(world, owner, (data) =>
+    this.#seat = seat;
+    this.#budget = new BudgetWatch(world, seat, (data) =>
       this.#announce({ type: "credits_warning", data }),
     );
   }
@@ -83,21 +84,97 @@ export class SessionCredit {
     return this.#waits;
   }
 
+  /** The ledger's share in a commit: what a verdict settles, in one piece with the verdict. */
+  journal(step: CommitStep): readonly JournalEntry[] {
+    if (step.kind !== "decision") return [];
+    return this.#world.meter.entries(this.#seat.key, step.before, step.written);
+  }
+
+  /**
+   * Gives a new prompt to the session with what it can begin with at once, or with why it cannot
+   * be paid for. Nothing is reserved for one that has to wait; it is refused if it could not be
+   * paid for even if all that is reserved by then were free again. Whether another prompt has come
+   * before it in the meantime only the session knows, so that one is told both.
+   */
+  async admit<Answer extends { readonly refusal: Refusal | null }>(
+    prompt: Command<"prompt">,
+    give: (paid: Command<"prompt">) => Promise<Answer>,
+  ): Promise<Answer> {
+    const weighed = this.#paid(prompt);
+    // Where nothing has to be weighed, nothing is waited for.
+    const paid = weighed instanceof Promise ? await weighed : weighed;
+    let refused: Refusal | null = UNANSWERED;
+    try {
+      const answer = await give({ ...prompt, ...paid });
+      refused = answer.refusal;
+      return answer;
+    } finally {
+      await this.#admitted(paid.start, refused);
+    }
+  }
+
+  #paid(prompt: Command<"prompt">): Paid | Promise<Paid> {
+    const session = this.#seat.decided;
+    const turnId = this.#world.ids.turn();
+    const order = this.#order(turnId, userOf(prompt.actor));
+    const { meter } = this.#world;
+    const weighed = async (refused: Refusal | null): Promise<Paid> => {
+      const can = await meter.afford(order, "settled");
+      if (!can.ok) return { unpaid: can.refusal };
+      return refused === null ? {} : { unpaidNow: refused };
+    };
+    if (!meter.isFree(order)) {
+      // A repeat is answered as it was the first time, whatever there is to spend by now; and what
+      // a line with a slash means, and whether that costs anything, is found out when it is next.
+      const isNew = firstAnswer(session, prompt, prompt.idempotency) === null;
+      if (!isNew || slashTextOf(prompt.content) !== null) return {};
+      // Its price is not known yet.
+      if (isRepriced(session, order.userId)) return {};
+      if (pendingCount(session) > 0) return weighed(null);
+      if (session.connection.sessionState !== "ready") {
+        return meter.afford(order).then((can) => (can.ok ? {} : weighed(can.refusal)));
+      }
+    }
+    const start = (credit: Result<TurnCredit>) =>
+      credit.ok ? { start: { turnId, ...credit.value } } : weighed(credit.refusal);
+    const credit = meter.reserve(order);
+    return credit instanceof Promise ? credit.then(start) : start(credit);
+  }
+
+  /** Releases what was reserved for a prompt that did not begin with it. */
+  async #admitted(start: TurnStart | undefined, refused: Refusal | null): Promise<void> {
+    if (start === undefined || start.reservedMicro === 0) return;
+    const { meter } = this.#world;
+    if (refused !== null && refused !== EVICTED && isUnknown(refused)) meter.leave(start.turnId);
+    else await meter.giveBackUnbegun(this.#seat.key, start.turnId);
+  }
+
+  /** Whether a turn of this user could be paid for once all that is reserved is settled. */
+  async affordable(userId: UserId | null): Promise<Result<void>> {
+    const order = this.#order(this.#world.ids.turn(), userId);
+    const { meter } = this.#world;
+    return meter.isFree(order) ? DONE : meter.afford(order, "settled");
+  }
+
+  #order(turnId: TurnId, userId: UserId | null): TurnOrder {
+    return turnOrder(this.#seat.key, this.#seat.decided, { turnId, userId });
+  }
+
   /** Begins the turn of the head of the queue, at once if nothing has to be weighed. */
   begin(prompt: WaitingPrompt, work: TurnWork, again: () => void) {
-    const session = this.#owner.decided;
+    const session = this.#seat.decided;
     const wants = wantsOf(session, prompt);
     if (this.#asking !== null || this.#short === wants) return;
     this.#endWait();
     if (this.#waits?.promptId !== prompt.promptId) this.#waits = null;
-    const turn = { turnId: this.#world.ids.turn(), userId: prompt.userId };
-    const order = turnOrder(this.#owner.key, session, turn);
+    const turnId = this.#world.ids.turn();
+    const order = this.#order(turnId, prompt.userId);
     // A turn of a tool asks no model, so there is nothing to pay for.
     const credit = work.slash === "tool" ? ok(NO_CREDIT) : this.#world.meter.reserve(order);
     if (!(credit instanceof Promise)) {
       if (!credit.ok) return this.#wait(prompt, wants, credit.refusal, again);
       this.#waits = null;
-      void this.#start(prompt.promptId, { ...work, ...credit.value, turnId: turn.turnId });
+      void this.#start(prompt.promptId, { ...work, ...credit.value, turnId });
       return;
     }
     this.#asking = prompt.promptId;
@@ -110,7 +187,11 @@ export class SessionCredit {
   }
 
   /** What the log says now: a turn that began, or ended, or has used more than it has. */
-  hear({ event }: Written) {
+  durable(written: readonly Written[]) {
+    for (const { event } of written) this.#react(event);
+  }
+
+  #react(event: SessionEvent) {
     if (event.type === "credits_reserved" && event.data.n === 0) {
       this.#world.meter.begun(event.data.turnId);
     } else if (event.type === "usage_reported" || event.type === "credits_reserved") {
@@ -155,8 +236,8 @@ export class SessionCredit {
   #wait(prompt: WaitingPrompt, wants: string, refusal: Refusal, again: () => void) {
     if (this.#isOver) return;
     // It was weighed by what is not so any more.
-    if (wantsOf(this.#owner.decided, prompt) !== wants) return again();
-    const { tenantId } = this.#owner.key;
+    if (wantsOf(this.#seat.decided, prompt) !== wants) return again();
+    const { tenantId } = this.#seat.key;
     const { code } = refusal;
     this.#short = wants;
     const wake = () => {
@@ -177,7 +258,7 @@ export class SessionCredit {
     this.#waits = wait && { promptId, ...wait };
     const told = this.#told.filter((wait) => wait.promptId === promptId);
     if (this.#waits !== null && told.some((wait) => isSameWait(wait, this.#waits))) return;
-    const { sessionId } = this.#owner.key;
+    const { sessionId } = this.#seat.key;
     this.#world.log("turn waits for credits", { sessionId, because: refusal.code });
     if (this.#waits === null) return;
     this.#told = [...told, this.#waits];
@@ -185,7 +266,7 @@ export class SessionCredit {
   }
 
   #start(promptId: PromptId, start: TurnStart): Promise<Refusal | null> {
-    return this.#owner.say({ ...this.#server(), type: "begin_turn", promptId, start });
+    return this.#seat.submit({ ...this.#server(), type: "begin_turn", promptId, start });
   }
 
   #endWait() {
@@ -195,14 +276,13 @@ export class SessionCredit {
   }
 
   #sliceIfShort() {
-    const { connection, running } = this.#owner.decided;
+    const { connection, running } = this.#seat.decided;
     const reservation = connection.turn.currentReservation;
     if (reservation === null || running === null || running.stopCause !== null) return;
     const missingMicro = reservation.spentMicro - reservation.reservedMicro;
     if (missingMicro <= 0 || this.#isSlicing || this.#isOver) return;
     const { turnId, slices: n, price } = reservation;
-    const turn = { turnId, userId: running.userId };
-    const order = turnOrder(this.#owner.key, this.#owner.decided, turn);
+    const order = this.#order(turnId, running.userId);
     if (this.#world.meter.isFree(order)) return;
     this.#isSlicing = true;
     void this.#slice(order, { n, price, missingMicro }).finally(() => {
@@ -216,7 +296,7 @@ export class SessionCredit {
     const given = await this.#world.meter.slice(order, slice);
     if (!given.ok) return this.#notSliced(order, given.refusal);
     const more = { turnId, n: slice.n, amountMicro: given.value };
-    const refused = await this.#owner.say({ ...this.#server(), type: "reserve_slice", ...more });
+    const refused = await this.#seat.submit({ ...this.#server(), type: "reserve_slice", ...more });
     if (refused !== null) await this.#goneAstray(turnId);
   }
 
@@ -247,13 +327,13 @@ export class SessionCredit {
     const turnId = this.#astray;
     if (turnId === null || turnId !== this.#settled) return;
     this.#astray = null;
-    void this.#world.meter.giveBack(this.#owner.key, turnId);
+    void this.#world.meter.giveBack(this.#seat.key, turnId);
   }
 
   async #notSliced({ turnId }: TurnOrder, { code }: Refusal): Promise<void> {
     if (POOR.has(code)) {
       const by = this.#server();
-      await this.#owner.say({ ...by, type: "limit_passed", turnId, limit: "budget" });
+      await this.#seat.submit({ ...by, type: "limit_passed", turnId, limit: "budget" });
       return;
     }
     // Nobody knows whether it stands in the ledger all the same.
@@ -262,7 +342,7 @@ export class SessionCredit {
 
   #announce(announcement: Command<"announce">["announcement"]) {
     if (this.#isOver) return;
-    void this.#owner.say({ ...this.#server(), type: "announce", announcement });
+    void this.#seat.submit({ ...this.#server(), type: "announce", announcement });
   }
 
   #server() {
@@ -287,7 +367,22 @@ function wantsOf({ chosen, surroundings }: Session, { promptId }: WaitingPrompt)
   return JSON.stringify([promptId, activeAgent, model, budgetMicro]);
 }
 
-/** Whether nobody knows what came of it. */
-export function isUnknown({ code }: Refusal): boolean {
+/** Whether the user has told the session to take another model or agent, and it has not yet. */
+function isRepriced({ queue }: Session, userId: UserId | null): boolean {
+  return queue.some((prompt) => {
+    const text = prompt.userId === userId ? slashTextOf(prompt.content) : null;
+    return text !== null && REPRICING.has(readSlash(text)?.name ?? "");
+  });
+}
+
+const REPRICING: ReadonlySet<string> = new Set(["model", "agent"] satisfies BuiltInName[]);
+
+/** The outcome of a command that threw: the log will tell what came of it. */
+const UNANSWERED: Refusal = refusal("store_unavailable", {
+  reason: "the command was not answered",
+});
+
+/** Whether it is unknown what came of a command. */
+function isUnknown({ code }: Refusal): boolean {
   return code === "store_unavailable";
 }

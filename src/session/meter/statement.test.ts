@@ -3,10 +3,8 @@ import { STATEMENT_ROWS_SEARCHED_MAX } from "../../core/limits.ts";
 import { turnId } from "../../core/session/life.fixture.ts";
 import { value } from "../stage.fixture.ts";
 import { journalEntry, plainLine } from "./entry.ts";
-import { ALL_TIME } from "./period.ts";
-import type { StatementPage } from "./statement.ts";
-import { statementCsv } from "./statement-csv.ts";
 import { TENANT, Till } from "./till.fixture.ts";
+import { ALL_TIME, type StatementPage, statementCsv } from "./usage.ts";
 
 /** A ledger whose entries, from the first on, were written at these times. */
 async function written(times: readonly number[]): Promise<Till> {

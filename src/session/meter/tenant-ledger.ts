@@ -4,7 +4,14 @@ import { LEDGER_ENTRIES_UNSUMMED_MAX, PAGE_ROWS_MAX, RELEASES_MAX } from "../../
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
 import type { CallOff } from "../world.ts";
-import { type Allowance, changeAllowance, readAllowance } from "./allowance.ts";
+import {
+  type Allowance,
+  changeAllowance,
+  readAllowance,
+  refusalOf,
+  type Weighing,
+} from "./allowance.ts";
+import { warningOf } from "./budget-watch.ts";
 import {
   journalEntry,
   keyOf,
@@ -14,10 +21,7 @@ import {
   type StatementLine,
 } from "./entry.ts";
 import type { CreditWarning, TurnOrder } from "./meter.ts";
-import { refusalOf, type Weighing } from "./room.ts";
-import { documentOf, noSums, readSums, type Sums, withLine } from "./sums.ts";
-import { withBudgeted } from "./user-sums.ts";
-import { warningOf } from "./warning.ts";
+import { documentOf, noSums, readSums, type Sums, withBudgeted, withLine } from "./sums.ts";
 
 /** The kind and key of the document that has the sums. */
 const SUMS = { kind: "credits", key: "sums" } as const;

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { turnId } from "../../core/session/life.fixture.ts";
 import { thisHolder } from "../../store/index.ts";
 import { value } from "../stage.fixture.ts";
-import { ALL_TIME } from "./period.ts";
 import { granting, OPERATOR, TENANT, Till } from "./till.fixture.ts";
+import { ALL_TIME } from "./usage.ts";
 
 const HOLDER = thisHolder("a test");
 const FIRST_TEN = { ...ALL_TIME, after: 0, limit: 10 };

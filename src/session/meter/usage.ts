@@ -1,10 +1,16 @@
 import type { TenantId } from "../../core/id.ts";
-import { PAGE_ROWS_MAX, USAGE_GROUPS_MAX } from "../../core/limits.ts";
+import {
+  PAGE_ROWS_MAX,
+  STATEMENT_ROWS_MAX,
+  STATEMENT_ROWS_SEARCHED_MAX,
+  USAGE_GROUPS_MAX,
+} from "../../core/limits.ts";
 import { addCounts, addTokens, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { csvLine } from "../csv.ts";
 import { readLine, type StatementLine } from "./entry.ts";
-import { isWithin, type Period } from "./period.ts";
+import type { Meter } from "./meter.ts";
 
 export const USAGE_GROUPINGS = ["user", "session", "agent", "model", "day"] as const;
 type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
@@ -78,4 +84,102 @@ const NOTHING = { turns: 0, chargedMicro: 0, unpricedTurns: 0, tokens: NO_TOKENS
 
 function order(a: string | null, b: string | null): number {
   return (a ?? "") < (b ?? "") ? -1 : 1;
+}
+
+export interface StatementWish extends Period {
+  /** The place in the journal behind which it begins. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** Some of a tenant's ledger, oldest first. */
+export interface StatementPage {
+  readonly lines: readonly StatementLine[];
+  /** Where to go on: behind this place. Null where the journal ends. */
+  readonly nextAfter: number | null;
+}
+
+/**
+ * The entries of a period. Clocks are set, so they may be anywhere in the journal; and only so
+ * many are looked at: a page that ends for that may have few or none, and says where to go on
+ * (P10).
+ */
+export async function statementPage(
+  store: Pick<SessionStore, "readJournal">,
+  tenantId: TenantId,
+  { after, limit, ...period }: StatementWish,
+): Promise<Result<StatementPage>> {
+  const lines: StatementLine[] = [];
+  let at = after;
+  for (let looked = 0; looked < STATEMENT_ROWS_SEARCHED_MAX; ) {
+    const most = looked === 0 ? limit : STATEMENT_ROWS_MAX;
+    const query = { journal: "ledger", after: at, limit: most } as const;
+    const page = await store.readJournal(tenantId, query);
+    if (!page.ok) return page;
+    for (const row of page.value.rows) {
+      if (lines.length === limit) return ok({ lines, nextAfter: at });
+      const line = isWithin(period, row.atMs) ? readLine(row) : null;
+      if (line !== null) lines.push(line);
+      at = row.seq;
+    }
+    if (!page.value.more) return ok({ lines, nextAfter: null });
+    if (lines.length === limit) break;
+    looked += 1 + page.value.rows.length;
+  }
+  return ok({ lines, nextAfter: at });
+}
+
+const COLUMNS = [
+  ...["seq", "at", "kind", "id", "n", "amountMicro", "sessionId", "userId", "agent", "model"],
+  ...["input", "output", "cachedRead", "cachedWrite", "thought", "priced", "note", "aside"],
+];
+
+/** What is stated of a period, a page at a time, so that its length costs no memory. */
+export async function statementCsv(
+  meter: Meter,
+  tenantId: TenantId,
+  from: Omit<StatementWish, "limit">,
+): Promise<Result<AsyncIterable<string>>> {
+  const wish = { ...from, limit: STATEMENT_ROWS_MAX };
+  const first = await meter.statement(tenantId, wish);
+  return first.ok ? ok(pagesOf(meter, tenantId, wish, first.value)) : first;
+}
+
+async function* pagesOf(
+  meter: Meter,
+  tenantId: TenantId,
+  wish: StatementWish,
+  first: StatementPage,
+) {
+  yield csvLine(COLUMNS);
+  for (let page = first; ; ) {
+    yield page.lines.map(rowOf).join("");
+    if (page.nextAfter === null) return;
+    const next = await meter.statement(tenantId, { ...wish, after: page.nextAfter });
+    // What is cut off is seen to be: whoever writes the file is told by this.
+    if (!next.ok) throw new Error(next.refusal.code);
+    page = next.value;
+  }
+}
+
+function rowOf({ atMs, turnId, isPriced, isAside, tokens, ...line }: StatementLine): string {
+  const { seq, kind, n, amountMicro, sessionId, userId, agent, model, note } = line;
+  const { input, output, cachedRead, cachedWrite, thought } = tokens;
+  const cells = [
+    ...[seq, new Date(atMs).toISOString(), kind, turnId, n, amountMicro, sessionId, userId],
+    ...[agent, model, input, output, cachedRead, cachedWrite, thought, isPriced, note, isAside],
+  ];
+  return csvLine(cells);
+}
+
+/** From this time on, and before that one. */
+export interface Period {
+  readonly fromMs: number;
+  readonly beforeMs: number;
+}
+
+export const ALL_TIME: Period = { fromMs: 0, beforeMs: Number.MAX_SAFE_INTEGER };
+
+function isWithin({ fromMs, beforeMs }: Period, atMs: number): boolean {
+  return atMs >= fromMs && atMs < beforeMs;
 }

@@ -25,7 +25,7 @@ import { isTokenUsage, mostTokens, NO_TOKENS } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
-import { agentModes } from "../choice/agent-modes.ts";
+import { agentModes } from "../agent/agent-modes.ts";
 import { pastOf } from "../conversation/past.ts";
 import type { LiveSession } from "../live.ts";
 import type { AsideUse, TurnCredit, TurnOrder } from "../meter/meter.ts";

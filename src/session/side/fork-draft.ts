@@ -21,9 +21,8 @@ import {
   WINDOW_SLOT,
   windowText,
   windowWith,
-} from "../actor/log-window.ts";
-import { recordOf } from "../actor/record.ts";
-import { type Written, writeEvents } from "../actor/written.ts";
+} from "../actor/history.ts";
+import { recordOf, type Written, writeEvents } from "../actor/written.ts";
 import { auditEntries } from "../audit/entries.ts";
 import type { SessionWorld } from "../world.ts";
 

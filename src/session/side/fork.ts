@@ -9,11 +9,9 @@ import type { Creation, Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
 import { readMessage } from "../conversation/message.ts";
-import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
-import { sessionPages } from "../session-pages.ts";
-import { eventsIn } from "../stored-log.ts";
-import type { SessionWorld } from "../world.ts";
+import { eventsIn, sessionPages } from "../replay.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
 export interface ForkOptions {

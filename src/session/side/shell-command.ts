@@ -10,9 +10,8 @@ import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import { cutText, lastOfText } from "../../core/text.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { givenBy } from "../given-by.ts";
 import type { LiveSession } from "../live.ts";
-import type { CallOff, Clock, SessionWorld } from "../world.ts";
+import { type CallOff, type Clock, givenBy, type SessionWorld } from "../world.ts";
 
 /** What a command came to, as its result in the log has it: of a long output, the end. */
 export type ShellOutcome = Pick<

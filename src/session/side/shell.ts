@@ -8,7 +8,7 @@ import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
-import { eventIn, eventsIn } from "../stored-log.ts";
+import { eventIn, eventsIn } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
 import { ShellCommand, type ShellOutcome, type ShellRunner } from "./shell-command.ts";
 

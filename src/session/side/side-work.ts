@@ -1,7 +1,7 @@
 import type { ShellId, UserId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { unlessLetGo } from "../life/comeback.ts";
+import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { Asides } from "./aside.ts";
@@ -52,7 +52,7 @@ export class SideWork {
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */
   async fork(key: SessionKey, order: Omit<ForkOptions, "agent">): Promise<Result<Forked | null>> {
-    return unlessLetGo(async () => {
+    return retryIfEvicted(async () => {
       const found = await this.#find(key);
       if (!found.ok) return found;
       return forkSession(this.#world, found.value, { ...order, agent: found.value.agent });

@@ -4,7 +4,7 @@ import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { LiveSession } from "../live.ts";
-import { type Use, usedByTurns, usedInAll } from "../meter/use.ts";
+import { type Use, usedByTurns, usedInAll } from "../meter/allowance.ts";
 import type { SessionWorld } from "../world.ts";
 import {
   type ContextFill,

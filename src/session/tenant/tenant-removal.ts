@@ -2,12 +2,11 @@ import type { TenantId, UserId } from "../../core/id.ts";
 import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
-import { givenBy } from "../given-by.ts";
+import type { SessionStreams } from "../bus/streams.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
-import { countSessions } from "../session-pages.ts";
-import type { SessionStreams } from "../streams.ts";
-import type { SessionWorld } from "../world.ts";
+import { countSessions } from "../replay.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 interface RemovalParts {
   readonly world: SessionWorld;
@@ -96,7 +95,7 @@ async function endSessions(
   let isEmpty = false;
   while (!isEmpty && !late.aborted) {
     const ends = live().map((one) => end(parts, one, late));
-    await Promise.all([registry.arrivals(tenantId), ...ends]);
+    await Promise.all([registry.settled(tenantId), ...ends]);
     isEmpty = live().length === 0;
   }
 }
@@ -126,7 +125,7 @@ async function closed(
   const by = givenBy(world.clock, SERVER);
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
-  return !late.aborted && registry.letGo(live);
+  return !late.aborted && registry.release(live);
 }
 
 /**

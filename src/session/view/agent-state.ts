@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { choicesOf, objectsIn } from "../choice/agent-modes.ts";
+import { choicesOf, objectsIn } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import { latestUpdate } from "./log-search.ts";
 

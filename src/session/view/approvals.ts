@@ -8,7 +8,7 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { type AgentModes, agentModes } from "../choice/agent-modes.ts";
+import { type AgentModes, agentModes } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { type AgentState, agentState } from "./agent-state.ts";

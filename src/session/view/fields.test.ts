@@ -86,7 +86,7 @@ describe("B2: the fields of a session", () => {
     await hand.live.until(({ connection }) => connection.sessionState === "inactive");
     const before = await fieldsOf(hand);
     expect(before).toMatchObject({ persona: PERSONA, conversation_state: { messageCount: 3 } });
-    expect(await hand.live.letGo()).toBe(true);
+    expect(await hand.live.release()).toBe(true);
     const after = await Stage.open({ folder: stage.folder });
     expect(await fieldsOf(await after.opened(hand.sessionId))).toEqual(before);
   });

@@ -12,10 +12,10 @@ import type { SkillEntry, SkillSnapshot } from "../../core/skill/skill.ts";
 import { oneLine } from "../../core/slash/answer.ts";
 import { modelFields } from "../../core/slash/reply.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { readKnowledge } from "../choice/knowledge.ts";
 import { type ConversationMessage, readMessage } from "../conversation/message.ts";
+import { readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
-import { eventIn } from "../stored-log.ts";
+import { eventIn } from "../replay.ts";
 import { isoTime, summaryOfLive } from "./summary.ts";
 
 export interface FieldsOptions {

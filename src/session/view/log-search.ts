@@ -7,7 +7,7 @@ import {
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
-import { eventIn, eventsIn } from "../stored-log.ts";
+import { eventIn, eventsIn } from "../replay.ts";
 
 interface TurnSearch {
   /** Turns without this text are not parsed. */

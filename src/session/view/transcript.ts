@@ -4,7 +4,7 @@ import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../co
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
-import { eventsIn } from "../stored-log.ts";
+import { eventsIn } from "../replay.ts";
 import { searchTurns } from "./log-search.ts";
 
 /** Where a reader begins, or goes on. */

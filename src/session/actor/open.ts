@@ -1,0 +1,181 @@
+import { type Refusal, refusal } from "../../core/error.ts";
+import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import { decide } from "../../core/session/decide.ts";
+import type { Skipped } from "../../core/session/event.ts";
+import { evolve } from "../../core/session/evolve.ts";
+import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../../core/session/slot.ts";
+import type { Creation, Session } from "../../core/session/state.ts";
+import type { Manifest } from "../../store/index.ts";
+import type { JournalEntry, Opened, SessionKey } from "../../store/store.ts";
+import type { OpenSession } from "../actor/actor.ts";
+import { OpenHistory } from "../actor/history.ts";
+import { auditEntries } from "../audit/entries.ts";
+import { PERSONA, SKILLS, take } from "../knowledge.ts";
+import { eventIn } from "../replay.ts";
+import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/tally.ts";
+import type { SessionWorld } from "../world.ts";
+import { readWindow, WINDOW_SLOT } from "./history.ts";
+import { recordOf, writeEvents } from "./written.ts";
+
+/**
+ * Takes a session from the store: the state of its last snapshot and the events after it. What of
+ * that cannot be read is done without, down to the manifest alone, and is named (P6); only a log
+ * that has a hole is left to a person.
+ */
+export async function openSession(
+  world: SessionWorld,
+  key: SessionKey,
+  audit: readonly JournalEntry[],
+): Promise<Result<OpenSession>> {
+  const opened = await world.store.open(key, world.holder, audit);
+  if (!opened.ok) return opened;
+  const read = await readSession(world, key, opened.value);
+  // What cannot be read here is not kept from others, who may be able to.
+  if (!read.ok) await world.store.close(key, opened.value.term);
+  else await world.meter.opened(key, read.value.session);
+  return read;
+}
+
+async function readSession(
+  world: SessionWorld,
+  key: SessionKey,
+  opened: Opened,
+): Promise<Result<OpenSession>> {
+  const { term, record, manifest } = opened;
+  const { lastEventId, revision, snapshotEventId, epoch } = record;
+  const window = readWindow(slotText(opened, WINDOW_SLOT.owner) ?? "");
+  const at = { manifest, revision, snapshotEventId, tally: tallyOf(opened), window };
+  const history = new OpenHistory(at, world);
+  const start = startOf(opened, world.settings.defaultAgent);
+  let { session } = start;
+  for (let after = start.after; after < lastEventId; ) {
+    const page = await world.store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
+    if (!page.ok) return page;
+    const written = page.value.events.map(({ id, text }) => {
+      return { id, text, event: eventIn({ text }) };
+    });
+    history.add(written.filter(({ id }) => id > snapshotEventId));
+    for (const { event } of written) session = start.step(session, event);
+    after = written.at(-1)?.id ?? lastEventId;
+  }
+  if (session === null) return fail("session_corrupt", { reason: "its log has no beginning" });
+  const row = recordOf(session, record.updatedAtMs);
+  const { skipped } = start;
+  const found = { hasSnapshot: revision > 0, hasMessages: record.messageCount > 0, skipped };
+  return ok({ key, term, epoch, session, lastEventId, record: row, ...found, history });
+}
+
+/** Figures that are lost begin again; nothing depends on them. */
+function tallyOf(opened: Opened): Tally {
+  const text = slotText(opened, TALLY_SLOT.owner);
+  return (text === null ? null : readTally(text)) ?? EMPTY_TALLY;
+}
+
+function slotText({ slots }: Opened, wanted: string): string | null {
+  const slot = slots.find(({ owner }) => owner === wanted);
+  return slot === undefined ? null : new TextDecoder().decode(slot.payload);
+}
+
+interface Start {
+  readonly session: Session | null;
+  /** The last event that is in it already. */
+  readonly after: number;
+  readonly step: (session: Session | null, event: LogEvent) => Session | null;
+  readonly skipped: readonly Skipped[];
+}
+
+/**
+ * Where the log has to be read from. A session without a snapshot is all in its log; one whose
+ * snapshot cannot be read is put together from the manifest and as much of the log as is left.
+ */
+function startOf({ slots, damagedSlots, record, manifest }: Opened, defaultAgent: string): Start {
+  const damaged = damagedSlots.map((name) => ({ name, reason: "it is damaged" }));
+  const { revision, snapshotEventId, earliestEventId } = record;
+  if (revision === 0) return { session: null, after: 0, step: evolve, skipped: damaged };
+  const slot = slots.find(({ owner }) => owner === CORE_SLOT.owner);
+  const text = new TextDecoder().decode(slot?.payload);
+  const read = slot === undefined ? null : readSlot(slot.version, text);
+  if (read !== null) {
+    return { session: read, after: snapshotEventId, step: evolve, skipped: damaged };
+  }
+  const lost = { name: CORE_SLOT.owner, reason: "it cannot be read; the manifest goes on" };
+  const isNamed = damaged.some(({ name }) => name === CORE_SLOT.owner);
+  return {
+    session: sessionFromManifest(manifest, record, defaultAgent),
+    after: earliestEventId - 1,
+    step: (session, event) => (session === null ? null : evolveLost(session, event)),
+    skipped: isNamed ? damaged : [...damaged, lost],
+  };
+}
+
+/** What a session is made with; its skills and persona are found where it is made. */
+export type NewSession = Omit<Creation, "skills" | "persona">;
+
+/** A new session with its first events, in one step: it is there whole, or not at all. */
+export async function createSession(
+  world: SessionWorld,
+  key: SessionKey,
+  wanted: NewSession,
+  actor: Actor,
+): Promise<Result<OpenSession>> {
+  const { sessionId, tenantId } = key;
+  const place = { tenantId, workspaceCwd: wanted.workspaceCwd };
+  const skills = await take(world, place, SKILLS);
+  if (!skills.ok) return skills;
+  const persona = await take(world, place, PERSONA);
+  if (!persona.ok) return persona;
+  const creation: Creation = {
+    ...wanted,
+    skills: { version: 1, hash: skills.value.hash },
+    persona: { version: 1, hash: persona.value.hash },
+  };
+  const atMs = world.clock.nowMs();
+  const command = { type: "create", atMs, actor, sessionId, creation } as const;
+  const decision = decide(null, command);
+  if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
+  const { session } = decision;
+  if (session === null) return fail("session_not_found", { sessionId });
+  const written = writeEvents(decision.events, 1);
+  const leaks = written.some(({ text }) => world.redact(text) !== text);
+  if (leaks) return { ok: false, refusal: leak() };
+  const storeId = world.store.contract.storeId;
+  const manifest: Manifest = {
+    sessionId,
+    storeId,
+    mode: creation.securityMode,
+    projectRoot: `${creation.workspaceCwd}/.fermata`,
+    createdAt: atMs,
+    updatedAt: atMs,
+  };
+  const epoch = world.ids.epoch();
+  const record = recordOf(session, atMs);
+  const journal = auditEntries({
+    sessionId,
+    epoch,
+    command,
+    decision,
+    firstEventId: 1,
+    revision: null,
+  });
+  const commit = { afterEventId: 0, events: written.map(({ text }) => text), journal };
+  const { holder } = world;
+  const made = await world.store.create(key, { holder, manifest, record, epoch, commit });
+  if (!made.ok) return made;
+  const history = new OpenHistory(
+    { manifest, revision: 0, snapshotEventId: 0, tally: EMPTY_TALLY },
+    world,
+  );
+  history.add(written);
+  const { term } = made.value;
+  const lastEventId = written.length;
+  const fresh = { hasSnapshot: false, hasMessages: false, skipped: [] };
+  return ok({ key, term, epoch, session, lastEventId, record, ...fresh, history });
+}
+
+/** A session is not made with a secret in its name or its settings. */
+function leak(): Refusal {
+  return refusal("secret_leak", { paths: "creation" });
+}

@@ -1,0 +1,346 @@
+import type { AgentAsk, AgentListener, AgentPast, AgentSession } from "../../agent/agent.ts";
+import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
+import type { TurnId } from "../../core/id.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
+import { ASKING_UNKNOWN, wantsAsks } from "../../core/policy/asking.ts";
+import { DONE, fail, type Result } from "../../core/result.ts";
+import type { AgentStatusReport } from "../../core/session/command.ts";
+import type { CommandResult } from "../../core/session/event.ts";
+import {
+  type Chosen,
+  type ModelPart,
+  partsOf,
+  type RunningPrompt,
+  type Session,
+} from "../../core/session/state.ts";
+import { skillBlock } from "../../core/skill/instructions.ts";
+import * as reply from "../../core/slash/reply.ts";
+import type { SessionPlace, SessionWorld } from "../world.ts";
+import { askingMode, modeOnArrival, usualMode } from "./agent-modes.ts";
+import type { AgentReports, AgentSetting } from "./agent-reports.ts";
+import {
+  Briefing,
+  type CalledSkill,
+  calledContent,
+  filesAround,
+  isTool,
+  knownSoon,
+  surroundingsOf,
+} from "./briefing.ts";
+import { OpenAsks } from "./open-asks.ts";
+import { ToolTurn } from "./tool-turn.ts";
+
+/** What an agent is set to before it gets a prompt; null is whatever mode it is in. */
+interface Wanted {
+  readonly parts: readonly ModelPart[];
+  /** Those that make it ask. */
+  readonly options: readonly (readonly [string, string | boolean])[];
+  readonly mode: string | null;
+}
+
+/**
+ * One activation of a session's agent. It is told what the session's state is, and does what that
+ * asks for and has not been done yet: so whatever was missed in between is made up for, and
+ * nothing is done twice.
+ */
+export class AgentLink {
+  readonly activation: number;
+  readonly #world: SessionWorld;
+  readonly #reports: AgentReports;
+  /** What the agent waits for an answer to. */
+  readonly asks: OpenAsks;
+  readonly #steered = new Set<string>();
+  readonly #giveUp = new AbortController();
+  #session: AgentSession | null = null;
+  #briefing: Briefing | null = null;
+  #files: ReturnType<typeof filesAround> | null = null;
+  /** The session as it was told last; what is made up for later is made up for on this. */
+  #latest: Session | null = null;
+  #isLearning = false;
+  #toolTurn: ToolTurn | null = null;
+  /** How many choices of a mode the agent has been told of. */
+  #modeChoices = 0;
+  #usualMode: string | null = null;
+  #prompted: TurnId | null = null;
+  #cancelled: TurnId | null = null;
+  #sinceMs: number | null = null;
+  #commands: readonly JsonObject[] = [];
+  #isOver = false;
+
+  constructor(world: SessionWorld, activation: number, reports: AgentReports) {
+    this.#world = world;
+    this.activation = activation;
+    this.#reports = reports;
+    this.asks = new OpenAsks(world.ids, reports);
+  }
+
+  /** The commands that the agent has said are its own. */
+  get commands(): readonly JsonObject[] {
+    return this.#commands;
+  }
+
+  get sinceMs(): number | null {
+    return this.#sinceMs;
+  }
+
+  get agent(): AgentSession | null {
+    return this.#session;
+  }
+
+  /** Answers why there is no agent; null if there is one, or none is wanted any more. */
+  async connect(
+    place: SessionPlace,
+    session: Session,
+    past: AgentPast | null,
+  ): Promise<Refusal | null> {
+    const { activeAgent, currentCwd } = session.chosen;
+    this.#modeChoices = session.agentModeChoices ?? 0;
+    const { workspaceCwd } = session.fixed;
+    const { tenantId } = place;
+    const briefing = new Briefing(this.#world, tenantId, session);
+    this.#briefing = briefing;
+    this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
+    const unread = await briefing.learn(session.chosen);
+    if (unread !== null) return this.#isOver ? null : unread;
+    const request = {
+      tenantId,
+      owner: place.sessionId,
+      profile: activeAgent,
+      asks: wantsAsks(session.fixed.securityMode),
+      workspace: workspaceCwd,
+      cwd: currentCwd,
+      mcpServers: this.#world.tools.servers,
+      systemPrompt: briefing.text,
+      past,
+    };
+    const { signal } = this.#giveUp;
+    const connected = await this.#world.agents.connect(request, this.#listener(session), signal);
+    return connected.ok || this.#isOver ? null : connected.refusal;
+  }
+
+  /** Does what the state asks for: another mode, a prompt, or a wish to stop. */
+  follow(session: Session) {
+    const { running, connection, agentModeChoices = 0 } = session;
+    this.#latest = session;
+    if (this.#session === null || this.#isOver) return;
+    const isMidTurn = running !== null && this.#prompted === running.turnId;
+    // A choice is for the next turn, never for the one at work (A15).
+    if (!isMidTurn && agentModeChoices !== this.#modeChoices) {
+      this.#modeChoices = agentModeChoices;
+      void this.#changeMode(connection.agentMode ?? this.#usualMode);
+    }
+    if (running === null) return;
+    if (this.#prompted !== running.turnId && !this.#prompt(running, session)) return;
+    if (running.stopCause !== null && this.#cancelled !== running.turnId) {
+      this.#cancelled = running.turnId;
+      if (this.#toolTurn === null) this.#session.cancel();
+      else this.#toolTurn.cancel();
+    }
+  }
+
+  /** False if that has to wait, because skills or persona were reloaded and not read yet. */
+  #prompt(running: RunningPrompt, { chosen }: Session): boolean {
+    const briefing = this.#briefing;
+    if (briefing === null || !briefing.isOf(chosen)) {
+      this.#learn(chosen);
+      return false;
+    }
+    this.#prompted = running.turnId;
+    this.#steered.clear();
+    this.#toolTurn = null;
+    const { slash, content } = running;
+    const called = slash === "skill" || slash === "tool" ? briefing.skillIn(content) : null;
+    if (slash === null || slash === "agent") this.#give(running, briefing, null);
+    else if (called === null || isTool(called) !== (slash === "tool")) this.#noSkill(running);
+    else if (slash === "tool") this.#dispatch(running, called);
+    else this.#give(running, briefing, called);
+    return true;
+  }
+
+  /** It was reloaded away since the line was looked at, and a line is never given raw (B8.1). */
+  #noSkill({ promptId, turnId }: RunningPrompt) {
+    const result = reply.skillGone();
+    const content = { type: "text", text: result.message };
+    void this.#reports.update({ sessionUpdate: "agent_message_chunk", content });
+    this.#reports.announce({ type: "command_result", data: { promptId, ...result } });
+    this.#reports.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
+  }
+
+  /** Once at a time, and then everything is looked at again; after a pause if it failed. */
+  #learn(chosen: Chosen) {
+    if (this.#isLearning || this.#briefing === null) return;
+    this.#isLearning = true;
+    const lookAgain = () => {
+      this.#isLearning = false;
+      if (this.#latest !== null) this.follow(this.#latest);
+    };
+    void this.#briefing.learn(chosen).then((why) => {
+      if (why === null) lookAgain();
+      else this.#world.clock.after(STORE_REOPEN_MS_MIN, lookAgain);
+    });
+  }
+
+  #give(running: RunningPrompt, briefing: Briefing, called: CalledSkill | null) {
+    const { turnId, content, params } = running;
+    // An agent knows its own command by what comes first, so all else has to wait or come behind.
+    const isCommand = running.slash === "agent";
+    const updates = isCommand ? [] : briefing.updates();
+    const news = updates.flatMap(({ block }) => block ?? []);
+    const told = running.shellContext.map((text): ContentBlock => ({ type: "text", text }));
+    for (const { sent } of updates) this.#reports.instructed(sent);
+    if (called !== null) this.#announceSkill(running, called);
+    const asked = called === null ? content : calledContent(called, content);
+    const all = isCommand ? [...asked, ...told] : [...news, ...told, ...asked];
+    const given = this.#session?.prompt({ turnId, content: all, params, isCommand });
+    if (given?.ok !== false) return;
+    const { code } = given.refusal;
+    const failure = { code, message: sentenceOf(given.refusal), errorKind: null };
+    this.#reports.status({ status: "turn_error", turnId, failure });
+  }
+
+  /** The turn is run here, and the agent hears of it at most as of something that was said. */
+  #dispatch(running: RunningPrompt, called: CalledSkill) {
+    const { turnId, promptId } = running;
+    const { fixed, chosen } = this.#latest ?? {};
+    if (fixed === undefined || chosen === undefined) return;
+    this.#announceSkill(running, called);
+    const reports = this.#reports;
+    const heard = {
+      heardStatus: (report: AgentStatusReport<"turn_complete">) => {
+        if (!this.#isOver) reports.status(report);
+      },
+      heardUpdate: (update: AgentUpdate) => (this.#isOver ? undefined : reports.update(update)),
+      ask: (ask: AgentAsk, signal: AbortSignal) => this.asks.ask(ask, signal),
+      audit: (act: string, details: JsonObject) => reports.recordAct(act, details),
+      commandResult: (result: CommandResult) => {
+        if (this.#isOver) return;
+        reports.announce({ type: "command_result", data: { promptId, ...result } });
+      },
+    };
+    const place = { workspaceCwd: fixed.workspaceCwd, cwd: chosen.currentCwd };
+    const turn = new ToolTurn(heard, this.#world.tools, place, turnId);
+    this.#toolTurn = turn;
+    void turn.run(called);
+  }
+
+  #announceSkill({ promptId }: Pick<RunningPrompt, "promptId">, { entry }: CalledSkill) {
+    const { skill_name: skill, source, invocation_mode: mode } = entry;
+    const text = mode === "llm_orchestration" ? { text: skillBlock(entry) } : {};
+    const data = { promptId, skill, source, mode, ...text };
+    this.#reports.announce({ type: "skill_invoked", data });
+  }
+
+  steer(messageId: string, content: readonly ContentBlock[]): Result<void> {
+    if (this.#steered.has(messageId)) return DONE;
+    this.#steered.add(messageId);
+    return this.#session?.steer(content) ?? fail("no_turn_running");
+  }
+
+  /** Lets the agent go in good order. */
+  async close(): Promise<void> {
+    this.asks.end();
+    this.#toolTurn?.cancel();
+    if (this.#session === null) this.#isOver = true;
+    this.#giveUp.abort();
+    await this.#session?.close();
+  }
+
+  /**
+   * From now on nothing of this agent is heard. If it is still at work on a turn, its process gets
+   * no further sessions and ends with the last that it has.
+   */
+  async discard(): Promise<void> {
+    this.#isOver = true;
+    this.asks.end();
+    this.#toolTurn?.cancel();
+    this.#giveUp.abort();
+    await this.#session?.close();
+  }
+
+  #listener(wanted: Session): AgentListener {
+    const reports = this.#reports;
+    const unlessOver = (act: () => void) => {
+      if (!this.#isOver) act();
+    };
+    return {
+      connected: (session) => {
+        this.#session = session;
+        this.#sinceMs = this.#world.clock.nowMs();
+        const { asking: known } = this.#world.settings;
+        const asking = known.get(wanted.chosen.activeAgent) ?? ASKING_UNKNOWN;
+        const askMode = askingMode(session, asking, wanted.fixed);
+        this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
+        const parts = partsOf(wanted.chosen.modelConfig);
+        const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
+        const options = wantsAsks(wanted.fixed.securityMode) ? Object.entries(asking.options) : [];
+        if (parts.length + options.length === 0 && mode === null) void this.#ready(session);
+        else void this.#setUp(session, { parts, options, mode }).then(() => this.#ready(session));
+      },
+      status: (report) => {
+        // It was asked for, so this is no news; and late it would wake a session that was stopped.
+        if (report.status !== "created") unlessOver(() => reports.status(report));
+      },
+      update: (update) => {
+        const isCommands = update.sessionUpdate === "available_commands_update";
+        // Those of a sub-agent are not the session's.
+        if (isCommands && parentToolCallId(update) === null) this.#commands = commandsIn(update);
+        return this.#isOver ? undefined : reports.update(update);
+      },
+      usage: (turnId, usage) => unlessOver(() => reports.usage(turnId, usage)),
+      ask: (ask, signal) => this.asks.ask(ask, signal),
+      access: (access, signal) => this.asks.access(access, signal),
+      exit: (exit) => {
+        unlessOver(() => reports.exit(exit));
+        this.#isOver = true;
+        this.#toolTurn?.cancel();
+        this.asks.end();
+      },
+      audit: (act, details) => reports.recordAct(act, details),
+    };
+  }
+
+  /** What the session is set to is set at the agent before it gets a prompt (P7). */
+  async #setUp(session: AgentSession, { parts, options, mode }: Wanted) {
+    const choices = this.#modeChoices;
+    for (const part of parts) {
+      const refused = await session.setModelConfig([part]);
+      if (refused !== null) this.#refused(part, refused.refusal);
+    }
+    for (const [id, value] of options) {
+      const set = await session.setConfigOption(id, value);
+      if (!set.ok) this.#refused({ setting: "option", value: `${id}=${value}` }, set.refusal);
+    }
+    // One that was chosen meanwhile has been set, and this one is out of date.
+    if (choices === this.#modeChoices) await this.#changeMode(mode);
+  }
+
+  async #ready(session: AgentSession): Promise<void> {
+    const files = this.#files && (await knownSoon(this.#world, this.#files));
+    if (files === null || this.#isOver || this.#giveUp.signal.aborted) return;
+    const { agentSessionId, context, offer } = session;
+    const surroundings = surroundingsOf(session, files, this.#world.tools.servers);
+    const arrival = { agentSessionId, context, surroundings, usualMode: this.#usualMode };
+    this.#reports.status({ status: "connected", ...arrival });
+    const sent = this.#briefing?.arrived(context, offer.takesSystemPrompt) ?? null;
+    if (sent !== null) this.#reports.instructed(sent);
+  }
+
+  /** Without one there is nothing to set: the agent has no modes, or is in the right one. */
+  async #changeMode(mode: string | null): Promise<void> {
+    if (mode === null) return;
+    const set = await this.#session?.setMode(mode);
+    if (set?.ok === false) this.#refused({ setting: "mode", value: mode }, set.refusal);
+  }
+
+  /** An agent that is gone or leaving is no news here. */
+  #refused(setting: AgentSetting, why: Refusal) {
+    if (this.#isOver || this.#giveUp.signal.aborted || why.code === "agent_gone") return;
+    this.#reports.settingRefused(setting, why);
+  }
+}
+
+function commandsIn({ availableCommands }: AgentUpdate): readonly JsonObject[] {
+  return Array.isArray(availableCommands) ? availableCommands.filter(isObject) : [];
+}

@@ -1,0 +1,122 @@
+import type { AgentAsk } from "../../agent/agent.ts";
+import type { AgentUpdate } from "../../core/agent-update.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
+import type { AskId, ClientId, TurnId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Access } from "../../core/policy/access.ts";
+import {
+  type Actor,
+  type AgentStatusReport,
+  type Announcement,
+  type Command,
+  SERVER,
+} from "../../core/session/command.ts";
+import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
+import type { ModelPart } from "../../core/session/state.ts";
+import type { ContextUsage } from "../../core/turn.ts";
+import type { SessionSeat } from "../participant.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
+
+/** Something that a session is set to, and its agent is set to in turn. */
+export type AgentSetting =
+  | ModelPart
+  | { readonly setting: "mode" | "option"; readonly value: string };
+
+/** Clients that have been seen since the server started. */
+export type PresentClients = () => readonly ClientId[];
+
+/** What one activation of an agent reports, as commands to its session. */
+export class AgentReports {
+  readonly #world: SessionWorld;
+  readonly #seat: SessionSeat;
+  readonly #agent: Actor;
+  readonly #present: PresentClients;
+
+  constructor(world: SessionWorld, seat: SessionSeat, activation: number, present: PresentClients) {
+    this.#world = world;
+    this.#seat = seat;
+    this.#agent = { kind: "agent", activation };
+    this.#present = present;
+  }
+
+  status(report: AgentStatusReport) {
+    const { epoch } = this.#seat;
+    const known = report.status === "connected" ? { ...report, epoch } : report;
+    void this.#seat.submit({ ...this.#by(), type: "agent_status", ...known });
+  }
+
+  /** Pending while the session's store is behind: nothing more is read from the agent. */
+  update(update: AgentUpdate): Promise<void> | undefined {
+    void this.#seat.submit({ ...this.#by(), type: "agent_update", update });
+    return this.#seat.backpressure();
+  }
+
+  usage(turnId: TurnId, usage: ContextUsage) {
+    void this.#seat.submit({ ...this.#by(), type: "usage", turnId, usage });
+  }
+
+  /** Answers whether the session took it; how it ends is an event. */
+  async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
+    const command = { type: "ask", requestId, ...ask, ...this.#mediation() } as const;
+    return (await this.#seat.submit({ ...this.#by(), ...command })) === null;
+  }
+
+  /** Answers when it is decided, or known that people have to; how it ends is an event. */
+  async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
+    const { workflow: _, ...mediation } = this.#mediation();
+    const command = { type: "access", requestId, access, ...mediation } as const;
+    const why = await this.#seat.submit({ ...this.#by(), ...command });
+    const { openAsks } = this.#seat.decided.connection.turn;
+    return why ?? (openAsks.has(requestId) ? "people" : "decided");
+  }
+
+  askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]) {
+    void this.#seat.submit({ ...this.#by(), type: "ask_withdrawn", requestId, reason });
+  }
+
+  exit({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) {
+    const { chosen, running } = this.#seat.decided;
+    if (running !== null) {
+      const { sessionId } = this.#seat.key;
+      const exit = `${signalCode ?? exitCode ?? "unknown"}`;
+      this.#world.log("agent died", { sessionId, agent: chosen.activeAgent, exit, said: message });
+    }
+    const ended = { type: "agent_exit", exitCode, signalCode, message } as const;
+    void this.#seat.submit({ ...this.#by(), ...ended });
+  }
+
+  /** The agent has been told this beside the conversation. */
+  instructed(sent: InstructionsSent) {
+    void this.#seat.submit({ ...this.#by(), type: "instructed", ...sent });
+  }
+
+  announce(announcement: Announcement) {
+    const by = givenBy(this.#world.clock, SERVER);
+    void this.#seat.submit({ ...by, type: "announce", announcement });
+  }
+
+  recordAct(act: string, details: JsonObject): Promise<void> {
+    return this.#seat.recordAct(act, details);
+  }
+
+  /** The session stays set to it (P7), and all clients are told that this agent is not. */
+  settingRefused({ setting, value }: AgentSetting, why: Refusal) {
+    const reason = sentenceOf(why);
+    if (setting === "mode" || setting === "option") {
+      this.announce({ type: "agent_setting_refused", data: { setting, value, reason } });
+      return;
+    }
+    const by = givenBy(this.#world.clock, SERVER);
+    void this.#seat.submit({ ...by, type: "model", failure: { setting, value, reason } });
+  }
+
+  #mediation() {
+    const { policy, quorum, askMs } = this.#world.settings;
+    const deadlineAtMs = askMs === null ? null : this.#world.clock.nowMs() + askMs;
+    return { policy, quorum, present: this.#present(), deadlineAtMs, workflow: null } as const;
+  }
+
+  #by() {
+    return givenBy(this.#world.clock, this.#agent);
+  }
+}

@@ -1,0 +1,199 @@
+import type { AgentPast } from "../../agent/agent.ts";
+import type { ContentBlock } from "../../core/agent-update.ts";
+import { type ErrorCode, type Refusal, sentenceOf } from "../../core/error.ts";
+import {
+  ACTIVATION_RETRY_MS_MAX,
+  ACTIVATION_RETRY_MS_MIN,
+  ACTIVATIONS_MAX,
+} from "../../core/limits.ts";
+import { ACCESS_REFUSED } from "../../core/policy/access.ts";
+import { type Actor, SERVER } from "../../core/session/command.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
+import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
+import type { Written } from "../actor/written.ts";
+import type { Participant, SessionSeat } from "../participant.ts";
+import { type CallOff, givenBy, type SessionWorld } from "../world.ts";
+import { AgentLink } from "./agent-link.ts";
+import { AgentReports, type PresentClients } from "./agent-reports.ts";
+
+/** What the agent's side needs to know beside the session's state. */
+interface Surroundings {
+  readonly present: PresentClients;
+  /** What the agent was told and said before; null if there is nothing. */
+  past(session: Session): AgentPast | null;
+}
+
+/**
+ * Keeps the agent where the session's durable state wants it: connects one, gives it the turn at
+ * work, stops it, takes it down. What the agent says becomes a command. An agent of an earlier
+ * activation is not heard any more.
+ */
+export class AgentSide implements Participant {
+  readonly #world: SessionWorld;
+  readonly #seat: SessionSeat;
+  readonly #around: Surroundings;
+  #link: AgentLink | null = null;
+  /** The link that is being closed: until it is, there is no other. */
+  #leaving: AgentLink | null = null;
+  #failure: Refusal | null = null;
+  /** Activations that failed, one after the other. */
+  #failures = 0;
+  #cancelRetry: CallOff | null = null;
+  #isResting = false;
+
+  constructor(world: SessionWorld, seat: SessionSeat, around: Surroundings) {
+    this.#world = world;
+    this.#seat = seat;
+    this.#around = around;
+  }
+
+  get link(): AgentLink | null {
+    return this.#link;
+  }
+
+  /** Why the last attempt to connect an agent failed, if it did. */
+  get failure(): Refusal | null {
+    return this.#failure;
+  }
+
+  rest() {
+    this.#isResting = true;
+  }
+
+  follow(session: Session) {
+    const state = session.connection.sessionState;
+    if (this.#link !== null && this.#link.activation !== session.activation) this.#drop();
+    if (state === "ready") this.#failures = 0;
+    if (state === "activating" && this.#link === null) void this.#connect(session);
+    else if (state === "deactivating") void this.#takeDown();
+    else if (state === "inactive" || state === "error") this.#drop();
+    else this.#link?.follow(session);
+  }
+
+  /** What the state does not show: how an ask ended, and what was said in mid-turn. */
+  durable(written: readonly Written[]) {
+    for (const { event } of written) this.#react(event);
+  }
+
+  #react(event: SessionEvent) {
+    if (event.type === "permission_decided" || event.type === "permission_resolved") {
+      const { requestId, outcome } = event.data;
+      const answers = "answers" in event.data ? event.data.answers : undefined;
+      const answer = answers === undefined ? { outcome } : { outcome, answers };
+      this.#link?.asks.answer(requestId, answer);
+      // A vote on an access is an event of its own.
+      if (event.type === "permission_resolved" && event.data.reason !== "vote") {
+        const end = event.data.reason;
+        const reason = `the permission request for it ended without an answer (${end})`;
+        this.#link?.asks.permitted(requestId, { allowed: false, reason });
+      }
+    } else if (event.type === "agent_access") {
+      const { requestId, allowed, by } = event.data;
+      this.#link?.asks.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
+    } else if (event.type === "mid_turn_message_injected") {
+      const by = this.#senderOf(event);
+      for (const { messageId, content } of event.data.items) this.#steer(messageId, content, by);
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#cancelRetry?.();
+    const link = this.#link;
+    this.#link = null;
+    await Promise.all([link?.discard(), this.#leaving?.discard()]);
+  }
+
+  /** A message that the agent cannot take any more waits as a prompt of its own. */
+  #steer(messageId: string, content: readonly ContentBlock[], by: Actor) {
+    const steered = this.#link?.steer(messageId, content);
+    if (steered?.ok) return;
+    const prompt = {
+      promptId: this.#world.ids.prompt(),
+      content,
+      deadlineAtMs: null,
+      idempotency: steeredAs(messageId),
+      lastEventId: this.#seat.lastEventId,
+      params: null,
+      echo: false,
+    };
+    void this.#seat.submit({ ...givenBy(this.#world.clock, by), type: "prompt", ...prompt });
+  }
+
+  /** The sender, by its client only if that is still registered. */
+  #senderOf(event: SessionEvent<"mid_turn_message_injected">): Actor {
+    const clientId = event.originatorClientId ?? null;
+    const userId = event.originatorUserId ?? null;
+    const isHere = clientId !== null && isRegistered(this.#seat.decided, clientId, userId);
+    return { kind: "client", clientId: isHere ? clientId : null, userId, loopback: false };
+  }
+
+  /** Activates at once the first time; after failures with growing pauses, a few times only. */
+  activate() {
+    const activate = () => {
+      // An agent may have come and gone meanwhile, and with it the pause that this retry was for.
+      this.#cancelRetry?.();
+      this.#cancelRetry = null;
+      if (!this.#isResting) void this.#seat.submit({ ...this.#server(), type: "activate" });
+    };
+    if (this.#failures === 0) return activate();
+    const ms = Math.min(ACTIVATION_RETRY_MS_MIN * 2 ** this.#failures, ACTIVATION_RETRY_MS_MAX);
+    this.#cancelRetry ??= this.#world.clock.after(ms, activate);
+  }
+
+  async #connect(session: Session): Promise<void> {
+    const { activation } = session;
+    const reports = new AgentReports(this.#world, this.#seat, activation, this.#around.present);
+    const link = new AgentLink(this.#world, activation, reports);
+    this.#link = link;
+    this.#failure = null;
+    // What the last agent agreed to before it went is decided, and may not be durable yet.
+    const { modelConfig } = this.#seat.decided.chosen;
+    const wanted = { ...session, chosen: { ...session.chosen, modelConfig } };
+    const why = await link.connect(this.#seat.key, wanted, this.#around.past(session));
+    if (why !== null) this.#notConnected(why, reports);
+  }
+
+  async #takeDown(): Promise<void> {
+    if (this.#leaving !== null) return;
+    const link = this.#link;
+    if (link === null) return this.#gone();
+    this.#link = null;
+    this.#leaving = link;
+    await link.close();
+    this.#leaving = null;
+    if (link.agent === null) this.#gone();
+  }
+
+  /** There is no agent whose end could be waited for. */
+  #gone() {
+    void this.#seat.submit({ ...this.#server(), type: "agent_status", status: "terminated" });
+  }
+
+  #drop() {
+    void this.#link?.discard();
+    this.#link = null;
+  }
+
+  /** Fails the waiting prompts when no retry can help; else the next attempt may succeed. */
+  #notConnected(why: Refusal, reports: AgentReports) {
+    const message = sentenceOf(why);
+    this.#failure = why;
+    this.#failures += 1;
+    reports.status({ status: "error", message });
+    if (!FINAL.has(why.code) && this.#failures < ACTIVATIONS_MAX) return;
+    this.#failures = 0;
+    void this.#seat.submit({ ...this.#server(), type: "agent_unavailable", message });
+  }
+
+  #server() {
+    return givenBy(this.#world.clock, SERVER);
+  }
+}
+
+/** A retry does not help with these; the operator has to do something about the agent. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "agent_breaker_open",
+  "agent_unknown",
+  "agent_auth_required",
+  "agent_protocol_version",
+]);

@@ -1,0 +1,230 @@
+import type { Refusal } from "../../core/error.ts";
+import type { PromptId, SessionId, TenantId } from "../../core/id.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { eventIs } from "../../core/session/event-table.ts";
+import type { SessionState } from "../../core/status.ts";
+import type { SessionKey, SessionRecord } from "../../store/store.ts";
+import { recordOf, type Written } from "../actor/written.ts";
+import type { LiveSession } from "../live.ts";
+import type { Participant } from "../participant.ts";
+import { isUnfinishedFork } from "../side/fork-draft.ts";
+import type { SessionWorld } from "../world.ts";
+import { frameOf, type Notice, streamError } from "./frame.ts";
+import { Outlet, SessionBus } from "./session-bus.ts";
+import type { SubscribeRequest, Subscription } from "./subscription.ts";
+import {
+  type SessionSummary,
+  sessionUpdated,
+  TenantStream,
+  type TenantSubscription,
+} from "./tenant-stream.ts";
+
+const TENANT_PAGE = 200;
+
+/** What a list shows of a session, stored or live. */
+function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): SessionSummary {
+  const { sessionId, workspaceCwd, status, displayName, closed, pendingPrompts, updatedAtMs } = row;
+  const state = {
+    sessionId,
+    workspaceCwd,
+    status,
+    displayName,
+    closed,
+    pendingPrompts,
+    updatedAtMs,
+  };
+  return { sessionId, state };
+}
+
+/** What the last server left at work does not work any more, whatever its record says (P5). */
+function atRest(status: SessionState): SessionState {
+  return status === "error" ? "error" : "inactive";
+}
+
+const SHUTTING_DOWN = streamError("The server is shutting down.", "daemon_shutdown");
+const TENANT_DELETING = streamError("The tenant is being deleted.", "tenant_deleting");
+const TENANT_DELETED = streamError("The tenant was deleted.", "tenant_deleted");
+
+/**
+ * The streams of one live session, from when it is opened until it ends or its store fails: what
+ * is durable goes out here.
+ */
+class SessionStream implements Participant {
+  readonly #live: LiveSession;
+  readonly #streams: SessionStreams;
+  readonly #world: SessionWorld;
+  #outlet: Outlet | null = null;
+  #bus: SessionBus | null = null;
+  #isListed = false;
+
+  constructor(world: SessionWorld, streams: SessionStreams, live: LiveSession) {
+    this.#world = world;
+    this.#streams = streams;
+    this.#live = live;
+  }
+
+  get isWatched(): boolean {
+    return (this.#bus?.subscriberCount ?? 0) > 0;
+  }
+
+  /** The last event that streams may have; what is durable may be a moment ahead of it. */
+  get publishedThrough(): number {
+    return this.#live.lastEventId - (this.#outlet?.waitingCount ?? 0);
+  }
+
+  /** Resolves when streams may have all that is durable now. */
+  async caughtUp(): Promise<void> {
+    await this.#outlet?.caughtUp();
+  }
+
+  subscribe(request: SubscribeRequest): Result<Subscription> {
+    const { store, clock } = this.#world;
+    const { key, epoch } = this.#live;
+    const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
+    this.#bus ??= new SessionBus({ epoch, lastEventId: this.publishedThrough }, clock.nowMs);
+    return this.#bus.subscribe(request, { readPast });
+  }
+
+  holdVerdict(promptId: PromptId): () => void {
+    this.#outlet ??= new Outlet(this.#world.clock, (written) => this.#publish(written));
+    return this.#outlet.hold(promptId);
+  }
+
+  durable(written: readonly Written[]) {
+    if (written.some(({ event }) => eventIs(event, "listed"))) this.#list();
+    if (this.#outlet === null) this.#publish(written);
+    else this.#outlet.publish(written);
+  }
+
+  /** A log that is opened may say more than was published of it, so lists show it anew. */
+  follow() {
+    if (!this.#isListed) this.#list();
+  }
+
+  /** A stream outlives the live session only if its client opens the two again. */
+  end(why: Refusal | null) {
+    this.#outlet?.flush();
+    this.#outlet = null;
+    const failure = why && streamError("The session store failed; connect again.", why.code);
+    this.#bus?.end(failure ?? this.#streams.lastNotice(this.#live.key.tenantId));
+    this.#bus = null;
+    this.#streams.left(this.#live, this);
+  }
+
+  #publish(written: readonly Written[]) {
+    if (this.#bus === null || written.length === 0) return;
+    const terminal = written.findLast(({ event }) => eventIs(event, "terminal"));
+    this.#bus.publish(written.map(frameOf), terminal?.id ?? null);
+  }
+
+  #list() {
+    this.#isListed = true;
+    const { key, session } = this.#live;
+    const { sessionId } = key;
+    const record = recordOf(session, this.#world.clock.nowMs());
+    this.#streams.list(key.tenantId, summaryOf({ sessionId, ...record }));
+  }
+}
+
+/** The streams of all live sessions, and of their tenants. */
+export class SessionStreams {
+  readonly #world: SessionWorld;
+  readonly #open = new Map<LiveSession, SessionStream>();
+  readonly #tenants = new Map<TenantId, TenantStream>();
+  #isStopping = false;
+
+  constructor(world: SessionWorld) {
+    this.#world = world;
+  }
+
+  /** The participant for a session that is being opened. */
+  join(live: LiveSession): Participant {
+    const stream = new SessionStream(this.#world, this, live);
+    this.#open.set(live, stream);
+    return stream;
+  }
+
+  left(live: LiveSession, stream: Participant) {
+    if (this.#open.get(live) === stream) this.#open.delete(live);
+  }
+
+  async caughtUp(live: LiveSession): Promise<void> {
+    await this.#open.get(live)?.caughtUp();
+  }
+
+  subscribe(live: LiveSession, request: SubscribeRequest): Result<Subscription> {
+    const stream = this.#open.get(live);
+    return stream?.subscribe(request) ?? fail("store_unavailable", { reason: "it was evicted" });
+  }
+
+  /** Keeps a prompt's verdict back until what is returned is called, or too much time passes. */
+  holdVerdict(live: LiveSession, promptId: PromptId): () => void {
+    return this.#open.get(live)?.holdVerdict(promptId) ?? (() => {});
+  }
+
+  isWatched(live: LiveSession): boolean {
+    return this.#open.get(live)?.isWatched ?? false;
+  }
+
+  publishedThrough(live: LiveSession): number {
+    return this.#open.get(live)?.publishedThrough ?? live.lastEventId;
+  }
+
+  /** All sessions of a tenant as they are, and then each that changes. */
+  watchTenant(
+    tenantId: TenantId,
+    isLive: (sessionId: SessionId) => boolean,
+  ): Result<TenantSubscription> {
+    const stream = this.#tenants.get(tenantId) ?? new TenantStream();
+    this.#tenants.set(tenantId, stream);
+    return stream.subscribe(async (cursor) => {
+      const page = await this.#world.store.list(tenantId, {}, { limit: TENANT_PAGE, cursor });
+      if (!page.ok) return page;
+      const { sessions, nextCursor } = page.value;
+      const listed = sessions
+        .filter((row) => !isUnfinishedFork(row))
+        .map((row) => {
+          const { sessionId } = row;
+          const shown = isLive(sessionId) ? row : { ...row, status: atRest(row.status) };
+          return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
+        });
+      return ok({ sessions: listed, nextCursor });
+    });
+  }
+
+  /** A session looks different in lists. */
+  list(tenantId: TenantId, summary: SessionSummary) {
+    this.#tenants.get(tenantId)?.update(summary);
+  }
+
+  /** A session is deleted. */
+  deleted({ tenantId, sessionId }: SessionKey) {
+    this.#tenants.get(tenantId)?.remove(sessionId);
+  }
+
+  /** What the streams of a session end with, when it does. */
+  lastNotice(tenantId: TenantId): Notice | null {
+    // The deletion of a tenant may still fail, so no stream says that it is deleted (P1).
+    if (this.#world.tenants.isClosed(tenantId)) return TENANT_DELETING;
+    return this.#isStopping ? SHUTTING_DOWN : null;
+  }
+
+  /** From now on streams end because the server does. */
+  stop() {
+    this.#isStopping = true;
+  }
+
+  endTenants() {
+    for (const stream of this.#tenants.values()) stream.end(SHUTTING_DOWN);
+  }
+
+  /**
+   * The tenant is deleted; a later one of the same name has a stream of its own. If the store
+   * failed, it may be gone or not: a client that connects again is told.
+   */
+  endTenant(tenantId: TenantId, failure: Refusal | null) {
+    const unknown = failure && streamError("The tenant may be gone; connect again.", failure.code);
+    this.#tenants.get(tenantId)?.end(unknown ?? TENANT_DELETED);
+    this.#tenants.delete(tenantId);
+  }
+}

@@ -1,0 +1,225 @@
+import type { Refusal } from "../../core/error.ts";
+import type { ClientId } from "../../core/id.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
+import type { Actor } from "../../core/session/command.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { SessionStreams } from "../bus/streams.ts";
+import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
+import type { LiveSession } from "../live.ts";
+import type { Joined, NewSessionRequest, SessionRegistry } from "../registry.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
+
+/** A session that was brought back. */
+export interface Resumed extends Joined {
+  /** Why it has no agent, if it has none. */
+  readonly agentFailure: Refusal | null;
+}
+
+interface ArrivalParts {
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  /** The session as its clients may have it. */
+  find(key: SessionKey): Promise<Result<LiveSession>>;
+}
+
+/** Registers a client at a session; answers why it does not. */
+type Register = (live: LiveSession) => Promise<Refusal | null>;
+
+/** How clients come to a session. */
+export class Arrivals {
+  readonly #parts: ArrivalParts;
+  readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
+
+  constructor(parts: ArrivalParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes a session or joins the shared one, and registers the client that asked. It answers when
+   * there is an agent; one that was there before is joined without an agent, too (P6).
+   */
+  create(order: NewSessionRequest): Promise<Result<Resumed>> {
+    const register = this.#registrar(order.actor);
+    return retryIfEvicted(async () => {
+      const joined = await this.#parts.registry.create(order);
+      if (!joined.ok) return joined;
+      if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
+      const why = await register(joined.value.live);
+      return why === null
+        ? ok({ ...joined.value, agentFailure: null })
+        : { ok: false, refusal: why };
+    });
+  }
+
+  /**
+   * Brings a session back with its agent, also one that was closed, and joins it. Without an agent
+   * it is there all the same, and says why it has none (P6). However many bring it back at once,
+   * it is done once, and for one of them it was not there before.
+   */
+  resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+    const register = this.#registrar(actor);
+    return retryIfEvicted(async () => {
+      const back = await this.#broughtBack(key, actor);
+      if (!back.ok) return back;
+      back.value.live.attendance.attachCount += 1;
+      return this.#joined(back.value, register);
+    });
+  }
+
+  /** Registers a client at a session that is not closed, and wants no agent for it. */
+  attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    return retryIfEvicted(async () => {
+      const found = await this.#parts.find(key);
+      if (!found.ok) return found;
+      const { attendance } = found.value;
+      attendance.attachCount += 1;
+      const why = await this.#register(found.value, actor);
+      if (why === null) return found;
+      attendance.left();
+      return { ok: false, refusal: why };
+    });
+  }
+
+  async #broughtBack(key: SessionKey, actor: Actor): Promise<Result<Joined>> {
+    const name = JSON.stringify([key.tenantId, key.sessionId]);
+    const known = this.#resuming.get(name);
+    const isThere = this.#parts.registry.peek(key)?.session.closed === false;
+    const resuming = known ?? this.#resumed(key, actor).finally(() => this.#resuming.delete(name));
+    this.#resuming.set(name, resuming);
+    const resumed = await resuming;
+    const attached = known !== undefined || isThere;
+    return resumed.ok ? ok({ live: resumed.value, attached }) : resumed;
+  }
+
+  async #resumed(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    const found = await this.#parts.registry.get(key);
+    if (!found.ok) return found;
+    const { skipped } = found.value;
+    const resumed = await found.value.submit({ ...this.#by(actor), type: "resume", skipped });
+    return resumed.refusal === null ? found : { ok: false, refusal: resumed.refusal };
+  }
+
+  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
+  async #joined(joined: Joined, register: Register): Promise<Result<Resumed>> {
+    const { live } = joined;
+    const why = await register(live);
+    if (why !== null) {
+      live.attendance.left();
+      return { ok: false, refusal: why };
+    }
+    const agentFailure = await ensureAgent(live);
+    if (agentFailure === EVICTED) return { ok: false, refusal: EVICTED };
+    return ok({ ...joined, agentFailure });
+  }
+
+  /** Registers a client once, however often the session has to be opened anew meanwhile. */
+  #registrar(actor: Actor): Register {
+    let isRegistered = false;
+    return async (live) => {
+      const why = isRegistered ? null : await this.#register(live, actor);
+      isRegistered ||= why === null;
+      if (isRegistered) noteSignOfLife(this.#parts.world, live, actor);
+      return why;
+    };
+  }
+
+  async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
+    if (actor.kind !== "client" || actor.clientId === null) return null;
+    const { clientId } = actor;
+    const present = live.present();
+    const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, present });
+    if (attached.refusal === null) noteSignOfLife(this.#parts.world, live, actor);
+    return attached.refusal;
+  }
+
+  #by(actor: Actor) {
+    return givenBy(this.#parts.world.clock, actor);
+  }
+}
+
+/** Whoever does something in a session is there. */
+export function noteSignOfLife({ clock }: SessionWorld, live: LiveSession, actor: Actor) {
+  const named = actor.kind === "client" ? actor.clientId : null;
+  // A name that the session does not know is no sign of anybody's life, and is not kept.
+  const clientId = named !== null && live.session.clients.has(named) ? named : null;
+  live.attendance.saw(clientId, clock.nowMs());
+}
+
+/** A shared session that was closed just then is not joined: whoever asks again gets another. */
+function orAnew(joined: Result<Resumed>): Result<Resumed> {
+  if (joined.ok) return joined;
+  const { code } = joined.refusal;
+  const isGone = code === "session_closing" || code === "session_not_found";
+  return isGone ? { ok: false, refusal: EVICTED } : joined;
+}
+
+interface DepartureParts {
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  readonly streams: SessionStreams;
+}
+
+/** What becomes of a session when somebody leaves it. */
+export class Departures {
+  readonly #parts: DepartureParts;
+
+  constructor(parts: DepartureParts) {
+    this.#parts = parts;
+  }
+
+  /** Nobody who is registered has been seen here, nobody watches, and nothing waits or runs. */
+  isLeft(live: LiveSession): boolean {
+    return live.present().length === 0 && !live.isBusy && !this.#parts.streams.isWatched(live);
+  }
+
+  /** Takes a client's registration back. The last one to leave lets the session rest. */
+  async detach(live: LiveSession, clientId: ClientId, actor: Actor): Promise<Result<void>> {
+    const { attendance } = live;
+    const left = await this.#unregister(live, clientId, actor);
+    if (!left.ok) return left;
+    // Who was not there cannot leave, and takes nothing away from those who are.
+    if (left.value) attendance.left();
+    const isUnwanted = attendance.attachCount === 0 && attendance.spawnOwnerWantedKill;
+    if (isUnwanted && !live.isBusy) await this.#remove(live);
+    else if (this.isLeft(live)) await this.#parts.registry.evict(live, "last_client_detached");
+    return DONE;
+  }
+
+  /**
+   * The answer to whoever made this session could not be delivered. If nobody has joined, it is
+   * removed as if it had not been made; else when the last one who joined has left.
+   */
+  async ownerVanished(live: LiveSession, actor: Actor): Promise<void> {
+    const isAlone = live.attendance.attachCount === 0;
+    live.attendance.spawnOwnerWantedKill = true;
+    const clientId = actor.kind === "client" ? actor.clientId : null;
+    if (clientId !== null) await this.#unregister(live, clientId, actor);
+    if (isAlone) await this.#remove(live);
+  }
+
+  /** Whether it was registered. */
+  async #unregister(live: LiveSession, clientId: ClientId, actor: Actor): Promise<Result<boolean>> {
+    const atMs = this.#parts.world.clock.nowMs();
+    const outcome = await live.submit({ atMs, actor, type: "detach", clientId });
+    if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
+    if (!live.session.clients.has(clientId)) live.attendance.forget(clientId);
+    return { ok: true, value: outcome.isNews };
+  }
+
+  /**
+   * Unless somebody has come meanwhile, or has worked in it: what people have done is theirs, and
+   * only the instance ends.
+   */
+  async #remove(live: LiveSession): Promise<void> {
+    const { world, registry, streams } = this.#parts;
+    if (live.session.totals.promptCount > 0) {
+      if (this.isLeft(live)) await registry.evict(live, "last_client_detached");
+      return;
+    }
+    await registry.evict(live, "killed", async () => {
+      if (live.attendance.attachCount > 0 || live.session.totals.promptCount > 0) return;
+      const deleted = await world.store.delete(live.key, world.holder, []);
+      if (deleted.ok) streams.deleted(live.key);
+    });
+  }
+}

@@ -1,0 +1,142 @@
+import {
+  CLIENT_IDLE_MS_MAX,
+  SHUTDOWN_DRAIN_MS,
+  SHUTDOWN_END_MS,
+  SHUTDOWN_TRIES_MAX,
+  SUBMIT_TRIES_MAX,
+} from "../../core/limits.ts";
+import { DONE, fail, type Result } from "../../core/result.ts";
+import { type Actor, SERVER } from "../../core/session/command.ts";
+import type { SessionKey } from "../../store/store.ts";
+import { deletionEntry } from "../audit/entries.ts";
+import type { LiveSession } from "../live.ts";
+import type { SessionRegistry } from "../registry.ts";
+import type { SessionWorld } from "../world.ts";
+
+interface Deleter {
+  readonly world: SessionWorld;
+  readonly registry: SessionRegistry;
+  /** Ends the session for everybody. */
+  close(key: SessionKey, actor: Actor): Promise<Result<void>>;
+}
+
+/**
+ * Closes a session if it is live, and removes what is stored of it; the audit keeps a note of
+ * that. Whoever is just opening it has it closed, too.
+ */
+export async function deleteSession(
+  deleter: Deleter,
+  key: SessionKey,
+  actor: Actor,
+): Promise<Result<void>> {
+  const { world, registry } = deleter;
+  const { sessionId } = key;
+  for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
+    const atMs = world.clock.nowMs();
+    const record = await world.store.readRecord(key);
+    // What is damaged can be deleted as well, and then the identity of its log is not known.
+    if (!record.ok && record.refusal.code !== "session_corrupt") return record;
+    const epoch = record.ok ? record.value.epoch : `damaged ${atMs}`;
+    const audit = [deletionEntry({ sessionId, epoch, actor, atMs })];
+    const remove = () => world.store.delete(key, world.holder, audit);
+    const live = await registry.arrived(key);
+    if (live === null) return remove();
+    const closed = await closedFor(deleter, live, actor);
+    if (!closed.ok) return closed;
+    let removed: Result<void> = DONE;
+    const isGone = await registry.release(live, async () => {
+      removed = await remove();
+    });
+    if (isGone) return removed;
+    // Somebody has loaded it again, or lets it go at this moment.
+  }
+  return fail("session_busy", { sessionId });
+}
+
+async function closedFor(
+  { close }: Deleter,
+  live: LiveSession,
+  actor: Actor,
+): Promise<Result<unknown>> {
+  if (live.session.closed) return DONE;
+  const closed = await close(live.key, actor);
+  const isClosing = !closed.ok && closed.refusal.code === "session_closing";
+  return isClosing ? live.until((session) => session.closed || session.ending === null) : closed;
+}
+
+/** Lets go of what nobody has used for a while; the wire's idle reaper. */
+export async function reapIdle(
+  world: SessionWorld,
+  registry: SessionRegistry,
+  isWatched: (live: LiveSession) => boolean,
+): Promise<void> {
+  const nowMs = world.clock.nowMs();
+  const idleMs = world.settings.idleMs ?? Number.POSITIVE_INFINITY;
+  const idle = registry.all.filter((live) => {
+    const isUsed = live.isBusy || isWatched(live);
+    return !isUsed && nowMs - live.attendance.activeMs >= idleMs;
+  });
+  for (const live of idle) await registry.evict(live, "idle_timeout");
+  for (const live of registry.all) await forgetClients(live, nowMs);
+}
+
+/** Registrations are kept over restarts, and so would be for ever. */
+async function forgetClients(live: LiveSession, atMs: number): Promise<void> {
+  for (const clientId of live.session.clients.keys()) {
+    const seenMs = live.attendance.seenMs(clientId) ?? live.attendance.openedMs;
+    if (atMs - seenMs < CLIENT_IDLE_MS_MAX) continue;
+    await live.submit({ type: "client_expiry", atMs, actor: SERVER, clientId });
+    live.attendance.forget(clientId);
+  }
+}
+
+/**
+ * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for
+ * a while or until somebody is in a hurry; then each session is ended and given back to the store,
+ * and the agents go last. A turn that waits for people is not waited for. The store itself belongs
+ * to whoever opened it.
+ */
+export async function shutDown(
+  world: SessionWorld,
+  registry: SessionRegistry,
+  hurry: AbortSignal,
+): Promise<void> {
+  registry.stopTakingIn();
+  await drained(world, registry.all, hurry);
+  const endAll = () => Promise.all(registry.all.map((live) => endOf(world, registry, live)));
+  await endAll();
+  await world.agents.shutdown();
+  await registry.quiet();
+  await endAll();
+}
+
+/** What cannot be ended in good order, its store being away, is left to the next server. */
+async function endOf(
+  world: SessionWorld,
+  registry: SessionRegistry,
+  live: LiveSession,
+): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const callOff = world.clock.after(SHUTDOWN_END_MS, () => resolve("late"));
+  for (let tries = 0; tries < SHUTDOWN_TRIES_MAX; tries += 1) {
+    const ended = await Promise.race([registry.evict(live, "daemon_shutdown"), late]);
+    if (ended === null) return callOff();
+    if (ended === "late") break;
+  }
+  callOff();
+  const { sessionId } = live.key;
+  world.log("session abandoned: its store does not answer", { sessionId });
+  await registry.abandon(live);
+}
+
+async function drained(world: SessionWorld, all: readonly LiveSession[], hurry: AbortSignal) {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const callOff = world.clock.after(SHUTDOWN_DRAIN_MS, resolve);
+  hurry.addEventListener("abort", () => resolve(), { once: true });
+  if (hurry.aborted) resolve();
+  const finished = all.map((live) =>
+    live.until(({ connection }) => connection.sessionState !== "running"),
+  );
+  await Promise.race([late, Promise.all(finished)]);
+  callOff();
+}
