@@ -11,8 +11,7 @@ import { FaultLog } from "../src/agent/fault.ts";
 import { AgentMarks } from "../src/agent/process/marks.ts";
 import { profileOf } from "../src/agent/profile/profile.ts";
 import { DONE } from "../src/core/result.ts";
-import { Latencies } from "./latency.ts";
-import type { Trial } from "./trial.ts";
+import { Latencies, type Trial } from "./trial.ts";
 
 const LINES = 20_000;
 
@@ -103,8 +102,8 @@ function start(): Trial {
       async run() {
         const marks = new AgentMarks(join(folder, "marks"));
         const watch = { fault: () => {}, secret: () => DONE };
-        const order = { profile, cwd: folder, marks, env: process.env };
-        const host = await latencies.of(() => startHost(order, watch));
+        const start = { profile, cwd: folder, marks, env: process.env };
+        const host = await latencies.of(() => startHost(start, watch));
         if (!host.ok) throw new Error(JSON.stringify(host.refusal));
         await host.value.end();
         return 1;

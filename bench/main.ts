@@ -1,13 +1,12 @@
-// `npm run bench` measures every trial, `npm run bench -- core` those of one group.
-
 import { trials as agent } from "./agent.ts";
 import { trials as bus } from "./bus.ts";
 import { trials as core } from "./core.ts";
 import { trials as session } from "./session.ts";
 import { trials as store } from "./store.ts";
-import { tableOf } from "./table.ts";
-import { type Outcome, runTrial, type Trial } from "./trial.ts";
+import { type Outcome, runTrial, type Trial, tableOf } from "./trial.ts";
 import { trials as wire } from "./wire.ts";
+
+// `npm run bench` measures every trial, `npm run bench -- core` those of one group.
 
 const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session, ...wire];
 

@@ -1,7 +1,6 @@
 import type Database from "better-sqlite3";
-import { Latencies } from "./latency.ts";
 import { type BenchSession, EVENT_TEXT, StoreWorld, value } from "./store-world.ts";
-import type { Trial } from "./trial.ts";
+import { Latencies, type Trial } from "./trial.ts";
 
 /** Events of one session in one wave, each a commit of its own. */
 const PIPELINED = 16;

@@ -87,3 +87,71 @@ async function ratePerSecond(
   }
   return (operations * 1000) / elapsedMs;
 }
+
+/** How long single operations took, for the figures below a trial's row. */
+export class Latencies {
+  readonly #name: string;
+  readonly #ms: number[] = [];
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Times one operation, from the call to its answer. */
+  async of<Value>(act: () => Promise<Value>): Promise<Value> {
+    const startedMs = performance.now();
+    const value = await act();
+    this.add(performance.now() - startedMs);
+    return value;
+  }
+
+  /** One that was timed elsewhere. */
+  add(ms: number) {
+    if (this.#ms.length < SAMPLES_MAX) this.#ms.push(ms);
+  }
+
+  get figures(): Readonly<Record<string, string>> {
+    const sorted = this.#ms.toSorted((a, b) => a - b);
+    const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
+    const text = [0.5, 0.99].map((share) => `p${share * 100} ${at(share).toFixed(2)} ms`);
+    return { [this.#name]: text.join(", ") };
+  }
+}
+
+/** Enough for a steady last percent, and little to sort. */
+const SAMPLES_MAX = 200_000;
+
+const HEADING = ["trial", "subject", "floor", "ratio", "budget"];
+const threeDigits = new Intl.NumberFormat("en", {
+  notation: "compact",
+  minimumSignificantDigits: 3,
+  maximumSignificantDigits: 3,
+});
+
+/** One aligned table; a trial's own figures stand on lines of their own below its row. */
+export function tableOf(outcomes: readonly Outcome[]): string {
+  const rows = [HEADING, ...outcomes.map(cellsOf)];
+  const widths = HEADING.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const lines = rows.flatMap((row, index) => {
+    const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+    const figures = Object.entries(outcomes[index - 1]?.figures ?? {});
+    return [line.trimEnd(), ...figures.map(([name, value]) => `  ${name}: ${value}`)];
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+export function rateText(perSecond: number): string {
+  return `${threeDigits.format(perSecond)}/s`;
+}
+
+function cellsOf({ trial, subjectPerSecond, floorPerSecond, ratio }: Outcome): string[] {
+  return [
+    trial.name,
+    `${rateText(subjectPerSecond)} ${trial.subject.name}`,
+    `${rateText(floorPerSecond)} ${trial.floor.name}`,
+    ratio.toFixed(2),
+    trial.budget ?? "",
+  ];
+}

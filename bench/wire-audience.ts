@@ -1,39 +1,59 @@
-import { ToldProcess } from "./wire-told.ts";
+import { StreamReader } from "./wire-client.ts";
+import { ChildScript } from "./wire-process.ts";
 
-/** What the process of an audience is told to do. */
-export type AudienceRequest =
+type AudienceRequest =
   | { readonly act: "listen"; readonly port: number; readonly paths: readonly string[] }
   | { readonly act: "wait"; readonly lastIds: readonly number[] };
 
-export interface AudienceReport {
-  /** How many streams were ended that should not have been. */
+interface AudienceReport {
+  /** How many streams the server closed early. */
   readonly cut: number;
   readonly lagsMs: readonly number[];
 }
 
 /** Many readers in a process of their own, so that the writing server has a core to itself. */
 export class Audience {
-  readonly #readers = new ToldProcess<AudienceRequest, AudienceReport>(
-    new URL("wire-audience-main.ts", import.meta.url),
-  );
+  readonly #readers = new ChildScript<AudienceRequest, AudienceReport>(new URL(import.meta.url));
 
-  /** A stream for each path. */
+  /** Opens a stream for each path. */
   async listen(port: number, paths: readonly string[]): Promise<void> {
-    await this.#told({ act: "listen", port, paths });
+    await this.#request({ act: "listen", port, paths });
   }
 
-  /** Until each stream has come to its event, and how late what came was. */
+  /** Waits until each stream has its event, and reports how late the events were. */
   wait(lastIds: readonly number[]): Promise<AudienceReport> {
-    return this.#told({ act: "wait", lastIds });
+    return this.#request({ act: "wait", lastIds });
   }
 
   leave(): Promise<void> {
     return this.#readers.end();
   }
 
-  async #told(request: AudienceRequest): Promise<AudienceReport> {
-    const report = await this.#readers.told(request);
+  async #request(request: AudienceRequest): Promise<AudienceReport> {
+    const report = await this.#readers.request(request);
     if (report.cut > 0) throw new Error(`${report.cut} streams were cut`);
     return report;
   }
 }
+
+/** Runs in the child: holds the readers, and answers each request with a report. */
+function serveReaders() {
+  let readers: readonly StreamReader[] = [];
+  const serve = async (request: AudienceRequest) => {
+    if (request.act === "listen") {
+      const { port, paths } = request;
+      readers = await Promise.all(paths.map((path) => StreamReader.open(port, path)));
+    } else {
+      // Closed streams are counted below; the bench does not wait for them.
+      await Promise.allSettled(readers.map((reader, n) => reader.reached(request.lastIds[n] ?? 0)));
+    }
+    const cut = readers.filter(({ isOver }) => isOver).length;
+    const report: AudienceReport = { cut, lagsMs: readers.flatMap(({ lagsMs }) => lagsMs) };
+    for (const reader of readers) reader.lagsMs = [];
+    process.send?.(report);
+  };
+  process.on("message", (request: AudienceRequest) => void serve(request));
+  process.on("disconnect", () => process.exit());
+}
+
+if (import.meta.main) serveReaders();

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a bare server is asked for: how many frames, of how many bytes of text each. */
+/** A request to a bare server: how many frames, and how many bytes of text in each. */
 interface Frames {
   readonly count: number;
   readonly bytes: number;
 }
 
 /**
- * The least that can do what a server of sessions does: `node:http` and nothing else. It keeps
- * nothing, decides nothing and knows no callers; a stream receives what is posted to its path.
+ * The floor for a session server: `node:http` and nothing else. It stores nothing and authenticates
+ * no callers. A stream receives what is posted to its path. As a program, it prints its address.
  */
 export class BareServer {
   readonly #http = createServer((incoming, response) => this.#serve(incoming, response));
@@ -52,7 +52,7 @@ export class BareServer {
     if (count > 0) response.write(this.#replay(frames));
   }
 
-  /** Answers, and then has the stream of this path hear a turn, event by event. */
+  /** Answers, and then writes a turn to the streams of this path, event by event. */
   #answer(path: string, frames: Frames, response: ServerResponse) {
     const text = JSON.stringify({ answer: "x".repeat(250) });
     const headers = { "content-type": "application/json", "content-length": `${text.length}` };
@@ -63,7 +63,7 @@ export class BareServer {
     }
   }
 
-  /** Made once: a floor need not make anything when it is asked. */
+  /** Cached, because a floor should do as little as possible per request. */
   #replay(frames: Frames): Buffer {
     const name = `${frames.count} of ${frames.bytes}`;
     const known = this.#replays.get(name);
@@ -85,4 +85,8 @@ export class BareServer {
     const left = this.streamsOf(path).filter((response) => response !== gone);
     this.#streams.set(path, left);
   }
+}
+
+if (import.meta.main) {
+  console.log(`listening on http://127.0.0.1:${await new BareServer().listen()}`);
 }

@@ -3,15 +3,13 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as pause, setImmediate } from "node:timers/promises";
 import type { LiveSession } from "../src/session/live.ts";
 import { sseFrame } from "../src/wire/sse.ts";
-import { Latencies } from "./latency.ts";
 import { value } from "./store-world.ts";
-import type { Trial } from "./trial.ts";
-import type { Speech } from "./wire-agent.ts";
+import { Latencies, type Trial } from "./trial.ts";
 import { Audience } from "./wire-audience.ts";
 import { BareServer } from "./wire-bare.ts";
 import { stamp } from "./wire-client.ts";
 import type { WireScale } from "./wire-scale.ts";
-import { eventsPath, WireWorld } from "./wire-world.ts";
+import { eventsPath, type Speech, WireWorld } from "./wire-world.ts";
 
 /** The pace of a fast agent: two hundred words a second. */
 const PACE_MS = 5;

@@ -1,45 +1,48 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Subscription } from "../src/session/bus/subscription.ts";
+import type { LiveSession } from "../src/session/live.ts";
+import { value } from "./store-world.ts";
 import type { Trial } from "./trial.ts";
-import { ServerHome, startBare } from "./wire-process.ts";
+import { ChildScript, ServerHome, startBare } from "./wire-process.ts";
 import type { WireScale } from "./wire-scale.ts";
-import { ToldProcess } from "./wire-told.ts";
+import { WireWorld } from "./wire-world.ts";
 
-/** What the process of the idle sessions can do. */
-export type IdleRequest =
+type IdleRequest =
   | { readonly act: "make" | "make by the store alone"; readonly count: number }
   | { readonly act: "listen" }
   | { readonly act: "weigh" };
 
-/** What it takes at the moment, in bytes, with all garbage gone. */
-export interface Weight {
+/** Memory in bytes, after garbage collection. */
+interface Weight {
   readonly heap: number;
   readonly resident: number;
 }
 
-/** So many are there before anything is weighed: the first ones bring code and caches along. */
+/** Made before the first measurement: the first sessions also load code and fill caches. */
 const WARM_SESSIONS = 200;
 const MADE_AT_ONCE = 20;
 
-/** Sessions that have had a turn, and wait: what they cost to make, and to have. */
+/** Idle sessions after one turn: what they cost to make and to keep. */
 export function idleTrial(scale: WireScale): Trial {
   const { idle } = scale;
-  let sessions: ToldProcess<IdleRequest, Weight> | null = null;
+  let sessions: ChildScript<IdleRequest, Weight> | null = null;
   let figures: Readonly<Record<string, string>> = {};
   const make = (act: "make" | "make by the store alone") => async () => {
-    await sessions?.told({ act, count: MADE_AT_ONCE });
+    await sessions?.request({ act, count: MADE_AT_ONCE });
     return MADE_AT_ONCE;
   };
   return {
     group: "wire",
     name: "sessions made, with a turn each",
     async prepare() {
-      sessions = new ToldProcess(new URL("wire-idle-main.ts", import.meta.url), ["--expose-gc"]);
+      sessions = new ChildScript(new URL(import.meta.url), ["--expose-gc"]);
       const warm = Math.min(idle, WARM_SESSIONS);
-      await sessions.told({ act: "make", count: warm });
-      const before = await sessions.told({ act: "weigh" });
-      await sessions.told({ act: "make", count: idle });
-      const after = await sessions.told({ act: "weigh" });
-      await sessions.told({ act: "listen" });
-      const watched = await sessions.told({ act: "weigh" });
+      await sessions.request({ act: "make", count: warm });
+      const before = await sessions.request({ act: "weigh" });
+      await sessions.request({ act: "make", count: idle });
+      const after = await sessions.request({ act: "weigh" });
+      await sessions.request({ act: "listen" });
+      const watched = await sessions.request({ act: "weigh" });
       figures = {
         ...(await serverFigures(scale)),
         "a live idle session (budget 20 KiB)": each(before, after, idle),
@@ -71,3 +74,50 @@ async function serverFigures(scale: WireScale): Promise<Readonly<Record<string, 
   const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
   return { "a server without sessions": `${mib(own)}, a bare one ${mib(least)}` };
 }
+
+/** After this time everything is on the disk. */
+const QUIET_MS = 200;
+
+const NOT_WEIGHED: Weight = { heap: 0, resident: 0 };
+
+/** Runs in the child: makes idle sessions, and weighs them. */
+async function serveIdleSessions(): Promise<void> {
+  const world = new WireWorld();
+  const sessions: LiveSession[] = [];
+  const streams: Subscription[] = [];
+  let stored = 0;
+  await world.open();
+  world.agents.speech = async (say) => say("A few words of an answer. ".repeat(40));
+
+  const serve = async (request: IdleRequest) => {
+    if (request.act === "make") {
+      for (let n = 0; n < request.count; n += 1) {
+        const live = await world.create();
+        await world.turn(live);
+        sessions.push(live);
+      }
+    } else if (request.act === "make by the store alone") {
+      for (let n = 0; n < request.count; n += 1) {
+        stored += 1;
+        value(await (await world.stores.session(`s${stored}`)).endTurn());
+      }
+    } else if (request.act === "listen") {
+      for (const { key } of sessions) {
+        streams.push(value(await world.runtime.subscribe(key, { after: null, epoch: null })));
+      }
+    }
+    process.send?.(request.act === "weigh" ? await weigh() : NOT_WEIGHED);
+  };
+  process.on("message", (request: IdleRequest) => void serve(request));
+  // The sessions need no orderly end: their store is deleted.
+  process.on("disconnect", () => void world.stores.close().then(() => process.exit()));
+}
+
+async function weigh(): Promise<Weight> {
+  await pause(QUIET_MS);
+  globalThis.gc?.();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return { heap: heapUsed + external, resident: rss };
+}
+
+if (import.meta.main) await serveIdleSessions();

@@ -1,8 +1,7 @@
 import type { LogEvent } from "../src/core/replay/compact.ts";
 import type { SessionKey } from "../src/store/store.ts";
-import { Latencies } from "./latency.ts";
 import { value } from "./store-world.ts";
-import type { Trial } from "./trial.ts";
+import { Latencies, type Trial } from "./trial.ts";
 import { hangUp, post } from "./wire-client.ts";
 import type { WireScale } from "./wire-scale.ts";
 import { WireWorld } from "./wire-world.ts";

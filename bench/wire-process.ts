@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { WireScale } from "./wire-scale.ts";
 
-/** A server in a process of its own, ours or a bare one. */
+/** A server in its own process: Fermata or a bare one. */
 export class ServerProcess {
   readonly port: number;
   readonly #child: ChildProcess;
@@ -18,24 +18,24 @@ export class ServerProcess {
     this.port = port;
   }
 
-  /** Answers when it has said where it listens. */
+  /** Resolves when the server has printed its address. */
   static async start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
     const child = spawn(process.execPath, args, {
       env: { PATH: process.env.PATH, ...env },
       stdio: ["ignore", "pipe", "ignore"],
     });
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    let said = "";
+    let output = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-      const [, port] = /127\.0\.0\.1:(\d+)\b/.exec(said) ?? [];
+      output += text;
+      const [, port] = /127\.0\.0\.1:(\d+)\b/.exec(output) ?? [];
       if (port !== undefined) resolve(Number(port));
     });
-    child.once("exit", () => reject(new Error(`the server did not start: ${said}`)));
+    child.once("exit", () => reject(new Error(`the server did not start: ${output}`)));
     return new ServerProcess(child, await promise);
   }
 
-  /** Asks whether it is well, over a connection of its own. */
+  /** Requests /health over a new connection. */
   async health(): Promise<void> {
     const { port } = this;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ export class ServerProcess {
     return promise;
   }
 
-  /** What the system says that it takes, in bytes. */
+  /** The resident memory. */
   async memoryBytes(): Promise<number> {
     const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", `${this.#child.pid}`]);
     return Number(stdout) * 1_024;
@@ -64,12 +64,12 @@ export class ServerProcess {
 }
 
 export function startBare(): Promise<ServerProcess> {
-  return ServerProcess.start([fileURLToPath(new URL("wire-bare-main.ts", import.meta.url))]);
+  return ServerProcess.start([fileURLToPath(new URL("wire-bare.ts", import.meta.url))]);
 }
 
 const ENTRIES = { built: "../bin/fermata.js", sources: "../test/server/entry.fixture.ts" };
 
-/** Where a server of ours lives: its data, its workspace, and its agents. */
+/** The folders of a Fermata server: data, workspace and home. */
 export class ServerHome {
   readonly #entry: string;
   readonly #isBuilt: boolean;
@@ -85,7 +85,7 @@ export class ServerHome {
     this.#folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
     for (const name of ["home", "workspace"]) await mkdir(join(this.#folder, name));
     const agents = join(this.#folder, "home", "agents.json");
-    await writeFile(agents, JSON.stringify({ "roomy-echo": this.#roomyEcho() }));
+    await writeFile(agents, JSON.stringify({ "echo-many": this.#echoProfile() }));
   }
 
   async close(): Promise<void> {
@@ -94,9 +94,9 @@ export class ServerHome {
 
   /** The server as installed, except for limits that a crowd would meet. */
   start(...flags: readonly string[]): Promise<ServerProcess> {
-    const place = ["--data", join(this.#folder, "data"), "--workspace", this.workspace];
+    const folders = ["--data", join(this.#folder, "data"), "--workspace", this.workspace];
     const unlimited = ["--max-sessions", "0", "--max-connections", "0"];
-    const args = [this.#entry, "serve", "--port", "0", ...place, ...unlimited, ...flags];
+    const args = [this.#entry, "serve", "--port", "0", ...folders, ...unlimited, ...flags];
     const home = { FERMATA_HOME: join(this.#folder, "home") };
     // An installed server is compiled; the sources are too, once for all tests.
     const compiled = { NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/node") };
@@ -107,8 +107,8 @@ export class ServerHome {
     return join(this.#folder, "workspace");
   }
 
-  /** One process for all sessions: what is measured is not how agents are started. */
-  #roomyEcho() {
+  /** One process for all sessions, so that starts of agents are not measured. */
+  #echoProfile() {
     const echo = this.#isBuilt
       ? "../dist/agent/builtin/echo/main.js"
       : "../src/agent/builtin/echo/main.ts";
@@ -129,4 +129,29 @@ function built(): Promise<unknown> {
 
 function pathOf(file: string): string {
   return fileURLToPath(new URL(file, import.meta.url));
+}
+
+/** A script in a child process, which answers each request with a report. */
+export class ChildScript<Request extends object, Report> {
+  readonly #child: ChildProcess;
+
+  constructor(script: URL, execArgv: string[] = []) {
+    this.#child = fork(fileURLToPath(script), { execArgv });
+  }
+
+  async request(request: Request): Promise<Report> {
+    const { promise, resolve, reject } = Promise.withResolvers<Report>();
+    const gone = () => reject(new Error("the child process is gone"));
+    this.#child.once("message", resolve).once("exit", gone);
+    this.#child.send(request);
+    return promise.finally(() => this.#child.off("message", resolve).off("exit", gone));
+  }
+
+  /** Disconnects from the process, which then ends by itself. */
+  async end(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const gone = once(this.#child, "exit");
+    if (this.#child.connected) this.#child.disconnect();
+    await gone;
+  }
 }

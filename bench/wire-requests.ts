@@ -1,5 +1,4 @@
-import { Latencies } from "./latency.ts";
-import type { Trial } from "./trial.ts";
+import { Latencies, type Trial } from "./trial.ts";
 import { hangUp, post, StreamReader } from "./wire-client.ts";
 import { ServerHome, type ServerProcess, startBare } from "./wire-process.ts";
 import type { WireScale } from "./wire-scale.ts";
@@ -30,7 +29,7 @@ class Pair {
 
   async open(): Promise<void> {
     await this.#home.open();
-    const ours = await this.#home.start("--agent", "roomy-echo");
+    const ours = await this.#home.start("--agent", "echo-many");
     this.#running.push(ours);
     const bare = await startBare();
     this.#running.push(bare);

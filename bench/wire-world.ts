@@ -1,4 +1,5 @@
-import { ok } from "../src/core/result.ts";
+import type { AgentListener, AgentSession, Agents, AgentTurn } from "../src/agent/agent.ts";
+import { DONE, fail, ok } from "../src/core/result.ts";
 import { HttpServer } from "../src/server/http/server.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
 import { activityOf } from "../src/server/route/server-info.ts";
@@ -20,9 +21,8 @@ import {
 } from "../src/session/world.fixture.ts";
 import type { SessionWorld } from "../src/session/world.ts";
 import { StoreWorld, value } from "./store-world.ts";
-import { SpeakingAgents } from "./wire-agent.ts";
 
-const ANYBODY = { kind: "client", clientId: null, userId: null, loopback: true } as const;
+const LOCAL_CLIENT = { kind: "client", clientId: null, userId: null, loopback: true } as const;
 
 /** A whole server in this process: real store, real network, and agents that cost nothing. */
 export class WireWorld {
@@ -82,11 +82,11 @@ export class WireWorld {
   async create(): Promise<LiveSession> {
     const { ids } = this.world;
     const key = { tenantId: this.stores.tenantId, sessionId: ids.session() };
-    const order = { key, creation: CREATION, actor: ANYBODY };
-    return value(await this.runtime.create(order)).live;
+    const request = { key, creation: CREATION, actor: LOCAL_CLIENT };
+    return value(await this.runtime.create(request)).live;
   }
 
-  /** A whole turn of what the agents have to say; the last event of it, which is durable. */
+  /** Runs a whole turn, and returns its last event, which is durable. */
   async turn(live: LiveSession): Promise<number> {
     const { ids } = this.world;
     const { lastEventId } = live;
@@ -100,7 +100,7 @@ export class WireWorld {
       echo: true,
       start: { turnId: ids.turn(), reservedMicro: 0, price: null },
     } as const;
-    const command = { type: "prompt", atMs: Date.now(), actor: ANYBODY, ...prompt } as const;
+    const command = { type: "prompt", atMs: Date.now(), actor: LOCAL_CLIENT, ...prompt } as const;
     value(await this.runtime.submit(live.key, command));
     value(await live.until(({ running, queue }) => running === null && queue.length === 0));
     return live.lastEventId;
@@ -110,3 +110,72 @@ export class WireWorld {
 export function eventsPath({ key }: LiveSession): string {
   return `/session/${key.sessionId}/events`;
 }
+
+/** What an agent sends in a turn. */
+export type Speech = (say: (text: string) => Promise<void> | undefined) => Promise<void>;
+
+/** Agents in this process that send what a trial wants, at next to no cost. */
+class SpeakingAgents implements Agents {
+  speech: Speech = async () => {};
+  /** Of the last session that connected. */
+  listener: AgentListener | null = null;
+
+  async connect(...[, listener]: Parameters<Agents["connect"]>) {
+    const session = sessionWith(listener, (turn) => void this.#speak(listener, turn));
+    this.listener = listener;
+    listener.connected(session);
+    return ok(session);
+  }
+
+  async preheat() {}
+  async dismiss() {}
+  async shutdown() {}
+
+  async #speak(listener: AgentListener, { turnId }: AgentTurn): Promise<void> {
+    await this.speech((text) => {
+      const content = { type: "text", text };
+      return listener.update({ sessionUpdate: "agent_message_chunk", content });
+    });
+    listener.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
+  }
+}
+
+const OFFER = {
+  agentName: null,
+  agentVersion: null,
+  capabilities: {},
+  modes: null,
+  configOptions: [],
+  takesSystemPrompt: false,
+  canSteer: false,
+  skipped: [],
+};
+
+function sessionWith(listener: AgentListener, begin: (turn: AgentTurn) => void): AgentSession {
+  return {
+    agentSessionId: "speaking",
+    context: "new",
+    offer: OFFER,
+    prompt(turn) {
+      setImmediate(begin, turn);
+      return DONE;
+    },
+    async close() {
+      listener.status({ status: "terminated" });
+    },
+    ...NOTHING_ELSE,
+  };
+}
+
+const done = async () => DONE;
+
+const NOTHING_ELSE = {
+  steer: () => DONE,
+  cancel: () => {},
+  kill: async () => {},
+  setModelConfig: async () => null,
+  setMode: done,
+  setConfigOption: done,
+  listSessions: async () => ok([]),
+  fork: async () => fail("agent_gone"),
+};

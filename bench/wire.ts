@@ -1,10 +1,10 @@
-import type { Trial } from "./trial.ts";
+import { Latencies, type Trial } from "./trial.ts";
 import { fanOutTrials } from "./wire-fan-out.ts";
 import { idleTrial } from "./wire-idle.ts";
 import { loadTrials } from "./wire-load.ts";
+import { ServerHome, ServerProcess } from "./wire-process.ts";
 import { requestTrials } from "./wire-requests.ts";
 import { FULL, type WireScale } from "./wire-scale.ts";
-import { startTrial } from "./wire-start.ts";
 
 /** What a client sees of a server: real HTTP, and for starts and requests a real process. */
 export function wireTrials(scale: WireScale): readonly Trial[] {
@@ -18,3 +18,38 @@ export function wireTrials(scale: WireScale): readonly Trial[] {
 }
 
 export const trials: readonly Trial[] = wireTrials(FULL);
+
+/** The smallest HTTP server with Node. */
+const BARE = `require("node:http").createServer((_, response) => response.end("ok"))
+  .listen(0, "127.0.0.1", function () { console.log("127.0.0.1:" + this.address().port); });`;
+
+/** From the command to the first good answer, over the data of an earlier run. */
+function startTrial(scale: WireScale): Trial {
+  const home = new ServerHome(scale);
+  const [ours, bare] = [new Latencies("ours, to the answer"), new Latencies("bare, to the answer")];
+  const run = async (latencies: Latencies, start: () => Promise<ServerProcess>) => {
+    const server = await latencies.of(async () => {
+      const started = await start();
+      await started.health();
+      return started;
+    });
+    await server.end("SIGKILL");
+    return 1;
+  };
+  return {
+    group: "wire",
+    name: "server start to /health",
+    budget: ">= 0.5",
+    async prepare() {
+      await home.open();
+      await (await home.start()).end("SIGTERM");
+    },
+    clear: () => home.close(),
+    floor: {
+      name: "bare node:http",
+      run: () => run(bare, () => ServerProcess.start(["-e", BARE])),
+    },
+    subject: { name: "fermata serve", run: () => run(ours, () => home.start()) },
+    figures: () => ({ ...ours.figures, ...bare.figures }),
+  };
+}

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rateText, tableOf } from "../bench/table.ts";
-import { median, type Outcome, runTrial, type Trial } from "../bench/trial.ts";
+import { median, type Outcome, rateText, runTrial, type Trial, tableOf } from "../bench/trial.ts";
 import { wireTrials } from "../bench/wire.ts";
 import { TINY } from "../bench/wire-scale.ts";
 import { runNode } from "./house/run.ts";
