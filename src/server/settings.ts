@@ -34,16 +34,16 @@ const rate = z.int().min(1);
 const token = z
   .string()
   .trim()
-  .min(1, "it is empty; leave it out, or give one")
+  .min(1, "it is empty: omit it, or set a token")
   .max(TOKEN_CHARS_MAX)
-  .regex(/^[\x21-\x7e]+$/, "it has blanks or characters in it that no header can carry");
+  .regex(/^[\x21-\x7e]+$/, "it contains blanks or characters that a header cannot carry");
 
 const origin = text.refine((value) => value === "*" || isCanonicalOrigin(value), {
   error: 'an origin is "*" or scheme://host[:port], as browsers send it',
 });
 
 const proxy = text.refine(isNetwork, {
-  error: "a proxy is named by its address, or by a network such as 10.0.0.0/8",
+  error: "it must be an address, or a network such as 10.0.0.0/8",
 });
 
 const path = text.refine(isAbsolute, { error: "a workspace is an absolute path" });
@@ -121,27 +121,27 @@ interface UnsafeCombination {
 const UNSAFE: readonly UnsafeCombination[] = [
   {
     path: "hostname",
-    reason: "others can reach this address, so a token is needed; give one, or bind to 127.0.0.1",
+    reason: "other machines can reach this address, so it needs a token; or bind to 127.0.0.1",
     isUnsafe: (settings) => isForAll(settings) && !isLoopbackName(settings.hostname),
   },
   {
     path: "trustedProxies",
-    reason: "others come through a proxy, so a token is needed; give one",
+    reason: "other machines come through a proxy, so it needs a token",
     isUnsafe: (settings) => isForAll(settings) && settings.trustedProxies.length > 0,
   },
   {
     path: "allowOrigins",
-    reason: "with * every web page may come in, so a token is needed",
+    reason: "with * every web page has access, so it needs a token",
     isUnsafe: (settings) => isForAll(settings) && settings.allowOrigins.includes("*"),
   },
   {
     path: "requireAuth",
-    reason: "there is no token that could be required; give one",
+    reason: "there is no token to require; set one",
     isUnsafe: (settings) => isForAll(settings) && settings.requireAuth,
   },
   {
     path: "enableShell",
-    reason: "a shell for everybody on this machine is too much; give a token",
+    reason: "every program on this machine could run commands, so it needs a token",
     isUnsafe: (settings) => isForAll(settings) && settings.enableShell,
   },
 ];

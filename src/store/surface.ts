@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { TenantId } from "../core/id.ts";
 import { BLOB_BYTES_MAX, PAGE_ROWS_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { Semaphore } from "../platform/semaphore.ts";
 import {
   type Backend,
   type Claim,
@@ -29,7 +30,7 @@ export class StoreSurface implements S.SessionStore {
   readonly #life = new StoreLife();
   #host: S.StoreHost | null = null;
   #mayBeOpen = false;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #opening = new Semaphore(1);
 
   constructor(
     contract: S.StoreContract,
@@ -46,7 +47,7 @@ export class StoreSurface implements S.SessionStore {
   async init(host: S.StoreHost, config: unknown): Promise<Result<void>> {
     const attempt = this.#life.begin();
     if (!attempt.ok) return attempt;
-    const opened = await this.#inTurn(() => this.#open(host, config));
+    const opened = await this.#exclusively(() => this.#open(host, config));
     if (!opened.ok) {
       this.#life.failed(attempt.value);
       return opened;
@@ -360,7 +361,7 @@ export class StoreSurface implements S.SessionStore {
 
   /** Shuts the backend once, however often it is called; every caller waits for that end. */
   #shut(): Promise<Result<void>> {
-    return this.#inTurn(async () => {
+    return this.#exclusively(async () => {
       if (this.#mayBeOpen) await this.#backend.shut();
       this.#mayBeOpen = false;
       return DONE;
@@ -368,10 +369,8 @@ export class StoreSurface implements S.SessionStore {
   }
 
   /** Opening and shutting wait for each other, so that what was opened is shut. */
-  #inTurn<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
-    const answer = this.#last.then(act).catch((thrown: unknown) => this.#path.explained(thrown));
-    this.#last = answer;
-    return answer;
+  #exclusively<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
+    return this.#opening.run(act).catch((thrown: unknown) => this.#path.explained(thrown));
   }
 }
 

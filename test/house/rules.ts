@@ -45,17 +45,17 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
-  "modules of session that server imports": 27,
-  "owner interfaces (…Owner, …Ears)": 7,
-  "files under 60 lines with one importer": 10,
-  "folders with over 25 files": 1,
-  "folder cycles in session (value)": 1,
+  "modules of session that server imports": 25,
+  "owner interfaces (…Owner, …Ears)": 3,
+  "files under 60 lines with one importer": 5,
+  "folders with over 25 files": 0,
+  "folder cycles in session (value)": 0,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 30,
-  "duplicate type names, exported": 10,
-  "exported names with a word to avoid": 29,
-  "comments that hide who acts": 300,
-  "citations of absent documents": 80,
+  "duplicate type names": 27,
+  "duplicate type names, exported": 9,
+  "exported names with a word to avoid": 24,
+  "comments that hide who acts": 295,
+  "citations of absent documents": 74,
   "lines of docs over 160 columns": 0,
 };
 
@@ -85,7 +85,7 @@ export function ceilingFault({ rule, found }: Finding, ceiling: number): string 
 const SHOWN_MAX = 50;
 
 /** Lets a small repair leave the table alone. */
-const SLACK = 5;
+const SLACK = 20;
 
 /** Reads a copy of the repository; the words to avoid are always those of this one. */
 export function houseAt(root: string): House {

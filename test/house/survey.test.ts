@@ -56,9 +56,9 @@ describe("the ceiling of a rule", () => {
   });
 
   it("has to be lowered when there are less than half, but not for a few", () => {
-    expect(ceilingFault(found(10), 20)).toBeNull();
-    expect(ceilingFault(found(10), 21)).toContain("only 10, so lower the ceiling of 21");
-    expect(ceilingFault(found(0), 5)).toBeNull();
-    expect(ceilingFault(found(0), 6)).toContain("only 0");
+    expect(ceilingFault(found(30), 60)).toBeNull();
+    expect(ceilingFault(found(30), 61)).toContain("only 30, so lower the ceiling of 61");
+    expect(ceilingFault(found(0), 20)).toBeNull();
+    expect(ceilingFault(found(0), 21)).toContain("only 0");
   });
 });

@@ -27,7 +27,7 @@ function world({ isOpen = true, files = new Semaphore(1) } = {}) {
   return { inbox, requests: new AgentRequests(inbox, files), begun, request };
 }
 
-describe("what an agent wants of us", () => {
+describe("a request of an agent", () => {
   it("comes after all that it said before", async () => {
     const { inbox, requests, begun, request } = world();
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -79,13 +79,13 @@ export class KnownToolCalls {
     if (sessionUpdate !== "tool_call" && sessionUpdate !== "tool_call_update") return;
     const id = stringAt(update, "toolCallId");
     if (id === null) return;
-    const news = withoutNulls(fields);
-    const known = { ...argumentsIn(news), ...this.#calls.get(id), ...news };
+    const latest = withoutNulls(fields);
+    const known = { ...argumentsIn(latest), ...this.#calls.get(id), ...latest };
     this.#calls.delete(id);
     if (known.status === "completed" || known.status === "failed") return;
     this.#calls.set(id, known);
     this.#chars += chars;
-    if (this.#chars > AGENT_TOOL_CALLS_KNOWN_CHARS_MAX) this.#shrink(id, news);
+    if (this.#chars > AGENT_TOOL_CALLS_KNOWN_CHARS_MAX) this.#shrink(id, latest);
   }
 
   get(toolCallId: string | null): JsonObject {
@@ -98,7 +98,7 @@ export class KnownToolCalls {
   }
 
   /** To half the limit, so that it is rare. The newest call keeps at least its newest update. */
-  #shrink(newestId: string, news: JsonObject) {
+  #shrink(newestId: string, latest: JsonObject) {
     const sizes = new Map([...this.#calls].map(([id, known]) => [id, sizeOf(known)]));
     this.#chars = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const [id, size] of sizes) {
@@ -106,8 +106,8 @@ export class KnownToolCalls {
       this.#chars -= size;
       this.#calls.delete(id);
       if (id === newestId) {
-        this.#calls.set(id, news);
-        this.#chars += sizeOf(news);
+        this.#calls.set(id, latest);
+        this.#chars += sizeOf(latest);
       }
     }
   }

@@ -36,13 +36,13 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
     list: offers("list"),
     fork: offers("fork"),
     systemPrompt: offers("systemPrompt"),
-    steer: saysPromptQueueing(objectAt(capabilities, "_meta") ?? {}),
+    steer: queuesPrompts(objectAt(capabilities, "_meta") ?? {}),
     authMethods: methodIds(initialized.authMethods),
   };
 }
 
 /** Each vendor has it under a key of its own. */
-function saysPromptQueueing(meta: JsonObject): boolean {
+function queuesPrompts(meta: JsonObject): boolean {
   return Object.values(meta).some((vendor) => isObject(vendor) && vendor.promptQueueing === true);
 }
 

@@ -84,10 +84,10 @@ export class Claims {
   /** False if there is no capacity. Reading cannot pause: the id comes after these updates. */
   keepEarly(id: string, update: AgentUpdate, chars: number): boolean {
     const kept = this.#early.get(id);
-    const hasRoom =
+    const hasCapacity =
       this.#earlyChars + chars <= AGENT_QUEUE_CHARS_MAX &&
       (kept !== undefined || this.#early.size < AGENT_SESSIONS_HELD_MAX);
-    if (!hasRoom) return false;
+    if (!hasCapacity) return false;
     this.#earlyChars += chars;
     if (kept === undefined) this.#early.set(id, [{ update, chars }]);
     else kept.push({ update, chars });

@@ -15,7 +15,7 @@ import {
   terminalNamed,
   withOutput,
 } from "../../core/terminal-output.ts";
-import { OutputExcerpt } from "../workspace/output.ts";
+import { OutputExcerpt } from "../process/output.ts";
 import { keptContent, ShownTerminals } from "./shown-terminals.ts";
 
 /** Shows the output of all commands of one session to clients, with their tool calls. */

@@ -27,7 +27,7 @@ import {
   withoutClaims,
 } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
-import { type ExcerptBounds, OutputExcerpt } from "../workspace/output.ts";
+import { type ExcerptBounds, OutputExcerpt } from "../process/output.ts";
 import type { TerminalObserver } from "../workspace/terminal.ts";
 import type { TerminalsObserver } from "../workspace/terminals.ts";
 

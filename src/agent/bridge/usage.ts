@@ -35,9 +35,9 @@ export class UsageMeter {
     this.#used = countAt(update, "used");
     this.#size = countAt(update, "size");
     if (!isObject(update.usage)) return;
-    const told = readUsage(update.usage);
-    if (this.#scope === "session") this.#grown(told);
-    else this.#running = eachOnce(told);
+    const reported = readUsage(update.usage);
+    if (this.#scope === "session") this.#grown(reported);
+    else this.#running = eachOnce(reported);
   }
 
   /**
@@ -55,9 +55,9 @@ export class UsageMeter {
       this.#running = NO_TOKENS;
       return false;
     }
-    const told = readUsage(usage);
-    if (this.#scope === "session") this.#grown(told);
-    else this.#counted = sum(this.#counted, eachOnce(told));
+    const reported = readUsage(usage);
+    if (this.#scope === "session") this.#grown(reported);
+    else this.#counted = sum(this.#counted, eachOnce(reported));
     this.#running = NO_TOKENS;
     return true;
   }
@@ -71,13 +71,13 @@ export class UsageMeter {
    * Smaller totals mean that the agent counts from zero again. Tokens counted in two kinds are
    * removed from the growth and not from the totals, which must stay comparable with the next.
    */
-  #grown(told: ReportedUsage) {
-    const isMore = KEYS.every((key) => told.tokens[key] >= this.#totals.tokens[key]);
+  #grown(reported: ReportedUsage) {
+    const isMore = KEYS.every((key) => reported.tokens[key] >= this.#totals.tokens[key]);
     const before = isMore ? this.#totals : NO_USAGE;
-    this.#totals = told;
-    const tokens = each((key) => told.tokens[key] - before.tokens[key]);
-    const isKnown = told.total !== null && before.total !== null;
-    const total = isKnown ? told.total - before.total : null;
+    this.#totals = reported;
+    const tokens = each((key) => reported.tokens[key] - before.tokens[key]);
+    const isKnown = reported.total !== null && before.total !== null;
+    const total = isKnown ? reported.total - before.total : null;
     this.#counted = sum(this.#counted, eachOnce({ tokens, total }));
   }
 }
@@ -131,15 +131,15 @@ const COUNTED_TWICE = [
  * but their total shows it, if it is less than the five together by exactly such a part. Without a
  * total each kind is taken to stand for itself.
  */
-function eachOnce({ tokens: told, total }: ReportedUsage): TokenUsage {
-  const surplus = KEYS.reduce((all, key) => all + told[key], 0) - (total ?? Number.NaN);
+function eachOnce({ tokens: reported, total }: ReportedUsage): TokenUsage {
+  const surplus = KEYS.reduce((all, key) => all + reported[key], 0) - (total ?? Number.NaN);
   const twice = COUNTED_TWICE.find(
-    (kinds) => surplus > 0 && kinds.reduce((all, kind) => all + told[kind], 0) === surplus,
+    (kinds) => surplus > 0 && kinds.reduce((all, kind) => all + reported[kind], 0) === surplus,
   );
-  if (twice === undefined) return told;
-  const thought = twice.some((kind) => kind === "thought") ? told.thought : 0;
-  const [output, input] = [told.output - thought, told.input - (surplus - thought)];
-  return output < 0 || input < 0 ? told : { ...told, output, input };
+  if (twice === undefined) return reported;
+  const thought = twice.some((kind) => kind === "thought") ? reported.thought : 0;
+  const [output, input] = [reported.output - thought, reported.input - (surplus - thought)];
+  return output < 0 || input < 0 ? reported : { ...reported, output, input };
 }
 
 /** Null for what is not a whole number: credits depend on it. */

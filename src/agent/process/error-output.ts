@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
 import { AGENT_SAID_CHARS_MAX, AGENT_STDERR_BYTES_MAX } from "../../core/limits.ts";
 import { lastOfText } from "../../core/text.ts";
+import { isContinuation, OutputRing } from "./output.ts";
 
 /** The end of an agent's error output, in a ring buffer: nothing more of it is kept (P10). */
 export class ErrorOutput {
-  readonly #ring = Buffer.alloc(AGENT_STDERR_BYTES_MAX);
+  readonly #ring = new OutputRing(AGENT_STDERR_BYTES_MAX);
   readonly #redactor: Redactor;
   readonly #longestSecretBytes: number;
-  #written = 0;
 
   constructor(secrets: readonly string[]) {
     this.#redactor = new Redactor(secrets);
@@ -16,16 +16,11 @@ export class ErrorOutput {
 
   /** The size of all output, kept or not. */
   get totalBytes(): number {
-    return this.#written;
+    return this.#ring.totalBytes;
   }
 
   push(bytes: Buffer) {
-    const end = bytes.subarray(-this.#ring.length);
-    const at = (this.#written + bytes.length - end.length) % this.#ring.length;
-    const fitting = end.subarray(0, this.#ring.length - at);
-    this.#ring.set(fitting, at);
-    this.#ring.set(end.subarray(fitting.length), 0);
-    this.#written += bytes.length;
+    this.#ring.push(bytes);
   }
 
   /**
@@ -41,21 +36,20 @@ export class ErrorOutput {
 
   /** All that is kept, without secrets and control characters. */
   all(): string {
-    return this.#redactor.readable(this.#text(this.#written));
+    return this.#redactor.readable(this.#text(this.totalBytes));
   }
 
   /** What is kept of the first so many bytes, to the end of a character. */
   #text(untilBytes: number): string {
     const bytes = this.#kept();
-    const cut = Math.max(0, bytes.length - this.#written + untilBytes);
+    const cut = Math.max(0, bytes.length - this.totalBytes + untilBytes);
     const end = bytes.subarray(cut).findIndex(isBeginning);
     return bytes.toString("utf8", 0, end === -1 ? bytes.length : cut + end);
   }
 
   #kept(): Buffer {
-    if (this.#written <= this.#ring.length) return this.#ring.subarray(0, this.#written);
-    const at = this.#written % this.#ring.length;
-    const bytes = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
+    const bytes = this.#ring.bytes();
+    if (bytes.length === this.totalBytes) return bytes;
     // The ring may have cut a secret in two, and half a secret is not recognized.
     const longest = this.#longestSecretBytes;
     const begin = bytes.subarray(longest).findIndex(isBeginning);
@@ -63,9 +57,8 @@ export class ErrorOutput {
   }
 }
 
-/** Whether a character begins with this byte. */
 function isBeginning(byte: number): boolean {
-  return (byte & 0xc0) !== 0x80;
+  return !isContinuation(byte);
 }
 
 /** Removes an agent's secrets from its output, so that people may read and keep it. */

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { AGENT_SWEEP_BATCH_MAX, AGENT_SWEEP_MS_MAX } from "../../core/limits.ts";
 import { readStat, startOf } from "../../platform/process-identity.ts";
+import { causeOf } from "../system-error.ts";
 import { AGENT_MARK_VARIABLE } from "./environment.ts";
 
 /** A process as the system shows it. */
@@ -67,8 +68,7 @@ function readOrNull(path: string): string | null {
   try {
     return readFileSync(path, "latin1"); // As bytes, because an environment need not be text.
   } catch (thrown) {
-    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
-    if (/^(?:ENOENT|ESRCH|EACCES|EPERM)$/.test(code)) return null;
+    if (/^(?:ENOENT|ESRCH|EACCES|EPERM)$/.test(causeOf(thrown))) return null;
     throw thrown;
   }
 }

@@ -107,8 +107,7 @@ async function look(path: string): Promise<FoundCommand> {
   try {
     if (!(await stat(path)).isFile()) return { kind: "forbidden", path, reason: "it is no file" };
   } catch (thrown) {
-    const isHidden = thrown instanceof Error && "code" in thrown && thrown.code === "EACCES";
-    if (!isHidden) return { kind: "missing" };
+    if (causeOf(thrown) !== "EACCES") return { kind: "missing" };
     return { kind: "forbidden", path, reason: "its folder may not be entered" };
   }
   try {

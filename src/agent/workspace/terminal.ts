@@ -8,11 +8,11 @@ import {
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
+import { OutputRing } from "../process/output.ts";
 import { processTable } from "../process/process-table.ts";
 import { systemCodeOf } from "../system-error.ts";
 import type { CommandLine } from "./command.ts";
 import { reasonOf } from "./errors.ts";
-import { OutputRing } from "./output.ts";
 
 /** The state of a terminal as ACP answers it. */
 export interface TerminalReading {

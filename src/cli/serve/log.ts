@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { REMARKS } from "../../core/remark.ts";
-import { requestScope } from "../../server/http/pipeline.ts";
+import { requestScope } from "../../server/http/request-scope.ts";
 import type { SessionWorld } from "../../session/world.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import type { ServeOptions } from "./options.ts";

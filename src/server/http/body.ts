@@ -40,7 +40,7 @@ export class BodyReader {
   async with<Outcome>(
     incoming: IncomingMessage,
     kind: "json" | "bytes",
-    use: (body: Result<Body>) => Promise<Outcome>,
+    use: (body: Result<Body>) => Outcome | Promise<Outcome>,
   ): Promise<Outcome | null> {
     const problem = kindProblem(incoming, kind);
     if (problem !== null) return use(problem);

@@ -129,6 +129,6 @@ function listenFailed(
   { hostname, port }: ListenerOptions,
   error: NodeJS.ErrnoException | null,
 ): Result<never> {
-  const reason = REASONS[error?.code ?? ""] ?? error?.message ?? "it has no port";
+  const reason = REASONS[error?.code ?? ""] ?? error?.message ?? "the address has no port";
   return fail("listen_failed", { address: `${nameInUrl(hostname)}:${port}`, reason });
 }

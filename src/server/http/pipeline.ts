@@ -1,10 +1,9 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../../core/error.ts";
-import { parseClientId, type TenantId } from "../../core/id.ts";
+import { type ClientId, parseClientId, type TenantId } from "../../core/id.ts";
 import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../../core/permission.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { fail, ok } from "../../core/result.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { Clock } from "../../session/world.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
@@ -15,14 +14,17 @@ import type { EventSource } from "./event-stream.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
 import { CorsGate, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
+import { requestScope } from "./request-scope.ts";
 import {
   type Caller,
+  type CallerRoute,
   type Match,
   type Route,
   type RouteRequest,
   type RouteTable,
   readClientId,
   readTarget,
+  type ServerRequest,
   type Target,
 } from "./route.ts";
 import { OpenStreams } from "./watched-source.ts";
@@ -58,8 +60,10 @@ interface Authenticated {
   readonly atMs: number;
 }
 
+type NoMatch = Exclude<Match, { kind: "found" }>;
+
 /** Stands for a path with broken encoding until its check comes. */
-const UNMATCHED: Match = { kind: "unknown" };
+const UNMATCHED: NoMatch = { kind: "unknown" };
 
 /**
  * Takes requests through the checks, in this order, to their routes: CORS, host, authentication,
@@ -103,18 +107,31 @@ export class RequestPipeline {
   }
 
   async #answer(incoming: IncomingMessage, signal: AbortSignal): Promise<Answer> {
-    const { table, requireAuth } = this.#deps;
     const names = this.#deps.names();
     if (!names.hasHost(incoming.headers.host)) return refused(refusal("invalid_host"));
+    const exchange = this.#exchangeOf(incoming, signal);
+    const isOpen = names.isLoopback && !this.#deps.requireAuth && this.#isOpen(exchange);
+    const who = isOpen ? null : await this.#identify(exchange);
+    if (who !== null && "kind" in who) return who;
+    const excess = who && this.#limited(exchange, who.caller);
+    if (excess !== null) return excess;
+    const { match } = exchange;
+    const kind = (match.kind === "found" && match.route.body) || "json";
+    const answer = await this.#bodies.with(incoming, kind, (body) => {
+      return body.ok ? this.#serve(exchange, who, body.value) : refused(body.refusal);
+    });
+    // The client disconnected during its body, so the answer reaches no one.
+    return answer ?? empty();
+  }
+
+  #exchangeOf(incoming: IncomingMessage, signal: AbortSignal): Exchange {
+    const { table, tenants } = this.#deps;
     const method = incoming.method ?? "GET";
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
-    const { changes } = this.#deps.tenants;
-    const exchange = { incoming, method, target, match, signal, changes };
     const scope = requestScope.getStore();
     if (scope !== undefined && match.kind === "found") scope.route = match.route.path;
-    const isFree = names.isLoopback && !requireAuth && this.#isOpen(exchange);
-    return isFree ? this.#readBody(exchange, null) : this.#identify(exchange);
+    return { incoming, method, target, match, signal, changes: tenants.changes };
   }
 
   /** Where the answer depends on the caller, a caller that sends credentials is authenticated. */
@@ -124,22 +141,20 @@ export class RequestPipeline {
     return this.#deps.authenticator.needsToken && incoming.headers.authorization === undefined;
   }
 
-  async #identify(exchange: Exchange): Promise<Answer> {
-    const { authorization } = exchange.incoming.headers;
-    const { address } = this.#proxies.peerOf(exchange.incoming);
+  /** Finds the caller, or answers that it is unknown, or has failed too often. */
+  async #identify({ incoming }: Exchange): Promise<Authenticated | Answer> {
+    const { authorization } = incoming.headers;
+    const { address } = this.#proxies.peerOf(incoming);
     const retryAfterMs = this.#attempts.waitMs(address, authorization);
     const authenticate = () =>
       this.#deps.authenticator.authenticate(authorization, retryAfterMs !== null);
     const answer = retryAfterMs === null ? authenticate() : this.#authenticateSuspect(authenticate);
     if (answer === null) return tooMany(SUSPECT_RETRY_MS);
-    // A synchronous result is counted synchronously, so that parallel requests cannot bypass the
-    // count.
+    // A synchronous result is counted synchronously: parallel requests cannot bypass the count.
     const found = answer instanceof Promise ? await answer : answer;
     if (found.ok && found.value !== null) {
       this.#attempts.succeeded(authorization);
-      const atMs = this.#deps.clock.nowMs();
-      const caller = found.value;
-      return this.#limited(exchange, caller) ?? this.#readBody(exchange, { caller, atMs });
+      return { caller: found.value, atMs: this.#deps.clock.nowMs() };
     }
     if (found.ok) this.#attempts.failed(address, authorization);
     else if (found.refusal.code !== "unauthorized") return refused(found.refusal);
@@ -185,39 +200,54 @@ export class RequestPipeline {
     return isLoopback ? clientId : `${address} ${clientId}`;
   }
 
-  async #readBody(exchange: Exchange, who: Authenticated | null): Promise<Answer> {
-    const { incoming, match } = exchange;
-    const kind = (match.kind === "found" && match.route.body) || "json";
-    const answer = await this.#bodies.with(incoming, kind, (body) => {
-      return this.#check(exchange, who, body);
-    });
-    // The client disconnected during its body, so the answer reaches no one.
-    return answer ?? empty();
-  }
-
-  async #check(exchange: Exchange, who: Authenticated | null, body: Result<Body>): Promise<Answer> {
-    if (!body.ok) return refused(body.refusal);
-    const { method, target, match } = exchange;
-    if (target.segments === null) return malformedUrl();
-    if (match.kind === "unknown") return refused(refusal("route_not_found"));
-    if (match.kind === "other_method") {
-      const headers = { Allow: match.allow };
-      if (method === "OPTIONS") return empty(headers);
-      return refused(refusal("method_not_allowed", { method, allow: match.allow }), headers);
-    }
-    const { route, params } = match;
+  /** Runs the checks that come after the body, and then the route. */
+  async #serve(exchange: Exchange, who: Authenticated | null, body: Body): Promise<Answer> {
+    const { match } = exchange;
+    if (match.kind !== "found") return notFound(exchange.method, exchange.target, match);
+    const { route } = match;
     if (route.gate === "strict" && !this.#deps.authenticator.needsToken) {
       return refused(refusal("token_required"));
     }
     const known = who === null ? ok(null) : await this.#reauthenticate(exchange, who);
     if (!known.ok) return refused(known.refusal);
-    if (who !== null && known.value === null) return UNAUTHORIZED;
+    const caller = known.value;
+    if (who !== null && caller === null) return UNAUTHORIZED;
     // The role is checked before the route sees the request: a refusal says nothing about the data.
     const { needs } = route;
-    if (needs !== null && known.value !== null && !isPermitted(known.value.role, needs)) {
+    if (needs !== null && caller !== null && !isPermitted(caller.role, needs)) {
       return refused(refusal("role_required", { roles: rolesWith(needs) }));
     }
-    return this.#dispatch(exchange, route, params, known.value, body.value);
+    const client = readClientId(
+      headerOf(exchange.incoming, "x-qwen-client-id"),
+      route.clientId ?? "ignored",
+    );
+    if (client.kind === "refused") return client.answer;
+    const request = this.#requestOf(exchange, match.params, body, client.clientId, caller);
+    if (route.gate === "open") return route.handle(request);
+    if (caller === null) return UNAUTHORIZED;
+    const ending = this.#deps.tenants.endingOf(caller.tenantId);
+    const answer = await this.#dispatch(exchange, route, { ...request, caller });
+    return this.#whileAllowed(exchange, route, caller, answer, ending);
+  }
+
+  #requestOf(
+    { incoming, target, signal }: Exchange,
+    params: RouteRequest["params"],
+    { object, bytes }: Body,
+    clientId: ClientId | null,
+    caller: Caller | null,
+  ): RouteRequest {
+    return {
+      params,
+      query: target.query,
+      body: object,
+      bytes,
+      clientId,
+      header: (name) => headerOf(incoming, name),
+      signal,
+      isLoopbackPeer: this.#proxies.peerOf(incoming).isLoopback,
+      caller,
+    };
   }
 
   /**
@@ -236,38 +266,49 @@ export class RequestPipeline {
     return found.ok && !isSame(found.value, caller) ? UNKNOWN_CALLER : found;
   }
 
-  async #dispatch(
+  /**
+   * Has the route handle the request, counted as work for its tenant. Before a request that changed
+   * permissions is answered, the change is in effect for other callers. If another request changed
+   * the caller's own permissions meanwhile, its vote is checked again.
+   */
+  async #dispatch(exchange: Exchange, route: CallerRoute, request: ServerRequest): Promise<Answer> {
+    const { tenants, authenticator } = this.#deps;
+    const { caller } = request;
+    const { tenantId, userId } = caller;
+    const handle = () => route.handle(request);
+    const handling = route.deletesTenant ? handle() : tenants.admit(tenantId, handle);
+    if (handling === null) return refused(refusal("tenant_deleting"));
+    try {
+      return await handling;
+    } finally {
+      if (route.needs !== null && CHANGES_PERMISSIONS.has(route.needs)) {
+        tenants.changed();
+        this.#openStreams.recheck(tenantId);
+        await authenticator.recheck?.(tenantId, null);
+      } else if (userId !== null && tenants.changes !== exchange.changes) {
+        const { authorization } = exchange.incoming.headers;
+        const mayVote = await this.#isPermittedStill(caller, "session:vote", authorization);
+        if (!mayVote) await authenticator.recheck?.(tenantId, { userId, authorization });
+      }
+    }
+  }
+
+  /** Ends a stream or a file when its reader loses access, or when its tenant is deleted. */
+  #whileAllowed(
     exchange: Exchange,
     route: Route,
-    params: Readonly<Record<string, string>>,
-    caller: Caller | null,
-    { object, bytes }: Body,
-  ): Promise<Answer> {
-    const { incoming, target, signal } = exchange;
-    const header = (name: string) => headerOf(incoming, name);
-    const named = readClientId(header("x-qwen-client-id"), route.clientId ?? "ignored");
-    if (named.kind === "refused") return named.answer;
-    const { clientId } = named;
-    const { isLoopback: isLoopbackPeer } = this.#proxies.peerOf(incoming);
-    const asked = { params, query: target.query, body: object, bytes, clientId, header, signal };
-    const request: RouteRequest = { ...asked, isLoopbackPeer, caller };
-    if (route.gate === "open") return route.handle(request);
-    if (caller === null) return UNAUTHORIZED;
-    const handle = () => route.handle({ ...request, caller });
-    const { tenants } = this.#deps;
-    const ending = tenants.endingOf(caller.tenantId);
-    const handling = route.deletesTenant ? handle() : tenants.admit(caller.tenantId, handle);
-    if (handling === null) return refused(refusal("tenant_deleting"));
-    const served = await this.#afterChanges(exchange, route, caller, handling);
+    caller: Caller,
+    served: Answer,
+    ending: AbortSignal,
+  ): Answer {
+    const watch = (source: EventSource) => this.#watched(exchange, route, caller, source);
     const answer = this.#files.counted(caller.tenantId, served);
-    if (answer.kind === "events") {
-      return { ...answer, source: this.#watched(exchange, route, caller, answer.source) };
-    }
+    if (answer.kind === "events") return { ...answer, source: watch(answer.source) };
     if (answer.kind !== "file") return answer;
     const pieces = tenantPieces(answer.pieces, ending);
     const { end, afterwards } = answer;
     if (end === undefined) return { ...answer, pieces };
-    const watched = this.#watched(exchange, route, caller, endedBy(end));
+    const watched = watch(endedBy(end));
     return {
       ...answer,
       pieces,
@@ -290,29 +331,6 @@ export class RequestPipeline {
     const watched = this.#openStreams.watch(caller.tenantId, source, mayGoOn);
     if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
-  }
-
-  /**
-   * Before a request that changed permissions is answered, the change is in effect for other
-   * callers. If another request changed the caller's own permissions meanwhile, its vote is checked
-   * again.
-   */
-  async #afterChanges(exchange: Exchange, route: Route, caller: Caller, handling: Promise<Answer>) {
-    const { tenants, authenticator } = this.#deps;
-    const { tenantId, userId } = caller;
-    try {
-      return await handling;
-    } finally {
-      if (route.needs !== null && CHANGES_PERMISSIONS.has(route.needs)) {
-        tenants.changed();
-        this.#openStreams.recheck(tenantId);
-        await authenticator.recheck?.(tenantId, null);
-      } else if (userId !== null && tenants.changes !== exchange.changes) {
-        const { authorization } = exchange.incoming.headers;
-        const mayVote = await this.#isPermittedStill(caller, "session:vote", authorization);
-        if (!mayVote) await authenticator.recheck?.(tenantId, { userId, authorization });
-      }
-    }
   }
 
   /**
@@ -355,8 +373,14 @@ function tooMany(retryAfterMs: number): Answer {
   return refused(refusal("too_many_attempts", { retryAfterMs }));
 }
 
-function malformedUrl(): Answer {
-  return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
+function notFound(method: string, { segments }: Target, match: NoMatch): Answer {
+  if (segments === null) {
+    return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
+  }
+  if (match.kind === "unknown") return refused(refusal("route_not_found"));
+  const { allow } = match;
+  if (method === "OPTIONS") return empty({ Allow: allow });
+  return refused(refusal("method_not_allowed", { method, allow }), { Allow: allow });
 }
 
 /** Null is not rate-limited. */
@@ -365,22 +389,4 @@ function rateTierOf({ method, match }: Exchange): RateTier | null {
   if (method === "OPTIONS" || route?.gate === "open" || route?.rate === "exempt") return null;
   if (route?.rate === "prompt") return "prompt";
   return method === "GET" || method === "HEAD" ? "read" : "mutation";
-}
-
-/** The context of one request. */
-interface RequestScope {
-  readonly requestId: string;
-  /** The route's path, once it is known. The actual path may contain secrets. */
-  route: string;
-}
-
-/**
- * Carries the request's id through asynchronous calls, so that log lines can be traced to their
- * request.
- */
-export const requestScope = new AsyncLocalStorage<RequestScope>();
-
-/** Keeps a valid request id of the client; otherwise makes one. */
-export function requestIdOf(header: string | undefined, fresh: () => string): string {
-  return header !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(header) ? header : fresh();
 }

@@ -92,7 +92,7 @@ export const timeField = z.string().transform((text, context): number => {
 export const userField = z.string().transform((text, context): UserId => {
   const userId = parseUserId(text);
   if (userId !== null) return userId;
-  context.addIssue({ code: "custom", message: "a user's id is of letters, digits and . _ : -" });
+  context.addIssue({ code: "custom", message: "a user id has letters, digits and . _ : -" });
   return z.NEVER;
 });
 

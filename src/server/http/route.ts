@@ -84,7 +84,7 @@ interface OpenRoute<Path extends string> extends RouteRow<Path> {
   handle(request: RouteRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
-interface CallerRoute<Path extends string> extends RouteRow<Path> {
+export interface CallerRoute<Path extends string = string> extends RouteRow<Path> {
   /** `caller` by default. */
   readonly gate?: "caller" | "strict";
   /** The permission that the caller's role needs; null admits every caller. */

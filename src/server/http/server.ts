@@ -15,8 +15,9 @@ import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
-import { RequestPipeline, requestIdOf, requestScope } from "./pipeline.ts";
+import { RequestPipeline } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
+import { requestIdOf, requestScope } from "./request-scope.ts";
 import type { RouteTable } from "./route.ts";
 
 export interface ServerDeps {

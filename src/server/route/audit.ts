@@ -65,7 +65,7 @@ function idBy<Id extends string>(parse: (text: string) => Id | null) {
   return z.string().transform((text, context): Id => {
     const id = parse(text);
     if (id !== null) return id;
-    context.addIssue({ code: "custom", message: "it is an id, of letters, digits and . _ : -" });
+    context.addIssue({ code: "custom", message: "an id has letters, digits and . _ : -" });
     return z.NEVER;
   });
 }
@@ -73,7 +73,7 @@ function idBy<Id extends string>(parse: (text: string) => Id | null) {
 /** The number of entries of a page. */
 const auditLimit = z
   .string()
-  .regex(/^\d{1,4}$/, "it is a whole number")
+  .regex(/^\d{1,4}$/, "it must be a whole number")
   .transform(Number)
   .pipe(z.int().min(1).max(AUDIT_ROWS_MAX));
 
@@ -143,11 +143,11 @@ const tenantAuditQuery = auditFilterFields
   })
   .refine(({ format, limit }) => format === "json" || limit === undefined, {
     path: ["limit"],
-    error: "a file has all entries, so it takes none",
+    error: "a file has all entries, so it takes no limit",
   })
   .refine(({ format, cursor }) => format === "json" || cursor === undefined, {
     path: ["cursor"],
-    error: "a file begins at the beginning, so it takes none",
+    error: "a file starts with the first entry, so it takes no cursor",
   });
 
 /** The audit of the caller's tenant. Ours. */

@@ -341,7 +341,7 @@ function orNever<Id>(parse: (text: string) => Id | null) {
   return (text: string, context: z.RefinementCtx): Id => {
     const id = parse(text);
     if (id !== null) return id;
-    context.addIssue({ code: "custom", message: "it is no id" });
+    context.addIssue({ code: "custom", message: "it is not an id" });
     return z.NEVER;
   };
 }

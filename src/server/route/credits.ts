@@ -113,7 +113,7 @@ async function setBudget(
   }
   const sessionId = of === "session" ? parseSessionId(name) : null;
   if (sessionId === null) {
-    const reason = "A budget is that of `tenant`, of `user:NAME` or of `session:ID`.";
+    const reason = "A budget belongs to `tenant`, `user:NAME` or `session:ID`.";
     return refused(refusal("invalid_request", { reason }));
   }
   const said = { actor: actorOf(request), atMs: daemon.world.clock.nowMs() };
@@ -133,7 +133,7 @@ function limited(why: Refusal): Refusal {
 
 const whole = z
   .string()
-  .regex(/^\d{1,15}$/, "it is a whole number")
+  .regex(/^\d{1,15}$/, "it must be a whole number")
   .transform(Number);
 
 const isInOrder = ({ from, to }: { readonly from: number; readonly to: number }) => from <= to;

@@ -42,7 +42,7 @@ function setMemberRoute(members: Members): Route {
       if (!wanted.ok) return refused(wanted.refusal);
       const userId = parseUserId(params.user);
       if (userId === null) {
-        const reason = "A user's id is of letters, digits and . _ : -";
+        const reason = "A user id has letters, digits and . _ : -";
         return refused(refusal("invalid_request", { reason, path: "user" }));
       }
       const by = { steward: stewardOf(caller), role: caller.role };
@@ -83,7 +83,7 @@ const tokenBody = z.object({
     .trim()
     .min(1)
     .max(TOKEN_NAME_CHARS_MAX)
-    .regex(/^\P{Cc}*$/u, "it has control characters in it")
+    .regex(/^\P{Cc}*$/u, "it contains control characters")
     .nullish(),
   expiresInMs: z.int().min(1).max(TOKEN_LIFE_MS_MAX).nullish(),
 });
@@ -126,7 +126,7 @@ function createTokenRoute(tokens: Tokens): Route {
       const { user, role, name = null, expiresInMs = null } = wanted.value;
       const userId = user ?? caller.userId;
       if (userId === null) {
-        const reason = "The body is not valid at user: whose token is it to be?";
+        const reason = "The body is not valid at user: name the user of the token";
         return refused(refusal("invalid_request", { reason, path: "user" }));
       }
       const wantedToken = { userId, role, name, lifeMs: expiresInMs };

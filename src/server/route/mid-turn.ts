@@ -19,7 +19,7 @@ const messageBody = z
     content: mediaContent.default([]),
   })
   .refine(({ message, content }) => message !== "" || content.length > 0, {
-    error: "it needs a message, or blocks beside it",
+    error: "it needs a message or content",
     path: ["message"],
   });
 

@@ -33,14 +33,14 @@ export const sourceType = z
   .max(SOURCE_TYPE_CHARS_MAX)
   .regex(/^[a-z][a-z0-9_-]*$/)
   // Sessions of this source are deleted when a server starts.
-  .refine((type) => type !== UNFINISHED_FORK, "it is the server's own");
+  .refine((type) => type !== UNFINISHED_FORK, "it is reserved for the server");
 
 export const sourceId = z
   .string()
   .min(1)
   .max(SOURCE_ID_CHARS_MAX)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  .regex(/^[^\u0000-\u001f\u007f]*$/, "it has control characters in it");
+  .regex(/^[^\u0000-\u001f\u007f]*$/, "it contains control characters");
 
 export const approvalMode = z.enum(APPROVAL_MODES);
 
@@ -97,7 +97,7 @@ const newSessionBody = z
   })
   .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
     path: ["sourceId"],
-    error: "there is no type with it",
+    error: "it needs a sourceType",
   });
 
 const CODES = {

@@ -48,7 +48,7 @@ export const promptContent = blocks.refine((all) => all.length > 0, {
 
 /** Media that accompany a mid-turn message. */
 export const mediaContent = promptContent.refine((all) => mediaCount(all) === all.length, {
-  error: "it is for blocks beside the message's text",
+  error: "it takes only blocks that are not text",
 });
 
 /** Refuses a reference to an attachment that this server does not have. */

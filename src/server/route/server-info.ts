@@ -11,7 +11,7 @@ import {
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json } from "../http/answer.ts";
 import type { RateTier } from "../http/rate-limiter.ts";
-import { type Caller, type Method, type Route, route } from "../http/route.ts";
+import { type Caller, type Method, type Route, type RouteTable, route } from "../http/route.ts";
 import type { HttpServer } from "../http/server.ts";
 import type { ServerSettings } from "../settings.ts";
 
@@ -158,6 +158,7 @@ const HONOURED_FEATURES = [
 
 export type HonouredFeature = (typeof HONOURED_FEATURES)[number];
 
+type KnownRoutes = Pick<RouteTable, "routes" | "has">;
 type RouteName = `${Method} /${string}`;
 
 /** A tag is listed if a route exists, if a row honours it, or if an option is on. */
@@ -222,12 +223,6 @@ const FEATURES: Readonly<Record<string, Condition>> = {
   allow_origin: { option: ({ allowOrigins }) => allowOrigins.length > 0 },
   rate_limit: { option: ({ rateLimit }) => rateLimit !== null },
 };
-
-/** The routes of a server. */
-export interface KnownRoutes {
-  readonly routes: readonly Route[];
-  has(method: Method, path: string): boolean;
-}
 
 /** Lists the tags that hold for this server. */
 export function featuresOf(table: KnownRoutes, settings: ServerSettings): readonly string[] {

@@ -143,7 +143,7 @@ const pageQuery = z
   })
   .refine(({ sourceId: id, sourceType: type }) => id === undefined || type !== undefined, {
     path: ["sourceId"],
-    error: "there is no type with it",
+    error: "it needs a sourceType",
   })
   .refine(({ group, view }) => group === undefined || view !== undefined, { path: ["group"] });
 

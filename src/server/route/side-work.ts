@@ -53,7 +53,7 @@ export function recapRoute({ runtime }: Daemon): Route {
 }
 
 const shellBody = z.object({
-  command: z.string().refine((command) => command.trim() !== "", "a command is not blank"),
+  command: z.string().refine((command) => command.trim() !== "", "it must not be blank"),
 });
 
 /**

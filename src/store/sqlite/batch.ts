@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { EVENT_RUN_CHARS_MAX, SESSION_ROWS_CACHED_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import { type Holder, readHolder } from "../holder.ts";
 import type { TenantDatabase } from "./database.ts";
 import { step } from "./failpoint.ts";
@@ -223,7 +224,7 @@ export const documentsOf = (kind: string) => `documents of ${kind}`;
  * They hold as long as no other connection writes to the database, which SQLite tells by a number.
  */
 export class SessionCache {
-  readonly #rows = new Map<string, SessionRow>();
+  readonly #rows = new BoundedMap<string, SessionRow>(SESSION_ROWS_CACHED_MAX);
   #dataVersion: number | null = null;
 
   /** Called at the start of every transaction. */
@@ -237,10 +238,7 @@ export class SessionCache {
   }
 
   set(session: SessionRow) {
-    this.#rows.delete(session.sessionId);
     this.#rows.set(session.sessionId, session);
-    const [oldest] = this.#rows.keys();
-    if (this.#rows.size > SESSION_ROWS_CACHED_MAX && oldest !== undefined) this.delete(oldest);
   }
 
   delete(sessionId: string) {

@@ -15,6 +15,7 @@ import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
 import { LOG_KEPT_BYTES_MAX, STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import { pageOf } from "../backend.ts";
 import { caseSafe } from "../case-safe.ts";
 import type { Page } from "../store.ts";
@@ -34,7 +35,9 @@ const BUSY_MS = 250;
 export class TenantDatabase {
   readonly #db: Database.Database;
   readonly sessions = new SessionCache();
-  readonly #statements = new Map<string, Database.Statement<unknown[]>>();
+  readonly #statements = new BoundedMap<string, Database.Statement<unknown[]>>(
+    STATEMENTS_PREPARED_MAX,
+  );
 
   constructor(file: string, access: DatabaseAccess) {
     // Where a file has just been removed, no empty one may come in its place.
@@ -100,10 +103,6 @@ export class TenantDatabase {
     if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
     this.#statements.set(sql, statement);
-    const [oldest] = this.#statements.keys();
-    if (this.#statements.size > STATEMENTS_PREPARED_MAX && oldest !== undefined) {
-      this.#statements.delete(oldest);
-    }
     return statement;
   }
 }

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { TenantId } from "../../core/id.ts";
 import { TENANT_DATABASES_OPEN_MAX } from "../../core/limits.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import { describeHolder, type Holder, mayTake, readHolder } from "../holder.ts";
 import {
   databaseFile,
@@ -24,7 +25,9 @@ interface Handle {
 export class Handles {
   readonly #open: (file: string) => TenantDatabase;
   readonly #shut: (database: TenantDatabase) => void;
-  readonly #handles = new Map<string, Handle>();
+  readonly #handles = new BoundedMap<string, Handle>(TENANT_DATABASES_OPEN_MAX, (handle) => {
+    this.#close(handle);
+  });
   /** What was there once, and which file it was; there are never more of them than tenants. */
   readonly #seen = new Map<string, string>();
 
@@ -55,11 +58,8 @@ export class Handles {
   get(file: string): TenantDatabase {
     if (this.hasMoved(file)) this.drop(file);
     const handle = this.#handles.get(file) ?? this.#opened(file);
-    this.#handles.delete(file);
-    this.#handles.set(file, handle);
+    this.#handles.set(file, handle); // The most recently used one.
     this.#seen.set(file, handle.inode);
-    const [oldest] = this.#handles.keys();
-    if (this.#handles.size > TENANT_DATABASES_OPEN_MAX && oldest !== undefined) this.drop(oldest);
     return handle.database;
   }
 
@@ -82,18 +82,21 @@ export class Handles {
   drop(file: string) {
     const handle = this.#handles.get(file);
     this.#handles.delete(file);
-    if (handle === undefined) return;
-    try {
-      this.#shut(handle.database);
-    } catch {
-      // What is dropped because it is broken may be too broken to be closed in good order.
-    } finally {
-      handle.database.close();
-    }
+    if (handle !== undefined) this.#close(handle);
   }
 
   dropAll() {
     for (const file of [...this.#handles.keys()]) this.drop(file);
+  }
+
+  #close({ database }: Handle) {
+    try {
+      this.#shut(database);
+    } catch {
+      // A database that is dropped because it is broken may be too broken to shut in good order.
+    } finally {
+      database.close();
+    }
   }
 
   /** SQLite opens the log beside a database by name: both must be of one and the same tenant. */

@@ -110,7 +110,7 @@ export class ArgumentReader {
   }
 
   json(name: string): JsonObject {
-    const value = parsed(this.#rest);
+    const value = parseJson(this.#rest);
     this.#rest = "";
     return isObject(value) ? value : this.#wrong(`${name} is an object in JSON`, {});
   }
@@ -158,11 +158,12 @@ function readAmount(text: string): number | null {
 }
 
 function unquoted(text: string): string {
-  const value = text.startsWith('"') ? parsed(text) : null;
+  const value = text.startsWith('"') ? parseJson(text) : null;
   return typeof value === "string" ? value : text;
 }
 
-function parsed(text: string): unknown {
+/** Undefined for what is no JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

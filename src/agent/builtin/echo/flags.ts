@@ -94,13 +94,13 @@ export function readFlags(argv: readonly string[]): Flags | string {
   for (const name of words) {
     if (!isFlag(name)) return `${name} is no flag of echo`;
     const { value, max } = FLAGS[name];
-    const given = value === null ? "" : words.next().value;
-    if (given === undefined) return `${name} wants ${value}`;
+    const written = value === null ? "" : words.next().value;
+    if (written === undefined) return `${name} wants ${value}`;
     if (max !== null) {
-      const number = readCount(given);
+      const number = readCount(written);
       if (number === null || number > max) return `${name} wants a whole number up to ${max}`;
     }
-    values.set(name, given);
+    values.set(name, written);
   }
   return new Flags(values, argv);
 }

@@ -8,6 +8,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { isObject, stringAt } from "../../../core/json.ts";
+import { causeOf } from "../../system-error.ts";
+import { parseJson } from "./argument-reader.ts";
 import { SESSIONS_KEPT_MAX, STATE_FILE_BYTES_MAX } from "./limits.ts";
 
 /** One fact about a session. A session's state is what its entries, in order, make of it. */
@@ -93,7 +95,7 @@ function createFile(file: string, text: string): boolean {
     writeFileSync(file, text, { flag: "wx" });
     return true;
   } catch (thrown) {
-    if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIST") return false;
+    if (causeOf(thrown) === "EEXIST") return false;
     throw thrown;
   }
 }
@@ -109,7 +111,7 @@ function readEntries(file: string): readonly EchoEntry[] | null {
 
 /** None for a line that is no entry: a kill leaves half a line, and a folder may hold anything. */
 function readEntry(line: string): readonly EchoEntry[] {
-  const value = parsed(line);
+  const value = parseJson(line);
   if (!isObject(value)) return [];
   const { kind } = value;
   const text = (key: string) => stringAt(value, key);
@@ -126,12 +128,4 @@ function readEntry(line: string): readonly EchoEntry[] {
   const [cwd, modeId] = [text("cwd"), text("modeId")];
   if (kind === "opened" && cwd !== null) return [{ kind, cwd }];
   return kind === "mode" && modeId !== null ? [{ kind, modeId }] : [];
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

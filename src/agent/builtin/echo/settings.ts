@@ -3,7 +3,7 @@ import type { FlagName, Flags } from "./flags.ts";
 import type { EchoSession } from "./session.ts";
 import type { EchoDeps } from "./turn.ts";
 
-/** What can be set in a session: modes, and options. None of them changes what echo does. */
+/** The modes and options of a session. None of them changes what echo does. */
 const MODES = [
   { id: "default", name: "Default", description: "Says back what it is told" },
   { id: "plan", name: "Plan", description: "The same, thoughtfully" },
@@ -64,7 +64,7 @@ export function isModel(id: string): boolean {
   return MODELS.some((model) => model.id === id);
 }
 
-/** The part of an answer that tells what can be set, by what the flags left on. */
+/** The modes and options of an answer, without those that a flag switches off. */
 export function settingsOf(session: EchoSession, deps: EchoDeps): JsonObject {
   const { flags } = deps;
   return {
@@ -117,7 +117,7 @@ export function configOptionsOf(
   return link.abilities.takesBooleanOptions ? [model, ...selections, loud] : [model, ...selections];
 }
 
-/** As agents told of their models before there were options; the SDK has forgotten it. */
+/** Models in the format from before there were options, which the SDK does not know. */
 function legacyModelsOf(session: EchoSession): JsonObject {
   return {
     currentModelId: session.setting(MODEL_OPTION),

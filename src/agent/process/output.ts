@@ -7,7 +7,7 @@ import { StringDecoder } from "node:string_decoder";
 export class OutputRing {
   readonly #bytesMax: number;
   #buffer = Buffer.alloc(0);
-  /** The size of all output; the position of the next byte follows from it. */
+  /** All bytes ever pushed; the position of the next one follows from it. */
   #total = 0;
 
   constructor(bytesMax: number) {
@@ -25,13 +25,26 @@ export class OutputRing {
     kept.copy(this.#buffer, 0, copied);
   }
 
+  /** The size of all output, kept or not. */
+  get totalBytes(): number {
+    return this.#total;
+  }
+
+  /** What is kept, in order. */
+  bytes(): Buffer {
+    const size = this.#buffer.length;
+    if (this.#total <= size) return this.#buffer.subarray(0, this.#total);
+    const start = size === 0 ? 0 : this.#total % size;
+    return Buffer.concat([this.#buffer.subarray(start), this.#buffer.subarray(0, start)]);
+  }
+
   /**
    * The output as text within the limit, cut at the beginning between two characters. While more
    * may come, an incomplete character at the end is left out.
    */
   read(isComplete: boolean): { readonly output: string; readonly truncated: boolean } {
     const isCut = this.#total > this.#bytesMax;
-    const bytes = isCut ? afterCut(this.#inOrder()) : this.#buffer.subarray(0, this.#total);
+    const bytes = isCut ? afterCut(this.bytes()) : this.bytes();
     const decoder = new StringDecoder("utf8");
     const output = decoder.write(bytes) + (isComplete ? decoder.end() : "");
     // Each invalid byte became a replacement character of three bytes.
@@ -49,12 +62,6 @@ export class OutputRing {
     this.#buffer.copy(larger, 0, 0, this.#total);
     this.#buffer = larger;
   }
-
-  #inOrder(): Buffer {
-    const size = this.#buffer.length;
-    const start = size === 0 ? 0 : this.#total % size;
-    return Buffer.concat([this.#buffer.subarray(start), this.#buffer.subarray(0, start)]);
-  }
 }
 
 /** Without the rest of a character whose start was cut off: at most three bytes. */
@@ -67,7 +74,7 @@ function afterCut(bytes: Buffer): Buffer {
 /** How many bytes may follow the first byte of a character in UTF-8. */
 const CONTINUATION_BYTES_MAX = 3;
 
-function isContinuation(byte: number | undefined): boolean {
+export function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000;
 }
 

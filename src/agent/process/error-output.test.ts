@@ -8,7 +8,7 @@ function said(texts: readonly string[], secrets: readonly string[] = []): string
   return words.excerpt();
 }
 
-describe("P10: last words", () => {
+describe("P10: kept error output", () => {
   it("are empty if there were none", () => {
     expect(said([])).toBe("");
   });
@@ -56,7 +56,7 @@ describe("P10: last words", () => {
   });
 });
 
-describe("P11: secrets in last words", () => {
+describe("P11: secrets in error output", () => {
   it("are not shown, though they came in pieces or in colours", () => {
     expect(said(["key=se", "cret-1", "23 "], ["secret-123"])).toBe("key=[redacted]");
     expect(said(["sec\u001b[1mret-123"], ["secret-123"])).toBe("[redacted]");
