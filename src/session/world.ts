@@ -10,7 +10,6 @@ import {
   parseTurnId,
   type SessionId,
   type ShellId,
-  type TenantId,
   type TurnId,
 } from "../core/id.ts";
 import {
@@ -71,13 +70,8 @@ interface FreshIds {
   epoch(): string;
 }
 
-export interface SessionPlace {
-  readonly tenantId: TenantId;
-  readonly sessionId: SessionId;
-}
-
 /** What every command has: when it was given, and by whom. */
-export function givenBy<By extends Actor>(clock: Pick<Clock, "nowMs">, actor: By) {
+export function stampedBy<By extends Actor>(clock: Pick<Clock, "nowMs">, actor: By) {
   return { atMs: clock.nowMs(), actor };
 }
 

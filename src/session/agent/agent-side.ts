@@ -13,7 +13,7 @@ import { isRegistered, type Session, steeredAs } from "../../core/session/state.
 import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { AgentReports, type PresentClients } from "./agent-reports.ts";
 
@@ -117,7 +117,7 @@ export class AgentSide implements Participant {
       params: null,
       echo: false,
     };
-    void this.#seat.submit({ ...givenBy(this.#world.clock, by), type: "prompt", ...prompt });
+    void this.#seat.submit({ ...stampedBy(this.#world.clock, by), type: "prompt", ...prompt });
   }
 
   /** The sender, by its client only if that is still registered. */
@@ -187,7 +187,7 @@ export class AgentSide implements Participant {
   }
 
   #server() {
-    return givenBy(this.#world.clock, SERVER);
+    return stampedBy(this.#world.clock, SERVER);
   }
 }
 

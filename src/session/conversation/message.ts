@@ -5,7 +5,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.t
 /**
  * One message of a conversation, as the manifest keeps it. They stand in the order in which they
  * were said and are never reordered. What an agent thought is not among them: it was not said to
- * anybody, and no agent wants another's thoughts back. The log has them.
+ * anyone, and no agent wants another's thoughts back. The log has them.
  */
 export type ConversationMessage = UserMessage | AssistantMessage | ToolMessage;
 

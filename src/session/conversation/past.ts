@@ -26,7 +26,7 @@ export interface StoredConversation {
 }
 
 /**
- * A conversation as a fresh agent is told of it, newest first, and read only as far as somebody
+ * A conversation as a fresh agent is told of it, newest first, and read only as far as the caller
  * listens. What sub-agents said and did is theirs; tool calls in a row are told in one message.
  */
 export function pastOf(conversation: StoredConversation): AsyncGenerator<PastMessage> {

@@ -100,7 +100,7 @@ function failureLine({ code, message, isPartial }: FailurePassage): string {
  * unclosed fence, not by HTML, not by a heading that looks like one of ours.
  */
 
-/** A short text as code, whatever is in it: its marks are longer than any inside. */
+/** A short text as code: its marks are longer than any inside. */
 export function codeSpan(text: string): string {
   const line = oneLine(text);
   if (line === "") return "` `";

@@ -17,7 +17,7 @@ type Teller<Type extends NarratedType> = (data: SessionEvent<Type>["data"]) => P
 /**
  * What a person who reads a session later is told of each event; null is nothing. Votes,
  * money and the comings and goings of clients are for those who read the JSON formats. A new event
- * type does not compile until somebody decides.
+ * type does not compile until its row is there.
  */
 const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   session_created: ({ creation }) => {
@@ -82,7 +82,7 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
 };
 
-/** Asks that ended without anybody's answer, while their turn went on or was lost. */
+/** Asks that ended without an answer, while their turn went on or was lost. */
 const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
   timeout: "nobody answered in time",
   withdrawn: "the agent took its request back",

@@ -74,7 +74,7 @@ export function parsed(text: string, what: string): unknown {
 /**
  * The whole past of a session, in order: first its folded turns, then the raw events since, in
  * pages. Where events between the two are not kept any more, it says so. It ends where the record
- * did when the export began, whatever happens meanwhile.
+ * did when the export began, even if more happens meanwhile.
  */
 export type PastPart =
   | { readonly kind: "turn"; readonly turn: FoldedTurn }

@@ -56,7 +56,7 @@ export class BudgetWatch {
     this.#tell(standingWarningOf("session", budgetMicro, chargedMicro));
   }
 
-  /** Null where there is no budget, or where nobody can tell what was asked beside it. */
+  /** Null where there is no budget, or where the use of side questions is unknown. */
   async #look() {
     const { key, decided } = this.#session;
     if (decided.chosen.budgetMicro === null) return null;

@@ -28,8 +28,8 @@ import type { ContextUsage } from "../../core/turn.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { pastOf } from "../conversation/past.ts";
 import type { LiveSession } from "../live.ts";
-import type { AsideUse, TurnCredit, TurnOrder } from "../meter/meter.ts";
-import { turnOrder } from "../meter/session-credit.ts";
+import type { AsideUse, ReservationRequest, TurnCredit } from "../meter/meter.ts";
+import { reservationRequest } from "../meter/session-credit.ts";
 import type { SessionWorld } from "../world.ts";
 
 /**
@@ -65,7 +65,7 @@ export class Asides {
     return this.#begin(live, { content, needsPast: false, userId, signal });
   }
 
-  /** Whoever still waits has no answer, nothing is asked any more, and all of it is paid for. */
+  /** Ends all questions: those that wait get no answer, and all of them are settled. */
   async end(): Promise<void> {
     this.#stop.abort();
     while (this.#asked.size > 0) await Promise.all(this.#asked);
@@ -120,13 +120,18 @@ export class Asides {
   }
 
   /** As for a turn of the session, beside which it is. */
-  #bill({ key, session }: LiveSession, { userId }: Question): TurnOrder {
+  #bill({ key, session }: LiveSession, { userId }: Question): ReservationRequest {
     const turn = { turnId: this.#world.ids.turn(), userId };
-    return { ...turnOrder(key, session, turn), isAside: true };
+    return { ...reservationRequest(key, session, turn), isAside: true };
   }
 
   /** Charged when the agent has told what it used; given back if it never got the question. */
-  #paid(live: LiveSession, bill: TurnOrder, credit: TurnCredit, aside: ThrowAway): Promise<void> {
+  #paid(
+    live: LiveSession,
+    bill: ReservationRequest,
+    credit: TurnCredit,
+    aside: ThrowAway,
+  ): Promise<void> {
     const { meter, tenants } = this.#world;
     const paid = aside.told.then(async () => {
       const { use } = aside;

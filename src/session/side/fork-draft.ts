@@ -29,7 +29,7 @@ import type { SessionWorld } from "../world.ts";
 /** What a half-made fork is listed as, so that one whose server died is found and deleted. */
 export const UNFINISHED_FORK = "unfinished-branch";
 
-/** Nobody is shown what is half made: whoever opened it would take it from its maker. */
+/** What is half made is not shown: a client that opened it would take it from its maker. */
 export function isUnfinishedFork({ sourceType }: { readonly sourceType: string | null }): boolean {
   return sourceType === UNFINISHED_FORK;
 }
@@ -39,7 +39,7 @@ type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode">;
 
 /**
  * A session that is being made from another, in steps of bounded size. Until the last of them it
- * is closed and marked as unfinished, and nobody takes it for a session; the last one makes it an
+ * is closed and marked as unfinished, so it is not taken for a session; the last one makes it an
  * ordinary session at rest, and tells the audit.
  */
 export class ForkDraft {
@@ -116,7 +116,7 @@ export class ForkDraft {
     return this.#commit(last, { snapshot: this.#snapshot({ turn }) });
   }
 
-  /** The last step: from here on it is a session, which rests until somebody wants it. */
+  /** The last step: from here on it is a session, which rests until a client wants it. */
   async finish(side: AgentCopy): Promise<Result<void>> {
     const rested = this.#log.decided({ ...this.#server(), type: "stop", reason: "evicted" });
     if (!rested.ok) return rested;

@@ -11,7 +11,7 @@ import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts"
 import { readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn, sessionPages } from "../replay.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
 export interface ForkOptions {
@@ -33,7 +33,7 @@ export interface Forked {
 /**
  * Makes a session whose conversation is that of another one up to a completed turn, with a log,
  * an epoch and a life of its own. It is there whole and announced in the old one, or not at all.
- * It rests until somebody wants it; then its agent remembers, or is told. Null if the old one's
+ * It rests until a client wants it; then its agent remembers, or is told. Null if the old one's
  * conversation has no such turn.
  */
 export async function forkSession(
@@ -136,7 +136,7 @@ async function agentCopy(
   return copy.ok && isUnchanged() ? copy.value : null;
 }
 
-/** It is set to what the old one is set to now, and is nobody's shared session. */
+/** It is set to what the old one is set to now, and is not the shared session. */
 function creationOf({ sessionId, fixed, chosen, connection }: Session, displayName: string) {
   const { createdAtMs: _createdAtMs, ...kept } = fixed;
   const { titleSource: _titleSource, currentCwd: _currentCwd, ...settings } = chosen;
@@ -170,7 +170,7 @@ async function announced(
   { key, displayName }: Forked,
   actor: Actor,
 ): Promise<Result<void>> {
-  const by = givenBy(clock, SERVER);
+  const by = stampedBy(clock, SERVER);
   const { sessionId: newSessionId } = key;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
   const announcement = { type: "session_branched", data } as const;
