@@ -10,9 +10,9 @@ import {
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
 } from "../core/limits.ts";
+import type { Log } from "../core/log.ts";
 import type { MediationPolicy } from "../core/policy/ask.ts";
 import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
-import type { Log } from "../core/remark.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Holder, SessionStore } from "../store/index.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TenantId } from "../../core/id.ts";
 import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
-import type { Log, Remark } from "../../core/remark.ts";
+import type { Log, LogMessage } from "../../core/log.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { streamError } from "../../session/bus/frame.ts";
@@ -165,7 +165,7 @@ export class HttpServer {
   }
 
   /** Logs only the error: paths, headers and bodies may contain secrets. */
-  #logFailure(what: Remark, error: unknown) {
+  #logFailure(what: LogMessage, error: unknown) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#deps.log(what, { error: cutText(text, LOGGED_ERROR_CHARS_MAX) });
   }

@@ -5,7 +5,7 @@ import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
-import { type ModelConfig, partsOf } from "../../core/session/state.ts";
+import { type ModelConfig, modelParts } from "../../core/session/state.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
 import type { StoredRecord } from "../../store/store.ts";
 import { type Exported, type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
@@ -109,7 +109,7 @@ function fact(about: string, ...words: readonly Word[]): Passage {
 
 /** The settings of the model that are others now; the model itself has an event of its own. */
 function modelSettings(from: ModelConfig, to: ModelConfig): Passage | null {
-  const changed = partsOf(to).filter(({ setting, value }) => {
+  const changed = modelParts(to).filter(({ setting, value }) => {
     return setting !== "modelId" && value !== from[setting];
   });
   const words = changed.flatMap(({ setting, value }, index): readonly Word[] => {
