@@ -53,11 +53,11 @@ export class EventStream {
 
   /** Runs until either side ends the stream. The head has been sent before. */
   async run(): Promise<void> {
-    const gone = () => this.#source.cancel();
-    this.#response.once("close", gone);
+    const cancel = () => this.#source.cancel();
+    this.#response.once("close", cancel);
     void this.#source.ending?.then(() => this.#startEnding());
     try {
-      if (this.#response.destroyed) gone();
+      if (this.#response.destroyed) cancel();
       this.#response.write(retryLine(STREAM_RETRY_MS));
       this.#beatLater();
       await this.#pump();

@@ -323,12 +323,12 @@ export class RequestPipeline {
   #watched(exchange: Exchange, route: Route, caller: Caller, source: EventSource): EventSource {
     const { authenticator, tenants } = this.#deps;
     if (!authenticator.needsToken) return source;
-    const mayGoOn = async () => {
+    const mayRead = async () => {
       // The recheck reads the members again, so it sees changes of other processes.
       await authenticator.recheck?.(caller.tenantId, null);
       return this.#isPermittedStill(caller, route.needs, exchange.incoming.headers.authorization);
     };
-    const watched = this.#openStreams.watch(caller.tenantId, source, mayGoOn);
+    const watched = this.#openStreams.watch(caller.tenantId, source, mayRead);
     if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
   }

@@ -61,8 +61,8 @@ export class Members {
   async put(tenantId: TenantId, userId: UserId, role: Role, by: Granting): Promise<Result<Member>> {
     const atMs = this.#clock.nowMs();
     const fresh = { userId, role, membership: randomUUID(), addedAtMs: atMs };
-    const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, address, (before) => {
       const members = membersIn(before);
       if (!members.ok) return members;
       const known = members.value.find((one) => one.userId === userId);
@@ -83,8 +83,8 @@ export class Members {
 
   async remove(tenantId: TenantId, userId: UserId, steward: Steward): Promise<Result<void>> {
     const atMs = this.#clock.nowMs();
-    const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, address, (before) => {
       const members = membersIn(before);
       if (!members.ok) return members;
       const known = members.value.find((one) => one.userId === userId);

@@ -178,12 +178,12 @@ export class Voters {
     const voters = new Set(members.filter(mayVote).map(({ userId }) => userId));
     this.#keep(tenantId, voters);
     const before = suspect === null ? known : new Set([...known, suspect]);
-    const gone = [...before].filter((userId) => !voters.has(userId));
-    return gone.length === 0 ? (this.#reports.get(tenantId) ?? null) : this.#follow(tenantId, gone);
+    const lost = [...before].filter((userId) => !voters.has(userId));
+    return lost.length === 0 ? (this.#reports.get(tenantId) ?? null) : this.#follow(tenantId, lost);
   }
 
-  #follow(tenantId: TenantId, gone: readonly UserId[]): Promise<unknown> {
-    const ends = gone.map((userId) => this.#lostVote(tenantId, userId));
+  #follow(tenantId: TenantId, lost: readonly UserId[]): Promise<unknown> {
+    const ends = lost.map((userId) => this.#lostVote(tenantId, userId));
     const going = Promise.all([this.#reports.get(tenantId), ...ends]).finally(() => {
       if (this.#reports.get(tenantId) === going) this.#reports.delete(tenantId);
     });

@@ -131,8 +131,8 @@ function writeSessionCursor(sessionId: SessionId, seq: number): string {
 /** Null if it is not a cursor of this session: writing it again must give the same text. */
 function readSessionCursor(cursor: string, sessionId: SessionId): number | null {
   const seq = /,(\d{1,15})\]$/.exec(Buffer.from(cursor, "base64url").toString())?.[1];
-  const place = seq === undefined ? null : Number(seq);
-  return place !== null && writeSessionCursor(sessionId, place) === cursor ? place : null;
+  const position = seq === undefined ? null : Number(seq);
+  return position !== null && writeSessionCursor(sessionId, position) === cursor ? position : null;
 }
 
 const tenantAuditQuery = auditFilterFields
@@ -210,7 +210,7 @@ function writeTenantCursor(tenantId: TenantId, filter: AuditFilter, before: numb
 
 /** Null if it is not a cursor of this query: writing it again must give the same text. */
 function readTenantCursor(cursor: string, tenantId: TenantId, filter: AuditFilter): number | null {
-  const [, place = ""] = /^(\d{1,15})-/.exec(cursor) ?? [];
-  const before = Number(place);
+  const [, position = ""] = /^(\d{1,15})-/.exec(cursor) ?? [];
+  const before = Number(position);
   return before > 0 && writeTenantCursor(tenantId, filter, before) === cursor ? before : null;
 }

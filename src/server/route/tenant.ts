@@ -85,11 +85,16 @@ export class TenantSettings {
     by: Steward,
   ): Promise<Result<TenantChoices>> {
     const atMs = this.#clock.nowMs();
-    const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, address, (before) => {
       const { autonomy: from } = choicesIn(before);
-      const told = { act: "tenant_settings_set", by, details: { ...wanted, from }, atMs } as const;
-      const entry = from === wanted.autonomy ? null : changeEntry(told);
+      const change = {
+        act: "tenant_settings_set",
+        by,
+        details: { ...wanted, from },
+        atMs,
+      } as const;
+      const entry = from === wanted.autonomy ? null : changeEntry(change);
       return ok({ value: wanted, entry, outcome: wanted });
     });
   }
