@@ -33,8 +33,8 @@ const ADDITIONS: readonly Addition[] = [
       PAUSED_STATE,
       [
         "session/admission.ts",
-        "  error: Cell,\n): Row {",
-        "  error: Cell,\n  paused: Cell,\n): Row {",
+        "  error: Cell,\n): AdmissionRow {",
+        "  error: Cell,\n  paused: Cell,\n): AdmissionRow {",
       ],
       ["session/admission.ts", "    error,\n  };", "    error,\n    paused,\n  };"],
     ],
@@ -42,7 +42,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     what: "a condition beside the states",
-    edits: [["session/admission.ts", "type Standing = ", 'type Standing = "lent" | ']],
+    edits: [["session/admission.ts", "type Condition = ", 'type Condition = "lent" | ']],
     places: ["session/admission.ts: row"],
   },
   {

@@ -1,7 +1,7 @@
 /** What a caller may do about a refusal: nothing, the same later, or look again and then decide. */
 type Retry = "never" | "later" | "reread";
 
-interface Row {
+interface ErrorRow {
   readonly status: number;
   readonly retry: Retry;
   readonly name: `${string}/${string}`;
@@ -324,19 +324,19 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-function row(status: number, retry: Retry, name: Row["name"], says: string): Row {
+function row(status: number, retry: Retry, name: ErrorRow["name"], says: string): ErrorRow {
   return { status, retry, name, says };
 }
 
-type Details = Readonly<Record<string, string | number>>;
+type RefusalDetails = Readonly<Record<string, string | number>>;
 
 /** A refusal is a value: nothing in the core throws, and nothing changes when it is returned. */
 export interface Refusal {
   readonly code: ErrorCode;
-  readonly details: Details;
+  readonly details: RefusalDetails;
 }
 
-export function refusal(code: ErrorCode, details: Details = {}): Refusal {
+export function refusal(code: ErrorCode, details: RefusalDetails = {}): Refusal {
   return { code, details };
 }
 

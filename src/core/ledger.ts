@@ -10,8 +10,8 @@ import type { CreditReservation } from "./turn.ts";
  * reserved = charged + released (P9). A grant stands under its own id in place of a turn's.
  *
  * The session's log is the commit point. A slice that the ledger took and no log ever showed, as
- * when its turn ended meanwhile, is what that turn still holds once it is settled: whoever finds
- * it releases it, under the next number of `release`.
+ * when its turn ended meanwhile, is what that turn still holds once it is settled. A sweep finds
+ * and releases it, under the next number of `release`.
  */
 export interface LedgerEntry {
   readonly kind: "grant" | "reserve" | "charge" | "release";
@@ -147,7 +147,7 @@ const invalidAmount = refused(refusal("invalid_amount", { limit: MICRO_CREDITS_M
 /** Which limit left too little: the balance, or a budget. */
 export type CreditScope = "balance" | "tenant" | "user" | "session";
 
-/** Nobody has less than nothing left, however far a balance is overdrawn. */
+/** Never less than zero, however far a balance is overdrawn. */
 export function tooPoor(
   neededMicro: number,
   leftMicro: number,

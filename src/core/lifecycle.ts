@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "./error.ts";
 
 /**
- * Where is the session relative to its last durable snapshot? (Seed 000.)
+ * Where is the session relative to its last durable snapshot?
  *
  * - `Idle`: created and accepted by the store, no turn yet.
  * - `Active`: working on a turn.

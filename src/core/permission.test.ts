@@ -9,7 +9,7 @@ import {
   rolesWith,
 } from "./permission.ts";
 
-/** Written by hand from A12 and docs/decisions.md; nothing here is taken from the code. */
+/** Written by hand from docs/decisions.md; nothing here is taken from the code. */
 const MATRIX = `
                     owner admin member viewer
   session:create    yes   yes   yes    no
@@ -39,7 +39,7 @@ const CELLS = rows.flatMap(([permission = "", ...cells]) =>
   cells.map((cell, at): [string, string, string] => [head[at] ?? "", cell, permission]),
 );
 
-describe("the permission matrix (A12)", () => {
+describe("the permission matrix", () => {
   it("has a row for every permission and a column for every role", () => {
     expect(rows.map(([permission]) => permission)).toEqual([...PERMISSIONS]);
     expect(head).toEqual([...ROLES]);

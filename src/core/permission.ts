@@ -1,4 +1,4 @@
-/** What somebody is in a tenant, the most powerful first. */
+/** The roles of a user in a tenant, the most powerful first. */
 export const ROLES = ["owner", "admin", "member", "viewer"] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -35,8 +35,8 @@ const AT_WORK: readonly Permission[] = [
 ];
 
 /**
- * Who may do what, as the reference has it (A12) where it speaks. An admin runs a tenant but does
- * not own it: the money, who leaves, and tokens, with which one could act as somebody else, are
+ * The permissions of each role. An admin runs a tenant but does
+ * not own it: money, removing members, and tokens, which let a caller act as another user, are
  * the owners'.
  */
 const PERMITTED: Readonly<Record<Role, ReadonlySet<Permission>>> = {

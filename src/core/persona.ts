@@ -4,7 +4,7 @@ import { DAMAGED, list, object, oneOf, text } from "./session/slot-codec.ts";
 export const PERSONA_FILES = ["AGENTS.md", "IDENTITY.md", "SOUL.md", "USER.md"] as const;
 export type PersonaFileName = (typeof PERSONA_FILES)[number];
 
-/** The workspace's own, or that of whoever runs the server. */
+/** The workspace's own, or the operator's. */
 const PERSONA_SOURCES = ["workspace", "user"] as const;
 export type PersonaSource = (typeof PERSONA_SOURCES)[number];
 

@@ -9,7 +9,7 @@ export interface TokenUsage {
   readonly thought: number;
 }
 
-/** Micro-credits per million tokens of each kind, and once per turn whatever is reported. */
+/** Micro-credits per million tokens of each kind, and once per turn. */
 export interface Price extends TokenUsage {
   readonly perTurn: number;
 }
@@ -47,7 +47,7 @@ export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   };
 }
 
-/** A total stops at its limit, so that a sum of counts is a count whatever agents claim. */
+/** A total stops at its limit, so that a sum of counts is a count, however much agents claim. */
 export function addCounts(a: number, b: number): number {
   return Math.min(a + b, MICRO_CREDITS_MAX);
 }

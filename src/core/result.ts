@@ -1,6 +1,6 @@
 import { type ErrorCode, type Refusal, refusal } from "./error.ts";
 
-/** What an operation comes to that can be refused. Nothing is thrown at whoever asks for it. */
+/** The outcome of an operation that can be refused. It never throws at its caller. */
 export type Result<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Refusal };

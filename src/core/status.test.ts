@@ -26,7 +26,7 @@ const COLUMNS = [
 const yes = "yes";
 const no = "no";
 
-/** Seed 003's adjacency table, copied by hand: rows are where a session is, columns where to. */
+/** The published adjacency table, copied by hand: rows are where a session is, columns where to. */
 // biome-ignore format: a table is read by its columns
 const EDGES: Readonly<Record<SessionState, readonly ("yes" | "no")[]>> = {
   //            inact activ ready runng waitg deact error

@@ -1,5 +1,5 @@
 /**
- * Is there an agent, and what is it doing? (Seed 003.) The table below is the only definition of
+ * Is there an agent, and what is it doing? The table below is the only definition of
  * legality in the product: what it does not list is refused, logged and changes nothing.
  *
  * - `inactive`: no agent. Where a session begins, rests, and is after recovery.
@@ -62,7 +62,7 @@ const TARGETS: Readonly<Record<AgentStatus, (current: SessionState) => SessionSt
   error: () => "error",
 };
 
-/** The seed's function, to the letter: the next state, or null where the table has no edge. */
+/** The next state, or null where the table has no edge. */
 export function applySessionTransition(
   current: SessionState,
   agentStatus: AgentStatus,

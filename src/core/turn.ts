@@ -54,7 +54,7 @@ export interface CreditReservation {
   readonly price: Price | null;
   /** What the usage reported so far costs at that price. */
   readonly spentMicro: number;
-  /** Which model that price is for, null if nobody knew; absent in logs that did not tell. */
+  /** Which model that price is for, null if unknown; absent in older logs. */
   readonly model?: string | null;
 }
 
@@ -78,7 +78,7 @@ export const EMPTY_TURN: TurnState = {
   lastContextUsage: null,
 };
 
-/** All that a sandbox can be, as whoever runs it says. */
+/** All that a sandbox can be, as its operator reports. */
 export const SANDBOX_STATES = [
   "none",
   "provisioning",

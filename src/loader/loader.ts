@@ -12,7 +12,7 @@ import {
 } from "../core/persona.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { SkillHeader } from "../core/skill/header.ts";
-import { precedenceOf, type Surroundings } from "../core/skill/precedence.ts";
+import { precedenceOf, type SkillEnvironment } from "../core/skill/precedence.ts";
 import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
 import { type SkillCandidate, snapshotOf } from "../core/skill/snapshot.ts";
 import {
@@ -149,7 +149,7 @@ export class FilesLoader implements Loader {
     return [...(isUsers ? [] : [inOwn]), { source: "workspace", root, subfolder: "" }];
   }
 
-  async #surroundings(candidates: readonly SkillCandidate[]): Promise<Surroundings> {
+  async #surroundings(candidates: readonly SkillCandidate[]): Promise<SkillEnvironment> {
     const { platform, env, reserved, tools } = this.#settings;
     const headers = candidates.flatMap(({ reading }) => {
       return reading.kind === "read" ? [reading.header] : [];

@@ -1,7 +1,7 @@
 import type { ErrorCode, Refusal } from "../core/error.ts";
 import type { SessionId } from "../core/id.ts";
 import { STORE_BYTES_WAITING_MAX } from "../core/limits.ts";
-import type { Log } from "../core/remark.ts";
+import type { Log } from "../core/log.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Backend } from "./backend.ts";
 import { type InputCheck, shaped, weightOf } from "./check.ts";

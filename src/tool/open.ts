@@ -4,7 +4,7 @@ import type { AgentMarks } from "../agent/process/marks.ts";
 import { findCommand } from "../agent/process/spawn.ts";
 import { OwnFolders } from "../agent/workspace/location.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Log } from "../core/remark.ts";
+import type { Log } from "../core/log.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { type BuiltinTool, fileTools, shellTool } from "./builtin.ts";
 import { type McpServer, type ResolvedServer, resolveServer } from "./mcp/config.ts";

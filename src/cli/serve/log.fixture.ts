@@ -1,8 +1,8 @@
-// Says everything that a server can say, in a log of the level that is given to it.
+// Logs every message of a server, at the level of its argument.
 
-import { REMARKS } from "../../core/remark.ts";
+import { LOG_MESSAGES } from "../../core/log.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { openLog } from "./log.ts";
 
 const { log } = openLog(process.argv[2] as Parameters<typeof openLog>[0], new SecretGuard());
-for (const what of Object.keys(REMARKS) as (keyof typeof REMARKS)[]) log(what, {});
+for (const what of Object.keys(LOG_MESSAGES) as (keyof typeof LOG_MESSAGES)[]) log(what, {});

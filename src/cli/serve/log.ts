@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { REMARKS } from "../../core/remark.ts";
+import { LOG_MESSAGES } from "../../core/log.ts";
 import { requestScope } from "../../server/http/request-scope.ts";
 import type { SessionWorld } from "../../session/world.ts";
 import type { SecretGuard } from "../../store/index.ts";
@@ -26,7 +26,7 @@ export function openLog(level: ServeOptions["log-level"], guard: SecretGuard): S
   );
   const isTraced = lines.isLevelEnabled("debug");
   return {
-    log: (what, about) => lines[REMARKS[what]](about, what),
+    log: (what, about) => lines[LOG_MESSAGES[what]](about, what),
     ...(isTraced && { trace: (what, about) => lines.debug(about, what) }),
   };
 }

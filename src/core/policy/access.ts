@@ -141,7 +141,7 @@ export function withPermit(permits: readonly Permit[], permit: Permit): readonly
   return [...permits, permit].slice(-TURN_PERMITS_MAX);
 }
 
-/** One grant, one execution: what covered it, in whatever spelling, covers nothing else. */
+/** One grant, one execution: what covered it, in any spelling, covers nothing else. */
 export function withoutUse(
   permits: readonly Permit[],
   requestId: AskId,

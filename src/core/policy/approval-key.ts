@@ -37,7 +37,7 @@ export function coveredKeys(toolCall: JsonObject, cwd: string): readonly string[
   return paths.slice(0, APPROVAL_KEYS_MAX).map((path) => pathKey("edit", path));
 }
 
-/** How much harm it can do: what runs a command is no mere edit, whatever it calls itself. */
+/** How much harm it can do: what runs a command is no mere edit, even if it claims to be. */
 export function tierOf(toolCall: JsonObject): RiskTier {
   const tier = riskTier(stringAt(toolCall, "kind"));
   return commandIn(toolCall) === undefined || covers(tier, "execute") ? tier : "execute";

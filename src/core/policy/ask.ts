@@ -10,7 +10,7 @@ export interface Ask {
   readonly toolCall: JsonObject;
   readonly options: readonly AskOption[];
   readonly keys: readonly string[];
-  /** Keys of what the agent may do for it beside them; they are granted to nobody. */
+  /** Keys of what the agent may do for it beside them; a grant does not include them. */
   readonly covers?: readonly string[];
   readonly tier: RiskTier;
   /** There if the agent did not ask: it wants this done, and the server asks instead. */
@@ -29,7 +29,7 @@ export interface AskOption extends JsonObject {
   readonly optionId: string;
 }
 
-/** Reserved by the wire for "nobody chose"; an agent that offers it breaks the contract. */
+/** Means "cancelled" on the wire; an agent that offers it as an option breaks the contract. */
 export const CANCEL_SENTINEL = "__cancelled__";
 
 export type AskOutcome =
@@ -68,7 +68,7 @@ export interface Mediation {
 }
 
 /**
- * Somebody who may vote: a user where tokens are in use, so that ten tabs are one voter. The word
+ * The name of a voter: a user where tokens are in use, so that ten tabs are one voter. The word
  * before the name keeps a client that calls itself like a user from voting in that name.
  */
 export function voterOf(clientId: ClientId | null, userId: UserId | null): string | null {
@@ -133,7 +133,7 @@ const COUNTS: Readonly<Record<MediationPolicy, (ask: Ask, ballot: Ballot) => Cou
 const mismatch: Count = { kind: "forbidden", reason: "designated_mismatch" };
 const notLocal: Count = { kind: "forbidden", reason: "remote_not_allowed" };
 
-/** Whoever has voted under any of their names has voted. */
+/** A vote under any of a voter's names counts as that voter's vote. */
 function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: Ballot): Count {
   const voter = names.find((name) => mediation.voters.includes(name));
   if (voter === undefined) return mismatch;
@@ -164,7 +164,7 @@ export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number 
 }
 
 /** How far the votes for an ask have come, and what they have decided, if they have. */
-export function standingOf({ mediation: { quorum }, votes }: Ask) {
+export function progressOf({ mediation: { quorum }, votes }: Ask) {
   const tallies = tally([...votes.values()]);
   const best = Math.max(0, ...Object.values(tallies));
   const winner = Object.keys(tallies).find((optionId) => (tallies[optionId] ?? 0) >= quorum);

@@ -2,7 +2,7 @@ import type { SecurityMode } from "./risk.ts";
 
 /** How an agent comes to ask people before it acts, as its profile tells. */
 export interface AgentAsking {
-  /** By itself; because it is started or set so; or nobody knows whether it does. */
+  /** By itself; because it is started or set so; or it is not known whether it does. */
   readonly asks: "by_default" | "made_to" | "unknown";
   /** The mode of its own in which it asks; null where asking does not depend on a mode. */
   readonly mode: string | null;
@@ -29,7 +29,7 @@ export interface AskingView {
 
 /** The agent's own modes and options, as far as they are known. */
 interface AgentKnown {
-  /** As somebody chose it; null for the usual one. */
+  /** As a client chose it; null for the usual one. */
   readonly chosen: string | null;
   readonly observed: string | null;
   /** What the agent offers, none too; null while no agent is there to say. */
@@ -38,7 +38,7 @@ interface AgentKnown {
   readonly options: ReadonlyMap<string, unknown> | null;
 }
 
-/** Whether a session wants to be asked: what it lets happen unasked nobody is asked about. */
+/** Whether a session wants its agent to ask at all. */
 export function wantsAsks(securityMode: SecurityMode): boolean {
   return securityMode !== "yolo";
 }

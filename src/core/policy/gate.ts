@@ -45,7 +45,7 @@ export type GateRuling =
   | { readonly kind: "people" };
 
 /**
- * The gates in their order (design section 8). The first that has an opinion decides. An automatic
+ * The gates in their order. The first that has an opinion decides. An automatic
  * allow takes an `allow_once` option and never a lasting one; where the agent offers none, people
  * are asked after all. A question is not about permission, so no gate can answer it.
  */
@@ -103,7 +103,7 @@ function refusedBy(gate: Gate, options: readonly AskOption[]): GateRuling {
   return { kind: "decided", gate, allowed: false, outcome: refusedOutcome(options) };
 }
 
-/** What becomes of a call of this tier that nobody has granted and no workflow speaks of. */
+/** What becomes of a call of this tier without a grant and without a workflow's opinion. */
 export type TierRule = "allow" | "ask" | "allowlist";
 
 /** For people to read before it matters; `passGates` decides when it does. */

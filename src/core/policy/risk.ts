@@ -5,7 +5,7 @@ export const RISK_TIERS = ["read", "write", "execute", "destructive"] as const;
 
 /**
  * The tier of each ACP tool kind. What reaches outside the workspace or changes the rules of the
- * session counts as `execute`, and so does a kind that nobody has heard of.
+ * session counts as `execute`, and so does an unknown kind.
  */
 const TIER_OF_KIND: ReadonlyMap<string, RiskTier> = new Map([
   ["read", "read"],

@@ -52,7 +52,7 @@ function foldUpdate(slots: Slots, event: UpdateEvent) {
 }
 
 /** What one place of the folded segment holds: an event, or what will be folded into one. */
-type Slot =
+type FoldSlot =
   | { readonly kind: "event"; event: LogEvent }
   | { readonly kind: keyof typeof FOLDED; readonly events: [UpdateEvent, ...UpdateEvent[]] };
 
@@ -63,9 +63,9 @@ const FOLDED = { text: join, tool: collapse, patch } as const;
  * that was dropped, or that went to an earlier place, has not come between.
  */
 class Slots {
-  readonly #slots: Slot[] = [];
-  readonly #byKey = new Map<string, Slot>();
-  readonly #textsByParent = new Map<string, Map<string, Slot>>();
+  readonly #slots: FoldSlot[] = [];
+  readonly #byKey = new Map<string, FoldSlot>();
+  readonly #textsByParent = new Map<string, Map<string, FoldSlot>>();
 
   add(event: LogEvent) {
     this.#open({ kind: "event", event }, event);
@@ -83,7 +83,7 @@ class Slots {
     else this.#byKey.set(`${kind} ${key}`, this.#open({ kind, events: [event] }, event));
   }
 
-  /** A sub-agent's text gathers under its call, whoever talks in between. */
+  /** A sub-agent's text gathers under its call, across other texts in between. */
   gatherText(event: UpdateEvent) {
     const { update } = event.data;
     const parent = parentToolCallId(update);
@@ -97,15 +97,15 @@ class Slots {
       slot.events.push(event);
       return;
     }
-    const opened: Slot = { kind: "text", events: [event] };
+    const opened: FoldSlot = { kind: "text", events: [event] };
     this.#slots.push(opened);
     if (parent === null) return;
-    const texts = this.#textsByParent.get(parent) ?? new Map<string, Slot>();
+    const texts = this.#textsByParent.get(parent) ?? new Map<string, FoldSlot>();
     this.#textsByParent.set(parent, texts.set(messageKey(update), opened));
   }
 
   /** What a sub-agent does ends what it was saying: the order of the two is its story. */
-  #open(slot: Slot, event: LogEvent): Slot {
+  #open(slot: FoldSlot, event: LogEvent): FoldSlot {
     const parent = event.type === "session_update" ? parentToolCallId(event.data.update) : null;
     if (parent !== null) this.#textsByParent.delete(parent);
     this.#slots.push(slot);

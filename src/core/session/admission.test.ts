@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SessionState } from "../status.ts";
-import { ADMISSION, COMMAND_TYPES, type Standing, standing } from "./admission.ts";
+import { ADMISSION, COMMAND_TYPES, type Condition, conditionOf } from "./admission.ts";
 import { anything, commandFor } from "./anything.fixture.ts";
 import { decide } from "./decide.ts";
 import { Life } from "./life.fixture.ts";
 
 /** A session in every condition that it can be in towards a command. */
-const STANDING: Readonly<Record<Standing, () => Life>> = {
+const STANDING: Readonly<Record<Condition, () => Life>> = {
   absent: () => new Life(),
   closed: () => closed(new Life().created()),
   inactive: () => new Life().created(),
@@ -34,9 +34,9 @@ describe("the table of what a session may do", () => {
   for (const [where, make] of Object.entries(STANDING)) {
     it(`holds at \`${where}\`: refusals carry their code, skipping has no effect`, () => {
       const life = make();
-      expect(standing(life.session)).toBe(where);
+      expect(conditionOf(life.session)).toBe(where);
       for (const type of COMMAND_TYPES) {
-        const cell = ADMISSION[type].cells[standing(life.session)];
+        const cell = ADMISSION[type].cells[conditionOf(life.session)];
         const decision = decide(life.session, commandAt(type, life));
         if (cell === "yes") continue;
         expect(decision.session, type).toBe(life.session);

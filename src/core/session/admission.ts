@@ -4,13 +4,13 @@ import type { CommandType } from "./command.ts";
 import type { Session } from "./state.ts";
 
 /**
- * Where a session stands towards a command: its status, or one of three conditions beside it.
+ * The condition of a session for a command: its status, or one of three beside it.
  *
  * - `absent`: there is no such session.
- * - `closed`: a client closed it and nobody has loaded it since, so it answers like `absent`.
+ * - `closed`: a client closed it and none has loaded it since, so it answers like `absent`.
  * - `closing`: it is `deactivating` because a client closed it.
  */
-export type Standing = SessionState | "absent" | "closed" | "closing";
+export type Condition = SessionState | "absent" | "closed" | "closing";
 
 /**
  * `yes`: the command's own file decides. `skip`: a harmless repeat or late arrival, accepted and
@@ -25,7 +25,7 @@ export type Cell = "yes" | "skip" | ErrorCode;
  *   knows. `named`: only with such a name.
  * - `agent`: the session's present agent.
  */
-export type Caller = "client" | "registered" | "named" | "agent" | "server";
+export type CommandCaller = "client" | "registered" | "named" | "agent" | "server";
 
 const cli = "client";
 const reg = "registered";
@@ -33,9 +33,9 @@ const nam = "named";
 const agt = "agent";
 const srv = "server";
 
-interface Row {
-  readonly caller: Caller;
-  readonly cells: Readonly<Record<Standing, Cell>>;
+interface AdmissionRow {
+  readonly caller: CommandCaller;
+  readonly cells: Readonly<Record<Condition, Cell>>;
 }
 
 const yes = "yes";
@@ -54,7 +54,7 @@ const calm = "no_turn_running";
  * not compile until each of its cells has been decided here.
  */
 // biome-ignore format: a table is read by its columns
-export const ADMISSION: Readonly<Record<CommandType, Row>> = {
+export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   //                          absnt clsd  inact activ ready runng waitg deact clsng error
   create:            row(cli, yes,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup,  dup),
   resume:            row(cli, gone, yes,  yes,  skip, skip, skip, skip, skip, bye,  yes),
@@ -111,7 +111,7 @@ export const ADMISSION: Readonly<Record<CommandType, Row>> = {
   announce:          row(srv, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  yes,  yes),
 };
 
-export function standing(session: Session | null): Standing {
+export function conditionOf(session: Session | null): Condition {
   if (session === null) return "absent";
   if (session.closed) return "closed";
   return session.ending?.reason === "client_close" ? "closing" : session.connection.sessionState;
@@ -125,7 +125,7 @@ function isCommandType(text: string): text is CommandType {
 }
 
 function row(
-  caller: Caller,
+  caller: CommandCaller,
   absent: Cell,
   closed: Cell,
   inactive: Cell,
@@ -136,7 +136,7 @@ function row(
   deactivating: Cell,
   closing: Cell,
   error: Cell,
-): Row {
+): AdmissionRow {
   const cells = {
     absent,
     closed,

@@ -105,7 +105,7 @@ interface VoterLeft {
   optionTallies: Readonly<Record<string, number>>;
 }
 
-/** The voter is told here, because its envelope has whoever sent the prompt (wire, 9.2). */
+/** Names the voter, because the envelope names the client that sent the prompt. */
 interface VoteForbidden {
   requestId: AskId;
   clientId?: ClientId;

@@ -26,7 +26,7 @@ import type { StopReason } from "./reason.ts";
 import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
 
 /**
- * Everything that can be asked of a session or happen to it, from whatever side. A command brings
+ * Everything that can be asked of a session or happen to it, from any side. A command brings
  * the time, who is behind it, and every fresh id it may need, so that deciding is a pure function.
  */
 export interface CommandData {
@@ -48,7 +48,7 @@ export interface CommandData {
   usage: { turnId: TurnId; usage: ContextUsage };
 
   // Prompts and turns
-  /** With what it can begin at once, or why nobody could pay for it, or not if it were next. */
+  /** With what it can begin at once, or why it cannot be paid for, now or when it is next. */
   prompt: NewPrompt & { start?: TurnStart; unpaid?: Refusal; unpaidNow?: Refusal };
   begin_turn: { promptId: PromptId; start: TurnStart };
   command_result: { promptId: PromptId; result: CommandResult; effect?: CommandEffect };
@@ -67,7 +67,7 @@ export interface CommandData {
   /** The agent does not want the answer any more, or is not there to hear it. */
   ask_withdrawn: { requestId: AskId; reason: "withdrawn" | "agent_gone" };
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
-  /** Somebody has no vote any more, as by being removed: nothing waits for them. */
+  /** A user has no vote any more, as by being removed: no ask waits for it. */
   voter_gone: { userId: UserId; quorum: number | null };
   /** Null is all of them. */
   revoke_grant: { key: string | null };
@@ -95,7 +95,7 @@ export interface CommandData {
   shell_output: { shellId: ShellId; output: string };
   shell_result: ShellResult;
 
-  /** With whoever did it, where the server only tells what somebody has done. */
+  /** With its originator, where the server reports what a client has done. */
   announce: { announcement: Announcement; originator?: Originator };
 }
 
@@ -145,7 +145,7 @@ export interface NewPrompt {
   readonly lastEventId: number;
   /** What else goes into the agent's prompt request, such as `_meta`. */
   readonly params: JsonObject | null;
-  /** How many may be without a verdict, this one included, where somebody chose that. */
+  /** How many may be without a verdict, this one included, where the client chose that. */
   readonly pendingMax?: number | null;
   /** False for retries and continuations, which other clients have seen already. */
   readonly echo: boolean;
@@ -156,13 +156,13 @@ export interface TurnStart {
   readonly turnId: TurnId;
   readonly reservedMicro: number;
   readonly price: Price | null;
-  /** Which model that price is for; null if nobody knows. */
+  /** Which model that price is for; null if unknown. */
   readonly model?: string | null;
   /** What a prompt that begins with a slash was found to be. */
   readonly slash?: SlashWork;
 }
 
-/** What was seen of an agent, in seed 003's ten words, with what each of them brings. */
+/** What was seen of an agent: one of ten statuses, with the data of each. */
 export type AgentStatusReport<Status extends AgentStatus = AgentStatus> = {
   [One in Status]: { readonly status: One } & AgentStatusDetails[One];
 }[Status];
@@ -174,7 +174,7 @@ interface AgentStatusDetails extends Record<AgentStatus, object> {
     readonly surroundings?: Surroundings;
     /** Of the log that it is connected under. */
     readonly epoch?: string;
-    /** The mode that it is in when nobody has chosen one. */
+    /** The mode that it is in unless a client chooses one. */
     readonly usualMode?: AgentMode;
   };
   turn_complete: { readonly turnId: TurnId; readonly stopReason: string };

@@ -1,5 +1,5 @@
 import { type Refusal, refusal } from "../error.ts";
-import { ADMISSION, type Caller, type Standing, standing } from "./admission.ts";
+import { ADMISSION, type CommandCaller, type Condition, conditionOf } from "./admission.ts";
 import type { Command, CommandType } from "./command.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
@@ -19,7 +19,7 @@ import { isRegistered, type Session } from "./state.ts";
  */
 export function decide(session: Session | null, command: Command): Decision {
   const { caller, cells } = ADMISSION[command.type];
-  const where = standing(session);
+  const where = conditionOf(session);
   const cell = cells[where];
   if (cell === "skip") return unchanged(session);
   if (cell !== "yes") return refused(session, refusal(cell, details(session, command, where)));
@@ -30,8 +30,12 @@ export function decide(session: Session | null, command: Command): Decision {
   return decideBy(session, command);
 }
 
-/** Whether it is this caller's to say; the server speaks for everybody. */
-function callerRefusal(session: Session | null, command: Command, caller: Caller): Refusal | null {
+/** Refuses a command that is not this caller's to give; the server may give any. */
+function callerRefusal(
+  session: Session | null,
+  command: Command,
+  caller: CommandCaller,
+): Refusal | null {
   const { actor, type } = command;
   if (actor.kind === "server") return null;
   if ((caller === "agent") !== (actor.kind === "agent") || caller === "server") {
@@ -48,10 +52,10 @@ function callerRefusal(session: Session | null, command: Command, caller: Caller
   return refusal("invalid_client_id", { sessionId: session.sessionId, clientId });
 }
 
-/** The word of an agent that this session had before is nobody's word now. */
+/** Refuses the word of an agent that this session had before. */
 function staleRefusal(session: Session | null, command: Command, activation: number) {
   if (session === null || session.activation === activation) return null;
-  return refusal("agent_out_of_turn", details(session, command, standing(session)));
+  return refusal("agent_out_of_turn", details(session, command, conditionOf(session)));
 }
 
 /** Every command but the one that comes before there is a session. */
@@ -64,7 +68,7 @@ function decideBy<Type extends LaterType>(session: Session, command: Command<Typ
 
 type Decider<Type extends LaterType> = (session: Session, command: Command<Type>) => Decision;
 
-/** A new command does not compile until somebody decides it. */
+/** A new command does not compile until it has a decider. */
 const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   resume: instance.resume,
   stop: instance.stop,
@@ -120,7 +124,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   announce: output.announce,
 };
 
-function details(session: Session | null, command: Command, state: Standing) {
+function details(session: Session | null, command: Command, state: Condition) {
   const trigger = command.type === "agent_status" ? command.status : command.type;
   return { ...(session && { sessionId: session.sessionId }), state, trigger };
 }

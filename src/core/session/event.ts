@@ -37,7 +37,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   session_closed: { reason: string; closedBy?: ClientId };
 
   // Prompts and turns
-  prompt_admitted: AdmittedPrompt;
+  prompt_admitted: PromptAdmission;
   pending_prompt_added: { promptId: PromptId; text: string; queuedAt: number };
   pending_prompt_started: { promptId: PromptId; text: string };
   pending_prompt_completed: { promptId: PromptId; state: "completed" | "removed" };
@@ -89,7 +89,7 @@ export type EventType = keyof EventData;
 export interface EventOf<Type extends EventType> extends Stamp {
   readonly v: 1;
   readonly type: Type;
-  readonly data: InSession & Readonly<EventData[Type]>;
+  readonly data: OfSession & Readonly<EventData[Type]>;
   readonly _meta: { readonly serverTimestamp: number };
 }
 
@@ -128,7 +128,7 @@ export function isVerdict(
   return event.type === "turn_complete" || event.type === "turn_error";
 }
 
-interface InSession {
+interface OfSession {
   readonly sessionId: SessionId;
 }
 
@@ -175,13 +175,13 @@ interface Connected {
   surroundings?: Surroundings;
   /** Of this log: under another one, that side of the agent may know more than the log. */
   epoch?: string;
-  /** The agent's mode when nobody has chosen one; null if it has no modes. */
+  /** The agent's mode unless a client chooses one; null if it has no modes. */
   usualMode?: AgentMode;
 }
 
 /** What an agent was told beside the conversation, word for word. */
 export interface InstructionsSent {
-  via: InstructionsWay;
+  via: InstructionsVia;
   text: string;
   /** The hashes of the snapshots that it was made from. */
   skills: string;
@@ -189,7 +189,7 @@ export interface InstructionsSent {
 }
 
 /** By the agent's own place for a system prompt, or as a block in front of a prompt. */
-export type InstructionsWay = "system_prompt" | "context_block";
+export type InstructionsVia = "system_prompt" | "context_block";
 
 /** Something around the session is not what it was when its agent was last connected. */
 export interface Drift {
@@ -207,13 +207,13 @@ export interface AgentExit {
 }
 
 /** How a retry is known, where the caller asked for that. */
-interface Keyed {
+export interface Keyed {
   clientId?: ClientId;
   userId?: UserId;
   idempotency?: { readonly key: string; readonly hash: string };
 }
 
-interface AdmittedPrompt extends Keyed {
+interface PromptAdmission extends Keyed {
   promptId: PromptId;
   text: string;
   content: readonly ContentBlock[];
@@ -240,7 +240,7 @@ interface TurnError {
   partialOutput?: boolean;
 }
 
-/** The envelope of a command's answer: a stable code, a sentence, and whatever goes with it. */
+/** The envelope of a command's answer: a stable code, a sentence, and data. */
 export interface CommandResult {
   readonly status: "ok" | "error";
   readonly code: string;
@@ -293,7 +293,7 @@ interface Reserved {
   n: number;
   amountMicro: number;
   price: Price | null;
-  /** With the first of a turn: the model that was to be paid for, null if nobody knew. */
+  /** With the first of a turn: the model that was to be paid for, null if unknown. */
   model?: string | null;
 }
 
@@ -304,7 +304,7 @@ export interface CreditWait {
   scope?: CreditScope;
   neededMicro?: number;
   availableMicro?: number;
-  /** What nobody knows the price of. */
+  /** What has no known price. */
   agent?: string;
   model?: string;
 }

@@ -4,7 +4,6 @@ import * as ask from "./evolve/ask.ts";
 import * as client from "./evolve/client.ts";
 import * as instance from "./evolve/instance.ts";
 import * as output from "./evolve/output.ts";
-import * as prompt from "./evolve/prompt.ts";
 import * as setting from "./evolve/setting.ts";
 import type { Session } from "./state.ts";
 
@@ -37,13 +36,13 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   instructions_sent: instance.instructed,
   session_closed: instance.closed,
 
-  prompt_admitted: prompt.admitted,
-  pending_prompt_added: prompt.waits,
+  prompt_admitted: client.admitted,
+  pending_prompt_added: client.waits,
   session_update: output.updated,
-  mid_turn_message_injected: prompt.steered,
-  prompt_cancelled: prompt.stopAsked,
-  turn_complete: prompt.completed,
-  turn_error: prompt.failed,
+  mid_turn_message_injected: client.steered,
+  prompt_cancelled: client.stopAsked,
+  turn_complete: client.completed,
+  turn_error: client.failed,
 
   permission_request: ask.made,
   permission_decided: ask.decided,

@@ -29,7 +29,7 @@ const isNumber = (json: unknown): json is number => typeof json === "number";
 export const text = plain((json): json is string => typeof json === "string");
 export const flag = plain((json): json is boolean => typeof json === "boolean");
 
-/** Any number that JSON has; the others are whole, because somebody counts with them. */
+/** Any number that JSON has; the others are whole, because they are counted with. */
 export const number = plain(isNumber);
 export const whole = plain((json): json is number => Number.isSafeInteger(json));
 export const count = plain((json): json is number => isNumber(json) && isCount(json));
@@ -50,7 +50,7 @@ export function id<Id extends string>(parse: (text: string) => Id | null): Codec
 
 /**
  * What agents and clients say in their own words. It passes as it is: nothing in it is looked for
- * or turned into anything else, whatever its keys are called.
+ * or turned into anything else, whichever its keys are.
  */
 export function foreign<Value extends JsonObject>(
   is: (object: JsonObject) => object is Value,
@@ -58,7 +58,7 @@ export function foreign<Value extends JsonObject>(
   return plain((json): json is Value => isObject(json) && isShallow(json) && is(json));
 }
 
-/** What is nested deeper came from nobody, and could not be written again. */
+/** What is nested deeper cannot have come over a wire, and could not be written again. */
 function isShallow(json: unknown, levels = RPC_NESTING_MAX): boolean {
   if (typeof json !== "object" || json === null) return true;
   return levels > 0 && Object.values(json).every((inner) => isShallow(inner, levels - 1));

@@ -254,10 +254,10 @@ const RUNNING_PROMPT: Fields<RunningPrompt> = {
 
 const CLIENT: Fields<RegisteredClient> = { count: atLeastOne, userId: orNull(userId) };
 
-type ShellAnswer = Extract<FirstAnswer, { shellId: unknown }>;
+type ShellFirstAnswer = Extract<FirstAnswer, { shellId: unknown }>;
 
 const firstAnswer: Codec<FirstAnswer> = either(
-  (answer: FirstAnswer): answer is ShellAnswer => "shellId" in answer,
+  (answer: FirstAnswer): answer is ShellFirstAnswer => "shellId" in answer,
   object({ shellId }),
   object({ promptId, lastEventId: count }),
 );

@@ -13,9 +13,9 @@ import type { Creation, Session, WaitingPrompt } from "./state.ts";
 /** Takes the JSON of one version to the next. What it is given may be damaged. */
 export type Migration = (older: JsonObject) => JsonObject;
 
-/** The first takes version 1 to version 2, and so on: whoever changes the shape adds one. */
+/** The first takes version 1 to version 2, and so on: a change of the shape adds one. */
 export const MIGRATIONS: readonly Migration[] = [
-  // Sessions of version 1 knew nothing of skills, and nobody had noted what was around them.
+  // Sessions of version 1 knew nothing of skills, nor of their surroundings.
   (older) => ({
     ...older,
     running: isObject(older.running) ? { ...older.running, slash: null } : older.running,
@@ -80,7 +80,7 @@ export function writeSlot(session: Session): string {
 /**
  * The session of a slot. Null for what is not exactly a session, of this version or one that can
  * be migrated: then the conversation goes on from the manifest instead (P6), which is better than
- * half a session that nobody has decided (P4).
+ * half a session that was never decided (P4).
  */
 export function readSlot(
   version: string,
@@ -165,7 +165,7 @@ const UNKNOWN_SNAPSHOT = { version: 0, hash: "" };
 
 /**
  * As `evolve`, for a session that has lost its slot: what an event takes for granted is granted.
- * More of the log than what follows the snapshot may be told again, from anywhere in it: whatever
+ * More of the log than what follows the snapshot may be given again, from anywhere in it: what
  * was going on there has ended by the snapshot.
  */
 export function evolveLost(session: Session, event: SessionEvent): Session {
@@ -204,7 +204,7 @@ function withPrompt(session: Session, promptId: PromptId, event: SessionEvent): 
 }
 
 /**
- * What holds between the fields of any session, whatever happened to it. Each field may be right
+ * What holds between the fields of any session. Each field may be right
  * by itself and the whole still have no way on: no verdict for its turn, or no edge out of it.
  */
 export function isLawful(session: Session): boolean {

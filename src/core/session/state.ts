@@ -12,7 +12,7 @@ import type { EndReason, StopCause } from "./reason.ts";
 
 /**
  * All there is to know about a session in order to decide its next step. It is a fold of the
- * session's events and of nothing else; what nobody decides with is read from the store instead.
+ * session's events and of nothing else; what decides nothing is read from the store instead.
  */
 export interface Session {
   readonly sessionId: SessionId;
@@ -44,7 +44,7 @@ export interface Session {
   readonly activation: number;
   /** Why the agent is being taken down, while it is. */
   readonly ending: Ending | null;
-  /** A client closed the session, and nobody has loaded it since: it answers as if unknown. */
+  /** A client closed the session, and none has loaded it since: it answers as if unknown. */
   readonly closed: boolean;
 
   /** The agent's own name for its side of the conversation, by which it can be resumed. */
@@ -56,10 +56,10 @@ export interface Session {
   readonly agentEpoch?: string;
   /** That side has been given no prompt yet: it knows nothing, and nothing is lost with it. */
   readonly agentUntold: boolean;
-  /** The mode that the side is in when nobody has chosen one; null if it has no modes. */
+  /** The mode that it is in unless a client chooses one; null if it has no modes. */
   readonly agentUsualMode?: string | null;
   /**
-   * How often somebody has chosen the agent's mode. The same one chosen again is a choice too: the
+   * How often clients have chosen the agent's mode. The same one chosen again is a choice too: the
    * agent may have left it by itself, and is put back.
    */
   readonly agentModeChoices?: number;
@@ -183,7 +183,7 @@ export type SlashWork = "agent" | "skill" | "tool";
 export interface RegisteredClient {
   /** How often it attached without detaching; at zero it is forgotten. */
   readonly count: number;
-  /** Bound to whoever registered it, once tokens are in use. */
+  /** Bound to the user who registered it, once tokens are in use. */
   readonly userId: UserId | null;
 }
 
@@ -221,7 +221,7 @@ export interface Totals {
   readonly tokensByModel: ReadonlyMap<string, TokenUsage>;
 }
 
-/** Whether this client is registered, and by this user: nobody speaks in another's name. */
+/** Whether this client is registered, and by this user: no user speaks in another's name. */
 export function isRegistered(session: Session, clientId: ClientId, userId: UserId | null): boolean {
   const known = session.clients.get(clientId);
   return known !== undefined && (known.userId === null || known.userId === userId);
@@ -232,7 +232,7 @@ export function pendingCount(session: Session): number {
   return session.queue.length + (session.running === null ? 0 : 1);
 }
 
-/** The session with its turn's fields changed; outside `evolve` nobody needs this. */
+/** The session with its turn's fields changed; only `evolve` needs this. */
 export function inTurn(session: Session, change: Partial<TurnState>): Session {
   const { connection } = session;
   return { ...session, connection: { ...connection, turn: { ...connection.turn, ...change } } };
@@ -243,7 +243,7 @@ export const MODEL_SETTINGS = ["modelId", "temperature", "reasoning", "verbosity
 
 export type ModelSetting = (typeof MODEL_SETTINGS)[number];
 
-/** What somebody wants changed; what is not in it stays as it is. */
+/** What a client wants changed; what is not in it stays as it is. */
 export interface ModelChange {
   readonly modelId?: string;
   readonly temperature?: number;
@@ -262,7 +262,7 @@ export interface ModelFailure extends ModelPart {
 }
 
 /** What is set in it, in the order in which an agent is asked for it. */
-export function partsOf(config: ModelConfig | ModelChange): readonly ModelPart[] {
+export function modelParts(config: ModelConfig | ModelChange): readonly ModelPart[] {
   return MODEL_SETTINGS.flatMap((setting) => {
     const value = config[setting] ?? null;
     return value === null ? [] : [{ setting, value }];
@@ -273,7 +273,7 @@ export function isSameConfig(one: ModelConfig, other: ModelConfig): boolean {
   return MODEL_SETTINGS.every((setting) => one[setting] === other[setting]);
 }
 
-/** Idempotency keys are their caller's own: nobody is answered with another's prompt. */
+/** Idempotency keys are their caller's own: no caller is answered with another's prompt. */
 export function admissionKey(voter: string | null, key: string): string {
   return JSON.stringify([voter, key]);
 }

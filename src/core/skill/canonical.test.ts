@@ -27,7 +27,7 @@ describe("the text of a snapshot", () => {
     expect(same).toBe(one);
   });
 
-  it("B5.6: is this text, so that its hash stays what it is", () => {
+  it("is this text, so that its hash stays what it is", () => {
     expect(canonicalJson({ entries: [entry("a")], diagnostics: [] })).toBe(
       '{"form":"skills/1","entries":[{"skill_name":"a","source":"workspace",' +
         '"path":"a/SKILL.md","summary":"","invocation_mode":"llm_orchestration","command":null,' +

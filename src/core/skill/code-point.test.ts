@@ -10,7 +10,7 @@ describe("the order of code points", () => {
     expect(names.toSorted()).not.toEqual(sorted);
   });
 
-  it("B11.1: is the order of the bytes of UTF-8, for any two texts", () => {
+  it("is the order of the bytes of UTF-8, for any two texts", () => {
     const text = fc.string({ unit: "grapheme" });
     fc.assert(
       fc.property(text, text, (one, other) => {

@@ -6,7 +6,7 @@ import { PLAIN_HEADER } from "./skill.fixture.ts";
 
 describe("a header", () => {
   it.each([undefined, null, {}, { summary: null, eligibility: null, requires_tools: null }])(
-    "has the defaults of B6 where it says nothing: %j",
+    "has the defaults where it says nothing: %j",
     (parsed) => {
       expect(readHeader(parsed)).toEqual({ header: PLAIN_HEADER, fault: null });
     },
@@ -57,7 +57,7 @@ describe("a header", () => {
   });
 });
 
-describe("B11.4: a header is malformed", () => {
+describe("a header is malformed", () => {
   it.each([
     ["text", "the frontmatter is not a mapping"],
     [["summary"], "the frontmatter is not a mapping"],

@@ -3,7 +3,7 @@ import { SKILL_NEED_CHARS_MAX, SKILL_NEEDS_MAX, SKILL_SUMMARY_CHARS_MAX } from "
 import { byCodePoint } from "../text.ts";
 import { type Eligibility, INVOCATION_MODES, type InvocationMode, shown } from "./skill.ts";
 
-/** What a SKILL.md says of itself, in either format, with the defaults of B6 filled in. */
+/** What a SKILL.md says of itself, in either format, with the defaults filled in. */
 export interface SkillHeader {
   readonly summary: string;
   readonly invocationMode: InvocationMode;
@@ -13,7 +13,7 @@ export interface SkillHeader {
   readonly eligibility: Eligibility;
   /** The public format repeats the directory's name here. */
   readonly declaredName: string | null;
-  /** Keys of neither format: ignored, and said so (ruling). */
+  /** Keys of neither format: ignored, with a diagnostic. */
   readonly unknownKeys: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export type HeaderReading =
 
 const HEADER_KEYS = [
   ...["summary", "invocation_mode", "command", "command_tool", "requires_tools", "eligibility"],
-  // The public format's. What it allows for tools is advice to its own host, and binds nobody here.
+  // The public format's. What it allows for tools is advice to its own host, and ignored here.
   ...["name", "description", "license", "compatibility", "allowed-tools", "metadata"],
 ];
 const ELIGIBILITY_KEYS = ["os", "env", "binaries"];
@@ -81,7 +81,7 @@ class Block {
   line(key: string): string | null {
     const line =
       this.text(key)
-        // What nobody sees should tell an agent nothing either.
+        // What people cannot see must not reach an agent either.
         ?.replace(/\p{Cf}+/gu, "")
         .replace(/[\s\p{Cc}]+/gu, " ")
         .trim() ?? null;

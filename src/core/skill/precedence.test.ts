@@ -6,7 +6,7 @@ import type { SkillSource } from "./skill.ts";
 
 const sources = (...all: SkillSource[]) => all.map((source) => skill("a", source));
 
-describe("B11.2: a name in several roots", () => {
+describe("a name in several roots", () => {
   it.each([
     [["bundled", "user"], "user", "not that of bundled"],
     [["bundled", "workspace"], "workspace", "not that of bundled"],
@@ -24,7 +24,7 @@ describe("B11.2: a name in several roots", () => {
     }
   });
 
-  it("B11.3: has no skill if the winner is malformed, whatever stands behind it", () => {
+  it("has no skill if the winner is malformed, whatever stands behind it", () => {
     const snapshot = loaded([skill("a", "bundled"), skill("a", "user"), broken("a"), skill("b")]);
     expect(names(snapshot)).toEqual(["b (workspace)"]);
     expect(codes(snapshot)).toEqual(["a: malformed_frontmatter", "a: precedence_conflict"]);

@@ -8,16 +8,16 @@ import {
   ofSkill,
   SKILL_SOURCES,
   type SkillDiagnostic,
-  type Subject,
+  type SkillSubject,
   shown,
   skillName,
 } from "./skill.ts";
 
 /** A child directory of a root, as discovery found it. */
-export interface FoundSkill extends Subject {
+export interface FoundSkill extends SkillSubject {
   /** Its base name, exactly as it is on the disk. */
   readonly name: string;
-  /** Whether there is a SKILL.md in it, of whatever kind; without one it is no candidate. */
+  /** Whether there is a SKILL.md in it; without one it is no candidate. */
   readonly hasFile: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Precedence<Skill extends FoundSkill> {
 }
 
 /**
- * Workspace over user over bundled (B5.3). The directories are sorted before anything else, so
+ * Workspace over user over bundled. The directories are sorted before anything else, so
  * that the order in which they were listed means nothing.
  */
 export function precedenceOf<Skill extends FoundSkill>(found: readonly Skill[]): Precedence<Skill> {
@@ -103,7 +103,7 @@ function byName(one: FoundSkill, other: FoundSkill): number {
 }
 
 /** What skills are judged by, taken down once for a whole load: nothing here is looked up later. */
-export interface Surroundings {
+export interface SkillEnvironment {
   /** As Node names it: linux, darwin, win32. */
   readonly platform: string;
   /** Variables that are set, and not to nothing. */
@@ -120,9 +120,9 @@ const ALIAS = /^[a-z0-9_-]+$/;
 
 /** Everything that excludes a skill, not only the first: who mends one thing wants to see all. */
 export function objectionsTo(
-  subject: Subject,
+  subject: SkillSubject,
   header: SkillHeader,
-  surroundings: Surroundings,
+  surroundings: SkillEnvironment,
 ): readonly SkillDiagnostic[] {
   const objections: SkillDiagnostic[] = [];
   const { command } = header;
@@ -149,14 +149,14 @@ function isAlias(command: string): boolean {
   return ALIAS.test(command) && command.length <= SKILL_ALIAS_CHARS_MAX;
 }
 
-function commandToolFault(header: SkillHeader, { tools }: Surroundings): string | null {
+function commandToolFault(header: SkillHeader, { tools }: SkillEnvironment): string | null {
   const { invocationMode, commandTool } = header;
   if (invocationMode !== "tool_dispatch") return null;
   if (commandTool === null) return "it dispatches to a tool and names none in command_tool";
   return tools.has(commandTool) ? null : `there is no tool ${shown(commandTool)}`;
 }
 
-function ineligibility(header: SkillHeader, surroundings: Surroundings): readonly string[] {
+function ineligibility(header: SkillHeader, surroundings: SkillEnvironment): readonly string[] {
   const { os, env, binaries } = header.eligibility;
   const { platform, variables, binaries: found } = surroundings;
   const isElsewhere = os.length > 0 && !os.includes(platform);

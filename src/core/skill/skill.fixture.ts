@@ -1,5 +1,5 @@
 import type { SkillHeader } from "./header.ts";
-import { type FoundSkill, precedenceOf, type Surroundings } from "./precedence.ts";
+import { type FoundSkill, precedenceOf, type SkillEnvironment } from "./precedence.ts";
 import type { SkillEntry, SkillSnapshot, SkillSource } from "./skill.ts";
 import { type SkillReading, snapshotOf } from "./snapshot.ts";
 
@@ -15,7 +15,7 @@ export const PLAIN_HEADER: SkillHeader = {
 };
 
 /** A Linux machine with one of everything. */
-export const SURROUNDINGS: Surroundings = {
+export const SURROUNDINGS: SkillEnvironment = {
   platform: "linux",
   variables: new Set(["HOME"]),
   binaries: new Set(["git"]),
@@ -47,7 +47,7 @@ export function broken(name: string, source: SkillSource = "workspace"): PlayedS
 /** All the pure work of a load, in its order. */
 export function loaded(
   skills: readonly PlayedSkill[],
-  surroundings: Surroundings = SURROUNDINGS,
+  surroundings: SkillEnvironment = SURROUNDINGS,
 ): SkillSnapshot {
   const { winners, diagnostics } = precedenceOf(skills);
   return snapshotOf(winners, diagnostics, surroundings);

@@ -3,7 +3,7 @@ import { byCodePoint, cutText } from "../text.ts";
 
 /**
  * What a session can do, as it was found when the session was made or its skills were reloaded.
- * The names are the seed's (001): this is what is stored and what is shown.
+ * The field names are published: this is what is stored and what is shown.
  */
 
 /** Where a skill comes from, weakest first: the last that has a skill of some name wins. */
@@ -82,7 +82,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 /** What decoding puts in the place of bytes that are no text. */
 const UNDECODED = "\ufffd";
 
-/** Why nobody could type this name as one word of a command; null if they can. */
+/** Why people could not type this name as one word of a command; null if they can. */
 export function nameFault(name: string): string | null {
   if (name === "") return "it is empty";
   if (name.length > SKILL_NAME_CHARS_MAX) {
@@ -106,7 +106,7 @@ export function lookOf(name: string): string {
   return name.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFKC");
 }
 
-/** A name that somebody else chose, as part of a line. */
+/** A foreign name, as part of a line. */
 export function shown(name: string): string {
   const cut = cutText(name, SKILL_NAME_CHARS_MAX);
   const line = inOneLine(cut.normalize("NFC"));
@@ -121,14 +121,14 @@ function inOneLine(text: string): string {
 }
 
 /** The directory that a diagnostic is about. */
-export interface Subject {
+export interface SkillSubject {
   readonly name: string;
   readonly source: SkillSource;
 }
 
 /** About a skill's file. */
 export function ofSkill(
-  subject: Subject,
+  subject: SkillSubject,
   code: SkillDiagnosticCode,
   message: string,
 ): SkillDiagnostic {
@@ -137,7 +137,7 @@ export function ofSkill(
 
 /** About a directory in which there is no such file, or none that matters. */
 export function ofDirectory(
-  { name, source }: Subject,
+  { name, source }: SkillSubject,
   code: SkillDiagnosticCode,
   message: string,
 ): SkillDiagnostic {
@@ -162,7 +162,9 @@ export function skillPath(name: string): string {
 }
 
 /** In their one order, each once, and no more than a person could want. */
-export function inOrder(diagnostics: readonly SkillDiagnostic[]): readonly SkillDiagnostic[] {
+export function sortedDiagnostics(
+  diagnostics: readonly SkillDiagnostic[],
+): readonly SkillDiagnostic[] {
   const sorted = diagnostics.toSorted(byPlace);
   const once = sorted.filter((each, at) => at === 0 || byPlace(each, sorted[at - 1]) !== 0);
   const left = once[SKILL_DIAGNOSTICS_MAX - 1];

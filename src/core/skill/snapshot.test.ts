@@ -55,7 +55,7 @@ describe("a snapshot's entry", () => {
   });
 });
 
-describe("B11.3: a skill that is not for this machine is absent, with the reason", () => {
+describe("a skill that is not for this machine is absent, with the reason", () => {
   it.each([
     [needs({ os: ["darwin", "win32"] }), "ineligible", "for darwin, win32, and this is linux"],
     [needs({ env: ["HOME", "TOKEN"] }), "ineligible", "not set: TOKEN"],
@@ -104,7 +104,7 @@ describe("B11.3: a skill that is not for this machine is absent, with the reason
   });
 });
 
-describe("B11.10: an alias", () => {
+describe("an alias", () => {
   it.each(["Hi", "h i", "", "hü", "/hi", "hi\n", "h".repeat(65)])(
     "of another pattern excludes its skill: %j",
     (command) => {
@@ -185,7 +185,7 @@ const anyTree = fc.uniqueArray(anySkill, {
 });
 
 describe("a snapshot of any tree", () => {
-  it("B11.1: is the same to the byte, in whatever order the directories were listed", () => {
+  it("is the same to the byte, in whatever order the directories were listed", () => {
     const shuffled = anyTree.chain((tree) => {
       const all = fc.shuffledSubarray(tree, { minLength: tree.length, maxLength: tree.length });
       return fc.tuple(fc.constant(tree), all);

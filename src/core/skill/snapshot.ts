@@ -3,11 +3,10 @@ import { PERSONA_FILES, type Persona, type PersonaFile } from "../persona.ts";
 import { DAMAGED, list, object, oneOf, orNull, text } from "../session/slot-codec.ts";
 import { byCodePoint, utf8Bytes } from "../text.ts";
 import type { SkillHeader } from "./header.ts";
-import { objectionsTo, type Surroundings } from "./precedence.ts";
+import { objectionsTo, type SkillEnvironment } from "./precedence.ts";
 import {
   type Eligibility,
   INVOCATION_MODES,
-  inOrder,
   ofSkill,
   SKILL_DIAGNOSTIC_CODES,
   SKILL_SOURCES,
@@ -15,10 +14,11 @@ import {
   type SkillDiagnosticCode,
   type SkillEntry,
   type SkillSnapshot,
-  type Subject,
+  type SkillSubject,
   shown,
   skillName,
   skillPath,
+  sortedDiagnostics,
 } from "./skill.ts";
 
 /** What reading a skill's file came to. */
@@ -31,19 +31,19 @@ type ReadingFault = Extract<
   "malformed_frontmatter" | "unreadable" | "too_large"
 >;
 
-/** A winner of `precedenceOf`, with its file read: nobody reads those that lost. */
-export interface SkillCandidate extends Subject {
+/** A winner of `precedenceOf`, with its file read; the losers' files are not read. */
+export interface SkillCandidate extends SkillSubject {
   readonly reading: SkillReading;
 }
 
 /**
  * The skills of a session, from what won and what was said on the way there. A winner that cannot
- * be used is absent: what it stands in front of does not take its place (B5.3).
+ * be used is absent: what it takes precedence over does not take its place.
  */
 export function snapshotOf(
   winners: readonly SkillCandidate[],
   said: readonly SkillDiagnostic[],
-  surroundings: Surroundings,
+  surroundings: SkillEnvironment,
 ): SkillSnapshot {
   const diagnostics = [...said];
   const judged = winners.flatMap((candidate) => {
@@ -53,15 +53,15 @@ export function snapshotOf(
   });
   const entries = judged.toSorted((one, other) => byCodePoint(one.skill_name, other.skill_name));
   const fitting = withinBytes(withOwnAliases(entries, diagnostics), diagnostics);
-  return { entries: fitting, diagnostics: inOrder(diagnostics) };
+  return { entries: fitting, diagnostics: sortedDiagnostics(diagnostics) };
 }
 
-interface Judgement {
+interface JudgedSkill {
   readonly entry: SkillEntry | null;
   readonly objections: readonly SkillDiagnostic[];
 }
 
-function judge(candidate: SkillCandidate, surroundings: Surroundings): Judgement {
+function judge(candidate: SkillCandidate, surroundings: SkillEnvironment): JudgedSkill {
   const { name, source, reading } = candidate;
   if (reading.kind === "fault") {
     const objection = ofSkill(
@@ -91,8 +91,8 @@ function judge(candidate: SkillCandidate, surroundings: Surroundings): Judgement
   return { entry, objections: remarks };
 }
 
-/** What is odd about a file and keeps nobody from using it. */
-function remarksOn(subject: Subject, header: SkillHeader): readonly SkillDiagnostic[] {
+/** What is odd about a file and does not exclude it. */
+function remarksOn(subject: SkillSubject, header: SkillHeader): readonly SkillDiagnostic[] {
   const remarks: SkillDiagnostic[] = [];
   const { unknownKeys, declaredName } = header;
   if (unknownKeys.length > 0) {
@@ -107,7 +107,7 @@ function remarksOn(subject: Subject, header: SkillHeader): readonly SkillDiagnos
 }
 
 /**
- * An alias that several ask for belongs to none of them (ruling). The message has it as people
+ * An alias that several ask for belongs to none of them. The message has it as people
  * type it, by which `/alias` is later told from a command that never was.
  */
 function withOwnAliases(

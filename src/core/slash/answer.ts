@@ -23,7 +23,7 @@ function answer(
   return { status, code, message: text, ...(data !== undefined && { data }) };
 }
 
-/** A name that somebody chose, in a sentence. */
+/** A foreign name, for a sentence. */
 export function shownName(name: string): string {
   return oneLine(name, SLASH_NAME_CHARS_MAX);
 }
@@ -44,7 +44,7 @@ export function section(heading: string, lines: readonly string[]): readonly str
   return lines.length === 0 ? [] : [heading, ...lines.map((line) => `  ${line}`)];
 }
 
-/** Nobody's file or typing moves a cursor, rings a bell, begins a line or turns one around. */
+/** Characters that would move a cursor, ring a bell, begin a line or turn one around. */
 const UNSHOWN = /[\s\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** How much of a text is looked at for the sake of a line; the rest would be cut anyway. */

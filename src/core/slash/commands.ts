@@ -107,13 +107,13 @@ function aliasCommand({ command, skill_name, summary }: SkillEntry): readonly Js
 /** A line that begins with `/`, taken apart; nothing is known yet of what it names. */
 export interface SlashLine {
   readonly name: string;
-  /** Its words, as far as anybody looks at them. */
+  /** Its first words, as many as a command looks at. */
   readonly args: readonly string[];
   /** All that follows the name, as it was written. */
   readonly rest: string;
 }
 
-/** The text that is a command and not conversation: the very first character decides (B8.1). */
+/** The text that is a command and not conversation: the very first character decides. */
 export function slashTextOf(content: readonly ContentBlock[]): string | null {
   const [first] = content;
   if (first?.type !== "text") return null;

@@ -5,7 +5,7 @@ import { readSlash, slashTextOf } from "./commands.ts";
 const text = (said: string) => ({ type: "text", text: said });
 const image = { type: "image", data: "aGk=", mimeType: "image/png" };
 
-describe("B8.1: the first character decides what is a command", () => {
+describe("the first character decides what is a command", () => {
   it.each(["/", "/skills", "/no such thing", "/a\nb"])("%j is one", (said) => {
     expect(slashTextOf([text(said)])).toBe(said);
   });
@@ -31,7 +31,7 @@ describe("B8.1: the first character decides what is a command", () => {
   });
 });
 
-describe("B8.1: a line is a name and words", () => {
+describe("a line is a name and words", () => {
   it.each([
     ["/skills", "skills", [], ""],
     ["/skill review", "skill", ["review"], "review"],

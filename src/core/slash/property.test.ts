@@ -50,7 +50,7 @@ const KNOWN = new Set([
   ...SNAPSHOT.entries.flatMap((entry) => entry.command ?? []),
 ]);
 
-describe("B9: what a line means", () => {
+describe("what a line means", () => {
   it("is said of every text, and always the same", () => {
     const ways = fc.tuple(anyLine, anySnapshot, fc.array(anyText));
     fc.assert(
@@ -96,7 +96,7 @@ describe("B9: what a line means", () => {
   });
 });
 
-describe("B9: what is answered from a snapshot", () => {
+describe("what is answered from a snapshot", () => {
   it("is always the same, is well-formed text, and has no body in it", () => {
     const ways = fc.tuple(anySnapshot, fc.array(anyText), anyText);
     fc.assert(

@@ -7,7 +7,7 @@ import { BUILT_INS } from "./commands.ts";
 import * as reply from "./reply.ts";
 import { AGENT_COMMANDS, remark, SNAPSHOT, skill } from "./snapshot.fixture.ts";
 
-describe("B8.2: /skills", () => {
+describe("/skills", () => {
   it("lists name and summary of every entry, in the snapshot's order", () => {
     const answer = reply.skillsListed({ ...SNAPSHOT, diagnostics: [] });
     expect(answer).toMatchObject({ status: "ok", code: "skills_listed" });
@@ -67,7 +67,7 @@ describe("B8.2: /skills", () => {
   });
 });
 
-describe("B8.2: /help", () => {
+describe("/help", () => {
   it("of a skill shows what the snapshot says of it", () => {
     const answer = reply.skillHelp(SNAPSHOT, "run");
     expect(answer).toMatchObject({ status: "ok", code: "skill_help" });
@@ -117,7 +117,7 @@ describe("B8.2: /help", () => {
   });
 });
 
-describe("B8.2: /agent", () => {
+describe("/agent", () => {
   it("lists the agents and marks the active one", () => {
     const answer = reply.agentListed("echo", ["chat", "echo"]);
     expect(answer).toMatchObject({ status: "ok", code: "agent_listed" });
@@ -139,14 +139,14 @@ describe("B8.2: /agent", () => {
     expect(reply.agentSet("echo", "echo").message).toBe("The active agent is echo already.");
   });
 
-  it("B11.9: names the known ones to whoever names another", () => {
+  it("names the known ones after an unknown one", () => {
     const answer = reply.agentNotFound("Echo", ["chat", "echo"]);
     expect(answer).toMatchObject({ status: "error", code: "agent_not_found" });
     expect(answer.message).toContain('no agent "Echo". The configured agents are: chat, echo.');
   });
 });
 
-describe("B8.2: the reloads", () => {
+describe("the reloads", () => {
   const from = { version: 1, hash: "aa" };
   const to = { version: 2, hash: "bb" };
 
@@ -246,7 +246,7 @@ describe("/new and /save-and-close", () => {
   });
 });
 
-describe("B8.3: what became of a skill's use", () => {
+describe("what became of a skill's use", () => {
   it.each([
     ["tool_ok", reply.toolOk("shell", "a\nb"), "ok", "a\nb"],
     ["tool_ok", reply.toolOk("shell", ""), "ok", "shell finished without output."],
@@ -278,7 +278,7 @@ describe("B8.3: what became of a skill's use", () => {
   });
 });
 
-describe("B8.3: any other refusal", () => {
+describe("any other refusal", () => {
   it("has the code and the sentence that it has everywhere", () => {
     const answer = reply.commandRefused(
       refusal("session_limit_exceeded", { limit: 20, scope: "workspace" }),

@@ -30,7 +30,7 @@ export function wrongWords(name: BuiltInName): CommandResult {
   });
 }
 
-/** Two skills wanted the alias, so neither has it (ruling); both still have their names. */
+/** Two skills wanted the alias, so neither has it; both still have their names. */
 export function aliasAmbiguous(alias: string, skills: readonly string[]): CommandResult {
   const names = listed(skills).map(shownName);
   const shown = shownName(alias);
@@ -268,7 +268,7 @@ function modelLine({ modelId, temperature, reasoning, verbosity }: ModelConfig):
   return [name, ...more].join(", ");
 }
 
-/** A model configuration under the seed's names (B2). */
+/** A model configuration under its published names. */
 export function modelFields({ modelId, temperature, reasoning, verbosity }: ModelConfig) {
   return {
     name: modelId,

@@ -12,7 +12,7 @@ function refusalOf(text: string) {
   return found.result;
 }
 
-describe("B8.2: the built-in commands", () => {
+describe("the built-in commands", () => {
   it("are these", () => {
     expect([...BUILT_IN_NAMES].sort()).toEqual([
       "agent",
@@ -57,14 +57,14 @@ describe("B8.2: the built-in commands", () => {
     ["/new one", "/new"],
     ["/status full", "/status"],
     ["/save-and-close now", "/save-and-close"],
-  ])("B11.9: %s has the wrong arguments, and is told its usage", (text, usage) => {
+  ])("%s has the wrong arguments, and is told its usage", (text, usage) => {
     const result = refusalOf(text);
     expect(result).toMatchObject({ status: "error", code: "invalid_args", data: { usage } });
     expect(result.message.endsWith(`Usage: ${usage}`)).toBe(true);
   });
 });
 
-describe("B8.2: /skill", () => {
+describe("/skill", () => {
   it("is exactly that skill of the snapshot, with all of the text", () => {
     const found = meaning("/skill review the  last\ncommit");
     const words = "the  last\ncommit";
@@ -72,14 +72,14 @@ describe("B8.2: /skill", () => {
     expect(meaning("/skill review")).toMatchObject({ kind: "skill", words: "" });
   });
 
-  it("B11.9: without a name is answered letter by letter as specified", () => {
+  it("without a name is answered letter by letter as specified", () => {
     const result = { code: "invalid_args", message: "Error: /skill requires a skill name." };
     expect(refusalOf("/skill")).toEqual({ status: "error", ...result });
     expect(refusalOf("/skill \n ")).toEqual({ status: "error", ...result });
   });
 
   it.each(["revie", "reviews", "Review", "ci", "skills", "/review"])(
-    "B11.9: takes no other for skill %s, and suggests none",
+    "takes no other for skill %s, and suggests none",
     (name) => {
       const result = refusalOf(`/skill ${name}`);
       expect(result).toMatchObject({ status: "error", code: "skill_not_found" });
@@ -88,7 +88,7 @@ describe("B8.2: /skill", () => {
   );
 });
 
-describe("B11.10: aliases", () => {
+describe("aliases", () => {
   it("mean the skill they belong to, with all of the text", () => {
     const run = meaning("/sh printf 'a  b'\nls");
     expect(run).toMatchObject({ kind: "skill", words: "printf 'a  b'\nls" });
@@ -133,7 +133,7 @@ describe("B11.10: aliases", () => {
   });
 });
 
-describe("design 10: the agent's own commands", () => {
+describe("the agent's own commands", () => {
   it("are passed on", () => {
     expect(meaning("/init")).toEqual({ kind: "agent" });
     expect(meaning("/compress now, please")).toEqual({ kind: "agent" });
@@ -145,7 +145,7 @@ describe("design 10: the agent's own commands", () => {
   });
 });
 
-describe("B11.9: what means nothing", () => {
+describe("what means nothing", () => {
   it.each(["/", "/ skills", "/\n"])("%j is a parse_error", (text) => {
     expect(refusalOf(text)).toMatchObject({ status: "error", code: "parse_error" });
   });

@@ -17,17 +17,17 @@ import { skillNameMissing, skillNotFound } from "./skill-reply.ts";
 
 /** What a line that begins with `/` comes to; only `skill` and `agent` can lead to a turn. */
 export type SlashMeaning =
-  | ({ readonly kind: "built_in"; readonly name: OwnWork } & Omit<SlashLine, "name">)
+  | ({ readonly kind: "built_in"; readonly name: OwnCommand } & Omit<SlashLine, "name">)
   | { readonly kind: "skill"; readonly entry: SkillEntry; readonly words: string }
   | { readonly kind: "agent" }
   | { readonly kind: "refused"; readonly result: CommandResult };
 
 /** Every built-in command but `/skill`, which has become the skill by then. */
-export type OwnWork = Exclude<BuiltInName, "skill">;
+export type OwnCommand = Exclude<BuiltInName, "skill">;
 
 /**
  * Ours first, then the skills' aliases, then what the agent says it understands; exactly and with
- * no guessing (B8). The session's snapshot is all it looks at: files do not matter here.
+ * no guessing. It looks only at the session's snapshot, never at files.
  */
 export function resolveSlash(
   text: string,

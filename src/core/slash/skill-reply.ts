@@ -44,7 +44,7 @@ export function skillHelp(snapshot: SkillSnapshot, name: string): CommandResult 
   return done("skill_help", lines.join("\n"), data);
 }
 
-/** The one message that the specification fixes letter by letter (B8.3). */
+/** Clients know this message letter by letter. */
 export function skillNameMissing(): CommandResult {
   return failed("invalid_args", "Error: /skill requires a skill name.");
 }

@@ -11,7 +11,7 @@ import type { CommandResult } from "../../core/session/event.ts";
 import {
   type Chosen,
   type ModelPart,
-  partsOf,
+  modelParts,
   type RunningPrompt,
   type Session,
 } from "../../core/session/state.ts";
@@ -272,7 +272,7 @@ export class AgentLink {
         const asking = known.get(wanted.chosen.activeAgent) ?? ASKING_UNKNOWN;
         const askMode = askingMode(session, asking, wanted.fixed);
         this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
-        const parts = partsOf(wanted.chosen.modelConfig);
+        const parts = modelParts(wanted.chosen.modelConfig);
         const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
         const options = wantsAsks(wanted.fixed.securityMode) ? Object.entries(asking.options) : [];
         if (parts.length + options.length === 0 && mode === null) void this.#ready(session);

@@ -2,13 +2,14 @@ import type { AgentSession, ModelRefusal } from "../../agent/agent.ts";
 import { refusal, sentenceOf } from "../../core/error.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
-import { type ModelChange, type ModelPart, partsOf } from "../../core/session/state.ts";
+import { type ModelChange, type ModelPart, modelParts } from "../../core/session/state.ts";
 import type { AgentMode } from "../../core/turn.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { ensureAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import { type Clock, givenBy } from "../world.ts";
+import { givenBy } from "../world.ts";
 
 /**
  * Chooses the mode that a session's agent is in from its next turn on; answers the one before.
@@ -66,7 +67,7 @@ export class ModelChanges {
   }
 
   async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
-    const parts = partsOf(change);
+    const parts = modelParts(change);
     const why = live.refusalOf(this.#command({ change }, actor)) ?? (await ensureAgent(live));
     if (why !== null) return { ok: false, refusal: why };
     const { agent } = live;
@@ -95,7 +96,7 @@ export class ModelChanges {
 
   /** An agent may go back to its own settings with another model; the session has not (P7). */
   async #setRest(live: LiveSession, agent: AgentSession, change: ModelChange): Promise<void> {
-    const all = partsOf(live.session.chosen.modelConfig);
+    const all = modelParts(live.session.chosen.modelConfig);
     for (const part of all.filter(({ setting }) => change[setting] === undefined)) {
       const refused = await agent.setModelConfig([part]);
       if (live.agent !== agent || refused?.refusal.code === "agent_gone") return;

@@ -8,7 +8,7 @@ import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
-import type { OwnWork, SlashMeaning } from "../../core/slash/resolve.ts";
+import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
 import type { FoldedTurn, SessionKey } from "../../store/store.ts";
 import type { NewSession } from "../actor/open.ts";
 import type { Choices, ReloadType } from "../choice/choices.ts";
@@ -48,7 +48,7 @@ export class BuiltInCommands {
     await this.#work[order.name](order);
   }
 
-  readonly #work: Readonly<Record<OwnWork, (order: BuiltInOrder) => Promise<void>>> = {
+  readonly #work: Readonly<Record<OwnCommand, (order: BuiltInOrder) => Promise<void>>> = {
     skills: ({ skills, answer }) => answer({ result: reply.skillsListed(skills) }),
     help: (order) => this.#help(order),
     agent: (order) => this.#agent(order),

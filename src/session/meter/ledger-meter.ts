@@ -7,15 +7,15 @@ import {
   LEDGERS_HELD_MAX,
   MICRO_CREDITS_MAX,
 } from "../../core/limits.ts";
+import type { Log, LogMessage } from "../../core/log.ts";
 import { addCounts, costMicro, isCount } from "../../core/price.ts";
-import type { Log, Remark } from "../../core/remark.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
+import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionKey, SessionStore } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { ChangeAct } from "../audit/audited.ts";
 import { changeEntry, type Steward } from "../audit/entries.ts";
-import type { CallOff } from "../world.ts";
 import {
   type Allowance,
   type BudgetScope,
@@ -377,7 +377,7 @@ export class LedgerMeter implements Meter {
     }
   }
 
-  #tell(what: Remark, tenantId: TenantId | null, because: string) {
+  #tell(what: LogMessage, tenantId: TenantId | null, because: string) {
     this.#parts.log(what, { ...(tenantId !== null && { tenantId }), because });
   }
 }

@@ -69,7 +69,7 @@ describe("the agent's own mode", () => {
     expect(life.now.agentModeChoices).toBeUndefined();
   });
 
-  it("A15: is taken in the middle of a turn, which it does not touch", () => {
+  it("is taken in the middle of a turn, which it does not touch", () => {
     const life = new Life().waiting();
     const { turn } = life;
     expect(types(set(life, "code"))).toEqual(["agent_mode_changed"]);

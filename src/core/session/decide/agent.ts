@@ -24,8 +24,8 @@ function startActivation(draft: Draft) {
 }
 
 /**
- * What was seen of the agent. The seed's function says where each status points; this adds what a
- * turn allows: `running` is entered by a prompt and left by a verdict, an ask, an error or a
+ * What was seen of the agent. `applySessionTransition` says where each status points; this adds
+ * what a turn allows: `running` is entered by a prompt and left by a verdict, an ask, an error or a
  * teardown, and never because an agent says a word out of turn.
  */
 export function report(session: Session, command: Command<"agent_status">): Decision {
@@ -151,7 +151,7 @@ function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string)
 }
 
 /**
- * An agent's last words are usually the reason, and somebody has to do something about it. If there
+ * An agent's last output is usually the reason, and people have to act on it. If there
  * are none, or they may be about another session, people are told where to look.
  */
 function farewell(agent: string, message: string): string {
@@ -181,7 +181,7 @@ export function unavailable(session: Session, command: Command<"agent_unavailabl
 }
 
 /**
- * What is not as it was when the session last had an agent. What somebody chose meanwhile is no
+ * What is not as it was when the session last had an agent. What a client chose meanwhile is no
  * drift, and neither is what could not be seen, then or now.
  */
 function driftSince(

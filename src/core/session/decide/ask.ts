@@ -20,8 +20,8 @@ import {
   countBallot,
   type ForbiddenReason,
   openMediation,
+  progressOf,
   selected,
-  standingOf,
   voterOf,
   withoutVoters,
 } from "../../policy/ask.ts";
@@ -122,7 +122,7 @@ function mediationFor(session: Session, { policy, quorum, present }: PeopleAsk) 
   return openMediation(policy, quorum, voters, designated);
 }
 
-/** The order of these checks is the wire's (reference 8.3). */
+/** Clients rely on the order of these checks. */
 export function vote(session: Session, command: Command<"vote">): Decision {
   const { requestId, outcome, actor } = command;
   const { sessionId } = session;
@@ -153,7 +153,7 @@ function notOffered(session: Session, { requestId }: Command<"vote">, optionId: 
   return refused(session, refusal("invalid_option_id", { requestId, optionId }));
 }
 
-/** Anybody may call the whole thing off; choosing an option is for those the policy names. */
+/** Any voter may cancel the ask; the policy says who may choose an option. */
 function weigh(session: Session, command: Command<"vote">, open: Ask): Decision {
   const { outcome, actor } = command;
   const draft = new Draft(session, command);
@@ -340,9 +340,9 @@ function judge(session: Session, wanted: Access) {
 }
 
 /**
- * Somebody who was counted on has no vote any more. Each open ask that was put to them goes on
+ * A counted voter has no vote any more. Each open ask that was put to that voter goes on
  * without them, and is decided by this if those who stay have already agreed: else it would wait
- * for a vote that nobody can give.
+ * for a vote that cannot come.
  */
 export function voterGone(session: Session, command: Command<"voter_gone">): Decision {
   const { userId, quorum } = command;
@@ -365,7 +365,7 @@ function goOn(
   configured: number | null,
 ) {
   const less = withoutVoters(ask, left, configured);
-  const { winner, tallies, ...progress } = standingOf(less);
+  const { winner, tallies, ...progress } = progressOf(less);
   const { requestId, mediation } = less;
   const told = { requestId, left, ...progress, quorum: mediation.quorum, optionTallies: tallies };
   draft.emit("permission_voter_left", told, draft.session.running?.stamp);

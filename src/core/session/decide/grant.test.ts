@@ -11,7 +11,7 @@ const ADA: Actor = {
   loopback: true,
 };
 
-describe("session grants (A14)", () => {
+describe("session grants", () => {
   const always = { outcome: "selected", optionId: "always" } as const;
 
   function granted(): Life {

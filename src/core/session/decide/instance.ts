@@ -79,7 +79,7 @@ export function stop(session: Session, command: Command<"stop">): Decision {
   return draft.accept();
 }
 
-/** A client ends the session for everybody: each prompt gets its verdict, and none is taken. */
+/** A client ends the session for all clients: each prompt gets its verdict, and none is taken. */
 export function close(session: Session, command: Command<"close">): Decision {
   const draft = new Draft(session, command);
   closed(draft, callerStamp(command.actor));
@@ -106,7 +106,7 @@ function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: S
   closeInstance(draft, reason, stamp);
 }
 
-/** Whoever closes a session cancels what runs in it; that is told once. */
+/** Closing a session cancels what runs in it; one event says so. */
 function callOff(draft: Draft, stamp: Stamp) {
   const { running } = draft.session;
   if (running === null || running.stopCause !== null) return;
@@ -144,23 +144,23 @@ export function finishEnding(draft: Draft) {
   closeInstance(draft, reason, enderStamp(ending));
 }
 
-/** An agent is gone some time after it was told to go: whoever wanted that is kept until then. */
+/** An agent is gone some time after it was told to go: the originator is kept until then. */
 function enderStamp({ closedBy, closedByUser }: Ending): Stamp {
   return stampOf(null, { clientId: closedBy, userId: closedByUser ?? null });
 }
 
-interface Interruption {
+interface FailureKind {
   readonly reason: EndReason;
   readonly code: TurnErrorCode & AskEnd;
 }
 
-const INTERRUPTIONS: Readonly<Record<"recovery" | "store_failure", Interruption>> = {
+const INTERRUPTIONS: Readonly<Record<"recovery" | "store_failure", FailureKind>> = {
   recovery: { reason: "crash", code: "SERVER_RESTART" },
   store_failure: { reason: "store_failure", code: "STORE_FAILURE" },
 };
 
 /**
- * What a session is owed after its server or store failed under it: whatever the log calls open
+ * What a session is owed after its server or store failed under it: what the log calls open
  * is closed, by legal steps. Done twice, it does nothing the second time. The queue stays.
  */
 export function recover(

@@ -9,7 +9,7 @@ import type { Session } from "../state.ts";
 import { displayNameRefusal } from "./setting.ts";
 
 /**
- * The hot path: one event for one update, whatever it says. Only a turn that has grown too large
+ * The hot path: one event for one update. Only a turn that has grown too large
  * is heard no more, or it would go on growing until its agent stops.
  */
 export function update(session: Session, command: Command<"agent_update">): Decision {

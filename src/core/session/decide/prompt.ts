@@ -13,7 +13,7 @@ import { voterOf } from "../../policy/ask.ts";
 import { isCount, isPrice } from "../../price.ts";
 import { slashTextOf } from "../../slash/commands.ts";
 import { cutText, utf8Bytes } from "../../text.ts";
-import { ADMISSION, standing } from "../admission.ts";
+import { ADMISSION, conditionOf } from "../admission.ts";
 import {
   type Command,
   type CommandEffect,
@@ -38,7 +38,7 @@ import { closed } from "./instance.ts";
 import { invalidAmount } from "./output.ts";
 import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";
 import { stopTurn } from "./stop.ts";
-import { beginTurn, echoPrompt, pronounce, turnError, type Verdict } from "./turn.ts";
+import { beginTurn, echoPrompt, pronounce, type TurnVerdict, turnError } from "./turn.ts";
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
@@ -169,7 +169,7 @@ export function answer(session: Session, command: Command<"command_result">): De
   const { promptId, result, effect } = command;
   const next = session.queue[0];
   if (next?.promptId !== promptId) return notNext(session, promptId);
-  const cell = effect === undefined ? "yes" : ADMISSION[effect.type].cells[standing(session)];
+  const cell = effect === undefined ? "yes" : ADMISSION[effect.type].cells[conditionOf(session)];
   if (cell !== "yes" && cell !== "skip") return refused(session, refusal(cell));
   const draft = new Draft(session, command);
   const stamp = stampOf(promptId, next);
@@ -193,7 +193,7 @@ function spoken(text: string) {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
 }
 
-function verdictOf({ code, message }: CommandResult): Verdict {
+function verdictOf({ code, message }: CommandResult): TurnVerdict {
   if (code !== "unknown_command") return { type: "turn_complete", stopReason: "end_turn" };
   return turnError(code, message || undefined);
 }

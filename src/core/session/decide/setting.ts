@@ -103,7 +103,7 @@ export function autonomy(session: Session, command: Command<"autonomy">): Decisi
 }
 
 /**
- * Chooses the agent's own mode, for the next turn (A15). A word that stands for another one would
+ * Chooses the agent's own mode, for the next turn. A word that stands for another one would
  * be untrue from now on: the profile's own word goes first. Neither moves the profile.
  */
 export function agentMode(session: Session, command: Command<"agent_mode">): Decision {
@@ -141,7 +141,7 @@ export function trustGate(): Refusal {
   return refusal("trust_gate", { errorKind: "auth_env_error" });
 }
 
-/** Reported by whoever runs the sandbox; the session only keeps and shows it. */
+/** The operator of the sandbox reports it; the session only keeps and shows it. */
 export function sandbox(session: Session, command: Command<"sandbox">): Decision {
   const draft = new Draft(session, command);
   const { state } = command;

@@ -22,21 +22,21 @@ function answered(life: Life, effect: CommandEffect) {
 }
 
 describe("a prompt that begins with a slash", () => {
-  it("B8.1: is no turn yet, even where it could begin at once", () => {
+  it("is no turn yet, even where it could begin at once", () => {
     const life = new Life().ready();
     const prompt = { ...newPrompt("p1", slash("/skills")), start: noCredit("t1") };
     expect(types(life.give("prompt", prompt, client(null)))).toEqual(["prompt_admitted"]);
     expect(life.state).toBe("ready");
   });
 
-  it("B8.1: is a turn like any other with a space before it", () => {
+  it("is a turn like any other with a space before it", () => {
     const life = new Life().ready();
     const prompt = { ...newPrompt("p1", slash(" /skills")), start: noCredit("t1") };
     life.give("prompt", prompt, client(null));
     expect(life.state).toBe("running");
   });
 
-  it("B8.1: never reaches the model by the way, but waits for its turn", () => {
+  it("never reaches the model by the way, but waits for its turn", () => {
     const life = new Life().running();
     const prompt = newPrompt("p2", slash("/skills"));
     const steered = life.give("steer", { messageId: "m1", prompt, agentCanSteer: true });
@@ -50,7 +50,7 @@ describe("what a command does to its session", () => {
   it.each([
     ["reload_skills", "skills_reloaded", "skills"],
     ["reload_persona", "persona_reloaded", "persona"],
-  ] as const)("B11.7: %s changes one field, in one commit with its answer", (type, told, field) => {
+  ] as const)("%s changes one field, in one commit with its answer", (type, told, field) => {
     const life = new Life().ready();
     const before = life.now.chosen;
     const decision = answered(life, { type, ...loaded });

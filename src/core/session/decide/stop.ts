@@ -10,9 +10,16 @@ import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
 import { finishEnding } from "./instance.ts";
 import { sandboxExpired } from "./setting.ts";
-import { cancelAsks, endTurn, forwardFailed, pronounce, turnError, type Verdict } from "./turn.ts";
+import {
+  cancelAsks,
+  endTurn,
+  forwardFailed,
+  pronounce,
+  type TurnVerdict,
+  turnError,
+} from "./turn.ts";
 
-const NOBODY: Originator = { clientId: null };
+const NO_ORIGINATOR: Originator = { clientId: null };
 
 /**
  * Tells the running turn to stop. It keeps running until the agent has settled it, so that no
@@ -39,7 +46,7 @@ export function cancel(session: Session, command: Command<"cancel">): Decision {
 export function limitPassed(session: Session, command: Command<"limit_passed">): Decision {
   if (session.running?.turnId !== command.turnId) return notOpen(session);
   const draft = new Draft(session, command);
-  stopTurn(draft, command.limit, NOBODY);
+  stopTurn(draft, command.limit, NO_ORIGINATOR);
   return draft.accept();
 }
 
@@ -51,7 +58,7 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
     const { promptId } = deadline;
     const waiting = session.queue.find((prompt) => prompt.promptId === promptId);
     if (waiting !== undefined) pronounce(draft, waiting, turnError("prompt_deadline_exceeded"));
-    else if (session.running?.promptId === promptId) stopTurn(draft, "deadline", NOBODY);
+    else if (session.running?.promptId === promptId) stopTurn(draft, "deadline", NO_ORIGINATOR);
   } else if (deadline.of === "ask") {
     expireAsk(draft, deadline.requestId);
   } else if (deadline.of === "sandbox") {
@@ -70,7 +77,7 @@ function expireAsk(draft: Draft, requestId: AskId) {
   endAsk(draft, { requestId, outcome, reason: "timeout" });
 }
 
-/** Nobody has to answer it any more; one that has its answer is past that. */
+/** Ends an ask that its agent took back; one that has its answer stays answered. */
 export function askWithdrawn(session: Session, command: Command<"ask_withdrawn">): Decision {
   const { requestId, reason } = command;
   if (openAsk(session, requestId) === undefined) return unchanged(session);
@@ -151,10 +158,10 @@ export function turnFailed(draft: Draft, report: AgentStatusReport<"turn_error">
   return null;
 }
 
-const CANCELLED_TURN: Verdict = { type: "turn_complete", stopReason: "cancelled" };
+const CANCELLED_TURN: TurnVerdict = { type: "turn_complete", stopReason: "cancelled" };
 
-/** Whatever the agent calls it: some end a turn that a person has cancelled with `end_turn`. */
-function verdictOfStopped(cause: StopCause | null): Verdict | null {
+/** Some agents end a cancelled turn with `end_turn`; it counts as cancelled all the same. */
+function verdictOfStopped(cause: StopCause | null): TurnVerdict | null {
   const code = cause === null ? null : STOPPED[cause];
   if (code !== null) return turnError(code);
   return cause === null ? null : CANCELLED_TURN;
@@ -169,7 +176,7 @@ function failWithoutTurn(draft: Draft, message: string): Refusal | null {
   return null;
 }
 
-function settleTurn(draft: Draft, verdict: Verdict) {
+function settleTurn(draft: Draft, verdict: TurnVerdict) {
   endTurn(draft, { verdict, to: "ready", cause: "verdict", asksEnd: "turn_ended", fate: "kept" });
 }
 

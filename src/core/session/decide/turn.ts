@@ -24,7 +24,7 @@ export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart)
   echoPrompt(draft, prompt);
 }
 
-/** Shows everybody what is being answered from here on. */
+/** Shows all clients which prompt is being answered from here on. */
 export function echoPrompt(draft: Draft, prompt: WaitingPrompt) {
   const stamp = stampOf(prompt.promptId, prompt);
   const echoed = prompt.echo ? prompt.content.slice(0, PROMPT_ECHO_BLOCKS_MAX) : [];
@@ -36,7 +36,7 @@ function echo(content: ContentBlock): AgentUpdate {
   return { sessionUpdate: "user_message_chunk", content, _meta: { source: "bridge-echo" } };
 }
 
-export type Verdict =
+export type TurnVerdict =
   | { readonly type: "turn_complete"; readonly stopReason: string }
   | {
       readonly type: "turn_error";
@@ -45,13 +45,13 @@ export type Verdict =
       readonly errorKind?: string;
     };
 
-/** The verdict of a turn that we ended, in our own words unless somebody knows better. */
-export function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]): Verdict {
+/** The verdict of a turn that the server ended, with the server's message by default. */
+export function turnError(code: TurnErrorCode, message: string = TURN_ERRORS[code]): TurnVerdict {
   return { type: "turn_error", code, message };
 }
 
 export interface TurnEnd {
-  readonly verdict: Verdict;
+  readonly verdict: TurnVerdict;
   readonly to: "ready" | "error" | "deactivating";
   readonly cause: StatusCause;
   readonly asksEnd: AskEnd;
@@ -86,7 +86,7 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   if (end.fate === "kept") draft.enter("SessionPersisted", { turnId }, stamp);
 }
 
-function outcomeOf(verdict: Verdict): TurnOutcome {
+function outcomeOf(verdict: TurnVerdict): TurnOutcome {
   if (verdict.type === "turn_error") return "failed";
   return verdict.stopReason === "cancelled" ? "cancelled" : "completed";
 }
@@ -98,7 +98,7 @@ function outcomeOf(verdict: Verdict): TurnOutcome {
 export function pronounce(
   draft: Draft,
   prompt: WaitingPrompt | RunningPrompt,
-  verdict: Verdict,
+  verdict: TurnVerdict,
   notice: "after" | "none" = "after",
 ) {
   const { promptId, waited } = prompt;
@@ -121,7 +121,7 @@ export function pronounce(
 
 /**
  * Nothing more is said. Clients of the wire take a chunk with `_meta` for the end of an answer
- * (wire, 6.3), and look into it for what the turn has used.
+ * and look into it for what the turn has used.
  */
 function lastWord({ session }: Draft): AgentUpdate {
   const tokens = session.connection.turn.lastContextUsage?.tokens ?? null;
@@ -155,7 +155,7 @@ export function cancelAsks(draft: Draft, reason: AskEnd) {
   }
 }
 
-/** Nobody should watch a tool call spin for ever because its agent went away. */
+/** Fails the open tool calls, so that no client shows one as running after its agent is gone. */
 function closeToolCalls(draft: Draft, stamp: Stamp) {
   for (const toolCallId of draft.session.connection.turn.pendingToolCalls.keys()) {
     const update = {

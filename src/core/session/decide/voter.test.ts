@@ -155,7 +155,7 @@ describe("a client that was registered before there were users", () => {
   });
 });
 
-describe("a voter who is gone (wire, 8.2: as if they had not been there)", () => {
+describe("a voter who is gone", () => {
   const no = { outcome: "selected", optionId: "no" } as const;
   const always = { outcome: "selected", optionId: "always" } as const;
 

@@ -6,7 +6,7 @@ import { type Ask, type AskOutcome, withoutVoters } from "../../policy/ask.ts";
 import { GRANT_RULES } from "../ask-event.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
-import { boundTo } from "./prompt.ts";
+import { boundTo } from "./client.ts";
 
 export function made(session: Session, { data }: SessionEvent<"permission_request">): Session {
   const { sessionId: _, deadlineAtMs, ...rest } = data;
@@ -76,7 +76,7 @@ export function decided(session: Session, { data }: SessionEvent<"permission_dec
 
 /**
  * People have answered. What the server asked itself, it does itself: only a refusal is kept. An
- * ask that ended otherwise, as by a timeout, was refused by nobody, and may be made again.
+ * ask that ended otherwise, as by a timeout, was not refused, and may be made again.
  */
 function withAnswer(session: Session, ask: Ask, outcome: AskOutcome): Session {
   const { requestId, kind, toolCall, options, access } = ask;

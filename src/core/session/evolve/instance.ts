@@ -85,15 +85,15 @@ export function statusChanged(session: Session, event: SessionEvent<"session_sta
 export function phaseChanged(session: Session, event: SessionEvent<"session_lifecycle">): Session {
   const { event: name, to: phase } = event.data;
   const after = { ...session, phase };
-  return Object.hasOwn(BESIDES, name) ? BESIDES[name](after, event) : after;
+  return Object.hasOwn(PHASE_EFFECTS, name) ? PHASE_EFFECTS[name](after, event) : after;
 }
 
-type Beside = (session: Session, event: SessionEvent<"session_lifecycle">) => Session;
+type PhaseEffect = (session: Session, event: SessionEvent<"session_lifecycle">) => Session;
 
-const nothing: Beside = (session) => session;
+const nothing: PhaseEffect = (session) => session;
 
 /** What a lifecycle event changes besides the phase. */
-const BESIDES: Readonly<Record<LifecycleEvent, Beside>> = {
+const PHASE_EFFECTS: Readonly<Record<LifecycleEvent, PhaseEffect>> = {
   SessionStarted: nothing,
   SessionTurnStart: turnStarted,
   SessionTurnEnd: nothing,

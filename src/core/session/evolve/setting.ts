@@ -53,7 +53,7 @@ export function agentModeChanged(
   return inAgentMode(session, event.data.to);
 }
 
-/** Also if it is the same: somebody has said so once more. */
+/** Counts the same mode again: a client has chosen it once more. */
 function inAgentMode(session: Session, agentMode: AgentMode): Session {
   const { connection, agentModeChoices = 0 } = session;
   const agentModeChosen = { agentModeChoices: agentModeChoices + 1 };
@@ -75,7 +75,7 @@ export function agentChanged(session: Session, { data }: SessionEvent<"active_ag
   return choose(anew, { activeAgent: data.to });
 }
 
-/** What somebody changed on purpose is known, and will not be told as news. */
+/** What a client changed on purpose is known, so it is no drift. */
 function seen(session: Session, change: Partial<Surroundings>): Session {
   const { surroundings } = session;
   return { ...session, surroundings: surroundings && { ...surroundings, ...change } };

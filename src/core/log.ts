@@ -1,11 +1,11 @@
-/** How grave it is: what a log of each level has is what is at least as grave. */
-type Gravity = "debug" | "info" | "warn" | "error";
+/** A log of some level has the messages of that level and of the levels after it. */
+type LogLevel = "debug" | "info" | "warn" | "error";
 
 /**
- * All that a server says in its log of what people may want to know. What has gone wrong here is
- * an error; a warning is what somebody should look into, or what cannot be undone.
+ * Every log message, with its level. What has gone wrong in the server is an error; a warning is
+ * what an operator should look into, or what cannot be undone.
  */
-export const REMARKS = {
+export const LOG_MESSAGES = {
   request: "debug",
   "request failed": "error",
   "answer failed": "error",
@@ -32,9 +32,9 @@ export const REMARKS = {
   "agent died": "warn",
   "agent fault": "warn",
   "mcp server unusable": "warn",
-} as const satisfies Readonly<Record<string, Gravity>>;
+} as const satisfies Readonly<Record<string, LogLevel>>;
 
-export type Remark = keyof typeof REMARKS;
+export type LogMessage = keyof typeof LOG_MESSAGES;
 
-/** Takes something that a person who runs this server may want to know. */
-export type Log = (what: Remark, about: Readonly<Record<string, string | number>>) => void;
+/** Writes a message for the operator, with its fields. */
+export type Log = (what: LogMessage, about: Readonly<Record<string, string | number>>) => void;
