@@ -15,7 +15,7 @@ import { Latencies, type Trial } from "./trial.ts";
 
 const LINES = 20_000;
 
-/** What an agent says when it streams: one chunk of text, in ACP's clothes. */
+/** One streamed chunk of text, as ACP sends it. */
 const LINE = `${JSON.stringify({
   jsonrpc: "2.0",
   method: "session/update",
@@ -70,7 +70,7 @@ async function readWell(output: Readable): Promise<number> {
   };
   const streams = { input: new PassThrough(), output };
   await new AgentConnection(streams, peer, new FaultLog(() => {})).ended;
-  if (count !== LINES) throw new Error(`${count} lines were heard, not ${LINES}`);
+  if (count !== LINES) throw new Error(`${count} lines were received, not ${LINES}`);
   return count;
 }
 

@@ -2,10 +2,10 @@ import { Agent, request } from "node:http";
 import { connect, type Socket } from "node:net";
 
 const ID = Buffer.from("\nid: ");
-const STAMP = Buffer.from("said@");
+const STAMP = Buffer.from("sent@");
 const LINE_END = 10;
 
-/** Longer than any marker, so that one that comes in two pieces is found. */
+/** Longer than any marker, so that a marker in two chunks is found. */
 const TAIL_BYTES = 64;
 
 interface Waiter {
@@ -14,7 +14,7 @@ interface Waiter {
   reject(why: Error): void;
 }
 
-interface EarWish {
+interface StreamOptions {
   readonly headers?: readonly string[];
   readonly until?: string;
 }
@@ -27,7 +27,7 @@ export class StreamReader {
   /** The last event that has come. */
   lastId = 0;
   isOver = false;
-  /** How late the events were that say when they were said. */
+  /** How late the events with a timestamp were. */
   lagsMs: number[] = [];
   readonly #socket: Socket;
   #isOpen = false;
@@ -43,21 +43,21 @@ export class StreamReader {
     });
   }
 
-  /** Answers when this has come, by itself the stream's first line. */
+  /** Resolves when this text has come; by default the first line of the stream. */
   static async open(
     port: number,
     path: string,
-    { headers = [], until = "retry: " }: EarWish = {},
+    { headers = [], until = "retry: " }: StreamOptions = {},
   ): Promise<StreamReader> {
     const reader = new StreamReader(connect(port, "127.0.0.1"));
     const lines = [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...headers, "", ""];
     reader.#socket.write(lines.join("\r\n"));
-    await reader.heard(until);
+    await reader.received(until);
     return reader;
   }
 
   /** Resolves when this comes; what came before does not count. */
-  heard(words: string): Promise<void> {
+  received(words: string): Promise<void> {
     const marker = Buffer.from(words);
     return this.#until((bytes, fresh) => {
       return bytes.indexOf(marker, Math.max(0, fresh - marker.length + 1)) >= 0;
@@ -111,9 +111,9 @@ export class StreamReader {
   }
 }
 
-/** When something is said, in words: processes of one machine share this clock. */
+/** A timestamp as text; processes of one machine share this clock. */
 export function stamp(): string {
-  return `said@${process.hrtime.bigint()};`;
+  return `sent@${process.hrtime.bigint()};`;
 }
 
 interface Answered {
@@ -123,7 +123,7 @@ interface Answered {
 
 const connections = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
-/** One request over a connection that is kept. Anything but success ends the trial. */
+/** Sends a request over a kept connection. Any status but success ends the trial. */
 export async function post(
   port: number,
   path: string,
@@ -148,7 +148,7 @@ export async function post(
   return promise;
 }
 
-/** Lets the connections go that were kept, so that nothing holds the process. */
+/** Closes the kept connections, so that the process can end. */
 export function hangUp() {
   connections.destroy();
 }

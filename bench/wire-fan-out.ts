@@ -14,7 +14,7 @@ import { eventsPath, type Speech, WireWorld } from "./wire-world.ts";
 /** The pace of a fast agent: two hundred words a second. */
 const PACE_MS = 5;
 
-/** In a burst every fiftieth event says when it was said: to read more would slow the readers. */
+/** In a burst every fiftieth event has a timestamp: reading more would slow the readers. */
 const STAMPED_EVERY = 50;
 
 /** About what a pipe brings of an agent at a time; then others have their turn. */
@@ -25,7 +25,7 @@ const BATCH_EVENTS = 10;
 
 const WORDS = "x".repeat(100);
 
-interface Crowd {
+interface FanOutScale {
   readonly name: string;
   readonly sessions: number;
   readonly streams: number;
@@ -39,7 +39,7 @@ interface Crowd {
 
 /** Sessions with streams, ours and bare ones, each with an audience in a process of its own. */
 class Stage {
-  readonly #crowd: Crowd;
+  readonly #crowd: FanOutScale;
   readonly #world = new WireWorld();
   readonly #bare = new BareServer();
   readonly #audience = new Audience();
@@ -51,7 +51,7 @@ class Stage {
   #sample = "";
   #bareId = 0;
 
-  constructor(crowd: Crowd) {
+  constructor(crowd: FanOutScale) {
     this.#crowd = crowd;
   }
 
@@ -156,7 +156,7 @@ function repeated<Value>(one: Value, times: number): readonly Value[] {
   return Array.from({ length: times }, () => one);
 }
 
-function fanOut(crowd: Crowd): Trial {
+function fanOut(crowd: FanOutScale): Trial {
   let stage: Stage | null = null;
   const { name, budget, floor } = crowd;
   return {
@@ -184,17 +184,17 @@ const MANY = 16;
 export function fanOutTrials({ events, subscribers, crowd, paced }: WireScale): readonly Trial[] {
   const one = { sessions: 1, isPaced: false, events, floor: "as they come" } as const;
   const many = { ...one, ...crowd };
-  const bursts = subscribers.map((streams): Crowd => {
+  const bursts = subscribers.map((streams): FanOutScale => {
     const name = `burst of ${events} to ${streams}`;
     return { ...one, streams, name, ...(streams >= MANY && BUDGET) };
   });
   const manyName = `${many.sessions} sessions, burst of ${many.events} to ${many.streams} each`;
-  const burstOfMany: Crowd = { ...many, name: manyName, ...BUDGET };
-  // The strictest floor that there is: a loop that need not wait for anything to be said.
-  const strict = [...bursts.slice(-1), burstOfMany].map(({ budget: _, ...burst }): Crowd => {
+  const burstOfMany: FanOutScale = { ...many, name: manyName, ...BUDGET };
+  // The strictest floor: a loop that waits for nothing.
+  const strict = [...bursts.slice(-1), burstOfMany].map(({ budget: _, ...burst }): FanOutScale => {
     return { ...burst, name: `${burst.name}, all known before`, floor: "known before" };
   });
-  const slow = subscribers.map((streams): Crowd => {
+  const slow = subscribers.map((streams): FanOutScale => {
     const name = `an event every ${PACE_MS} ms to ${streams}`;
     return { ...one, streams, name, isPaced: true, events: paced };
   });

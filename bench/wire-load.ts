@@ -18,7 +18,7 @@ interface Pattern {
 }
 
 /** A young and an old session in one server, without clients. */
-class Shelf {
+class StoredPair {
   readonly world = new WireWorld();
   keys: readonly SessionKey[] = [];
 
@@ -36,7 +36,7 @@ class Shelf {
   }
 
   /** Has it shown, and leaves it again: the last one to leave puts it to sleep. */
-  async visit({ sessionId }: SessionKey, latencies: Latencies): Promise<void> {
+  async loadOnce({ sessionId }: SessionKey, latencies: Latencies): Promise<void> {
     const path = `/session/${sessionId}`;
     await latencies.of(() => this.load(path));
     await post(this.world.port, `${path}/detach`, {}, CLIENT);
@@ -52,7 +52,7 @@ class Shelf {
     for (let done = 0; done < 2; done += 1) await this.world.turn(live);
     const { key } = live;
     const pattern = await this.#patternOf(key);
-    await this.visit(key, new Latencies("nobody's"));
+    await this.loadOnce(key, new Latencies("unused"));
     await this.#fill(key, pattern, turns - 2);
     return key;
   }
@@ -118,15 +118,15 @@ function textOf(value: unknown): string {
 function loadTrial(
   { turns }: WireScale,
   name: string,
-  act: (shelf: Shelf, key: SessionKey, latencies: Latencies) => Promise<unknown>,
+  act: (stored: StoredPair, key: SessionKey, latencies: Latencies) => Promise<unknown>,
 ): Trial {
-  let shelf: Shelf | null = null;
+  let stored: StoredPair | null = null;
   const latencies = turns.map((count) => new Latencies(`load of ${count} turns`));
   const contender = (index: 0 | 1) => ({
     name: `${turns[index]} turns`,
     async run() {
-      const [key, own] = [shelf?.keys[index], latencies[index]];
-      if (shelf && key && own) await act(shelf, key, own);
+      const [key, own] = [stored?.keys[index], latencies[index]];
+      if (stored && key && own) await act(stored, key, own);
       return 1;
     },
   });
@@ -135,10 +135,10 @@ function loadTrial(
     name,
     budget: ">= 0.33",
     prepare() {
-      shelf = new Shelf();
-      return shelf.open(turns);
+      stored = new StoredPair();
+      return stored.open(turns);
     },
-    clear: async () => shelf?.close(),
+    clear: async () => stored?.close(),
     floor: contender(0),
     subject: contender(1),
     figures: () => Object.assign({}, ...latencies.map(({ figures }) => figures)),
@@ -147,11 +147,11 @@ function loadTrial(
 
 export function loadTrials(scale: WireScale): readonly Trial[] {
   return [
-    loadTrial(scale, "load of a session asleep, and leaving it", (shelf, key, latencies) =>
-      shelf.visit(key, latencies),
+    loadTrial(scale, "load of a session asleep, and leaving it", (stored, key, latencies) =>
+      stored.loadOnce(key, latencies),
     ),
-    loadTrial(scale, "load of a live session", (shelf, { sessionId }, latencies) =>
-      latencies.of(() => shelf.load(`/session/${sessionId}`)),
+    loadTrial(scale, "load of a live session", (stored, { sessionId }, latencies) =>
+      latencies.of(() => stored.load(`/session/${sessionId}`)),
     ),
   ];
 }

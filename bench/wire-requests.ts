@@ -9,7 +9,7 @@ const TURN_FRAMES = 11;
 const CHUNK_BYTES = 100;
 
 /** A session of a server, as one client has it that listens. */
-interface Seat {
+interface AttachedClient {
   readonly sessionId: string;
   readonly clientId: string;
   readonly reader: StreamReader;
@@ -48,7 +48,7 @@ class Pair {
     return post(this.ours, "/session", { sessionScope: "thread" });
   }
 
-  async seat(): Promise<Seat> {
+  async attach(): Promise<AttachedClient> {
     const { body } = await this.create();
     const [sessionId, clientId] = [String(body.sessionId), String(body.clientId)];
     return { sessionId, clientId, reader: await this.listen(sessionId) };
@@ -67,7 +67,7 @@ class Pair {
     return reader;
   }
 
-  prompt({ sessionId, clientId }: Seat, script: string) {
+  prompt({ sessionId, clientId }: AttachedClient, script: string) {
     const body = { prompt: [{ type: "text", text: script }] };
     return post(this.ours, `/session/${sessionId}/prompt`, body, clientId);
   }
@@ -118,12 +118,12 @@ function promptTrial(scale: WireScale): Trial {
   const toAnswer = new Latencies("to 202");
   const toEvent = new Latencies("to the first event");
   const toVerdict = new Latencies("to the verdict");
-  let seat: Seat | null = null;
+  let client: AttachedClient | null = null;
   let bareReader: StreamReader | null = null;
   const turn = async (reader: StreamReader | null, say: () => Promise<unknown>) => {
     const times = [
-      toEvent.of(async () => reader?.heard("\nid: ")),
-      toVerdict.of(async () => reader?.heard("event: turn_complete")),
+      toEvent.of(async () => reader?.received("\nid: ")),
+      toVerdict.of(async () => reader?.received("event: turn_complete")),
     ];
     await toAnswer.of(say);
     await Promise.all(times);
@@ -134,23 +134,23 @@ function promptTrial(scale: WireScale): Trial {
     name: "one prompt, to its verdict",
     async prepare() {
       await pair.open();
-      seat = await pair.seat();
+      client = await pair.attach();
       bareReader = await pair.listenBare("/turn");
     },
     clear: () => pair.close(),
     floor: {
       name: `bare POST and ${TURN_FRAMES} frames`,
       async run() {
-        const heard = bareReader?.heard("event: turn_complete");
+        const received = bareReader?.received("event: turn_complete");
         await pair.postBare("/turn", TURN_FRAMES);
-        await heard;
+        await received;
         return 1;
       },
     },
     subject: {
       name: "echo's turn",
       async run() {
-        const own = seat;
+        const own = client;
         return own === null ? 0 : turn(own.reader, () => pair.prompt(own, "say hello"));
       },
     },
@@ -162,32 +162,32 @@ function promptTrial(scale: WireScale): Trial {
 function streamTrial(scale: WireScale): Trial {
   const pair = new Pair(scale);
   const { events } = scale;
-  let seat: Seat | null = null;
+  let client: AttachedClient | null = null;
   let bareReader: StreamReader | null = null;
   return {
     group: "wire",
     name: `one stream of ${events} events`,
     async prepare() {
       await pair.open();
-      seat = await pair.seat();
+      client = await pair.attach();
       bareReader = await pair.listenBare("/turn");
     },
     clear: () => pair.close(),
     floor: {
       name: "bare frames, a write each",
       async run() {
-        const heard = bareReader?.heard("event: turn_complete");
+        const received = bareReader?.received("event: turn_complete");
         await pair.postBare("/turn", events);
-        await heard;
+        await received;
         return events;
       },
     },
     subject: {
       name: "echo's chunks",
       async run() {
-        const heard = seat?.reader.heard("event: turn_complete");
-        if (seat !== null) await pair.prompt(seat, `chunks ${events} ${CHUNK_BYTES}`);
-        await heard;
+        const received = client?.reader.received("event: turn_complete");
+        if (client !== null) await pair.prompt(client, `chunks ${events} ${CHUNK_BYTES}`);
+        await received;
         return events;
       },
     },
@@ -207,12 +207,12 @@ function reconnectTrial(scale: WireScale): Trial {
     name: `reconnect, ${missed} events behind`,
     async prepare() {
       await pair.open();
-      const seat = await pair.seat();
-      const heard = seat.reader.heard("event: turn_complete");
-      await pair.prompt(seat, `chunks ${missed + 100} ${CHUNK_BYTES}`);
-      await heard;
-      sessionId = seat.sessionId;
-      after = seat.reader.lastId - missed;
+      const client = await pair.attach();
+      const received = client.reader.received("event: turn_complete");
+      await pair.prompt(client, `chunks ${missed + 100} ${CHUNK_BYTES}`);
+      await received;
+      sessionId = client.sessionId;
+      after = client.reader.lastId - missed;
     },
     clear: () => pair.close(),
     floor: {
@@ -240,7 +240,7 @@ function reconnectTrial(scale: WireScale): Trial {
 function atOnceTrial(scale: WireScale): Trial {
   const pair = new Pair(scale);
   const { atOnce } = scale;
-  const seats: Seat[] = [];
+  const attached: AttachedClient[] = [];
   const bareReaders: StreamReader[] = [];
   const last = new Latencies("to the last verdict");
   return {
@@ -249,7 +249,7 @@ function atOnceTrial(scale: WireScale): Trial {
     async prepare() {
       await pair.open();
       for (let n = 0; n < atOnce; n += 1) {
-        seats.push(await pair.seat());
+        attached.push(await pair.attach());
         bareReaders.push(await pair.listenBare(`/turn-${n}`));
       }
     },
@@ -257,9 +257,9 @@ function atOnceTrial(scale: WireScale): Trial {
     floor: {
       name: `bare POST and ${TURN_FRAMES} frames`,
       async run() {
-        const heard = bareReaders.map((reader) => reader.heard("event: turn_complete"));
+        const received = bareReaders.map((reader) => reader.received("event: turn_complete"));
         await Promise.all(bareReaders.map((_, n) => pair.postBare(`/turn-${n}`, TURN_FRAMES)));
-        await Promise.all(heard);
+        await Promise.all(received);
         return atOnce;
       },
     },
@@ -267,9 +267,9 @@ function atOnceTrial(scale: WireScale): Trial {
       name: "echo's turns",
       run: () =>
         last.of(async () => {
-          const heard = seats.map(({ reader }) => reader.heard("event: turn_complete"));
-          await Promise.all(seats.map((seat) => pair.prompt(seat, "say hello")));
-          await Promise.all(heard);
+          const received = attached.map(({ reader }) => reader.received("event: turn_complete"));
+          await Promise.all(attached.map((client) => pair.prompt(client, "say hello")));
+          await Promise.all(received);
           return atOnce;
         }),
     },

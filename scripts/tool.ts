@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 export type ToolResult = {
   readonly exitCode: number;
-  /** By what it was ended, if it did not end by itself. */
+  /** The signal that ended it; null if it ended by itself. */
   readonly signal: NodeJS.Signals | null;
   readonly output: string;
 };
@@ -41,11 +41,11 @@ export async function runTool(script: string, args: readonly string[]): Promise<
   running = undefined;
   if (interruptedBy) exitAfter(interruptedBy);
   // A tool that is killed cannot say so itself.
-  const said = signal ? `${output}\nended by ${signal}` : output;
-  return { exitCode: exitCode ?? 1, signal, output: said };
+  const fullOutput = signal ? `${output}\nended by ${signal}` : output;
+  return { exitCode: exitCode ?? 1, signal, output: fullOutput };
 }
 
-/** Ends the running tool when we are told to end, and us after it; asked twice, at once. */
+/** On a signal, ends the running tool and then this process; on a second one, at once. */
 export function endToolsOnInterrupt(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
@@ -58,7 +58,7 @@ export function endToolsOnInterrupt(): void {
   }
 }
 
-/** A tool writes to us, not to the terminal, so it has to be told whether colors are welcome. */
+/** A tool writes to a pipe, so it cannot know by itself whether the terminal shows colors. */
 function colorSetting(): NodeJS.ProcessEnv {
   if (process.env.NO_COLOR || process.env.FORCE_COLOR) return {};
   return process.stdout.isTTY ? { FORCE_COLOR: "1" } : { NO_COLOR: "1" };

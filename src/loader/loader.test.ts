@@ -60,7 +60,7 @@ describe("a load of skills", () => {
       expect(codes(snapshot)).toEqual(["b: missing_skill_md"]);
     }));
 
-  it("B11.2: lets the workspace win over the user, and the user over what is bundled", () =>
+  it("lets the workspace win over the user, and the user over what is bundled", () =>
     withTree(async (tree) => {
       for (const source of ["bundled", "user", "workspace"] as const) {
         await tree.skill(source, "all", source);
@@ -74,7 +74,7 @@ describe("a load of skills", () => {
       ]);
     }));
 
-  it("B11.3: has no fallback for a winner that is malformed, ineligible or unreadable", () =>
+  it("has no fallback for a winner that is malformed, ineligible or unreadable", () =>
     withTree(async (tree) => {
       for (const name of ["bad", "picky", "odd", "good"])
         await tree.skill("bundled", name, "Good.");
@@ -118,7 +118,7 @@ describe("a load of skills", () => {
       expect(diagnostics).toMatchObject([{ code: "ineligible", message }]);
     }));
 
-  it("B11.6: is read anew each time, and only then", () =>
+  it("is read anew each time, and only then", () =>
     withTree(async (tree) => {
       await tree.skill("user", "a", "One.");
       const before = await tree.skills();
@@ -129,7 +129,7 @@ describe("a load of skills", () => {
     }));
 });
 
-describe("B11.1: the same files", () => {
+describe("the same files", () => {
   const NAMES = ["b", "a", "Z", "é", "\u{1f3b5}", "\uffee", "i", "I2", "ı", "broken", "none"];
   const fill = async (tree: Tree) => {
     for (const name of NAMES) await tree.skill("user", name, `---\ncommand: hi\n---\n${name}`);
@@ -169,7 +169,7 @@ describe("B11.1: the same files", () => {
     ));
 });
 
-describe("B11.5: a root", () => {
+describe("a root", () => {
   it("that is bundled must be there", () =>
     withTree(async (tree) => {
       await rm(tree.bundled, { recursive: true });

@@ -53,7 +53,7 @@ const BOMB = [
   }),
 ].join("\n");
 
-describe("B11.4: a SKILL.md is malformed", () => {
+describe("a SKILL.md is malformed", () => {
   it.each([
     ["a block that is never closed", "---\nsummary: a\n", "no closing --- line"],
     ["nothing but the opening line", "---", "no closing --- line"],

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { OwnFolders } from "../agent/workspace/location.ts";
 import { TOOL_ANSWER_CHARS_MAX } from "../core/limits.ts";
 import { type BuiltinTool, fileTools } from "./builtin.ts";
-import { FOREVER, newWorld } from "./place.fixture.ts";
 import type { ToolContext } from "./tool.ts";
+import { FOREVER, newWorld } from "./workspace.fixture.ts";
 
 const [READ_FILE, WRITE_FILE] = fileTools(OwnFolders.NONE);
 

@@ -8,7 +8,7 @@ import { AgentMarks, endOrphans } from "../agent/process/marks.ts";
 import { StillTime } from "../agent/still-time.fixture.ts";
 import { TOOL_ANSWER_CHARS_MAX } from "../core/limits.ts";
 import { shellTool } from "./builtin.ts";
-import { FOREVER, isAlive, newWorld, type World } from "./place.fixture.ts";
+import { FOREVER, isAlive, newWorld, type World } from "./workspace.fixture.ts";
 
 const SERVER = fileURLToPath(new URL("shell-server.fixture.ts", import.meta.url));
 const environment = { PATH: process.env.PATH ?? "" };

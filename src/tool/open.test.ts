@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fail } from "../core/result.ts";
 import type { McpServer } from "./mcp/config.ts";
-import { FOREVER } from "./place.fixture.ts";
 import { namesOf, openBench, script } from "./tools.fixture.ts";
+import { FOREVER } from "./workspace.fixture.ts";
 
 /** A reference, as it stands in a file. */
 function ref(name: string): string {

@@ -6,7 +6,7 @@ import { DONE, type Result } from "../core/result.ts";
 import type { McpServer } from "./mcp/config.ts";
 import { DEFAULT_MCP_TIMEOUTS, type McpTimeouts } from "./mcp/link.ts";
 import { type OpenTools, openTools, type ToolOptions } from "./open.ts";
-import { FOREVER, newWorld, type World } from "./place.fixture.ts";
+import { FOREVER, newWorld, type World } from "./workspace.fixture.ts";
 
 const SCRIPT = fileURLToPath(new URL("mcp/stdio-server.fixture.ts", import.meta.url));
 

@@ -5,7 +5,7 @@ import { ACP_VERSION, AGENT_METHODS, CANCEL_REQUEST, CLIENT_METHODS } from "./ac
 
 /** Methods of the official SDK that we neither call nor serve, each for a reason. */
 const NOT_OURS = [
-  "logout", // Whoever signed in by hand signs out by hand.
+  "logout", // A person signs in and out by hand.
   "session/delete", // Our sessions are ours; what an agent keeps of them is its own.
 ];
 

@@ -45,17 +45,17 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
-  "modules of session that server imports": 25,
+  "modules of session that server imports": 1,
   "owner interfaces (…Owner, …Ears)": 3,
   "files under 60 lines with one importer": 5,
   "folders with over 25 files": 0,
   "folder cycles in session (value)": 0,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 27,
+  "duplicate type names": 18,
   "duplicate type names, exported": 9,
   "exported names with a word to avoid": 24,
-  "comments that hide who acts": 295,
-  "citations of absent documents": 74,
+  "comments that hide who acts": 210,
+  "citations of absent documents": 20,
   "lines of docs over 160 columns": 0,
 };
 

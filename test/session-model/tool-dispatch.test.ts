@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
-import { isAlive } from "../../src/tool/place.fixture.ts";
+import { isAlive } from "../../src/tool/workspace.fixture.ts";
 import { sharedServer } from "../server/serve.fixture.ts";
 import { judged, SessionCaller } from "./caller.fixture.ts";
 import { dataOf, type Ear, ofType, typesOf, verdictOf } from "./ear.fixture.ts";

@@ -113,8 +113,8 @@ function askingSentence({ ask }: AgentProfile): string {
 }
 
 const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {
-  offered: "its model is offered those of the session's servers",
-  withheld: "it is told of the session's servers, and its model does not see their tools at once",
+  offered: "its model sees those of the session's servers",
+  withheld: "it gets the session's servers, but its model does not see their tools at once",
   unknown: "not known",
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { BY_OWNER, OPERATOR, tenant, user } from "../../server/identity/identity.fixture.ts";
 import { Members } from "../../server/identity/members.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { audit } from "./audit.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
@@ -28,8 +28,8 @@ const entriesIn = (shown: string) => {
 describe("fermata audit", () => {
   it("prints what was done in a tenant, the oldest first, beside a server at work", async () => {
     const run = await opened();
-    const { exitCode, shown, said } = await run(...ACME);
-    expect([exitCode, said]).toEqual([0, ""]);
+    const { exitCode, shown, stderr } = await run(...ACME);
+    expect([exitCode, stderr]).toEqual([0, ""]);
     expect(entriesIn(shown)).toMatchObject([
       { seq: 1, act: "member_set", actor: { kind: "operator" }, accepted: true },
       { seq: 2, act: "member_set", details: { userId: "bob", role: "viewer" } },
@@ -69,12 +69,12 @@ describe("fermata audit", () => {
     expect((await run(...ACME)).shown).not.toContain("eve");
     const nobody = await run("--tenant", "nobody");
     expect(nobody).toMatchObject({ exitCode: 1, shown: "" });
-    expect(nobody.said).toContain('There is no tenant "nobody" here.');
+    expect(nobody.stderr).toContain('There is no tenant "nobody" here.');
   });
 
   it("makes nothing where nothing is", async () => {
-    const { exitCode, said } = await runIn("/nowhere", audit);
-    expect([exitCode, said]).toEqual([1, expect.stringContaining("there is no /nowhere")]);
+    const { exitCode, stderr } = await runIn("/nowhere", audit);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("there is no /nowhere")]);
   });
 
   it.each([
@@ -88,8 +88,8 @@ describe("fermata audit", () => {
     [["--from", "soon"], "--from: it is a time, as in 2026-05-01"],
     [["--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
-    const { exitCode, said } = await runIn("/nowhere", audit, ...args);
-    expect([exitCode, said]).toEqual([2, expect.stringContaining(why)]);
+    const { exitCode, stderr } = await runIn("/nowhere", audit, ...args);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);
   });
 
   it("explains itself", async () => {

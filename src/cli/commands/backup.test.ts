@@ -5,7 +5,7 @@ import { keyOf, manifest, newSession } from "../../store/sample.fixture.ts";
 import { backup, restore } from "./backup.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
 
-/** A data directory with one session in it, in which nobody is at work any more. */
+/** A data directory with one session in it, whose server has stopped. */
 async function leftFolder() {
   const { folder, store } = await servedFolder();
   const own = { manifest: manifest({ storeId: "sqlite" }) };
@@ -18,12 +18,12 @@ describe("fermata backup and restore", () => {
     const { folder, store } = await leftFolder();
     const target = `${folder}/backup`;
     const made = await runIn(folder, backup, target);
-    expect(made).toMatchObject({ exitCode: 0, said: "" });
+    expect(made).toMatchObject({ exitCode: 0, stderr: "" });
     expect(made.shown).toMatch(/^Backed up 1 tenant, 1 session, \d+ bytes to .*backup\.\n$/);
     await value(store.dispose());
     await rename(`${folder}/sessions`, `${folder}/sessions.away`);
     const restored = await runIn(folder, restore, target);
-    expect(restored).toMatchObject({ exitCode: 0, said: "" });
+    expect(restored).toMatchObject({ exitCode: 0, stderr: "" });
     expect(restored.shown).toMatch(
       /^Restored 1 tenant, 1 session, \d+ bytes, as of 20\d\d-.* into /,
     );
@@ -36,11 +36,13 @@ describe("fermata backup and restore", () => {
     const made = await runIn(folder, backup, `${folder}/backup`);
     expect(made.exitCode).toBe(1);
     expect(made.shown).toMatch(/^Backed up 1 tenant, /);
-    expect(made.said).toMatch(/^fermata: Tenant broken is not in it, because it cannot be read: /);
+    expect(made.stderr).toMatch(
+      /^fermata: Tenant broken is not in it, because it cannot be read: /,
+    );
     await value(store.dispose());
     const restored = await runIn(`${folder}/new`, restore, `${folder}/backup`);
     expect(restored.exitCode).toBe(0);
-    expect(restored.said).toBe(
+    expect(restored.stderr).toBe(
       "fermata: Tenant broken is missing: it could not be read when the backup was made.",
     );
   });
@@ -49,14 +51,16 @@ describe("fermata backup and restore", () => {
     const { folder } = await leftFolder();
     const full = await runIn(folder, backup, folder);
     expect(full).toMatchObject({ exitCode: 1, shown: "" });
-    expect(full.said).toMatch(/^fermata: No backup was made: .* is not empty; name a directory/);
+    expect(full.stderr).toMatch(/^fermata: No backup was made: .* is not empty; name a directory/);
     const nowhere = await runIn(`${folder}/nowhere`, backup, `${folder}/backup`);
-    expect(nowhere.said).toMatch(/there is no store in .*; say where the server's data is/);
+    expect(nowhere.stderr).toMatch(/there is no store in .*; say where the server's data is/);
     const none = await runIn(`${folder}/other`, restore, folder);
-    expect(none.said).toMatch(/^fermata: Nothing was restored, because the backup is not whole: /);
+    expect(none.stderr).toMatch(
+      /^fermata: Nothing was restored, because the backup is not whole: /,
+    );
     await runIn(folder, backup, `${folder}/backup`);
     const used = await runIn(folder, restore, `${folder}/backup`);
-    expect(used.said).toMatch(
+    expect(used.stderr).toMatch(
       /^fermata: Nothing was restored: .* is in use by .*; stop the server/,
     );
     expect((await readdir(folder)).sort()).toEqual(["backup", "sessions"]);
@@ -73,8 +77,8 @@ describe("fermata backup and restore", () => {
       [["one", "two"], "expected one directory"],
       [["--tenant", "acme", "one"], "Unknown option '--tenant'"],
     ] as const) {
-      const said = `fermata: ${name}: ${why}; see "fermata ${name} --help".`;
-      expect(await runIn("", command, ...args)).toEqual({ exitCode: 2, shown: "", said });
+      const stderr = `fermata: ${name}: ${why}; see "fermata ${name} --help".`;
+      expect(await runIn("", command, ...args)).toEqual({ exitCode: 2, shown: "", stderr });
     }
   });
 });

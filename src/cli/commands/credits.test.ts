@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
 import { Members } from "../../server/identity/members.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { credits } from "./credits.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
 
-/** Gives commands beside a server at work, where somebody belongs to `acme`. */
+/** Runs commands beside a running server with a member in `acme`. */
 async function opened() {
   const { folder, store } = await servedFolder();
   const members = new Members(store, SYSTEM_CLOCK);
@@ -34,7 +34,7 @@ describe("fermata credits", () => {
       expect(await run(act, "--tenant", "nosuch")).toEqual({
         exitCode: 1,
         shown: "",
-        said: 'fermata: There is no tenant "nosuch" here.',
+        stderr: 'fermata: There is no tenant "nosuch" here.',
       });
     },
   );
@@ -50,7 +50,7 @@ describe("fermata credits", () => {
     expect(await run(...act, "--tenant", "amce")).toEqual({
       exitCode: 1,
       shown: "",
-      said:
+      stderr:
         'fermata: There is no tenant "amce" here. A tenant exists when it has a member: ' +
         "fermata tokens create --tenant amce --user NAME --role owner, " +
         "or fermata members set NAME owner --tenant amce, with the same --data",
@@ -70,8 +70,8 @@ describe("fermata credits", () => {
       ["6", "--note", "May"],
       ["5", "--note", "June"],
     ]) {
-      const { exitCode, said } = await run("grant", ...other, "--id", "x");
-      expect([exitCode, said]).toEqual([
+      const { exitCode, stderr } = await run("grant", ...other, "--id", "x");
+      expect([exitCode, stderr]).toEqual([
         1,
         "fermata: Entry (x, grant, 0) exists with another amount or note; take another id.",
       ]);
@@ -107,7 +107,7 @@ describe("fermata credits", () => {
     const run = await opened();
     await run("grant", "9007199254740990", "--id", "most");
     const more = await run("grant", "2");
-    expect([more.exitCode, more.said.includes("; 1 more fit")]).toEqual([1, true]);
+    expect([more.exitCode, more.stderr.includes("; 1 more fit")]).toEqual([1, true]);
     const again = await run("grant", "9007199254740990", "--id", "most");
     expect(again.exitCode).toBe(0);
   });
@@ -191,13 +191,13 @@ describe("fermata credits", () => {
     expect(await runIn("/nowhere", credits, ...args)).toEqual({
       exitCode: 2,
       shown: "",
-      said: `fermata: credits: ${why}; see "fermata credits --help".`,
+      stderr: `fermata: credits: ${why}; see "fermata credits --help".`,
     });
   });
 
   it("says that there is nothing to grant in", async () => {
-    const { exitCode, said } = await runIn("/nowhere", credits, "grant", "5");
-    expect([exitCode, said]).toEqual([1, expect.stringContaining("there is no")]);
+    const { exitCode, stderr } = await runIn("/nowhere", credits, "grant", "5");
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("there is no")]);
   });
 
   it("explains itself", async () => {

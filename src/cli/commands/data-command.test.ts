@@ -32,7 +32,7 @@ const comingTo = (output: CommandOutput) => (args: readonly string[]) =>
 
 describe("a command about a data directory", () => {
   it("is at work where --data says", async () => {
-    const done = { exitCode: 0, shown: "/there\n", said: "" };
+    const done = { exitCode: 0, shown: "/there\n", stderr: "" };
     expect(await runIn("/there", look)).toEqual(done);
   });
 
@@ -49,7 +49,7 @@ describe("a command about a data directory", () => {
   });
 
   it.each(["--help", "-h"])("prints its usage for %s, whatever else it is given", async (flag) => {
-    const help = { exitCode: 0, shown: "Usage: fermata look\n", said: "" };
+    const help = { exitCode: 0, shown: "Usage: fermata look\n", stderr: "" };
     expect(await runIn("/there", look, flag, "twice")).toEqual(help);
   });
 
@@ -58,25 +58,25 @@ describe("a command about a data directory", () => {
     [["--nonsense"], "Unknown option '--nonsense'"],
     [["--help", "--nonsense"], "Unknown option '--nonsense'"],
   ])("ends with 2 for %j, and says why and where to read more", async (args, why) => {
-    const said = `fermata: look: ${why}; see "fermata look --help".`;
-    expect(await runIn("/there", look, ...args)).toEqual({ exitCode: 2, shown: "", said });
+    const stderr = `fermata: look: ${why}; see "fermata look --help".`;
+    expect(await runIn("/there", look, ...args)).toEqual({ exitCode: 2, shown: "", stderr });
   });
 
   it("ends with 1 where it fails, and says why", async () => {
     const reason = "There is nothing here.";
     const failing = { ...LOOK, read: () => ok(async () => fail("invalid_request", { reason })) };
-    const said = "fermata: There is nothing here.";
+    const stderr = "fermata: There is nothing here.";
     const done = await runIn("/there", (args) => runCommand(failing, args));
-    expect(done).toEqual({ exitCode: 1, shown: "", said });
+    expect(done).toEqual({ exitCode: 1, shown: "", stderr });
   });
 
   it("shows nothing more where all was shown already", async () => {
-    expect(await runIn("/there", comingTo({}))).toEqual({ exitCode: 0, shown: "", said: "" });
+    expect(await runIn("/there", comingTo({}))).toEqual({ exitCode: 0, shown: "", stderr: "" });
   });
 
   it("tells people what programs are not to read, and ends as it says", async () => {
     const outcome = { shown: "half", notices: ["the other half is lost."], exitCode: 1 };
-    const told = { exitCode: 1, shown: "half\n", said: "fermata: the other half is lost." };
+    const told = { exitCode: 1, shown: "half\n", stderr: "fermata: the other half is lost." };
     expect(await runIn("/there", comingTo(outcome))).toEqual(told);
   });
 });

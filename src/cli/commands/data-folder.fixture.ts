@@ -17,7 +17,7 @@ export async function emptyFolder(): Promise<string> {
   return folder;
 }
 
-/** A server's side of a data directory, which is open while commands are given. */
+/** The store of a running server, which stays open while commands run. */
 export async function serverIn(folder: string): Promise<SessionStore> {
   const store = sqliteStore();
   onTestFinished(async () => void (await store.dispose()));
@@ -26,32 +26,32 @@ export async function serverIn(folder: string): Promise<SessionStore> {
   return store;
 }
 
-/** A data directory with a store that is open all the while, as a server has it. */
+/** A data directory that a running server has open. */
 export async function servedFolder(): Promise<{ folder: string; store: SessionStore }> {
   const folder = await emptyFolder();
   return { folder, store: await serverIn(folder) };
 }
 
-/** What a program reads that gives this command, what a person is told, and how it ends. */
+/** Runs a command, and returns its output, its error output and its exit code. */
 export async function runIn(folder: string, command: Command, ...args: readonly string[]) {
   let shown = "";
-  let said = "";
+  let stderr = "";
   const out = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
     shown += String(text);
     return true;
   });
   const error = vi.spyOn(console, "error").mockImplementation((text) => {
-    said += String(text);
+    stderr += String(text);
   });
   try {
-    return { exitCode: await command([...args, "--data", folder]), shown, said };
+    return { exitCode: await command([...args, "--data", folder]), shown, stderr };
   } finally {
     out.mockRestore();
     error.mockRestore();
   }
 }
 
-/** Everything that is on the disk, names and all. */
+/** All names and contents of the files below a folder. */
 export function bytesIn(folder: string): string {
   return readdirSync(folder, { withFileTypes: true })
     .map((entry) => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Role } from "../../core/permission.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
 import { Members } from "../../server/identity/members.ts";
 import { TokenAuthenticator } from "../../server/identity/token-authenticator.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
 import { members } from "./members.ts";
@@ -26,7 +26,7 @@ describe("fermata members", () => {
     expect(await run("set", "ada", "owner")).toEqual({
       exitCode: 0,
       shown: "ada is owner of acme.\n",
-      said: "",
+      stderr: "",
     });
     expect((await run("set", "bob", "viewer")).exitCode).toBe(0);
     const { shown } = await run("list");
@@ -55,9 +55,9 @@ describe("fermata members", () => {
     "lists nobody of a tenant that is not there, and says so",
     async (of) => {
       const { folder } = await opened();
-      const { exitCode, shown, said } = await runIn(folder, of, "list", "--tenant", "nosuch");
+      const { exitCode, shown, stderr } = await runIn(folder, of, "list", "--tenant", "nosuch");
       expect([exitCode, shown]).toEqual([1, ""]);
-      expect(said).toContain('There is no tenant "nosuch" here.');
+      expect(stderr).toContain('There is no tenant "nosuch" here.');
       expect((await runIn(folder, of, "list")).exitCode).toBe(0);
     },
   );
@@ -68,13 +68,13 @@ describe("fermata members", () => {
     expect(await run("set", "bob", "viewer")).toEqual({
       exitCode: 0,
       shown: "bob is viewer of acme.\n",
-      said: `fermata: acme is a new tenant.${own} --tenant acme, with the same --data`,
+      stderr: `fermata: acme is a new tenant.${own} --tenant acme, with the same --data`,
     });
-    expect((await run("set", "eve", "member")).said).toBe(
+    expect((await run("set", "eve", "member")).stderr).toBe(
       `${own} --tenant acme, with the same --data`,
     );
-    expect((await run("set", "ada", "owner")).said).toBe("");
-    expect((await run("set", "eve", "viewer")).said).toBe("");
+    expect((await run("set", "ada", "owner")).stderr).toBe("");
+    expect((await run("set", "eve", "viewer")).stderr).toBe("");
   });
 
   it("leaves the last owner, and says why", async () => {
@@ -84,8 +84,8 @@ describe("fermata members", () => {
       ["remove", "ada"],
       ["set", "ada", "admin"],
     ]) {
-      const { exitCode, said } = await run(...args);
-      expect([exitCode, said]).toEqual([1, expect.stringContaining("last owner")]);
+      const { exitCode, stderr } = await run(...args);
+      expect([exitCode, stderr]).toEqual([1, expect.stringContaining("last owner")]);
     }
     await has("grace", "owner");
     expect((await run("remove", "ada")).exitCode).toBe(0);
@@ -106,10 +106,10 @@ describe("fermata members", () => {
 
   it("says what it does not find, and makes nothing where nothing is", async () => {
     const { run } = await opened();
-    const { exitCode, said } = await run("remove", "nobody");
-    expect([exitCode, said]).toEqual([1, 'fermata: There is no member "nobody".']);
+    const { exitCode, stderr } = await run("remove", "nobody");
+    expect([exitCode, stderr]).toEqual([1, 'fermata: There is no member "nobody".']);
     const nowhere = await runIn("/nowhere", members, "list");
-    expect([nowhere.exitCode, nowhere.said]).toEqual([1, expect.stringContaining("there is no")]);
+    expect([nowhere.exitCode, nowhere.stderr]).toEqual([1, expect.stringContaining("there is no")]);
   });
 
   it.each([
@@ -124,8 +124,8 @@ describe("fermata members", () => {
     [["list", "--tenant", "a/b"], "the name of a tenant"],
     [["list", "--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
-    const { exitCode, said } = await runIn("/nowhere", members, ...args);
-    expect([exitCode, said]).toEqual([2, expect.stringContaining(why)]);
+    const { exitCode, stderr } = await runIn("/nowhere", members, ...args);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);
   });
 
   it("explains itself", async () => {

@@ -1,9 +1,24 @@
 import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
+import type { Result } from "../../core/result.ts";
+import { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
-import { OPTION_NAMES, OPTIONS, readServeOptions, variableOf } from "../serve/options.ts";
-import { startServer } from "../serve/server.ts";
+import { readAgentProfiles } from "../serve/agents.ts";
+import type { RunningServer } from "../serve/assemble.ts";
+import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
+import { openLog } from "../serve/log.ts";
+import { readPriceFile } from "../serve/meter.ts";
+import {
+  OPTION_NAMES,
+  OPTIONS,
+  readServeOptions,
+  type ServeOptions,
+  variableOf,
+} from "../serve/options.ts";
+import { checkWorkspaces, ownFolders, serverSettings } from "../serve/settings.ts";
+import { dataFolder, openStore } from "../serve/store.ts";
+import { readMcpConfig } from "../serve/tools.ts";
 
 const USAGE = `Usage: fermata serve [options]
 
@@ -88,4 +103,50 @@ function printFailure(refusal: Refusal, exitCode: number): number {
   console.error(`fermata: ${errorBody(refusal).error}`);
   if (exitCode === 2) console.error('fermata: "fermata serve --help" lists all options.');
   return exitCode;
+}
+
+/**
+ * Starts a server: store, agents, sessions and network. It refuses bad options before it touches
+ * anything. The threads of the store start while the rest of the program is being loaded.
+ */
+export async function startServer(
+  options: ServeOptions,
+  env: NodeJS.ProcessEnv,
+  version: string,
+): Promise<Result<RunningServer>> {
+  const folder = dataFolder(options, env);
+  const jwt = await readJwtAuthenticator(options);
+  if (!jwt.ok) return jwt;
+  const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
+  const settings = await serverSettings(options, mayKnowCallers);
+  if (!settings.ok) return settings;
+  const own = await ownFolders(folder, env);
+  const fault = await checkWorkspaces(settings.value, own);
+  if (fault !== null) return fault;
+  const agents = await readAgentProfiles(options);
+  if (!agents.ok) return agents;
+  const mcp = await readMcpConfig(options, env);
+  if (!mcp.ok) return mcp;
+  const prices = await readPriceFile(options);
+  if (!prices.ok) return prices;
+  const guard = new SecretGuard();
+  const { token } = settings.value;
+  if (token !== null) guard.know(token);
+  const log = openLog(options["log-level"], guard);
+  const opening = openStore(options, folder, guard, log);
+  const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
+  if (!store.ok) return store;
+  const parts = {
+    options,
+    ...agents.value,
+    mcp: mcp.value,
+    jwt: jwt.value,
+    prices: prices.value,
+    folder,
+    own,
+    guard,
+    log,
+    version,
+  };
+  return assemble({ ...parts, store: store.value });
 }

@@ -43,13 +43,13 @@ describe("P5: fermata seize", () => {
     expect(await runIn(folder, seize, ...OF_ACME)).toEqual({
       exitCode: 0,
       shown: "Session s1 is free; it was held by server (process 42 on elsewhere).\n",
-      said: "",
+      stderr: "",
     });
     const details = { from: "server (process 42 on elsewhere)" };
     expect(await auditOf(store)).toEqual([
       { v: 1, act: "session_seized", actor: { kind: "operator" }, accepted: true, details },
     ]);
-    // Whoever had it has lost it, and whoever comes next gets it.
+    // The old holder has lost the session, and the next one gets it.
     const late = await store.commit(KEY, term, commitOf({ afterEventId: 2, events: ["{}"] }));
     expect(late).toMatchObject({ refusal: { code: "writer_lost" } });
     expect(await store.open(KEY, thisHolder("next"), [])).toMatchObject({ ok: true });
@@ -60,9 +60,9 @@ describe("P5: fermata seize", () => {
     ["on this machine, when it had another name", { ...thisHolder("server"), host: "before" }],
   ])("takes nothing from a server that is at work %s", async (_, holder) => {
     const { folder, store, term } = await held(holder);
-    const { exitCode, said } = await runIn(folder, seize, ...OF_ACME);
+    const { exitCode, stderr } = await runIn(folder, seize, ...OF_ACME);
     expect(exitCode).toBe(1);
-    expect(said).toContain(`open elsewhere: server (process ${process.pid}`);
+    expect(stderr).toContain(`open elsewhere: server (process ${process.pid}`);
     const next = commitOf({ afterEventId: 2, events: ["{}"] });
     expect(await store.commit(KEY, term, next)).toMatchObject({ ok: true });
     expect(await auditOf(store)).toEqual([]);
@@ -74,7 +74,7 @@ describe("P5: fermata seize", () => {
     expect(await runIn(folder, seize, ...OF_ACME)).toEqual({
       exitCode: 0,
       shown: "Session s1 is free; no server holds it.\n",
-      said: "",
+      stderr: "",
     });
     expect(await auditOf(store)).toEqual([]);
   });
@@ -84,18 +84,18 @@ describe("P5: fermata seize", () => {
     expect(await runIn(folder, seize, ...OF_ACME)).toMatchObject({ exitCode: 1 });
     expect(existsSync(join(folder, "sessions"))).toBe(false);
     await serverIn(folder);
-    const { exitCode, said } = await runIn(folder, seize, "s1");
+    const { exitCode, stderr } = await runIn(folder, seize, "s1");
     expect(exitCode).toBe(1);
-    expect(said).toMatch(/s1/);
+    expect(stderr).toMatch(/s1/);
   });
 
   it.each([[[]], [["s1", "s2"]], [["../s1"]], [["s1", "--tenant", "a/b"]], [["s1", "--force"]]])(
     "refuses the command line %j",
     async (args) => {
       const folder = await emptyFolder();
-      const { exitCode, said } = await runIn(folder, seize, ...args);
+      const { exitCode, stderr } = await runIn(folder, seize, ...args);
       expect(exitCode).toBe(2);
-      expect(said).toContain('see "fermata seize --help"');
+      expect(stderr).toContain('see "fermata seize --help"');
     },
   );
 
@@ -123,7 +123,7 @@ describe("fermata repair", () => {
     expect(await runIn(folder, repair, ...OF_ACME)).toEqual({
       exitCode: 0,
       shown: "The log of s1 ended at event 4; now it ends at 2.\n",
-      said: "",
+      stderr: "",
     });
     const page = await value(again.readEvents(KEY, range));
     expect(page).toMatchObject({ lastEventId: 2, events: [{ id: 1 }, { id: 2 }] });
@@ -140,7 +140,7 @@ describe("fermata repair", () => {
     expect(await runIn(folder, repair, ...OF_ACME)).toEqual({
       exitCode: 0,
       shown: "The log of s1 can be read to its end, 2.\n",
-      said: "",
+      stderr: "",
     });
     expect(await value(store.readRecord(KEY))).toMatchObject({ epoch: "e", lastEventId: 2 });
   });

@@ -48,12 +48,15 @@ describe("fermata tenants", () => {
     expect(await run("delete", "acme", "--yes")).toEqual({
       exitCode: 0,
       shown: "Tenant acme is deleted.\n",
-      said: "",
+      stderr: "",
     });
     expect(bytesIn(folder)).not.toContain("acme");
     expect(bytesIn(folder)).toContain("ada-of-other");
     const again = await run("delete", "acme", "--yes");
-    expect(again).toMatchObject({ exitCode: 1, said: 'fermata: There is no tenant "acme" here.' });
+    expect(again).toMatchObject({
+      exitCode: 1,
+      stderr: 'fermata: There is no tenant "acme" here.',
+    });
   });
 
   it("deletes nothing of which a server elsewhere has a session, and says what helps", async () => {
@@ -65,10 +68,10 @@ describe("fermata tenants", () => {
     await value(store.create(key, newSession(kept, { holder })));
     // It plays a server of another machine, of which nothing can be seen here.
     rmSync(join(folder, "sessions", "open"), { recursive: true });
-    const { exitCode, said } = await run("delete", "acme", "--yes");
+    const { exitCode, stderr } = await run("delete", "acme", "--yes");
     expect(exitCode).toBe(1);
-    expect(said).toContain("another (process 7 on elsewhere) has sessions open, 1 in all: held.");
-    expect(said).toContain('"fermata seize ID --tenant acme" frees a session.');
+    expect(stderr).toContain("another (process 7 on elsewhere) has sessions open, 1 in all: held.");
+    expect(stderr).toContain('"fermata seize ID --tenant acme" frees a session.');
     expect(bytesIn(folder)).toContain("ada-of-acme");
   });
 
@@ -77,7 +80,7 @@ describe("fermata tenants", () => {
     const store = await serverIn(folder);
     const refused = await run("delete", "acme", "--yes");
     expect(refused.exitCode).toBe(1);
-    expect(refused.said).toMatch(
+    expect(refused.stderr).toMatch(
       /a server, process \d+ on .*: stop it first, or let an owner send DELETE/,
     );
     expect(bytesIn(folder)).toContain("ada-of-acme");
@@ -87,16 +90,16 @@ describe("fermata tenants", () => {
 
   it("does not take a mistyped directory for one without tenants", async () => {
     const folder = await emptyFolder();
-    const { exitCode, said } = await runIn(folder, tenants, "list");
-    expect([exitCode, said]).toEqual([1, expect.stringContaining("there is no ")]);
+    const { exitCode, stderr } = await runIn(folder, tenants, "list");
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("there is no ")]);
     expect(existsSync(join(folder, "sessions"))).toBe(false);
   });
 
   it.each([[[]], [["delete"]], [["delete", "a b"]], [["list", "x"]], [["list", "--what"]]])(
     "%j is explained",
     async (args) => {
-      const { exitCode, said } = await runIn("/nowhere", tenants, ...args);
-      expect([exitCode, said]).toEqual([2, expect.stringContaining("fermata tenants --help")]);
+      const { exitCode, stderr } = await runIn("/nowhere", tenants, ...args);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining("fermata tenants --help")]);
     },
   );
 

@@ -2,9 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseTenantId } from "../../core/id.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { Members } from "../../server/identity/members.ts";
 import { TokenAuthenticator } from "../../server/identity/token-authenticator.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { bytesIn, emptyFolder, runIn, serverIn } from "./data-folder.fixture.ts";
 import { tokens } from "./tokens.ts";
@@ -33,7 +33,7 @@ describe("fermata tokens", () => {
     const { folder, run } = await unmade();
     const made = await run("create", ...ADA, "--name", "laptop", "--expires", "30d");
     expect(made).toMatchObject({ exitCode: 0, shown: expect.stringMatching(/^fmt_local_\S+\n$/) });
-    expect(made.said).toMatch(/of ada \(owner\); it is shown only once\.$/);
+    expect(made.stderr).toMatch(/of ada \(owner\); it is shown only once\.$/);
     expect(statSync(folder).mode & 0o077).toBe(0);
     const { who } = await serving(folder);
     const ada = { tenantId: "local", userId: "ada", role: "owner" };
@@ -57,7 +57,7 @@ describe("fermata tokens", () => {
     expect(revoked).toEqual({
       exitCode: 0,
       shown: `Token ${id} is revoked.\n`,
-      said: "",
+      stderr: "",
     });
     expect(await who(rotated)).toBeNull();
     expect(await who(first)).toMatchObject({ userId: "ada" });
@@ -67,13 +67,13 @@ describe("fermata tokens", () => {
     const { run } = await unmade();
     const first = await run("create", "--tenant", "acme", "--user", "bob", "--role", "viewer");
     expect(first.shown).toMatch(/^fmt_acme_\S+\n$/);
-    expect(first.said).toMatch(
+    expect(first.stderr).toMatch(
       /once\.fermata: acme is a new tenant\.fermata: acme has no owner among its members: /,
     );
     const second = await run("create", ...ADA, "--tenant", "acme");
-    expect(second.said).toMatch(/^fermata: token \S+ of ada \(owner\); it is shown only once\.$/);
+    expect(second.stderr).toMatch(/^fermata: token \S+ of ada \(owner\); it is shown only once\.$/);
     const local = await run("create", "--user", "bob", "--role", "viewer");
-    expect(local.said).toMatch(/once\.fermata: local has no owner among its members: /);
+    expect(local.stderr).toMatch(/once\.fermata: local has no owner among its members: /);
   });
 
   it("lists them, without anything that opens", async () => {
@@ -94,7 +94,7 @@ describe("fermata tokens", () => {
     await run("create", "--user", "ada", "--role", "viewer");
     const more = await run("create", ...ADA);
     expect(more.exitCode).toBe(1);
-    expect(more.said).toBe(
+    expect(more.stderr).toBe(
       'fermata: User "ada" is viewer in this tenant, and a token makes nobody more than that.',
     );
   });
@@ -116,9 +116,9 @@ describe("fermata tokens", () => {
   it("makes nothing where nothing is, but for a first token", async () => {
     const { folder, run } = await unmade();
     for (const args of [["list"], ["revoke", "0".repeat(16)], ["rotate", "0".repeat(16)]]) {
-      const { exitCode, said } = await run(...args);
+      const { exitCode, stderr } = await run(...args);
       expect(exitCode).toBe(1);
-      expect(said).toContain("there is no");
+      expect(stderr).toContain("there is no");
     }
     expect(existsSync(folder)).toBe(false);
   });
@@ -139,9 +139,9 @@ describe("fermata tokens", () => {
     [["list", "--nonsense"], "Unknown option"],
   ])("refuses %j, and says why", async (args, why) => {
     const { folder, run } = await unmade();
-    const { exitCode, said } = await run(...args);
+    const { exitCode, stderr } = await run(...args);
     expect(exitCode).toBe(2);
-    expect(said).toContain(why);
+    expect(stderr).toContain(why);
     expect(existsSync(folder)).toBe(false);
   });
 

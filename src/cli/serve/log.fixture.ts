@@ -1,4 +1,4 @@
-// Says everything that a server can say, in a log of the level that is given to it.
+// Logs every message of a server, at the level of its argument.
 
 import { LOG_MESSAGES } from "../../core/log.ts";
 import { SecretGuard } from "../../store/index.ts";

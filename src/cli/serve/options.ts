@@ -151,7 +151,9 @@ export type OptionName = keyof typeof OPTIONS;
 
 /** The value of each option: from a flag, a variable or the file, else its default. */
 export type ServeOptions = {
-  readonly [Name in OptionName]: (typeof OPTIONS)[Name] extends Option<infer Value> ? Value : never;
+  readonly [Name in OptionName]: (typeof OPTIONS)[Name] extends ServeOption<infer Value>
+    ? Value
+    : never;
 };
 
 export const OPTION_NAMES: readonly OptionName[] = Object.keys(OPTIONS).filter(isOptionName);
@@ -165,11 +167,11 @@ export function variableOf(name: OptionName): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
 }
 
-interface Option<Value> {
+interface ServeOption<Value> {
   readonly help: string;
   /** The value in the help; null for a switch. */
   readonly placeholder: string | null;
-  /** Whether it may be given several times. */
+  /** Whether it may be repeated. */
   readonly isList: boolean;
   /** Further environment variables, which other servers of this kind read. */
   readonly variables: readonly string[];
@@ -184,11 +186,11 @@ interface OptionHelp {
   readonly variables?: readonly string[];
 }
 
-function text(about: OptionHelp): Option<string | null> {
+function text(about: OptionHelp): ServeOption<string | null> {
   return { ...base(about, "TEXT"), default: null, parse: parseText };
 }
 
-function texts(about: OptionHelp): Option<readonly string[]> {
+function texts(about: OptionHelp): ServeOption<readonly string[]> {
   const parse = (raw: unknown) => (Array.isArray(raw) ? raw : [raw]).map(parseText);
   return { ...base(about, "TEXT"), isList: true, default: [], parse };
 }
@@ -197,7 +199,7 @@ function choice<const Word extends string>(
   words: readonly Word[],
   fallback: Word,
   about: OptionHelp,
-): Option<Word> {
+): ServeOption<Word> {
   const parse = (raw: unknown) => {
     const found = words.find((word) => word === raw);
     if (found === undefined) throw new Error(`it must be one of ${words.join(", ")}`);
@@ -207,7 +209,7 @@ function choice<const Word extends string>(
 }
 
 /** True or false; a flag without a value is true. */
-function toggle(about: OptionHelp): Option<boolean> {
+function toggle(about: OptionHelp): ServeOption<boolean> {
   const parse = (raw: unknown) => {
     const value = BOOLEANS.get(String(raw));
     if (value === undefined) throw new Error("it must be true or false");
@@ -216,7 +218,7 @@ function toggle(about: OptionHelp): Option<boolean> {
   return { ...base(about, ""), placeholder: null, default: false, parse };
 }
 
-function whole(least: number, most: number, about: OptionHelp): Option<number | null> {
+function whole(least: number, most: number, about: OptionHelp): ServeOption<number | null> {
   const parse = (raw: unknown) => {
     const value = typeof raw === "string" && /^\d+$/.test(raw) ? Number(raw) : raw;
     const isFit = typeof value === "number" && Number.isSafeInteger(value);
@@ -315,7 +317,7 @@ async function fromFile(named: string | null, env: NodeJS.ProcessEnv): Promise<R
 function parseOptions(sources: readonly Source[]): Result<ServeOptions> {
   const values: Record<string, unknown> = {};
   for (const name of OPTION_NAMES) {
-    const option: Option<unknown> = OPTIONS[name];
+    const option: ServeOption<unknown> = OPTIONS[name];
     const found = sources.map((source) => source.get(name)).find((one) => one !== undefined);
     try {
       values[name] = found === undefined ? option.default : option.parse(found.raw);

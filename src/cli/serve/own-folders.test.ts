@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { value } from "../../store/kit/expect.ts";
+import { startServer } from "../commands/serve.ts";
 import { readServeOptions } from "./options.ts";
-import { startServer } from "./server.ts";
 
 /** A folder of its own, with a home in it, and how to start a server there. */
 function world() {

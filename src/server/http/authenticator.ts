@@ -56,16 +56,18 @@ export function withoutToken(): RequestAuthenticator {
 }
 
 /** Tries the authenticators in order; the first that knows the token decides. */
-export function byToken(ways: readonly Authenticator[]): RequestAuthenticator {
+export function byToken(authenticators: readonly Authenticator[]): RequestAuthenticator {
   return {
     needsToken: true,
     authenticate(authorization, isSuspect = false) {
       const token = bearerToken(authorization);
-      const open = isSuspect ? ways.filter(({ isGuessable }) => !isGuessable) : ways;
+      const open = isSuspect
+        ? authenticators.filter(({ isGuessable }) => !isGuessable)
+        : authenticators;
       return token === null ? UNKNOWN_CALLER : firstKnown(open, token);
     },
     async recheck(tenantId, suspect) {
-      await Promise.all(ways.map((way) => way.recheck?.(tenantId, suspect)));
+      await Promise.all(authenticators.map((one) => one.recheck?.(tenantId, suspect)));
     },
   };
 }
@@ -75,9 +77,9 @@ export function sharedToken(token: string): Authenticator {
   const expected = digestOf(token);
   return {
     isGuessable: true,
-    authenticate(given) {
+    authenticate(presented) {
       // Digests have equal length, so the comparison reveals nothing, not even the token's length.
-      return timingSafeEqual(digestOf(given), expected) ? ok(LOCAL_OWNER) : UNKNOWN_CALLER;
+      return timingSafeEqual(digestOf(presented), expected) ? ok(LOCAL_OWNER) : UNKNOWN_CALLER;
     },
   };
 }
@@ -86,12 +88,12 @@ export function sharedToken(token: string): Authenticator {
 export const UNKNOWN_CALLER: Identified = ok(null);
 
 function firstKnown(
-  ways: readonly Authenticator[],
+  authenticators: readonly Authenticator[],
   token: string,
 ): Identified | Promise<Identified> {
-  const [way, ...others] = ways;
-  if (way === undefined) return UNKNOWN_CALLER;
-  const answer = way.authenticate(token);
+  const [first, ...others] = authenticators;
+  if (first === undefined) return UNKNOWN_CALLER;
+  const answer = first.authenticate(token);
   const goOn = (found: Identified) => {
     return found.ok && found.value === null ? firstKnown(others, token) : found;
   };

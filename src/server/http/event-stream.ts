@@ -1,13 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { STREAM_ENDING_MS_MAX, STREAM_HEARTBEAT_MS, STREAM_RETRY_MS } from "../../core/limits.ts";
-import {
-  type Batch,
-  type Chunk,
-  type Notice,
-  notice,
-  streamError,
-} from "../../session/bus/frame.ts";
-import type { CallOff, Clock } from "../../session/world.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
+import { type Batch, type Chunk, type Notice, notice, streamError } from "../../session/index.ts";
 import { EVENT_STREAM_TYPE, HEARTBEAT, retryLine, sseFrame } from "../../wire/sse.ts";
 import type { AnswerHeaders } from "./answer.ts";
 
@@ -53,11 +47,11 @@ export class EventStream {
 
   /** Runs until either side ends the stream. The head has been sent before. */
   async run(): Promise<void> {
-    const gone = () => this.#source.cancel();
-    this.#response.once("close", gone);
+    const cancel = () => this.#source.cancel();
+    this.#response.once("close", cancel);
     void this.#source.ending?.then(() => this.#startEnding());
     try {
-      if (this.#response.destroyed) gone();
+      if (this.#response.destroyed) cancel();
       this.#response.write(retryLine(STREAM_RETRY_MS));
       this.#beatLater();
       await this.#pump();

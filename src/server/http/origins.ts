@@ -63,8 +63,8 @@ export class OwnNames {
 }
 
 function originsOf(name: string, port: number): readonly string[] {
-  const usual = port === 80 ? [`http://${name}`] : port === 443 ? [`https://${name}`] : [];
-  return [`http://${name}:${port}`, `https://${name}:${port}`, ...usual];
+  const withoutPort = port === 80 ? [`http://${name}`] : port === 443 ? [`https://${name}`] : [];
+  return [`http://${name}:${port}`, `https://${name}:${port}`, ...withoutPort];
 }
 
 function hostOf(origin: string): string | undefined {

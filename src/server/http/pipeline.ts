@@ -4,8 +4,8 @@ import { type ClientId, parseClientId, type TenantId } from "../../core/id.ts";
 import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../../core/permission.ts";
 import { fail, ok } from "../../core/result.ts";
-import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { TenantGate } from "../../session/index.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
 import { type Identified, type RequestAuthenticator, UNKNOWN_CALLER } from "./authenticator.ts";
 import { type Body, BodyReader } from "./body.ts";
@@ -323,12 +323,12 @@ export class RequestPipeline {
   #watched(exchange: Exchange, route: Route, caller: Caller, source: EventSource): EventSource {
     const { authenticator, tenants } = this.#deps;
     if (!authenticator.needsToken) return source;
-    const mayGoOn = async () => {
+    const mayRead = async () => {
       // The recheck reads the members again, so it sees changes of other processes.
       await authenticator.recheck?.(caller.tenantId, null);
       return this.#isPermittedStill(caller, route.needs, exchange.incoming.headers.authorization);
     };
-    const watched = this.#openStreams.watch(caller.tenantId, source, mayGoOn);
+    const watched = this.#openStreams.watch(caller.tenantId, source, mayRead);
     if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
   }

@@ -5,9 +5,8 @@ import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
 import type { Log, LogMessage } from "../../core/log.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
-import { streamError } from "../../session/bus/frame.ts";
-import { TenantGate } from "../../session/tenant/tenant-gate.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { streamError, TenantGate } from "../../session/index.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
@@ -73,8 +72,8 @@ export class HttpServer {
       names: () => this.#names,
     });
     this.#listener = new Listener(settings, (incoming, response) => {
-      const given = incoming.headers["x-request-id"];
-      const requestId = requestIdOf(given?.toString(), randomUUID);
+      const header = incoming.headers["x-request-id"];
+      const requestId = requestIdOf(header?.toString(), randomUUID);
       response.setHeader("X-Request-Id", requestId);
       requestScope.run({ requestId, route: "" }, () => void this.#serve(incoming, response));
     });
@@ -125,7 +124,7 @@ export class HttpServer {
   }
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
+    const disconnected = new AbortController();
     const startedMs = performance.now();
     this.#open.add(response);
     response.once("close", () => {
@@ -138,14 +137,14 @@ export class HttpServer {
         whole: `${isWhole}`,
       });
       this.#open.delete(response);
-      if (!response.writableFinished) gone.abort();
+      if (!response.writableFinished) disconnected.abort();
       if (this.#open.size === 0) this.#emptied();
     });
     // A disconnect is not an error; writers check the socket first.
     incoming.on("error", () => {});
     response.on("error", () => {});
     try {
-      const { headers, answer } = this.#pipeline.handle(incoming, gone.signal);
+      const { headers, answer } = this.#pipeline.handle(incoming, disconnected.signal);
       const found = await this.#guarded(answer);
       if (this.#isStopping) response.shouldKeepAlive = false;
       await this.#delivery.deliver(found, response, incoming.method === "HEAD", headers);

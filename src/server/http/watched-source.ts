@@ -1,7 +1,7 @@
 import type { TenantId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
-import { streamError } from "../../session/bus/frame.ts";
-import type { CallOff, Clock } from "../../session/world.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
+import { streamError } from "../../session/index.ts";
 import type { EventSource } from "./event-stream.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { EventSource } from "./event-stream.ts";
 export class WatchedSource implements EventSource {
   readonly ending?: Promise<void>;
   readonly #source: EventSource;
-  readonly #mayGoOn: () => Promise<boolean>;
+  readonly #mayRead: () => Promise<boolean>;
   readonly #clock: Clock;
   readonly #over: () => void;
   #callOff: CallOff = () => {};
@@ -22,12 +22,12 @@ export class WatchedSource implements EventSource {
 
   constructor(
     source: EventSource,
-    mayGoOn: () => Promise<boolean>,
+    mayRead: () => Promise<boolean>,
     clock: Clock,
     over: () => void = () => {},
   ) {
     this.#source = source;
-    this.#mayGoOn = mayGoOn;
+    this.#mayRead = mayRead;
     this.#clock = clock;
     this.#over = over;
     if (source.ending !== undefined) this.ending = source.ending;
@@ -62,10 +62,10 @@ export class WatchedSource implements EventSource {
   async #recheck(): Promise<void> {
     this.#isChecking = true;
     this.#isStale = false;
-    const mayGoOn = await this.#mayGoOn();
+    const mayRead = await this.#mayRead();
     this.#isChecking = false;
     if (this.#isOver) return;
-    if (!mayGoOn) this.end(streamError("Unauthorized", "unauthorized"));
+    if (!mayRead) this.end(streamError("Unauthorized", "unauthorized"));
     else if (this.#isStale) this.check();
     else this.#checkLater();
   }
@@ -88,8 +88,8 @@ export class OpenStreams {
   }
 
   /** Wraps a source so that it ends when its reader loses access. */
-  watch(tenantId: TenantId, source: EventSource, mayGoOn: () => Promise<boolean>): EventSource {
-    const watched = new WatchedSource(source, mayGoOn, this.#clock, () => {
+  watch(tenantId: TenantId, source: EventSource, mayRead: () => Promise<boolean>): EventSource {
+    const watched = new WatchedSource(source, mayRead, this.#clock, () => {
       const open = this.#open.get(tenantId);
       open?.delete(watched);
       if (open?.size === 0) this.#open.delete(tenantId);

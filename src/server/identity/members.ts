@@ -5,8 +5,8 @@ import type { JsonObject } from "../../core/json.ts";
 import { MEMBERS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { changeEntry, type Steward } from "../../session/audit/entries.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { changeEntry, type Steward } from "../../session/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import { changeDocument } from "./tenant-document.ts";
@@ -61,8 +61,8 @@ export class Members {
   async put(tenantId: TenantId, userId: UserId, role: Role, by: Granting): Promise<Result<Member>> {
     const atMs = this.#clock.nowMs();
     const fresh = { userId, role, membership: randomUUID(), addedAtMs: atMs };
-    const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, address, (before) => {
       const members = membersIn(before);
       if (!members.ok) return members;
       const known = members.value.find((one) => one.userId === userId);
@@ -83,8 +83,8 @@ export class Members {
 
   async remove(tenantId: TenantId, userId: UserId, steward: Steward): Promise<Result<void>> {
     const atMs = this.#clock.nowMs();
-    const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, address, (before) => {
       const members = membersIn(before);
       if (!members.ok) return members;
       const known = members.value.find((one) => one.userId === userId);

@@ -3,8 +3,8 @@ import { TOKEN_USE_NOTED_MS, VOTERS_TENANTS_MAX } from "../../core/limits.ts";
 import { isPermitted, lesserRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
-import { TenantGate } from "../../session/tenant/tenant-gate.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { TenantGate } from "../../session/index.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
 import {
   type Authenticator,
@@ -178,12 +178,12 @@ export class Voters {
     const voters = new Set(members.filter(mayVote).map(({ userId }) => userId));
     this.#keep(tenantId, voters);
     const before = suspect === null ? known : new Set([...known, suspect]);
-    const gone = [...before].filter((userId) => !voters.has(userId));
-    return gone.length === 0 ? (this.#reports.get(tenantId) ?? null) : this.#follow(tenantId, gone);
+    const lost = [...before].filter((userId) => !voters.has(userId));
+    return lost.length === 0 ? (this.#reports.get(tenantId) ?? null) : this.#follow(tenantId, lost);
   }
 
-  #follow(tenantId: TenantId, gone: readonly UserId[]): Promise<unknown> {
-    const ends = gone.map((userId) => this.#lostVote(tenantId, userId));
+  #follow(tenantId: TenantId, lost: readonly UserId[]): Promise<unknown> {
+    const ends = lost.map((userId) => this.#lostVote(tenantId, userId));
     const going = Promise.all([this.#reports.get(tenantId), ...ends]).finally(() => {
       if (this.#reports.get(tenantId) === going) this.#reports.delete(tenantId);
     });

@@ -5,9 +5,8 @@ import type { JsonObject } from "../../core/json.ts";
 import { TOKEN_GRACE_MS_MAX, TOKENS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import type { ChangeAct } from "../../session/audit/audited.ts";
-import { changeEntry, type Steward } from "../../session/audit/entries.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { type ChangeAct, changeEntry, type Steward } from "../../session/index.ts";
 import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import type { Members } from "./members.ts";
@@ -168,8 +167,8 @@ export class Tokens {
   ): Promise<Result<Outcome>> {
     if (!isTokenId(tokenId)) return fail("token_not_found", { tokenId });
     const nowMs = this.#clock.nowMs();
-    const place = { tenantId, kind: TOKEN_KIND, key: tokenId };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: TOKEN_KIND, key: tokenId };
+    return changeDocument(this.#store, address, (before) => {
       const record = before === null ? null : readTokenRecord(before);
       if (record === null || !isInUse(record, nowMs)) return fail("token_not_found", { tokenId });
       const { userId, role } = record;
@@ -198,8 +197,8 @@ export class Tokens {
     if (!documents.ok) return documents;
     for (const { kind, key, version } of documents.value) {
       if (!ids.has(key)) continue;
-      const gone = { kind, key, expectedVersion: version, value: null, entries };
-      const written = await this.#store.writeDocument(tenantId, gone);
+      const removal = { kind, key, expectedVersion: version, value: null, entries };
+      const written = await this.#store.writeDocument(tenantId, removal);
       if (!written.ok && written.refusal.code !== "document_conflict") return written;
     }
     return DONE;
@@ -217,7 +216,7 @@ export class Tokens {
   }
 }
 
-const moment = z.number().nullable();
+const timeMs = z.number().nullable();
 
 const record = z.object({
   userId: userField,
@@ -228,11 +227,11 @@ const record = z.object({
   hash: z.string(),
   /** The secret before the last rotation, while it is valid. */
   formerHash: z.string().nullable(),
-  formerUntilMs: moment,
+  formerUntilMs: timeMs,
   createdAtMs: z.number(),
-  expiresAtMs: moment,
-  lastUsedAtMs: moment,
-  revokedAtMs: moment,
+  expiresAtMs: timeMs,
+  lastUsedAtMs: timeMs,
+  revokedAtMs: timeMs,
 });
 
 /** A token as stored: everything but its secret. */
@@ -304,7 +303,7 @@ export function hashOfSecret(secret: string): string {
 
 /** Compares in constant time. */
 export function isSecretOf(secret: string, hash: string | null): boolean {
-  const given = Buffer.from(hashOfSecret(secret));
+  const presented = Buffer.from(hashOfSecret(secret));
   const expected = Buffer.from(hash ?? "");
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  return presented.length === expected.length && timingSafeEqual(presented, expected);
 }

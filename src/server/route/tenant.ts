@@ -5,9 +5,8 @@ import type { JsonObject } from "../../core/json.ts";
 import { HELD_SESSIONS_NAMED_MAX } from "../../core/limits.ts";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import { changeEntry, type Steward } from "../../session/audit/entries.ts";
-import { sessionPages } from "../../session/replay.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { changeEntry, type Steward, sessionPages } from "../../session/index.ts";
 import { describeHolder, type Holder, mayTake } from "../../store/holder.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
@@ -85,11 +84,16 @@ export class TenantSettings {
     by: Steward,
   ): Promise<Result<TenantChoices>> {
     const atMs = this.#clock.nowMs();
-    const place = { tenantId, kind: KIND, key: KEY };
-    return changeDocument(this.#store, place, (before) => {
+    const address = { tenantId, kind: KIND, key: KEY };
+    return changeDocument(this.#store, address, (before) => {
       const { autonomy: from } = choicesIn(before);
-      const told = { act: "tenant_settings_set", by, details: { ...wanted, from }, atMs } as const;
-      const entry = from === wanted.autonomy ? null : changeEntry(told);
+      const change = {
+        act: "tenant_settings_set",
+        by,
+        details: { ...wanted, from },
+        atMs,
+      } as const;
+      const entry = from === wanted.autonomy ? null : changeEntry(change);
       return ok({ value: wanted, entry, outcome: wanted });
     });
   }

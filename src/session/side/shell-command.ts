@@ -9,9 +9,10 @@ import {
 import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import { cutText, lastOfText } from "../../core/text.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
-import { type CallOff, type Clock, givenBy, type SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 /** What a command came to, as its result in the log has it: of a long output, the end. */
 export type ShellAnswer = Pick<ShellResult, "exitCode" | "signal" | "aborted" | "output" | "error">;

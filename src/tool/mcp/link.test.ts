@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX, MCP_CALLS_OPEN_MAX } from "../../core/limits.ts";
-import { FOREVER } from "../place.fixture.ts";
+import { FOREVER } from "../workspace.fixture.ts";
 import {
   DEFAULT_MCP_TIMEOUTS,
   type McpConnection,

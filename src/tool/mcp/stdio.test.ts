@@ -6,8 +6,8 @@ import { describe, expect, it, vi } from "vitest";
 import { endOrphans } from "../../agent/process/marks.ts";
 import { StillTime } from "../../agent/still-time.fixture.ts";
 import { MCP_PAGES_MAX, TOOL_ANSWER_CHARS_MAX } from "../../core/limits.ts";
-import { FOREVER, isAlive, newWorld } from "../place.fixture.ts";
 import { type Bench, namesOf, openBench, script } from "../tools.fixture.ts";
+import { FOREVER, isAlive, newWorld } from "../workspace.fixture.ts";
 import type { McpTimeouts } from "./link.ts";
 
 const OWNER = fileURLToPath(new URL("stdio-owner.fixture.ts", import.meta.url));

@@ -26,7 +26,7 @@ export async function newWorld(): Promise<World> {
   return { root, outside, marksFolder, marks: new AgentMarks(marksFolder), place };
 }
 
-/** Nobody calls it off. */
+/** A signal that never fires. */
 export const FOREVER = new AbortController().signal;
 
 export async function isAlive(pid: number): Promise<boolean> {
