@@ -1,6 +1,5 @@
 import type { AgentKeeper } from "../agent/keeper.ts";
-import type { SessionService } from "../session/service.ts";
-import type { SessionWorld } from "../session/world.ts";
+import type { SessionService, SessionWorld } from "../session/index.ts";
 import type { ServerSettings } from "./settings.ts";
 import type { Workspaces } from "./workspaces.ts";
 

@@ -5,8 +5,7 @@ import { isBelow } from "../agent/workspace/location.ts";
 import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import { details } from "../session/audit/audited.ts";
-import { changeEntry, type Steward } from "../session/audit/entries.ts";
+import { changeEntry, details, type Steward } from "../session/index.ts";
 import type { SessionStore } from "../store/store.ts";
 import { type LockedChange, withTenantMutex } from "./identity/tenant-document.ts";
 

@@ -8,6 +8,7 @@ import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
+import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type OpenSession, SessionActor } from "./actor/actor.ts";
 import { DeadlineTimers } from "./actor/deadlines.ts";
@@ -22,7 +23,7 @@ import { EVICTED } from "./eviction.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
 import type { Tally } from "./stats/tally.ts";
-import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
+import { givenBy, type SessionWorld } from "./world.ts";
 
 /** Its store is away and tried again with pauses, which no request waits for. */
 const STORE_AWAY: Refusal = refusal("store_unavailable", {

@@ -7,11 +7,14 @@ import { DONE, fail, ok, type Result } from "../core/result.ts";
 import {
   type Actor,
   type Command,
+  type CommandData,
+  type CommandType,
   type Idempotency,
   SERVER,
   userOf,
 } from "../core/session/command.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
+import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
@@ -32,7 +35,13 @@ import { replayOf, type SessionReplay } from "./replay.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
 import { removeTenant } from "./tenant/tenant-removal.ts";
-import { type CallOff, givenBy, type SessionWorld } from "./world.ts";
+import { SessionReads } from "./view/reads.ts";
+import { givenBy, type SessionWorld } from "./world.ts";
+
+/** A command that has no actor and no time yet. */
+export type CommandRequest = {
+  [Type in CommandType]: { readonly type: Type } & Readonly<CommandData[Type]>;
+}[CommandType];
 
 /** What a client wants done. */
 export interface PromptRequest {
@@ -72,6 +81,7 @@ export class SessionService {
   readonly side: SideWork;
   /** What sessions are set to. */
   readonly choices: Choices;
+  readonly reads: SessionReads;
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
@@ -81,6 +91,7 @@ export class SessionService {
 
   constructor(world: SessionWorld, streams = new SessionStreams(world)) {
     this.#world = world;
+    this.reads = new SessionReads(world);
     this.#streams = streams;
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
@@ -134,6 +145,11 @@ export class SessionService {
 
   attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     return this.#arrivals.attach(key, actor);
+  }
+
+  /** Gives a command to a session on behalf of an actor. */
+  command(key: SessionKey, actor: Actor, request: CommandRequest): Promise<Result<Outcome>> {
+    return this.submit(key, { ...request, ...this.#by(actor) });
   }
 
   /** Gives a command to a session, for a client that is present by that. */

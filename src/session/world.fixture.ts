@@ -11,7 +11,8 @@ import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "./world.ts";
 
 /** The parts of a world that tests, their servers and benchmarks share. */
 
-export { RANDOM_IDS, SYSTEM_CLOCK as REAL_CLOCK } from "./system.ts";
+export { SYSTEM_CLOCK as REAL_CLOCK } from "../platform/clock.ts";
+export { RANDOM_IDS } from "./world.ts";
 
 /** What a test cannot go on without. */
 export function given<Value>(value: Value | null): Value {

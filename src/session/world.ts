@@ -1,5 +1,18 @@
+import { randomUUID } from "node:crypto";
 import type { Agents } from "../agent/agent.ts";
-import type { AskId, PromptId, SessionId, ShellId, TenantId, TurnId } from "../core/id.ts";
+import {
+  type AskId,
+  type PromptId,
+  parseAskId,
+  parsePromptId,
+  parseSessionId,
+  parseShellId,
+  parseTurnId,
+  type SessionId,
+  type ShellId,
+  type TenantId,
+  type TurnId,
+} from "../core/id.ts";
 import {
   EVENTS_KEPT_MAX,
   PROMPTS_PENDING_MAX,
@@ -15,6 +28,7 @@ import type { MediationPolicy } from "../core/policy/ask.ts";
 import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { Loader } from "../loader/loader.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Holder, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { Meter } from "./meter/meter.ts";
@@ -47,14 +61,6 @@ export interface SessionWorld {
   /** What happens all the time; left out where nobody wants to know it. */
   trace?(what: string, about: Readonly<Record<string, string | number>>): void;
 }
-
-export interface Clock {
-  nowMs(): number;
-  /** Runs something later, unless it is called off. */
-  after(ms: number, act: () => void): CallOff;
-}
-
-export type CallOff = () => void;
 
 interface FreshIds {
   session(): SessionId;
@@ -131,3 +137,20 @@ export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
     journalBytesMax: REPLAY_JOURNAL_BYTES_MAX,
   },
 };
+
+export const RANDOM_IDS: SessionWorld["ids"] = {
+  session: fresh(parseSessionId),
+  prompt: fresh(parsePromptId),
+  turn: fresh(parseTurnId),
+  ask: fresh(parseAskId),
+  shell: fresh(parseShellId),
+  epoch: () => randomUUID(),
+};
+
+function fresh<Id>(parse: (text: string) => Id | null): () => Id {
+  return () => {
+    const id = parse(randomUUID());
+    if (id === null) throw new Error("a UUID is no id any more");
+    return id;
+  };
+}

@@ -14,6 +14,8 @@ describe("the layer checker", () => {
     ["a store asks the system", "store/a.ts", 'import { a } from "../platform/b.ts";'],
     ["an agent asks the system", "agent/a.ts", 'import { a } from "../platform/b.ts";'],
     ["a session has a mutex", "session/a.ts", 'import { a } from "../platform/keyed-mutex.ts";'],
+    ["server comes by the door", "server/a.ts", 'import { a } from "../session/index.ts";'],
+    ["a server test looks in", "server/a.test.ts", 'import { a } from "../session/live.ts";'],
     ["cli imports the client", "cli/main.ts", 'import { a } from "../client/index.ts";'],
     ["session imports a store's type", "session/a.ts", 'import type { A } from "../store/b.ts";'],
     ["a session test imports a store", "session/a.test.ts", 'import { a } from "../store/b.ts";'],
@@ -34,6 +36,7 @@ describe("the layer checker", () => {
     ["loads upward later", "wire/a.ts", 'const a = import("../session/b.ts");', "session"],
     ["names a type upward", "wire/a.ts", 'type A = import("../session/b.ts").B;', "session"],
     ["imports upward in a test", "core/a.test.ts", 'import { a } from "../cli/main.ts";', "cli"],
+    ["passes the door", "server/a.ts", 'import { a } from "../session/live.ts";', "only the door"],
     ["imports for its effect", "core/a.ts", 'import "../cli/main.ts";', "cli"],
   ])("refuses a file that %s", (_what, path, text, reason) => {
     expect(faults(path, text)).toEqual([expect.stringContaining(reason)]);

@@ -5,6 +5,8 @@ type Layer = {
   readonly mayImport: readonly string[];
   /** Folders of which only the interfaces are visible, by `import type`. */
   readonly mayImportTypesOf?: readonly string[];
+  /** Folders of which only the door, their `index.ts`, is known. */
+  readonly mayImportDoorOf?: readonly string[];
   readonly packages: "any" | "none" | "browser";
 };
 
@@ -25,8 +27,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     packages: "any",
   },
   server: {
+    mayImportDoorOf: ["session"],
     mayImport: [
-      ...["session", "agent", "store", "loader", "tool"],
+      ...["agent", "store", "loader", "tool"],
       ...["extension", "wire", "core", "platform"],
     ],
     packages: "any",
@@ -69,6 +72,11 @@ function faultOf(found: Import, folder: string, layer: Layer): string | undefine
   if (target.startsWith("..")) return "it lies outside src";
   const targetFolder = folderOf(target);
   if (targetFolder === folder || layer.mayImport.includes(targetFolder)) return undefined;
+  if (layer.mayImportDoorOf?.includes(targetFolder)) {
+    // A test may look behind the door.
+    if (target === `${targetFolder}/index.ts` || isTest(from)) return undefined;
+    return `${folder} knows only the door of ${targetFolder}; import ${targetFolder}/index.ts`;
+  }
   if (layer.mayImportTypesOf?.includes(targetFolder)) {
     // A test may bring the real thing to stand behind the interface.
     if (isTypeOnly || isTest(from)) return undefined;

@@ -45,7 +45,7 @@ type RuleName = keyof typeof RULES;
  * commit that repairs what it counts.
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
-  "modules of session that server imports": 25,
+  "modules of session that server imports": 1,
   "owner interfaces (…Owner, …Ears)": 3,
   "files under 60 lines with one importer": 5,
   "folders with over 25 files": 0,

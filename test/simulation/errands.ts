@@ -3,7 +3,7 @@ import type { Result } from "../../src/core/result.ts";
 import type { Actor } from "../../src/core/session/command.ts";
 import type { ExportFormat } from "../../src/session/export/export.ts";
 import { ExportBroken } from "../../src/session/export/source.ts";
-import type { ShellAnswer } from "../../src/session/side/shell-command.ts";
+import type { ShellOutcome } from "../../src/session/side/shell-command.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import type { Desk } from "./desk.ts";
 import { nameOf } from "./disk.ts";
@@ -56,7 +56,7 @@ export class Errands {
   }
 
   /** The answer is in the log, and the same for every client that asks. */
-  #judgeShell(line: SentLine, { aborted, output, exitCode }: ShellAnswer) {
+  #judgeShell(line: SentLine, { aborted, output, exitCode }: ShellOutcome) {
     if (aborted) return;
     const { disk, judge } = this.#scene;
     const log = disk.log(line.key);

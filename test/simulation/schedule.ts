@@ -1,4 +1,4 @@
-import type { CallOff, Clock } from "../../src/session/world.ts";
+import type { CallOff, Clock } from "../../src/platform/clock.ts";
 import type { Chance } from "./chance.ts";
 
 /** Something that will happen: at this time, or any time after it. */

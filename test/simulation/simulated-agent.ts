@@ -12,7 +12,7 @@ import { DONE, fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
 import { WITHDRAWN } from "../../src/core/session/reason.ts";
 import type { ModelPart } from "../../src/core/session/state.ts";
-import type { CallOff } from "../../src/session/world.ts";
+import type { CallOff } from "../../src/platform/clock.ts";
 import { AgentSettings } from "./agent-settings.ts";
 import { accessOf, askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
 import { made } from "./fresh-ids.ts";

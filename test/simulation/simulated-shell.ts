@@ -1,8 +1,8 @@
 import type { TenantId } from "../../src/core/id.ts";
 import type {
-  ShellEars,
+  ShellCommandLine,
   ShellExit,
-  ShellOrder,
+  ShellListener,
   ShellRunner,
 } from "../../src/session/side/shell-command.ts";
 import type { Scene } from "./scene.ts";
@@ -12,18 +12,18 @@ import { TENANTS } from "./words.ts";
 export class SimulatedShell implements ShellRunner {
   readonly #scene: Scene;
   readonly #server: number;
-  readonly #ran: (order: ShellOrder) => void;
+  readonly #ran: (order: ShellCommandLine) => void;
   /** The command lines that are at work. */
   readonly open = new Set<string>();
   #pid = 1_000;
 
-  constructor(scene: Scene, server: number, ran: (order: ShellOrder) => void) {
+  constructor(scene: Scene, server: number, ran: (order: ShellCommandLine) => void) {
     this.#scene = scene;
     this.#server = server;
     this.#ran = ran;
   }
 
-  async run(order: ShellOrder, ears: ShellEars, signal: AbortSignal): Promise<ShellExit> {
+  async run(order: ShellCommandLine, ears: ShellListener, signal: AbortSignal): Promise<ShellExit> {
     const { chance } = this.#scene;
     const { command } = order;
     this.#ran(order);

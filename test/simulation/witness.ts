@@ -6,7 +6,7 @@ import type { Result } from "../../src/core/result.ts";
 import type { Session } from "../../src/core/session/state.ts";
 import type { Outcome, Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
-import type { ShellOrder } from "../../src/session/side/shell-command.ts";
+import type { ShellCommandLine } from "../../src/session/side/shell-command.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { nameOf } from "./disk.ts";
 import { HeldVerdicts } from "./held-verdicts.ts";
@@ -125,7 +125,7 @@ export class Witness {
     this.#changes.set(name, (this.#changes.get(name) ?? 0) + change);
   }
 
-  shellRan({ command }: ShellOrder) {
+  shellRan({ command }: ShellCommandLine) {
     const line = this.scene.words.redact(command);
     const isStored = [...this.scene.disk.logs.values()].some((log) => log.shellLines.has(line));
     this.#holds(isStored, "P1", () => `"${line}" runs and is not stored`);

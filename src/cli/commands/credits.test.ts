@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
 import { Members } from "../../server/identity/members.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { credits } from "./credits.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Role } from "../../core/permission.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
 import { Members } from "../../server/identity/members.ts";
 import { TokenAuthenticator } from "../../server/identity/token-authenticator.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import { value } from "../../store/kit/expect.ts";
 import { runIn, servedFolder } from "./data-folder.fixture.ts";
 import { members } from "./members.ts";

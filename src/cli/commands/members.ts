@@ -2,9 +2,9 @@ import { parseArgs } from "node:util";
 import { parseUserId, type TenantId } from "../../core/id.ts";
 import { parseRole } from "../../core/permission.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { type Member, Members } from "../../server/identity/members.ts";
 import { Tokens } from "../../server/identity/tokens.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../output.ts";
 import {

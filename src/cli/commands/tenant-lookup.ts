@@ -1,8 +1,8 @@
 import { sentenceOf } from "../../core/error.ts";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { Members } from "../../server/identity/members.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { type CommandOutput, wrong } from "./data-command.ts";
 

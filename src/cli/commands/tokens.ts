@@ -3,9 +3,9 @@ import { parseUserId, type TenantId, type UserId } from "../../core/id.ts";
 import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX, TOKEN_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { parseRole, type Role } from "../../core/permission.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { Members } from "../../server/identity/members.ts";
 import { type IssuedToken, isInUse, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../output.ts";
 import {

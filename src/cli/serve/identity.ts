@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import {
   type Authenticator,
   byToken,
@@ -14,7 +15,6 @@ import {
   type Voters,
 } from "../../server/identity/token-authenticator.ts";
 import type { ServerSettings } from "../../server/settings.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
 import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
 import type { ServeOptions } from "./options.ts";

@@ -1,12 +1,11 @@
 import { readFile, stat } from "node:fs/promises";
 import { CREDIT_SWEEP_MS, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { type CallOff, SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { settledSession } from "../../session/life/recovery.ts";
 import { LedgerMeter, type Meter, PriceTable, readPrices } from "../../session/meter/index.ts";
 import type { SessionService } from "../../session/service.ts";
-import { SYSTEM_CLOCK } from "../../session/system.ts";
-import type { CallOff } from "../../session/world.ts";
 import type { SessionStore } from "../../store/index.ts";
 import { messageOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";

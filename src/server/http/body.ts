@@ -9,7 +9,7 @@ import {
   RAW_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { CallOff, Clock } from "../../session/world.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
 import { readJsonBody } from "../../wire/json.ts";
 
 export interface Body {

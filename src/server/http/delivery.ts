@@ -3,7 +3,7 @@ import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import { ANSWER_STALL_MS_MAX, FILES_SENT_MAX } from "../../core/limits.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { type Answer, type AnswerHeaders, refused } from "./answer.ts";
 import type { EventStreams } from "./event-stream.ts";
 

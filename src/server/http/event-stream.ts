@@ -1,13 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { STREAM_ENDING_MS_MAX, STREAM_HEARTBEAT_MS, STREAM_RETRY_MS } from "../../core/limits.ts";
-import {
-  type Batch,
-  type Chunk,
-  type Notice,
-  notice,
-  streamError,
-} from "../../session/bus/frame.ts";
-import type { CallOff, Clock } from "../../session/world.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
+import { type Batch, type Chunk, type Notice, notice, streamError } from "../../session/index.ts";
 import { EVENT_STREAM_TYPE, HEARTBEAT, retryLine, sseFrame } from "../../wire/sse.ts";
 import type { AnswerHeaders } from "./answer.ts";
 

@@ -1,4 +1,4 @@
-import type { CallOff, Clock } from "../../session/world.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
 
 interface Timer {
   readonly ms: number;

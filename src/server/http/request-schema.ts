@@ -4,7 +4,7 @@ import { parseUserId, type UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ROLES } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { Steward } from "../../session/audit/entries.ts";
+import type { Steward } from "../../session/index.ts";
 import type { Caller } from "./route.ts";
 
 /** Error codes of fields that have their own; all others are `invalid_request`. */

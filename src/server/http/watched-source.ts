@@ -1,7 +1,7 @@
 import type { TenantId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
-import { streamError } from "../../session/bus/frame.ts";
-import type { CallOff, Clock } from "../../session/world.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
+import { streamError } from "../../session/index.ts";
 import type { EventSource } from "./event-stream.ts";
 
 /**

@@ -27,7 +27,7 @@ import {
 import { parseRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { type Authenticator, type Identified, UNKNOWN_CALLER } from "../http/authenticator.ts";
 import { isLoopbackName } from "../http/origins.ts";
 import type { Caller } from "../http/route.ts";

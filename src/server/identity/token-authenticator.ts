@@ -3,8 +3,8 @@ import { TOKEN_USE_NOTED_MS, VOTERS_TENANTS_MAX } from "../../core/limits.ts";
 import { isPermitted, lesserRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
-import { TenantGate } from "../../session/tenant/tenant-gate.ts";
-import type { Clock } from "../../session/world.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { TenantGate } from "../../session/index.ts";
 import type { Document, SessionStore } from "../../store/store.ts";
 import {
   type Authenticator,

@@ -8,8 +8,7 @@ import {
 } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
-import type { ChangeAct } from "../../session/audit/audited.ts";
-import { changeEntry } from "../../session/audit/entries.ts";
+import { type ChangeAct, changeEntry } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
 import { stewardOf } from "../http/request-schema.ts";

@@ -3,9 +3,7 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import { type AskId, parseAskId } from "../../core/id.ts";
 import { VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
 import type { Actor, CommandData } from "../../core/session/command.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { approvalsView } from "../../session/view/approvals.ts";
-import { givenBy } from "../../session/world.ts";
+import type { LiveSession } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
@@ -97,14 +95,13 @@ async function withVoter(
 }
 
 async function cast(
-  { runtime, world }: Daemon,
+  { runtime }: Daemon,
   live: LiveSession,
   requestId: AskId,
   vote: VoteData,
   actor: Actor,
 ): Promise<Refusal | null> {
-  const by = givenBy(world.clock, actor);
-  const counted = await runtime.submit(live.key, { type: "vote", ...by, requestId, ...vote });
+  const counted = await runtime.command(live.key, actor, { type: "vote", requestId, ...vote });
   return counted.ok ? null : counted.refusal;
 }
 
@@ -142,7 +139,7 @@ export function approvalsRoute(daemon: Daemon): Route {
     handle: (request) =>
       withLive(daemon, request, async (live) => {
         const { sessionId } = live.key;
-        const known = await approvalsView(daemon.world, live);
+        const known = await daemon.runtime.reads.approvals(live);
         return answerTo(known, (approvals) => json(200, { v: 1, sessionId, ...approvals }));
       }),
   });
@@ -174,13 +171,13 @@ export function grantsRoutes(daemon: Daemon): readonly Route[] {
 }
 
 function revoked(
-  { runtime, world }: Daemon,
+  { runtime }: Daemon,
   request: ServerRequest<{ readonly id: string }>,
   grant: string | null,
 ): Promise<Answer> {
   return withSession(request, async (key) => {
-    const by = givenBy(world.clock, actorOf(request));
-    const done = await runtime.submit(key, { type: "revoke_grant", ...by, key: grant });
+    const revoke = { type: "revoke_grant", key: grant } as const;
+    const done = await runtime.command(key, actorOf(request), revoke);
     return answerTo(done, () => empty());
   });
 }

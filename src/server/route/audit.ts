@@ -12,16 +12,14 @@ import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ACTS_MAX, AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import {
+  AUDIT_ACTS,
   AUDIT_FILES,
   type AuditFileFormat,
   type AuditFilter,
   type AuditPage,
-  auditFile,
-  auditPage,
   isAuditFileFormat,
   WHOLE_AUDIT,
-} from "../../session/audit/audit-view.ts";
-import { AUDIT_ACTS } from "../../session/audit/audited.ts";
+} from "../../session/index.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
@@ -107,14 +105,14 @@ export function auditRoute(daemon: Daemon): Route {
 }
 
 async function sessionAuditPage(
-  { world: { store } }: Daemon,
+  { runtime: { reads } }: Daemon,
   key: SessionKey,
-  range: Parameters<typeof auditPage>[3],
+  range: { readonly before: number | null; readonly limit: number },
 ): Promise<Result<AuditPage>> {
   const { tenantId, sessionId } = key;
-  const page = await auditPage(store, tenantId, { ...WHOLE_AUDIT, sessionId }, range);
+  const page = await reads.audit(tenantId, { ...WHOLE_AUDIT, sessionId }, range);
   if (!page.ok || page.value.entries.length > 0 || page.value.nextBefore !== null) return page;
-  const record = await store.readRecord(key);
+  const record = await reads.record(key);
   return record.ok ? page : record;
 }
 
@@ -169,14 +167,14 @@ export function tenantAuditRoute(daemon: Daemon): Route {
 
 /** Answers one page, newest first. */
 async function onePage(
-  { world: { store } }: Daemon,
+  { runtime: { reads } }: Daemon,
   tenantId: TenantId,
   filter: AuditFilter,
   { limit, cursor }: { readonly limit: number; readonly cursor: string | null },
 ): Promise<Answer> {
   const before = cursor === null ? null : readTenantCursor(cursor, tenantId, filter);
   if (before === null && cursor !== null) return refused(refusal("invalid_cursor"));
-  const page = await auditPage(store, tenantId, filter, { before, limit });
+  const page = await reads.audit(tenantId, filter, { before, limit });
   return answerTo(page, ({ entries, nextBefore }) => {
     const hasMore = nextBefore !== null;
     const more = hasMore ? { nextCursor: writeTenantCursor(tenantId, filter, nextBefore) } : {};
@@ -186,13 +184,13 @@ async function onePage(
 
 /** Answers the whole audit as a file, oldest first. */
 async function wholeFile(
-  { world: { store } }: Daemon,
+  { runtime: { reads } }: Daemon,
   tenantId: TenantId,
   filter: AuditFilter,
   format: AuditFileFormat,
 ): Promise<Answer> {
   const disposition = `attachment; filename="fermata-audit.${format}"`;
-  return answerTo(await auditFile(store, tenantId, filter, format), (pieces) => {
+  return answerTo(await reads.auditFile(tenantId, filter, format), (pieces) => {
     return file(AUDIT_FILES[format].mediaType, pieces, { "Content-Disposition": disposition });
   });
 }

@@ -17,11 +17,9 @@ import {
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
-import type { Resumed } from "../../session/life/clients.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { isoTime } from "../../session/view/summary.ts";
-import { type Clock, givenBy } from "../../session/world.ts";
+import type { LiveSession, Resumed } from "../../session/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
@@ -127,11 +125,11 @@ async function madeBefore(
   { sessionId, clientId, attached }: KeptCreate,
 ): Promise<Answer | null> {
   const key = { tenantId: request.caller.tenantId, sessionId };
-  const record = await daemon.world.store.readRecord(key);
+  const record = await daemon.runtime.reads.record(key);
   if (record.ok && record.value.closed) {
     // The session was closed since. It is still what this request created, and can be loaded.
     const { workspaceCwd, createdAtMs, epoch: eventEpoch } = record.value;
-    const createdAt = isoTime(createdAtMs);
+    const createdAt = new Date(createdAtMs).toISOString();
     return json(200, { sessionId, workspaceCwd, attached, clientId, createdAt, eventEpoch });
   }
   const actor = actorOf(request, clientId);
@@ -141,7 +139,7 @@ async function madeBefore(
   const found = await daemon.runtime.resume(key, isThere ? anybody : actor);
   if (!found.ok) return found.refusal.code === "session_not_found" ? null : refused(found.refusal);
   const { live } = found.value;
-  const answer = json(200, sessionBody(daemon.world, live, { attached, clientId }));
+  const answer = json(200, sessionBody(daemon, live, { attached, clientId }));
   return reapIfLost(daemon, answer, { live, isMade: false, clientId, actor });
 }
 
@@ -163,7 +161,7 @@ async function join(daemon: Daemon, order: CreateRequest): Promise<Result<Resume
 
 /** Joining changes no setting of a session unless the request names it (P7). */
 async function suitRefusal(
-  { runtime, world }: Daemon,
+  { runtime }: Daemon,
   { key, session }: LiveSession,
   { request, wanted, clientId }: CreateRequest,
 ): Promise<Refusal | null> {
@@ -178,9 +176,9 @@ async function suitRefusal(
   if (wanted.allowlist !== null && !isSameList(wanted.allowlist, allowlist)) {
     return conflictOf("allowlist", listText(allowlist), listText(wanted.allowlist));
   }
-  const by = givenBy(world.clock, actorOf(request, clientId));
-  for (const command of requestedSettings(wanted, by)) {
-    const changed = await runtime.submit(key, command);
+  const actor = actorOf(request, clientId);
+  for (const command of requestedSettings(wanted)) {
+    const changed = await runtime.command(key, actor, command);
     if (!changed.ok) return changed.refusal;
   }
   return null;
@@ -216,7 +214,7 @@ async function createdAnswer(
   const actor = actorOf(request, clientId);
   const { modelId } = wanted;
   const model = modelId && (await daemon.runtime.choices.changeModel(live.key, { modelId }, actor));
-  const body = sessionBody(daemon.world, live, { attached, clientId });
+  const body = sessionBody(daemon, live, { attached, clientId });
   const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
   const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }), ...failure });
   return reapIfLost(daemon, answer, { live, isMade: !attached, clientId, actor });

@@ -14,7 +14,7 @@ import {
   type StatementLine,
   statementCsv,
   USAGE_GROUPINGS,
-} from "../../session/meter/index.ts";
+} from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
 import {
@@ -116,9 +116,8 @@ async function setBudget(
     const reason = "A budget belongs to `tenant`, `user:NAME` or `session:ID`.";
     return refused(refusal("invalid_request", { reason }));
   }
-  const said = { actor: actorOf(request), atMs: daemon.world.clock.nowMs() };
-  const command = { ...said, type: "set_budget", budgetMicro } as const;
-  const set = await daemon.runtime.submit({ tenantId, sessionId }, command);
+  const change = { type: "set_budget", budgetMicro } as const;
+  const set = await daemon.runtime.command({ tenantId, sessionId }, actorOf(request), change);
   return answerTo(set, () => json(200, { scope: params.scope, budgetMicro }));
 }
 

@@ -2,9 +2,7 @@ import { z } from "zod";
 import type { ErrorCode } from "../../core/error.ts";
 import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
-import type { LiveSession } from "../../session/live.ts";
-import type { SteerRequest } from "../../session/service.ts";
-import { promotedMessages, settledMessageIds } from "../../session/view/turn-status.ts";
+import { type LiveSession, promotedMessages, type SteerRequest } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
@@ -70,7 +68,7 @@ async function send(
   if (sent.ok) return json(200, { accepted: true, messageId });
   const { code } = sent.refusal;
   if (!NOT_NOW.has(code)) return refused(sent.refusal);
-  const known = await knownIds(daemon, live);
+  const known = await daemon.runtime.reads.messageIds(live);
   return answerTo(known, ({ settled, promoted }) => {
     // A repeat after the turn is of a message that was delivered already.
     const isRepeat = settled.includes(messageId) || promoted.includes(messageId);
@@ -78,13 +76,6 @@ async function send(
     const isIdle = code === "no_turn_running";
     return json(200, { accepted: false, ...(isIdle && { reason: "session_idle" }) });
   });
-}
-
-async function knownIds({ world }: Daemon, { key, session }: LiveSession) {
-  const settled = await settledMessageIds({ key, session, store: world.store });
-  if (!settled.ok) return settled;
-  const promoted = promotedMessages(session).map(({ messageId }) => messageId);
-  return { ok: true, value: { settled: settled.value, promoted } } as const;
 }
 
 function listRoute(daemon: Daemon): Route {
@@ -95,7 +86,7 @@ function listRoute(daemon: Daemon): Route {
     clientId: "registered",
     handle: (request) =>
       withReader(daemon, request, async (live) => {
-        return answerTo(await knownIds(daemon, live), ({ settled, promoted }) => {
+        return answerTo(await daemon.runtime.reads.messageIds(live), ({ settled, promoted }) => {
           const ids = { settledMessageIds: settled, promotedMessageIds: promoted };
           return json(200, { messages: [], ...ids });
         });
@@ -105,7 +96,7 @@ function listRoute(daemon: Daemon): Route {
 
 /** Removes a message that waits as a prompt. A message that the agent has cannot be removed. */
 function removeRoute(daemon: Daemon): Route {
-  const { runtime, world } = daemon;
+  const { runtime } = daemon;
   return route({
     method: "DELETE",
     path: "/session/:id/mid-turn-messages/:messageId",
@@ -119,8 +110,8 @@ function removeRoute(daemon: Daemon): Route {
           return message.messageId === messageId && isWaiting;
         });
         if (waiting === undefined) return json(200, { removed: false });
-        const command = { atMs: world.clock.nowMs(), actor, promptId: waiting.promptId };
-        const removed = await runtime.submit(key, { type: "remove_prompt", ...command });
+        const { promptId } = waiting;
+        const removed = await runtime.command(key, actor, { type: "remove_prompt", promptId });
         const isLate = !removed.ok && removed.refusal.code === "prompt_not_found";
         return isLate ? json(200, { removed: false }) : answerTo(removed, () => REMOVED);
       }),

@@ -16,10 +16,8 @@ import {
   type AutonomyProfile,
 } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { Command } from "../../core/session/command.ts";
 import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
-import type { NewSession } from "../../session/actor/open.ts";
-import { UNFINISHED_FORK } from "../../session/side/fork-draft.ts";
+import { type CommandRequest, type NewSession, UNFINISHED_FORK } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
 import { TenantSettings } from "./tenant.ts";
@@ -166,13 +164,13 @@ async function profileOf(
 }
 
 /** The settings that a joining client changes because it names them. */
-export function requestedSettings(
-  { approvalMode: mode, autonomy: profile }: NewSessionRequest,
-  by: Pick<Command, "atMs" | "actor">,
-): readonly Command[] {
+export function requestedSettings({
+  approvalMode: mode,
+  autonomy: profile,
+}: NewSessionRequest): readonly CommandRequest[] {
   return [
-    ...(mode === null ? [] : [{ type: "approval_mode", ...by, mode, persisted: false } as const]),
-    ...(profile === null ? [] : [{ type: "autonomy", ...by, profile } as const]),
+    ...(mode === null ? [] : [{ type: "approval_mode", mode, persisted: false } as const]),
+    ...(profile === null ? [] : [{ type: "autonomy", profile } as const]),
   ];
 }
 

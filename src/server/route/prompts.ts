@@ -8,11 +8,7 @@ import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../../core/limits.ts
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
-import type { LiveSession } from "../../session/live.ts";
-import type { WaitingForCredit } from "../../session/meter/index.ts";
-import type { PromptRequest } from "../../session/service.ts";
-import { currentTurn, type TurnSource, turnOf } from "../../session/view/turn-status.ts";
-import { givenBy } from "../../session/world.ts";
+import type { LiveSession, PromptRequest, WaitingForCredit } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
@@ -202,7 +198,7 @@ function summaryOf(prompt: WaitingPrompt | RunningPrompt, state: "queued" | "run
 
 /** Removes a queued prompt, or cancels the running one. */
 function removePromptRoute(daemon: Daemon): Route {
-  const { runtime, world } = daemon;
+  const { runtime } = daemon;
   return route({
     method: "DELETE",
     path: "/session/:id/pending-prompts/:promptId",
@@ -212,8 +208,7 @@ function removePromptRoute(daemon: Daemon): Route {
       withReader(daemon, request, async ({ key }, actor) => {
         const promptId = parsePromptId(request.params.promptId);
         if (promptId === null) return json(200, { removed: false });
-        const command = { atMs: world.clock.nowMs(), actor, promptId };
-        const removed = await runtime.submit(key, { type: "remove_prompt", ...command });
+        const removed = await runtime.command(key, actor, { type: "remove_prompt", promptId });
         const isUnknown = !removed.ok && removed.refusal.code === "prompt_not_found";
         if (removed.ok || isUnknown) return json(200, { removed: removed.ok });
         return refused(removed.refusal);
@@ -222,7 +217,7 @@ function removePromptRoute(daemon: Daemon): Route {
 }
 
 /** Cancels the running prompt. Queued prompts go on. */
-export function cancelRoute({ runtime, world }: Daemon): Route {
+export function cancelRoute({ runtime }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/cancel",
@@ -230,8 +225,7 @@ export function cancelRoute({ runtime, world }: Daemon): Route {
     clientId: "registered",
     handle: (request) =>
       withSession(request, async (key) => {
-        const by = givenBy(world.clock, actorOf(request));
-        const cancelled = await runtime.submit(key, { type: "cancel", ...by });
+        const cancelled = await runtime.command(key, actorOf(request), { type: "cancel" });
         return answerTo(cancelled, () => empty());
       }),
   });
@@ -250,7 +244,7 @@ function currentTurnRoute(daemon: Daemon): Route {
     clientId: "registered",
     handle: (request) =>
       withReader(daemon, request, async (live) => {
-        const turn = await currentTurn(sourceOf(daemon, live));
+        const turn = await daemon.runtime.reads.currentTurn(live);
         return answerTo(turn, (status) => json(200, status));
       }),
   });
@@ -267,15 +261,12 @@ function turnRoute(daemon: Daemon): Route {
         const { sessionId } = live.key;
         const { promptId } = request.params;
         const parsed = parsePromptId(promptId);
-        const turn = parsed === null ? ok(null) : await turnOf(sourceOf(daemon, live), parsed);
+        const { reads } = daemon.runtime;
+        const turn = parsed === null ? ok(null) : await reads.turn(live, parsed);
         return answerTo(turn, (status) => {
           if (status !== null) return json(200, status);
           return refused(refusal("prompt_not_found", { sessionId, promptId }));
         });
       }),
   });
-}
-
-function sourceOf({ world }: Daemon, { key, session }: LiveSession): TurnSource {
-  return { key, session, store: world.store };
 }

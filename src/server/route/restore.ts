@@ -13,12 +13,12 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { displayNameRefusal } from "../../core/session/decide/setting.ts";
 import { pendingCount } from "../../core/session/state.ts";
-import type { Resumed } from "../../session/life/clients.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { type Forked, turnOfRecord } from "../../session/side/fork.ts";
-import { agentState } from "../../session/view/agent-state.ts";
-import { promptTerminals } from "../../session/view/turn-status.ts";
-import { givenBy } from "../../session/world.ts";
+import {
+  type Forked,
+  type LiveSession,
+  promptTerminals,
+  type Resumed,
+} from "../../session/index.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
@@ -142,13 +142,13 @@ async function restoredBody(
   const { live, attached, agentFailure } = resumed;
   const set = await setMode(daemon, live.key, actor, options.approvalMode);
   if (!set.ok) return set;
-  const state = await agentState(daemon.world.store, live);
+  const state = await daemon.runtime.reads.agentState(live);
   if (!state.ok) return state;
   const more = await shown(resumed);
   if (!more.ok) return more;
   const { skipped } = live;
   return ok({
-    ...sessionBody(daemon.world, live, { attached, clientId }),
+    ...sessionBody(daemon, live, { attached, clientId }),
     hasActivePrompt: pendingCount(live.session) > 0,
     state: state.value,
     ...more.value,
@@ -178,7 +178,7 @@ async function historyOf(
 
 /** A client that names a workspace gets only sessions of it. */
 async function hasWorkspace(daemon: Daemon, { key, options }: RestoreCall): Promise<Result<void>> {
-  const record = await daemon.world.store.readRecord(key);
+  const record = await daemon.runtime.reads.record(key);
   if (!record.ok) return record;
   if (options.cwd === undefined) return DONE;
   const wanted = await trustedWorkspaceOf(daemon.workspaces, key.tenantId, options.cwd);
@@ -190,14 +190,13 @@ async function hasWorkspace(daemon: Daemon, { key, options }: RestoreCall): Prom
 }
 
 async function setMode(
-  { runtime, world }: Daemon,
+  { runtime }: Daemon,
   key: SessionKey,
   actor: Actor,
   mode: RestoreBody["approvalMode"],
 ): Promise<Result<unknown>> {
   if (mode === undefined) return DONE;
-  const by = givenBy(world.clock, actor);
-  return runtime.submit(key, { type: "approval_mode", ...by, mode, persisted: false });
+  return runtime.command(key, actor, { type: "approval_mode", mode, persisted: false });
 }
 
 /** A late resume goes on: the next request finds the session, or joins the same resume. */
@@ -304,7 +303,7 @@ export function branchRoute(daemon: Daemon): Route {
 
 /** The named turn, or null for the last one. Refused while a prompt has no verdict. */
 async function turnAt(
-  { world }: Daemon,
+  { runtime }: Daemon,
   live: LiveSession,
   recordId: string | null,
 ): Promise<Result<TurnId | null>> {
@@ -312,7 +311,7 @@ async function turnAt(
   if (pendingCount(live.session) > 0) return fail("branch_while_prompt_active", { sessionId });
   if (recordId === null) return ok(null);
   const named = parsePromptId(recordId);
-  const turn = named === null ? ok(null) : await turnOfRecord(world.store, live.key, named);
+  const turn = named === null ? ok(null) : await runtime.reads.turnOfRecord(live.key, named);
   if (turn.ok && turn.value === null) return { ok: false, refusal: noSuchTurn(live, recordId) };
   return turn;
 }
@@ -335,7 +334,7 @@ async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): P
   const resumed = await runtime.resume(key, actor);
   if (!resumed.ok || clientId === null) return json(201, made);
   const { live, attached, agentFailure } = resumed.value;
-  const state = await agentState(world.store, live);
+  const state = await runtime.reads.agentState(live);
   const replay = await runtime.replay(key, "full");
   if (!state.ok || !replay.ok) {
     // A client that does not learn its id could not detach under it either.
@@ -344,7 +343,7 @@ async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): P
   }
   const { compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
   const body = {
-    ...sessionBody(world, live, { attached, clientId }),
+    ...sessionBody(daemon, live, { attached, clientId }),
     hasActivePrompt: pendingCount(live.session) > 0,
     state: state.value,
     compactedReplay,

@@ -5,10 +5,7 @@ import { isPermitted } from "../../core/permission.ts";
 import { APPROVAL_MODES } from "../../core/policy/risk.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { isRegistered, pendingCount } from "../../core/session/state.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { askingDoubt } from "../../session/view/approvals.ts";
-import { isoTime } from "../../session/view/summary.ts";
-import type { SessionWorld } from "../../session/world.ts";
+import type { LiveSession } from "../../session/index.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
@@ -139,7 +136,7 @@ export interface Joining {
 
 /** The answer to a client that creates, joins or restores a session. */
 export function sessionBody(
-  world: Pick<SessionWorld, "settings">,
+  { runtime }: Daemon,
   live: LiveSession,
   { attached, clientId }: Joining,
 ) {
@@ -152,7 +149,7 @@ export function sessionBody(
     workspaceCwd,
     attached,
     clientId,
-    createdAt: isoTime(fixed.createdAtMs),
+    createdAt: new Date(fixed.createdAtMs).toISOString(),
     ...(attached && { hasActivePrompt: pendingCount(session) > 0 }),
     ...(currentCwd !== workspaceCwd && { currentCwd }),
     ...(source !== null && { sourceType: source.type, sourcePersisted: true }),
@@ -160,7 +157,7 @@ export function sessionBody(
     ...(parentSessionId !== null && { parentSessionId, parentSessionPersisted: true }),
     eventEpoch: epoch,
     status: connection.sessionState,
-    ...askingDoubt(world, live),
+    ...runtime.reads.askingDoubt(live),
   };
 }
 

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
 import { SANDBOX_STATES } from "../../core/turn.ts";
-import { changeIn } from "../../session/actor/written.ts";
-import { givenBy } from "../../session/world.ts";
+import { changeIn } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, json } from "../http/answer.ts";
 import type { Route } from "../http/route.ts";
@@ -49,7 +48,7 @@ export function agentModeRoute(daemon: Daemon): Route {
 
 /** Sets which calls the session approves without asking. */
 export function approvalModeRoute(daemon: Daemon): Route {
-  const { runtime, world } = daemon;
+  const { runtime } = daemon;
   return settingRoute(daemon, {
     path: "/session/:id/approval-mode",
     schema: z.object({ mode: z.enum(APPROVAL_MODES), persist: z.boolean().optional() }),
@@ -58,8 +57,8 @@ export function approvalModeRoute(daemon: Daemon): Route {
     set: async ({ key }, { mode }, actor) => {
       // The session itself stores the mode; there are no workspace settings to persist it in.
       const persisted = false;
-      const change = { atMs: world.clock.nowMs(), actor, mode, persisted };
-      const changed = await runtime.submit(key, { type: "approval_mode", ...change });
+      const change = { type: "approval_mode", mode, persisted } as const;
+      const changed = await runtime.command(key, actor, change);
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "approval_mode_changed")?.previous ?? mode;
         return json(200, { sessionId: key.sessionId, mode, previous, persisted });
@@ -73,13 +72,12 @@ export function approvalModeRoute(daemon: Daemon): Route {
  * Ours.
  */
 export function autonomyRoute(daemon: Daemon): Route {
-  const { runtime, world } = daemon;
+  const { runtime } = daemon;
   return settingRoute(daemon, {
     path: "/session/:id/autonomy",
     schema: z.object({ profile: z.enum(AUTONOMY_PROFILES) }),
     set: async ({ key }, { profile }, actor) => {
-      const by = givenBy(world.clock, actor);
-      const changed = await runtime.submit(key, { type: "autonomy", ...by, profile });
+      const changed = await runtime.command(key, actor, { type: "autonomy", profile });
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "autonomy_profile_changed")?.from ?? profile;
         return json(200, { sessionId: key.sessionId, profile, previous });
@@ -93,13 +91,12 @@ export function autonomyRoute(daemon: Daemon): Route {
  * Ours.
  */
 export function sandboxRoute(daemon: Daemon): Route {
-  const { runtime, world } = daemon;
+  const { runtime } = daemon;
   return settingRoute(daemon, {
     path: "/session/:id/sandbox",
     schema: z.object({ state: z.enum(SANDBOX_STATES) }),
     set: async ({ key }, { state }, actor) => {
-      const by = givenBy(world.clock, actor);
-      const changed = await runtime.submit(key, { type: "sandbox", ...by, state });
+      const changed = await runtime.command(key, actor, { type: "sandbox", state });
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "sandbox_changed")?.from ?? state;
         return json(200, { sessionId: key.sessionId, state, previous });

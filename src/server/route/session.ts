@@ -7,13 +7,7 @@ import {
   FIELDS_MESSAGES_MAX,
 } from "../../core/limits.ts";
 import { offeredCommands } from "../../core/slash/commands.ts";
-import { NO_KNOWLEDGE, readKnowledge } from "../../session/knowledge.ts";
-import { contextUsage, sessionStats } from "../../session/stats/stats.ts";
-import { agentState, availableCommands } from "../../session/view/agent-state.ts";
-import { askingDoubt } from "../../session/view/approvals.ts";
-import { sessionFields } from "../../session/view/fields.ts";
-import { seenClients, summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
-import { givenBy } from "../../session/world.ts";
+import { summaryOfStored } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, empty, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
@@ -78,7 +72,7 @@ const metadataBody = z.object({ displayName: z.string().optional() });
 
 /** Names a session. The empty name removes its name. */
 export function metadataRoute(daemon: Daemon): Route {
-  const { runtime, world } = daemon;
+  const { runtime } = daemon;
   return route({
     method: "PATCH",
     path: "/session/:id/metadata",
@@ -91,8 +85,7 @@ export function metadataRoute(daemon: Daemon): Route {
         const { displayName } = body.data;
         const { key } = live;
         if (displayName !== undefined) {
-          const by = givenBy(world.clock, actor);
-          const named = await runtime.submit(key, { type: "metadata", ...by, displayName });
+          const named = await runtime.command(key, actor, { type: "metadata", displayName });
           if (!named.ok) return refused(named.refusal);
         }
         const { displayName: name } = live.session.chosen;
@@ -106,7 +99,7 @@ function notText() {
 }
 
 /** A session as in a list, with its clients. Reading it opens nothing. */
-export function sessionStatusRoute({ runtime, world }: Daemon): Route {
+export function sessionStatusRoute({ runtime }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/status",
@@ -115,11 +108,8 @@ export function sessionStatusRoute({ runtime, world }: Daemon): Route {
       withSession(request, async (key) => {
         const { sessionId } = key;
         const live = runtime.peek(key);
-        if (live?.session.closed === false) {
-          const clients = seenClients(live);
-          return json(200, { ...summaryOfLive(live), ...askingDoubt(world, live), clients });
-        }
-        return answerTo(await world.store.readRecord(key), (record) => {
+        if (live?.session.closed === false) return json(200, runtime.reads.status(live));
+        return answerTo(await runtime.reads.record(key), (record) => {
           if (record.closed) return refused(refusal("session_not_found", { sessionId }));
           return json(200, { ...summaryOfStored(record), clients: [] });
         });
@@ -150,7 +140,7 @@ export function fieldsRoute(daemon: Daemon): Route {
         if (!query.ok) return refused(query.refusal);
         const { detail, messages = FIELDS_MESSAGES_DEFAULT_MAX, after = 0 } = query.value;
         const order = { isFull: detail === "full", after, limit: messages };
-        const fields = await sessionFields(daemon.world.store, live, order);
+        const fields = await daemon.runtime.reads.fields(live, order);
         return answerTo(fields, (body) => json(200, body));
       }),
   });
@@ -166,7 +156,7 @@ export function contextRoute(daemon: Daemon): Route {
       withLive(daemon, request, async (live) => {
         const { sessionId, fixed } = live.session;
         const { workspaceCwd } = fixed;
-        const known = await agentState(daemon.world.store, live);
+        const known = await daemon.runtime.reads.agentState(live);
         return answerTo(known, (state) => json(200, { v: 1, sessionId, workspaceCwd, state }));
       }),
   });
@@ -180,7 +170,8 @@ export function contextUsageRoute(daemon: Daemon): Route {
     needs: "session:read",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
-        const usage = await contextUsage(live, request.query.get("detail") === "true");
+        const showDetails = request.query.get("detail") === "true";
+        const usage = await daemon.runtime.reads.contextUsage(live, showDetails);
         return answerTo(usage, (answer) => json(200, answer));
       }),
   });
@@ -194,7 +185,7 @@ export function statsRoute(daemon: Daemon): Route {
     needs: "session:read",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
-        return answerTo(await sessionStats(daemon.world, live), (stats) => json(200, stats));
+        return answerTo(await daemon.runtime.reads.stats(live), (stats) => json(200, stats));
       }),
   });
 }
@@ -207,13 +198,8 @@ export function supportedCommandsRoute(daemon: Daemon): Route {
     needs: "session:read",
     handle: (request) =>
       withLive(daemon, request, async (live) => {
-        const { store } = daemon.world;
-        const { sessionId, tenantId } = live.key;
-        const known = await readKnowledge(store, tenantId, live.session.chosen);
-        // Skills that cannot be read are left out; the server's own commands stay (P6).
-        const { skills } = known.ok ? known.value : NO_KNOWLEDGE;
-        const own = await availableCommands(store, live);
-        return answerTo(own, (commands) => {
+        const { sessionId } = live.key;
+        return answerTo(await daemon.runtime.reads.commands(live), ({ skills, commands }) => {
           const availableCommands = offeredCommands(skills, commands);
           const availableSkills = skills.entries.map(({ skill_name }) => skill_name);
           return json(200, { v: 1, sessionId, availableCommands, availableSkills });

@@ -12,8 +12,7 @@ import {
   SESSIONS_COUNTED_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { isUnfinishedFork } from "../../session/side/fork-draft.ts";
-import { summaryOfLive, summaryOfStored } from "../../session/view/summary.ts";
+import { summaryOfLive, summaryOfStored } from "../../session/index.ts";
 import type { ListFilter, Listing, SessionStore, StoredRecord } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
@@ -71,16 +70,14 @@ async function inWorkspace(
 async function listed({ daemon, caller, query, workspace }: WorkspaceRequest): Promise<Answer> {
   const options = readListOptions(query);
   if (!options.ok) return refused(options.refusal);
-  const { store } = daemon.world;
+  const { reads } = daemon.runtime;
   const page = await sessionPage((filter, cursor, limit) => {
     const inside = { ...filter, workspaceCwd: workspace.cwd };
-    return store.list(caller.tenantId, inside, { cursor, limit });
+    return reads.list(caller.tenantId, inside, { cursor, limit });
   }, options.value);
   return answerTo(page, ({ sessions, nextCursor, damaged }) => {
     return json(200, {
-      sessions: sessions
-        .filter((record) => !isUnfinishedFork(record))
-        .map((record) => summaryOf(daemon, caller, record)),
+      sessions: sessions.map((record) => summaryOf(daemon, caller, record)),
       ...(nextCursor !== null && { nextCursor }),
       ...(damaged.length > 0 && { damaged }),
     });
@@ -105,7 +102,7 @@ async function counted({ daemon, caller, workspace }: WorkspaceRequest): Promise
 }
 
 async function countStored(
-  { world }: Daemon,
+  { runtime }: Daemon,
   { tenantId }: Caller,
   workspaceCwd: string,
 ): Promise<Result<{ count: number; isCut: boolean }>> {
@@ -113,9 +110,9 @@ async function countStored(
   let cursor: string | null = null;
   do {
     const limit = Math.min(PAGE_ROWS_MAX, SESSIONS_COUNTED_MAX - count);
-    const page = await world.store.list(tenantId, { workspaceCwd }, { cursor, limit });
+    const page = await runtime.reads.list(tenantId, { workspaceCwd }, { cursor, limit });
     if (!page.ok) return page;
-    count += page.value.sessions.filter((record) => !isUnfinishedFork(record)).length;
+    count += page.value.sessions.length;
     cursor = page.value.nextCursor;
   } while (cursor !== null && count < SESSIONS_COUNTED_MAX);
   return ok({ count, isCut: cursor !== null });
@@ -285,7 +282,7 @@ async function deleteSessions(
 }
 
 async function deleteOne(
-  { runtime, world }: Daemon,
+  { runtime }: Daemon,
   request: ServerRequest<unknown>,
   named: string,
   workspaceCwd: string | null,
@@ -294,7 +291,7 @@ async function deleteOne(
   if (sessionId === null) return "notFound";
   const key = { tenantId: request.caller.tenantId, sessionId };
   if (workspaceCwd !== null) {
-    const record = await world.store.readRecord(key);
+    const record = await runtime.reads.record(key);
     if (record.ok && record.value.workspaceCwd !== workspaceCwd) return "notFound";
   }
   // No client is named as the closer: the session is gone, so no client can ask.

@@ -4,7 +4,7 @@ import { refusal } from "../../core/error.ts";
 import { parseShellId } from "../../core/id.ts";
 import { ok } from "../../core/result.ts";
 import type { Idempotency } from "../../core/session/command.ts";
-import { questionFault } from "../../session/side/aside.ts";
+import { questionFault } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";

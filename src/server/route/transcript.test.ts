@@ -122,8 +122,8 @@ describe("GET /session/:id/transcript", () => {
     const beside = await conversation("1", "2");
     const { nextCursor } = (await beside.get("/transcript?limit=1")).body;
     const sessionId = beside.world.daemon.world.ids.session();
-    const place = { direction: "backward", before: 9 } as const;
-    const foreign = writeTranscriptCursor({ sessionId, epoch: "e", place });
+    const position = { direction: "backward", before: 9 } as const;
+    const foreign = writeTranscriptCursor({ sessionId, epoch: "e", position });
     for (const query of [
       `cursor=${foreign}`,
       `cursor=${nextCursor}x`,
@@ -142,8 +142,8 @@ describe("GET /session/:id/transcript", () => {
   it("P3: says so when the log that a cursor belongs to is not there any more", async () => {
     const beside = await conversation("1");
     const { sessionId } = beside;
-    const place = { direction: "backward", before: 9 } as const;
-    const cursor = writeTranscriptCursor({ sessionId, epoch: "another", place });
+    const position = { direction: "backward", before: 9 } as const;
+    const cursor = writeTranscriptCursor({ sessionId, epoch: "another", position });
     const { status, body } = await beside.get(`/transcript?cursor=${cursor}`);
     const code = "transcript_snapshot_unavailable";
     expect([status, body]).toEqual([409, { error: expect.any(String), code, sessionId }]);

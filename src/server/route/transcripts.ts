@@ -10,10 +10,13 @@ import {
   TRANSCRIPT_TURNS_DEFAULT_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { notice } from "../../session/bus/frame.ts";
-import { EXPORT_FORMATS, isExportFormat } from "../../session/export/export.ts";
-import type { LiveSession } from "../../session/live.ts";
-import { type TranscriptStart, transcriptPage } from "../../session/view/transcript.ts";
+import {
+  EXPORT_FORMATS,
+  isExportFormat,
+  type LiveSession,
+  notice,
+  type TranscriptStart,
+} from "../../session/index.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, events, file, json, refused } from "../http/answer.ts";
@@ -93,7 +96,7 @@ type TranscriptQuery = z.output<typeof transcriptQuery>;
  * Pages of finished turns: forward from the first, or backward from the last one or from the one
  * that the client names.
  */
-export function transcriptRoute({ world }: Daemon): Route {
+export function transcriptRoute({ runtime }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/transcript",
@@ -102,7 +105,7 @@ export function transcriptRoute({ world }: Daemon): Route {
       withSession(request, async (key) => {
         const wanted = pageRequestOf(request.query);
         if (!wanted.ok) return refused(wanted.refusal);
-        const page = await transcriptPage(world.store, key, wanted.value);
+        const page = await runtime.reads.transcript(key, wanted.value);
         return answerTo(page, (body) => json(200, body));
       }),
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "../../core/limits.ts";
 import type { Command, Deadline } from "../../core/session/command.ts";
 import { AGENT, Life } from "../../core/session/life.fixture.ts";
-import type { Clock } from "../world.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { DeadlineTimers, deadlinesOf } from "./deadlines.ts";
 
 const SETTLE_MS = 1_000;

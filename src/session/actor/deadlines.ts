@@ -1,8 +1,9 @@
 import { type Deadline, SERVER } from "../../core/session/command.ts";
 import type { Session } from "../../core/session/state.ts";
 import { sandboxDueAtMs } from "../../core/turn.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
-import { type CallOff, type Clock, givenBy, type SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 /** What a session has to be reminded of, and when. */
 export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<string, DueAt> {

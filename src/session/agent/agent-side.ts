@@ -10,9 +10,10 @@ import { ACCESS_REFUSED } from "../../core/policy/access.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
+import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
-import { type CallOff, givenBy, type SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { AgentReports, type PresentClients } from "./agent-reports.ts";
 

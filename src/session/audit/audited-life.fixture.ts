@@ -22,8 +22,9 @@ export class AuditedLife extends Life {
 
   override submit(command: Command): Decision {
     const firstEventId = this.log.length + 1;
-    const before = this.now;
+    const earlier = this.session;
     const decision = super.submit(command);
+    const before = earlier ?? this.now; // The first command creates the session.
     const step = { kind: "decision", command, decision, before, written: [] } as const;
     this.entries.push(...this.#audit.journal({ ...step, firstEventId, revision: 7 }));
     return decision;

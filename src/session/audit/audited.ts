@@ -24,15 +24,14 @@ type AuditedType = EventTypeThat<"audited">;
 
 type Data<Type extends AuditedType> = SessionEvent<Type>["data"];
 
-/** What the audit is told of an event; `command` is what the event came from. */
-type Teller<Type extends AuditedType> = (data: Data<Type>, command: Command) => Details;
+/** Picks what the audit holds of an event; `command` is what the event came from. */
+type AuditPicker<Type extends AuditedType> = (data: Data<Type>, command: Command) => AuditDetails;
 
 /**
- * Which events are audited, and what is told of them. Null is an event that the log alone has:
- * it decides nothing, or another entry of the same decision says it already. A new event type
- * does not compile until somebody decides.
+ * What the audit holds of each event that `EVENT_TABLE` marks as audited. A new such type does not
+ * compile without a row here.
  */
-const AUDITED: { readonly [Type in AuditedType]: Teller<Type> } = {
+const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   session_created: ({ creation }) => {
     const { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd } = creation;
     const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
@@ -111,29 +110,29 @@ const AUDITED: { readonly [Type in AuditedType]: Teller<Type> } = {
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),
 };
 
-/** What the audit entry of an event holds; null for an event without one. */
-export function auditedDetails(event: SessionEvent, command: Command): Details | null {
-  return eventIs(event, "audited") ? tell(event, command) : null;
+/** Returns what the audit entry of an event holds; null for an event without one. */
+export function auditedDetails(event: SessionEvent, command: Command): AuditDetails | null {
+  return eventIs(event, "audited") ? pick(event, command) : null;
 }
 
-function tell<Type extends AuditedType>(event: SessionEvent<Type>, command: Command): Details {
-  const teller: Teller<Type> = AUDITED[event.type];
-  return teller(event.data, command);
+function pick<Type extends AuditedType>(event: SessionEvent<Type>, command: Command): AuditDetails {
+  const picker: AuditPicker<Type> = AUDITED[event.type];
+  return picker(event.data, command);
 }
 
-function reloaded({ from, to }: Data<"skills_reloaded" | "persona_reloaded">): Details {
+function reloaded({ from, to }: Data<"skills_reloaded" | "persona_reloaded">): AuditDetails {
   const versions = { fromVersion: from.version, toVersion: to.version };
   return details({ ...versions, fromHash: from.hash, toHash: to.hash });
 }
 
-const skippedDetails = ({ name, reason }: Skipped): Details => details({ name, reason });
+const skippedDetails = ({ name, reason }: Skipped): AuditDetails => details({ name, reason });
 
 function outcomeDetails(outcome: AskOutcome) {
   const optionId = outcome.outcome === "selected" ? agentName(outcome.optionId) : undefined;
   return { outcome: outcome.outcome, optionId };
 }
 
-/** Whether a gate allowed or refused shows in the kind of what it chose among the offered. */
+/** The kind of the option that a gate chose says whether the gate allowed or refused. */
 function optionKind(outcome: AskOutcome, command: Command): string | undefined {
   if (command.type !== "ask" || outcome.outcome !== "selected") return undefined;
   const option = command.options.find(({ optionId }) => optionId === outcome.optionId);
@@ -141,7 +140,7 @@ function optionKind(outcome: AskOutcome, command: Command): string | undefined {
   return kind ? agentName(kind) : undefined;
 }
 
-/** What a session may do from its beginning without that anybody is asked. */
+/** What the session's agent may do from the beginning without an ask. */
 function unaskedDetails(creation: Creation) {
   const { approvalMode, allowlist, budgetMicro } = creation;
   const meant = approvalMeaning(approvalMode);
@@ -154,7 +153,7 @@ function unaskedDetails(creation: Creation) {
   };
 }
 
-/** The title and input of a call are what an agent said; its kind and id are names. */
+/** Leaves out the title and input of a call, which are text of the agent. */
 function toolDetails(toolCall: JsonObject) {
   const kind = stringAt(toolCall, "kind");
   const id = stringAt(toolCall, "toolCallId");
@@ -164,20 +163,19 @@ function toolDetails(toolCall: JsonObject) {
   };
 }
 
-/** A kind that the protocol does not have is an agent's own word. */
+/** A kind that ACP does not have may be any text of the agent. */
 function toolKind(kind: string): string {
   return isToolKind(kind) ? kind : "other";
 }
 
-/** An approval key is a kind and then a command line or a path, which is none of ours. */
+/** An approval key is a kind and then a command line or a path, which only its hash names. */
 function keyDetails(key: string) {
   return { toolKind: toolKind(keyKind(key)), keyHash: hashName(key) };
 }
 
 /**
- * Whether a refusal of this command is worth an entry. Not what comes in floods and asks for no
- * change of anything: there the caller's counters tell enough. A new command does not compile
- * until somebody decides.
+ * Whether a refusal of this command has an entry. Commands that come in floods and ask for no
+ * change have none: the caller's counters are enough. A new command does not compile without a row.
  */
 const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   create: true,
@@ -235,8 +233,8 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   announce: true,
 };
 
-/** Of a refusal's details, those that are names of ours; others may quote what was asked. */
-const TELLING = [
+/** The details of a refusal that are Fermata's own names; others may quote the request. */
+const OWN_DETAILS = [
   "state",
   "trigger",
   "actor",
@@ -246,47 +244,44 @@ const TELLING = [
   "availableMicro",
 ] as const;
 
-/** What the audit is told of a refusal that left no event; null if nothing. */
-export function refusedDetails(command: Command, refusal: Refusal): Details | null {
+/** Returns what the audit holds of a refusal that left no event; null if it has no entry. */
+export function refusedDetails(command: Command, refusal: Refusal): AuditDetails | null {
   if (!REFUSAL_AUDITED[command.type]) return null;
   const requestId = "requestId" in command ? command.requestId : undefined;
-  const told = Object.fromEntries(TELLING.map((name) => [name, refusal.details[name]]));
-  return details({ requestId, ...told });
+  const own = Object.fromEntries(OWN_DETAILS.map((name) => [name, refusal.details[name]]));
+  return details({ requestId, ...own });
 }
 
 /**
- * What an entry says of its act. Only names, ids, codes and counts, each of them short: what
- * people and agents said, what tools were given and what they gave back, is in the log and is
- * deleted with it, while the audit stays.
+ * What an entry says of its act: only names, ids, codes and counts, each of them short. The texts
+ * of people and agents, and the input and output of tools, are in the log and are deleted with it;
+ * the audit stays.
  */
-export interface Details {
+export interface AuditDetails {
   readonly [name: string]: Detail;
 }
 
-type Detail = string | number | boolean | null | readonly Detail[] | Details;
+type Detail = string | number | boolean | null | readonly Detail[] | AuditDetails;
 
-/** Details with every text cut to the length of a name, and what is not there left out. */
-export function details(facts: { readonly [name: string]: Detail | undefined }): Details {
-  const told: { [name: string]: Detail } = {};
+/** Cuts each text to the length of a name, and leaves out what is undefined. */
+export function details(facts: { readonly [name: string]: Detail | undefined }): AuditDetails {
+  const kept: { [name: string]: Detail } = {};
   for (const [name, fact] of Object.entries(facts)) {
-    if (fact !== undefined) told[name] = short(fact);
+    if (fact === undefined) continue;
+    kept[name] = typeof fact === "string" ? cutText(fact, AUDIT_NAME_CHARS_MAX) : fact;
   }
-  return told;
+  return kept;
 }
 
-function short(fact: Detail): Detail {
-  return typeof fact === "string" ? cutText(fact, AUDIT_NAME_CHARS_MAX) : fact;
-}
-
-/** The first few of a list, and how many there are. */
-function listed(name: string, items: readonly Details[]): Details {
+/** Returns the first items of a list, and how many there are. */
+function listed(name: string, items: readonly AuditDetails[]): AuditDetails {
   if (items.length === 0) return {};
   return { [name]: items.slice(0, AUDIT_LISTED_MAX), [`${name}Count`]: items.length };
 }
 
 /**
- * A short name for what is none of the audit's: equal texts have equal names, so that entries can
- * be told apart and put together by somebody who knows the text already.
+ * Names a text that the audit must not hold. Equal texts have equal names, so that a reader who
+ * knows the text finds its entries.
  */
 function hashName(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, HASH_NAME_CHARS);
@@ -295,8 +290,8 @@ function hashName(text: string): string {
 const HASH_NAME_CHARS = 16;
 
 /**
- * What an agent calls something, if that is a name. Agents may put whatever they like there, also
- * what they have read: anything that is not short and plain is told by its hash (P11).
+ * Returns what an agent calls something, or its hash if that is not short and plain: the agent may
+ * put any text there, also what it has read (P11).
  */
 function agentName(text: string): string {
   const isName = text.length <= AUDIT_AGENT_NAME_CHARS_MAX && PLAIN.test(text);
@@ -306,9 +301,8 @@ function agentName(text: string): string {
 const PLAIN = /^[\w.:-]+$/;
 
 /**
- * What the audit is told of beside the events of sessions and what agents do: changes of what is
- * a tenant's, by its people and by operators, and who looked into its agents, which shows what is
- * said in every session. docs/protocol.md has a word for each.
+ * Acts outside of sessions: changes of what is a tenant's, by its members and by operators, and
+ * looks into its agents, which show the texts of every session. docs/protocol.md describes each.
  */
 export const CHANGE_ACTS = [
   "token_created",
@@ -332,7 +326,7 @@ export const CHANGE_ACTS = [
 
 export type ChangeAct = (typeof CHANGE_ACTS)[number];
 
-/** What else is told beside events: of sessions as such, and of what agents do in the world. */
+/** Acts of a session that are no events, and what agents do in the world. */
 export const OTHER_ACTS = [
   "command_refused",
   "checkpoint",
@@ -343,7 +337,7 @@ export const OTHER_ACTS = [
   "tool_dispatch",
 ] as const;
 
-/** Everything that an entry of the audit may be called, by the alphabet. */
+/** The names of all acts, sorted. */
 export const AUDIT_ACTS: readonly string[] = [
   ...EVENT_TYPES.filter((type) => EVENT_TABLE[type].audited),
   ...CHANGE_ACTS,

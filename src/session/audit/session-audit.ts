@@ -3,16 +3,18 @@ import { REFUSAL_COUNTS_MAX, REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { JournalEntry } from "../../store/store.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
-import { details, refusedDetails } from "./audited.ts";
+import { refusedDetails } from "./audited.ts";
 import { actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries.ts";
 
-/** What one live session adds to its tenant's audit; the term tells it from earlier ones. */
+type AuditSeat = Pick<SessionSeat, "key" | "epoch" | "term">;
+
+/** Adds the entries of one live session to its tenant's audit; the term tells it from earlier ones. */
 export class SessionAudit implements Participant {
-  readonly #seat: Pick<SessionSeat, "key" | "epoch" | "term">;
-  readonly #refusals = new RefusalCount();
+  readonly #seat: AuditSeat;
+  readonly #refusals = new RefusalCounts();
   #acts = 0;
 
-  constructor(seat: Pick<SessionSeat, "key" | "epoch" | "term">) {
+  constructor(seat: AuditSeat) {
     this.#seat = seat;
   }
 
@@ -26,57 +28,48 @@ export class SessionAudit implements Participant {
     return [actEntry({ sessionId, number: `${term}-${this.#acts}`, atMs, act, details })];
   }
 
-  /** A stored event is always recorded; a refusal without one, unless it is part of a flood. */
+  /** Enters all that is stored as an event; a refusal that left none, unless it is a flood. */
   #decided(step: Extract<CommitStep, { kind: "decision" }>): readonly JournalEntry[] {
     const { key, epoch, term } = this.#seat;
-    const { sessionId } = key;
-    const { command, decision, firstEventId, revision } = step;
-    const told = auditEntries({ sessionId, epoch, command, decision, firstEventId, revision });
-    if (told.length > 0 || decision.kind === "accepted") return told;
-    const facts = refusedDetails(command, decision.refusal);
-    if (facts === null) return told;
-    const { number, count, isTold } = this.#refusals.next(command.actor, decision.refusal.code);
-    if (!isTold) return told;
+    const { command, decision } = step;
+    const session = { sessionId: key.sessionId, epoch };
+    const entries = auditEntries({ ...step, ...session });
+    if (entries.length > 0 || decision.kind === "accepted") return entries;
+    const { refusal } = decision;
+    const known = refusedDetails(command, refusal);
+    if (known === null) return [];
+    const { number, count } = this.#refusals.next(command.actor, refusal.code);
     const isFlood = count > REFUSALS_AUDITED_MAX;
-    const refused = { command, refusal: decision.refusal, number: `${term}-${number}` };
-    const all = isFlood ? { ...facts, ...details({ count }) } : facts;
-    return [refusalEntry({ sessionId, epoch, ...refused, details: all })];
+    if (isFlood && !isPowerOfTwo(count)) return [];
+    const details = isFlood ? { ...known, count } : known;
+    const refused = { refusal, number: `${term}-${number}`, details };
+    return [refusalEntry({ ...session, command }, refused)];
   }
-}
-
-/** One refusal among those of its live session, and among those of the same caller and code. */
-interface Counted {
-  readonly number: number;
-  readonly count: number;
-  readonly isTold: boolean;
 }
 
 /**
- * Of a flood of refusals the audit has the beginning, and then how it grows: one who does wrong a
- * million times must not fill the disk with it (P10). Each caller is counted apart, and each code,
- * so that nobody's flood hides what somebody else tried, or what they tried themselves besides.
+ * Counts refusals by caller and code. The audit has the beginning of a flood, and then its growth:
+ * a client that is refused a million times must not fill the disk (P10), and its flood must not
+ * hide what other callers tried, or what it tried besides.
  */
-class RefusalCount {
+class RefusalCounts {
   readonly #counts = new Map<string, number>();
   #number = 0;
 
-  next(actor: Actor, code: ErrorCode): Counted {
-    const key = this.#keyOf(actor, code);
+  /** Returns the number of a refusal in its session, and among those of its caller and code. */
+  next(actor: Actor, code: ErrorCode) {
+    const own = JSON.stringify([...callerOf(actor), code]);
+    // Client ids can be made up without end: those that come too late share one count per code.
+    const hasOwn = this.#counts.has(own) || this.#counts.size < REFUSAL_COUNTS_MAX;
+    const key = hasOwn ? own : JSON.stringify(["others", code]);
     const count = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, count);
     this.#number += 1;
-    return { number: this.#number, count, isTold: isTold(count) };
-  }
-
-  /** Client ids can be made up without end: whoever comes too late shares one count per code. */
-  #keyOf(actor: Actor, code: ErrorCode): string {
-    const own = JSON.stringify([...callerOf(actor), code]);
-    const isRoom = this.#counts.has(own) || this.#counts.size < REFUSAL_COUNTS_MAX;
-    return isRoom ? own : JSON.stringify(["others", code]);
+    return { number: this.#number, count };
   }
 }
 
-/** A user is one caller by whatever client they come. */
+/** A user is one caller with any of their clients. */
 function callerOf(actor: Actor): readonly string[] {
   if (actor.kind !== "client") return [actor.kind];
   const { clientId, userId } = actor;
@@ -84,6 +77,6 @@ function callerOf(actor: Actor): readonly string[] {
   return clientId === null ? ["client"] : ["client", clientId];
 }
 
-function isTold(count: number): boolean {
-  return count <= REFUSALS_AUDITED_MAX || (count & (count - 1)) === 0;
+function isPowerOfTwo(count: number): boolean {
+  return (count & (count - 1)) === 0;
 }

@@ -4,11 +4,12 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
 import { type ModelChange, type ModelPart, modelParts } from "../../core/session/state.ts";
 import type { AgentMode } from "../../core/turn.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { ensureAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import { type Clock, givenBy } from "../world.ts";
+import { givenBy } from "../world.ts";
 
 /**
  * Chooses the mode that a session's agent is in from its next turn on; answers the one before.

@@ -9,12 +9,13 @@ import type { SkillEntry } from "../../core/skill/skill.ts";
 import { slashTextOf } from "../../core/slash/commands.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { ensureAgent } from "../eviction.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { Participant } from "../participant.ts";
 import { availableCommands } from "../view/agent-state.ts";
-import { type Clock, givenBy, type SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
 
 /** What a command has to say, and what it does to its session at the same time. */

@@ -1,14 +1,14 @@
 import { escaped, proseHtml } from "./html-text.ts";
 import {
-  type Failure,
+  type FailurePassage,
   instant,
   opening,
-  type Part,
   type Passage,
+  type PromptPassage,
   passages,
-  type ShellCommand,
+  type ShellPassage,
   type Speaker,
-  type ToolCall,
+  type ToolPassage,
   type Word,
   type Words,
 } from "./narration.ts";
@@ -112,7 +112,7 @@ function wordHtml(word: Word): string {
 
 const codeHtml = (text: string) => `<code>${escaped(text)}</code>`;
 
-function partHtml({ number, atMs, isContinued }: Part): string {
+function partHtml({ number, atMs, isContinued }: PromptPassage): string {
   const when = `<span class="when">${isContinued ? "continued " : ""}${instant(atMs)}</span>`;
   return `<h2${isContinued ? "" : ` id="turn-${number}"`}>${number} ${when}</h2>`;
 }
@@ -125,7 +125,7 @@ function folded(sort: string, summary: string, html: string): string {
   return `<details class="${sort}"><summary>${summary}</summary>\n${html}\n</details>`;
 }
 
-function toolHtml({ name, sort, status, update }: ToolCall): string {
+function toolHtml({ name, sort, status, update }: ToolPassage): string {
   const outcome = status === "failed" ? "bad" : status === "completed" ? "good" : "open";
   const end = status === null ? "" : ` <span class="end ${outcome}">${escaped(status)}</span>`;
   const what = `<b>${escaped(sort ?? "tool")}</b> ${codeHtml(name)}${end}`;
@@ -136,7 +136,7 @@ function toolHtml({ name, sort, status, update }: ToolCall): string {
   return folded("tool", what, details.join("\n"));
 }
 
-function shellHtml({ command, output, end }: ShellCommand): string {
+function shellHtml({ command, output, end }: ShellPassage): string {
   const outcome = end === "exit code 0" ? "good" : "bad";
   const ended = `<span class="end ${outcome}">${escaped(end)}</span>`;
   const what = `<b>shell</b> ${codeHtml(command)} ${ended}`;
@@ -151,7 +151,7 @@ function textHtml(label: string, text: string): string {
   return `${caption}\n<pre>\n${escaped(shown)}</pre>${rest}`;
 }
 
-function failureHtml({ code, message, isPartial }: Failure): string {
+function failureHtml({ code, message, isPartial }: FailurePassage): string {
   const partial = isPartial ? " What was said above is not all." : "";
   const why = `${codeHtml(code)} <bdi>${escaped(message)}</bdi>`;
   return `<p class="failure"><strong>Failed</strong> ${why}${partial}</p>`;

@@ -1,12 +1,12 @@
 import {
-  type Failure,
+  type FailurePassage,
   instant,
   opening,
-  type Part,
   type Passage,
+  type PromptPassage,
   passages,
   type Speaker,
-  type ToolCall,
+  type ToolPassage,
   type Word,
   type Words,
 } from "./narration.ts";
@@ -54,7 +54,7 @@ function paragraphOf(passage: Passage): string | null {
   }
 }
 
-function headingLine({ number, atMs, isContinued }: Part): string {
+function headingLine({ number, atMs, isContinued }: PromptPassage): string {
   return `## ${number}. ${isContinued ? "continued " : ""}${instant(atMs)}`;
 }
 
@@ -76,7 +76,7 @@ function wordText(word: Word): string {
   return "code" in word ? codeSpan(word.code) : inline(word.plain);
 }
 
-function toolLine({ name, sort, status }: ToolCall): string {
+function toolLine({ name, sort, status }: ToolPassage): string {
   const isFailed = status === "failed";
   const end = isFailed ? " — **failed**" : status === null ? "" : ` — ${inline(status)}`;
   return line("tool", `${codeSpan(name)}${sort === null ? "" : ` (${inline(sort)})`}${end}`);
@@ -90,7 +90,7 @@ function outputText({ text, end }: ToolDetail): string {
   return [...ended, ...wrote, ...(note === null ? [] : [emphasis(note)])].join("\n\n");
 }
 
-function failureLine({ code, message, isPartial }: Failure): string {
+function failureLine({ code, message, isPartial }: FailurePassage): string {
   const partial = isPartial ? " What was said above is not all." : "";
   return `**Failed** (${codeSpan(code)}): ${inline(message)}${partial}`;
 }

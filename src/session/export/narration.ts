@@ -160,20 +160,20 @@ function toolCall(update: Update): Passage {
  * Texts in it are as people, agents and tools wrote them: a format makes them harmless.
  */
 export type Passage =
-  | Part
+  | PromptPassage
   | { readonly kind: "said"; readonly by: Speaker; readonly markdown: string }
   | { readonly kind: "attached"; readonly by: Speaker; readonly name: string }
   | { readonly kind: "meanwhile"; readonly markdowns: readonly string[] }
   | { readonly kind: "thought"; readonly markdown: string }
-  | ToolCall
-  | ShellCommand
+  | ToolPassage
+  | ShellPassage
   | { readonly kind: "fact"; readonly about: string; readonly words: Words }
   | { readonly kind: "sentence"; readonly words: Words }
   | { readonly kind: "note"; readonly text: string }
-  | Failure;
+  | FailurePassage;
 
 /** A prompt and what came of it. It is continued if something of another prompt came between. */
-export interface Part {
+export interface PromptPassage {
   readonly kind: "part";
   readonly number: number;
   readonly atMs: number;
@@ -182,7 +182,7 @@ export interface Part {
 
 export type Speaker = "user" | "agent";
 
-export interface ToolCall {
+export interface ToolPassage {
   readonly kind: "tool";
   readonly name: string;
   /** Of the tool: `read`, `edit`, and so on. */
@@ -192,7 +192,7 @@ export interface ToolCall {
   readonly update: JsonObject;
 }
 
-export interface ShellCommand {
+export interface ShellPassage {
   readonly kind: "shell";
   readonly command: string;
   readonly output: string;
@@ -204,7 +204,7 @@ export function exitText({ exitCode, signal }: TerminalExit): string {
   return exitCode === null ? (signal ?? "aborted") : `exit code ${exitCode}`;
 }
 
-export interface Failure {
+export interface FailurePassage {
   readonly kind: "failure";
   readonly code: string;
   readonly message: string;

@@ -11,11 +11,11 @@ import type { Log, LogMessage } from "../../core/log.ts";
 import { addCounts, costMicro, isCount } from "../../core/price.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
+import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionKey, SessionStore } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { ChangeAct } from "../audit/audited.ts";
 import { changeEntry, type Steward } from "../audit/entries.ts";
-import type { CallOff } from "../world.ts";
 import {
   type Allowance,
   type BudgetScope,

@@ -4,10 +4,10 @@ import type { Price, TokenUsage } from "../../core/price.ts";
 import type { Result } from "../../core/result.ts";
 import type { Announcements } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
+import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { Steward } from "../audit/entries.ts";
-import type { CallOff } from "../world.ts";
 import type { Allowance, BudgetScope, Use, Weighing } from "./allowance.ts";
 import type { StatementPage, StatementWish, UsageReport, UsageWish } from "./usage.ts";
 

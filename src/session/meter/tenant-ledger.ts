@@ -2,8 +2,8 @@ import type { SessionId, TenantId, TurnId, UserId } from "../../core/id.ts";
 import { type Account, postEntry } from "../../core/ledger.ts";
 import { LEDGER_ENTRIES_UNSUMMED_MAX, PAGE_ROWS_MAX, RELEASES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
-import type { CallOff } from "../world.ts";
 import {
   type Allowance,
   changeAllowance,

@@ -8,13 +8,13 @@ import { reconcileStaleSessions } from "../life/recovery.ts";
 import { replayOf } from "../replay.ts";
 import { ANYBODY, echo, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
 import { SETTINGS } from "../world.fixture.ts";
-import { deleteUnfinishedForks, type Forked, type ForkOrder, forkSession } from "./fork.ts";
+import { deleteUnfinishedForks, type Forked, type ForkOptions, forkSession } from "./fork.ts";
 import { UNFINISHED_FORK } from "./fork-draft.ts";
 import { bound } from "./side.fixture.ts";
 
-const LAST: ForkOrder = { actor: ANYBODY, turnId: null, name: null, agent: null };
+const LAST: ForkOptions = { actor: ANYBODY, turnId: null, name: null, agent: null };
 
-async function forked(hand: Hand, order: Partial<ForkOrder> = {}): Promise<Forked> {
+async function forked(hand: Hand, order: Partial<ForkOptions> = {}): Promise<Forked> {
   const made = await forkSession(hand.stage.world, hand.live, { ...LAST, ...order });
   return value(made) ?? expect.fail("there is no such turn");
 }
@@ -286,7 +286,7 @@ describe("there is no fork", () => {
   it("of a conversation that has not begun, or has no such turn", async () => {
     const stage = await Stage.open();
     const hand = await stage.created();
-    const fork = (order: Partial<ForkOrder>) =>
+    const fork = (order: Partial<ForkOptions>) =>
       forkSession(stage.world, hand.live, { ...LAST, ...order });
     expect(value(await fork({}))).toBeNull();
     await hand.turn("fail -32603 no");

@@ -14,7 +14,7 @@ import { eventsIn, sessionPages } from "../replay.ts";
 import { givenBy, type SessionWorld } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
-export interface ForkOrder {
+export interface ForkOptions {
   readonly actor: Actor;
   /** The completed turn that the new session goes on from; null is the last one. */
   readonly turnId: TurnId | null;
@@ -39,7 +39,7 @@ export interface Forked {
 export async function forkSession(
   world: SessionWorld,
   source: LiveSession,
-  order: ForkOrder,
+  order: ForkOptions,
 ): Promise<Result<Forked | null>> {
   const { store } = world;
   const record = await store.readRecord(source.key);

@@ -5,7 +5,13 @@ import {
   TERMINAL_KILL_MS_MAX,
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
-import type { ShellEars, ShellExit, ShellMarks, ShellOrder, ShellRunner } from "./shell-command.ts";
+import type {
+  ShellCommandLine,
+  ShellExit,
+  ShellListener,
+  ShellMarks,
+  ShellRunner,
+} from "./shell-command.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -19,7 +25,7 @@ export class LocalShell implements ShellRunner {
     this.#marks = marks;
   }
 
-  async run(order: ShellOrder, ears: ShellEars, signal: AbortSignal): Promise<ShellExit> {
+  async run(order: ShellCommandLine, ears: ShellListener, signal: AbortSignal): Promise<ShellExit> {
     const mark = await this.#marks.place().catch(() => null);
     if (mark === null) return notRun("it could not be noted down beforehand, so it was not run");
     try {
@@ -45,14 +51,14 @@ export class LocalShell implements ShellRunner {
 class ShellProcess {
   readonly ended: Promise<ShellExit>;
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
-  readonly #ears: ShellEars;
+  readonly #ears: ShellListener;
   readonly #timers = new Set<NodeJS.Timeout>();
   #settle: (exit: ShellExit) => void = () => {};
   #exit: ShellExit | null = null;
   /** How many of its outputs wait for their listener. */
   #held = 0;
 
-  constructor({ command, cwd }: ShellOrder, environment: Environment, ears: ShellEars) {
+  constructor({ command, cwd }: ShellCommandLine, environment: Environment, ears: ShellListener) {
     this.#ears = ears;
     this.ended = new Promise((settle) => {
       this.#settle = settle;

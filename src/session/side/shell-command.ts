@@ -9,16 +9,20 @@ import {
 import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import { cutText, lastOfText } from "../../core/text.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
-import { type CallOff, type Clock, givenBy, type SessionWorld } from "../world.ts";
+import { givenBy, type SessionWorld } from "../world.ts";
 
 /** What a command came to, as its result in the log has it: of a long output, the end. */
-export type ShellAnswer = Pick<ShellResult, "exitCode" | "signal" | "aborted" | "output" | "error">;
+export type ShellOutcome = Pick<
+  ShellResult,
+  "exitCode" | "signal" | "aborted" | "output" | "error"
+>;
 
 /** One command of a client, which is in the log already, from its start to its result. */
 export class ShellCommand {
-  readonly order: ShellOrder;
+  readonly order: ShellCommandLine;
   readonly #world: SessionWorld;
   readonly #live: LiveSession;
   readonly #shellId: ShellId;
@@ -26,7 +30,7 @@ export class ShellCommand {
   #pid: number | null = null;
   #isLate = false;
 
-  constructor(world: SessionWorld, live: LiveSession, shellId: ShellId, order: ShellOrder) {
+  constructor(world: SessionWorld, live: LiveSession, shellId: ShellId, order: ShellCommandLine) {
     this.#world = world;
     this.#live = live;
     this.#shellId = shellId;
@@ -47,7 +51,7 @@ export class ShellCommand {
   }
 
   /** It ends by itself, with its caller, with its session's instance, or when its time is up. */
-  async run(runner: ShellRunner, signal: AbortSignal): Promise<ShellAnswer> {
+  async run(runner: ShellRunner, signal: AbortSignal): Promise<ShellOutcome> {
     const { clock } = this.#world;
     const end = () => this.end();
     const callOff = clock.after(SHELL_MS_MAX, () => {
@@ -86,7 +90,7 @@ export class ShellCommand {
     return outcome.isNews;
   }
 
-  async #finish(exit: ShellExit, aborted: boolean, tail: string): Promise<ShellAnswer> {
+  async #finish(exit: ShellExit, aborted: boolean, tail: string): Promise<ShellOutcome> {
     const { exitCode, signal } = exit;
     const late = this.#isLate ? `it was ended after ${SHELL_MS_MAX / 1_000} seconds` : null;
     const error = exit.error ?? late;
@@ -202,17 +206,17 @@ export interface ShellRunner {
    * in the background has been killed by then. The signal ends it, politely and then not. It never
    * rejects.
    */
-  run(order: ShellOrder, ears: ShellEars, signal: AbortSignal): Promise<ShellExit>;
+  run(order: ShellCommandLine, ears: ShellListener, signal: AbortSignal): Promise<ShellExit>;
 }
 
-export interface ShellOrder {
+export interface ShellCommandLine {
   readonly command: string;
   /** The directory that it runs in. */
   readonly cwd: string;
 }
 
 /** What is heard of a command while it runs. */
-export interface ShellEars {
+export interface ShellListener {
   started(pid: number): void;
   /** Its two outputs as they arrive. While the promise is open, nothing more is read of it. */
   output(text: string): Promise<void> | undefined;

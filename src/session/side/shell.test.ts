@@ -9,10 +9,10 @@ import {
   SHELLS_OPEN_MAX,
 } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { SecretGuard, type SessionKey } from "../../store/index.ts";
 import { shutDown } from "../life/ending.ts";
 import { ANYBODY, SERVER, Stage, value } from "../stage.fixture.ts";
-import type { Clock } from "../world.ts";
 import { OUTPUT_LEFT_OUT } from "./shell-command.ts";
 import {
   areGone,

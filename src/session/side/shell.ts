@@ -10,7 +10,7 @@ import type { SessionKey, SessionStore } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
 import { eventIn, eventsIn } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
-import { type ShellAnswer, ShellCommand, type ShellRunner } from "./shell-command.ts";
+import { ShellCommand, type ShellOutcome, type ShellRunner } from "./shell-command.ts";
 
 export interface ShellRequest {
   readonly command: string;
@@ -20,7 +20,7 @@ export interface ShellRequest {
 }
 
 /** Where a command runs: what only the server that runs it knows. */
-export interface ShellPlace {
+export interface ShellLocation {
   readonly cwd: string;
   readonly pid: number | null;
 }
@@ -35,7 +35,7 @@ export class Shells {
   readonly #world: SessionWorld;
   readonly #runner: ShellRunner;
   readonly #running = new Map<ShellId, ShellCommand>();
-  readonly #ends = new Set<Promise<ShellAnswer>>();
+  readonly #ends = new Set<Promise<ShellOutcome>>();
   #isStopping = false;
 
   constructor(world: SessionWorld, runner: ShellRunner) {
@@ -48,7 +48,7 @@ export class Shells {
     live: LiveSession,
     { command, actor, idempotency }: ShellRequest,
     signal: AbortSignal,
-  ): Promise<Result<ShellAnswer>> {
+  ): Promise<Result<ShellOutcome>> {
     if (this.#isStopping) return fail("server_stopping");
     const shellId = this.#world.ids.shell();
     const atMs = this.#world.clock.nowMs();
@@ -72,7 +72,7 @@ export class Shells {
   }
 
   /** Null for a command that does not run, or not here. */
-  placeOf(shellId: ShellId): ShellPlace | null {
+  placeOf(shellId: ShellId): ShellLocation | null {
     const running = this.#running.get(shellId);
     return running === undefined ? null : { cwd: running.order.cwd, pid: running.pid };
   }
@@ -98,7 +98,7 @@ export class Shells {
     live: LiveSession,
     shellId: ShellId,
     signal: AbortSignal,
-  ): Promise<Result<ShellAnswer>> {
+  ): Promise<Result<ShellOutcome>> {
     const gone = new Promise((resolve) => signal.addEventListener("abort", resolve));
     const ended = live.until(({ shells }) => !shells.has(shellId));
     if (!signal.aborted) await Promise.race([ended, gone]);
@@ -110,7 +110,7 @@ export class Shells {
   }
 }
 
-const NOT_RUN: ShellAnswer = { exitCode: null, signal: null, aborted: true, output: "" };
+const NOT_RUN: ShellOutcome = { exitCode: null, signal: null, aborted: true, output: "" };
 
 /**
  * How a command of this session ended, from its log: null if the log does not say. Whoever asks
@@ -202,7 +202,7 @@ interface ShellTask {
 export function tasksAnswer(
   { sessionId, shells, chosen }: Session,
   nowMs: number,
-  placeOf: (shellId: ShellId) => ShellPlace | null,
+  placeOf: (shellId: ShellId) => ShellLocation | null,
 ): TasksAnswer {
   const tasks = [...shells].map(([id, { command, startedAtMs }]): ShellTask => {
     const { cwd, pid } = placeOf(id) ?? { cwd: chosen.currentCwd, pid: null };

@@ -5,9 +5,9 @@ import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { Asides } from "./aside.ts";
-import { type Forked, type ForkOrder, forkSession } from "./fork.ts";
+import { type Forked, type ForkOptions, forkSession } from "./fork.ts";
 import { type ShellRequest, Shells, type TasksAnswer, tasksAnswer } from "./shell.ts";
-import type { ShellAnswer } from "./shell-command.ts";
+import type { ShellOutcome } from "./shell-command.ts";
 
 /** What can be done with sessions beside their turns. */
 export class SideWork {
@@ -28,7 +28,7 @@ export class SideWork {
     key: SessionKey,
     request: ShellRequest,
     signal: AbortSignal,
-  ): Promise<Result<ShellAnswer>> {
+  ): Promise<Result<ShellOutcome>> {
     const found = await this.#find(key);
     return found.ok ? this.#shells.run(found.value, request, signal) : found;
   }
@@ -51,7 +51,7 @@ export class SideWork {
   }
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */
-  async fork(key: SessionKey, order: Omit<ForkOrder, "agent">): Promise<Result<Forked | null>> {
+  async fork(key: SessionKey, order: Omit<ForkOptions, "agent">): Promise<Result<Forked | null>> {
     return retryIfEvicted(async () => {
       const found = await this.#find(key);
       if (!found.ok) return found;

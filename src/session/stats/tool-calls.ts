@@ -10,36 +10,39 @@ export interface CountedCall {
   readonly name: string;
   readonly end: "open" | "completed" | "failed";
   readonly durationMs: number;
-  readonly decision: Decision | null;
+  readonly decision: CallDecision | null;
   readonly lines: LineChanges;
 }
 
-/** The wire's words, without the one for what nobody can do here. */
-type Decision = "accept" | "reject" | "auto_accept";
+/** As the wire has them, without `modify`, which clients cannot do here. */
+type CallDecision = "accept" | "reject" | "auto_accept";
 
-/** The tool calls among some events, raw or folded; of folded ones the durations are gone. */
+/** Counts the tool calls among some events. Folded events no longer have durations. */
 export function countedCalls(events: readonly LogEvent[]): readonly CountedCall[] {
-  const calls = new Calls();
-  for (const event of events) calls.hear(event);
+  const calls = new CallCounter();
+  for (const event of events) calls.add(event);
   return calls.counted();
 }
 
-interface Call {
+interface OpenCall {
   name: string;
   end: CountedCall["end"];
   readonly startedAtMs: number;
   endedAtMs: number;
   content: readonly unknown[];
-  decision: Decision | null;
+  decision: CallDecision | null;
 }
 
-class Calls {
-  readonly #calls = new Map<string, Call>();
-  /** Asks of people: the call of each, and which of its options allow. */
-  readonly #asks = new Map<string, { readonly call: Call; readonly allowing: readonly string[] }>();
+class CallCounter {
+  readonly #calls = new Map<string, OpenCall>();
+  /** The call of each ask, and the options of the ask that allow it. */
+  readonly #asks = new Map<
+    string,
+    { readonly call: OpenCall; readonly allowing: readonly string[] }
+  >();
 
-  /** What an agent does between turns belongs to none, and the core does not count it either. */
-  hear(event: LogEvent) {
+  /** Skips what an agent does between turns, as the core's totals do. */
+  add(event: LogEvent) {
     const prompt = event.promptId;
     if (prompt === undefined) return;
     const atMs = event._meta.serverTimestamp;
@@ -78,7 +81,7 @@ class Calls {
   }
 
   /** An ask may come before its call is announced. */
-  #asked(prompt: string, toolCall: JsonObject, atMs: number): Call | null {
+  #asked(prompt: string, toolCall: JsonObject, atMs: number): OpenCall | null {
     const toolCallId = stringAt(toolCall, "toolCallId");
     if (toolCallId === null) return null;
     const call = this.#call(prompt, toolCallId, atMs);
@@ -86,17 +89,17 @@ class Calls {
     return call;
   }
 
-  #call(prompt: string, toolCallId: string, atMs: number): Call {
+  #call(prompt: string, toolCallId: string, atMs: number): OpenCall {
     const key = `${prompt} ${toolCallId}`;
     const known = this.#calls.get(key);
     if (known !== undefined) return known;
     const times = { startedAtMs: atMs, endedAtMs: atMs };
-    const call: Call = { name: UNNAMED, end: "open", ...times, content: [], decision: null };
+    const call: OpenCall = { name: UNNAMED, end: "open", ...times, content: [], decision: null };
     this.#calls.set(key, call);
     return call;
   }
 
-  /** Only what people said or failed to say is a decision; a turn that ends decides nothing. */
+  /** Only a vote or its timeout is a decision of people; the end of a turn decides nothing. */
   #resolved(requestId: string, outcome: AskOutcome, reason: string) {
     const ask = this.#asks.get(requestId);
     if (ask === undefined || (reason !== "vote" && reason !== "timeout")) return;
@@ -109,7 +112,7 @@ class Calls {
       name: call.name,
       end: call.end,
       durationMs: Math.max(0, call.endedAtMs - call.startedAtMs),
-      // A gate that refuses chooses an option too; what it refused is then seen to fail.
+      // A gate that refuses chooses an option too; the call that it refused then fails.
       decision: call.decision === "auto_accept" && call.end === "failed" ? "reject" : call.decision,
       lines: call.end === "completed" ? linesIn(call.content) : { added: 0, removed: 0 },
     }));
@@ -121,14 +124,14 @@ const UNNAMED = "other";
 const allows = (option: JsonObject) => stringAt(option, "kind")?.startsWith("allow") === true;
 
 /**
- * ACP has no name for tools: a title is a sentence, and a kind is one of ten. Agents that tell the
- * name do so in `_meta`, in one of two places.
+ * ACP has no name for tools: a title is a sentence, and a kind is one of ten. Agents that report
+ * the name do so in `_meta`, in one of two fields.
  */
 function toolName(call: JsonObject): string | null {
   const meta = objectAt(call, "_meta") ?? {};
-  const told =
-    stringAt(meta, "toolName") ?? stringAt(objectAt(meta, "claudeCode") ?? {}, "toolName");
-  const name = told || stringAt(call, "kind");
+  const claude = objectAt(meta, "claudeCode") ?? {};
+  const name =
+    (stringAt(meta, "toolName") ?? stringAt(claude, "toolName")) || stringAt(call, "kind");
   return name ? cutText(name, TOOL_NAME_CHARS_MAX) : null;
 }
 
@@ -144,14 +147,14 @@ function linesIn(content: readonly unknown[]): LineChanges {
   return { added, removed };
 }
 
-export interface LineChanges {
+interface LineChanges {
   readonly added: number;
   readonly removed: number;
 }
 
 /**
- * How many lines an edit brought and took. Lines are compared as a bag and not in their order: a
- * line that moved has neither come nor gone, and a large file costs no more than its length.
+ * Counts the lines that an edit added and removed. It ignores their order: a line that moved is
+ * neither, and a large file costs no more than its length.
  */
 export function lineChanges(before: string | null, after: string): LineChanges {
   const old = linesOf(before ?? "");

@@ -3,9 +3,9 @@ import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { choicesOf, objectsIn } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
-import { latestUpdate } from "./recent-log.ts";
+import { latestUpdate } from "./log-search.ts";
 
-/** What a session's agent can be set to, as ACP's answers to new, load and resume have it. */
+/** What a session's agent can be set to, as ACP answers new, load and resume. */
 export interface AgentState {
   readonly models?: JsonObject;
   readonly modes?: JsonObject;
@@ -13,8 +13,8 @@ export interface AgentState {
 }
 
 /**
- * As its agent has it now. Without an agent, what the log knows: an agent's offer is not in it, so
- * that is what changed since, and nothing if nothing did.
+ * Returns the state as the agent has it now. Without an agent the log is searched: it has the
+ * changes since the agent's offer, but not the offer.
  */
 export async function agentState(
   store: SessionStore,
@@ -39,7 +39,7 @@ function stateOf(modes: JsonObject | null, configOptions: readonly JsonObject[])
   };
 }
 
-/** Clients look for models where ACP once had them; agents now tell them as an option. */
+/** Clients read models where ACP once had them; agents now offer them as an option. */
 function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
   const option = configOptions.find(({ category }) => category === "model");
   const currentModelId = option === undefined ? null : stringAt(option, "currentValue");
@@ -47,7 +47,7 @@ function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
   return { currentModelId, availableModels: choicesOf(option.options).flatMap(modelOf) };
 }
 
-/** The names of the models that an agent offers. */
+/** Returns the ids of the models that an agent offers. */
 export function modelIds(configOptions: readonly JsonObject[]): readonly string[] {
   const models = modelsIn(configOptions);
   return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
@@ -61,25 +61,23 @@ function modelOf(choice: JsonObject): readonly JsonObject[] {
   return [{ modelId, name, ...(description !== null && { description }) }];
 }
 
-type Offering = Pick<LiveSession, "agent" | "agentCommands" | "key">;
-
 /**
- * The slash commands that a session's agent offers, in the wire's shape: as it has said since it
- * came, or as the log has it. What stands there of a new agent's predecessor is not its own.
+ * Returns the slash commands that a session's agent offers: those of the connected agent, or the
+ * last ones in the log. The log of a new agent has those of its predecessor, which do not count.
  */
 export async function availableCommands(
   store: SessionStore,
-  { agent, agentCommands, key }: Offering,
+  { agent, agentCommands, key }: Pick<LiveSession, "agent" | "agentCommands" | "key">,
 ): Promise<Result<readonly JsonObject[]>> {
-  const isNewcomer = agent?.context === "new" || agent?.context === "seeded";
-  if (agentCommands.length > 0 || isNewcomer) return ok(agentCommands.flatMap(commandOf));
+  const isNew = agent?.context === "new" || agent?.context === "seeded";
+  if (agentCommands.length > 0 || isNew) return ok(agentCommands.flatMap(commandOf));
   const latest = await latestUpdate(store, key, "available_commands_update");
   if (!latest.ok) return latest;
   const offered = latest.value?.availableCommands;
   return ok(Array.isArray(offered) ? offered.flatMap(commandOf) : []);
 }
 
-/** Kept as the agent has it; only that there is no input is said outright. */
+/** Keeps the command as the agent has it, with an explicit null for no input. */
 function commandOf(command: unknown): readonly JsonObject[] {
   if (!isObject(command) || stringAt(command, "name") === null) return [];
   return [{ ...command, input: command.input ?? null }];

@@ -12,20 +12,20 @@ import { type AgentModes, agentModes } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { type AgentState, agentState } from "./agent-state.ts";
-import { lookBack, sinceLastTurn } from "./recent-log.ts";
+import { searchTurns, sinceLastTurn } from "./log-search.ts";
 import { isoTime } from "./summary.ts";
 
-/** What a session lets happen unasked, what was granted in it, and what it asks just now. */
+/** What the agent may do without an ask, what was granted, and which asks are open. */
 export interface ApprovalsView {
   readonly securityMode: Session["fixed"]["securityMode"];
   readonly allowlist: readonly string[];
   readonly approvalMode: Session["chosen"]["approvalMode"];
   readonly autonomy: Session["connection"]["autonomyProfile"];
-  /** As somebody chose it, and as the agent says that it is; null where that is not known. */
+  /** As a client chose it, and as the agent reports it; null where that is not known. */
   readonly agentMode: { readonly chosen: string | null; readonly observed: string | null };
   /** Whether the agent asks at all before it acts. */
   readonly asking: AskingView;
-  /** What becomes of a call of each tier that nobody has granted. */
+  /** The rule for calls of each tier that have no grant. */
   readonly tiers: readonly { readonly tier: RiskTier; readonly rule: TierRule }[];
   readonly grants: readonly GrantView[];
   readonly asks: readonly AskView[];
@@ -35,7 +35,7 @@ export interface ApprovalsView {
 interface GrantView {
   readonly key: string;
   readonly tier: RiskTier;
-  /** Left out where the log no longer tells. */
+  /** Left out where the log no longer has the grant. */
   readonly since?: string;
   readonly clientId?: string;
   readonly userId?: string;
@@ -56,7 +56,7 @@ interface SandboxView {
   readonly lastActivityAt: string | null;
 }
 
-/** As the session is on the disk, and without an agent too. */
+/** Describes the durable session; it needs no agent. */
 export async function approvalsView(
   world: Pick<SessionWorld, "store" | "settings">,
   live: Pick<LiveSession, "agent" | "key" | "session">,
@@ -67,8 +67,8 @@ export async function approvalsView(
   const { autonomyProfile, turn } = connection;
   const agent = await agentState(store, live);
   if (!agent.ok) return agent;
-  const given = await grantsGiven(store, live.key, connection.sessionGrants);
-  if (!given.ok) return given;
+  const grants = await grantEvents(store, live.key, connection.sessionGrants);
+  if (!grants.ok) return grants;
   const modes = modesOf(agent.value);
   return ok({
     securityMode,
@@ -81,7 +81,7 @@ export async function approvalsView(
       return { tier, rule: tierRule(securityMode, autonomyProfile, tier) };
     }),
     grants: [...connection.sessionGrants].map(([key, tier]) => {
-      return { key, tier, ...giving(given.value.get(key)) };
+      return { key, tier, ...grantOrigin(grants.value.get(key)) };
     }),
     asks: [...turn.openAsks.values()].map(askView),
     sandbox: {
@@ -108,7 +108,7 @@ function timeOrNull(atMs: number | null): string | null {
 
 type GrantEvent = Extract<LogEvent, { type: "session_grant_added" }>;
 
-function giving(event: GrantEvent | undefined) {
+function grantOrigin(event: GrantEvent | undefined) {
   if (event === undefined) return {};
   const { originatorClientId: clientId, originatorUserId: userId, _meta } = event;
   const since = isoTime(_meta.serverTimestamp);
@@ -116,39 +116,38 @@ function giving(event: GrantEvent | undefined) {
 }
 
 /**
- * The event by which each grant came to be. The newest of a key is the one that counts; grants of
- * an earlier instance are older than any of this one, and so are never taken for one of these.
+ * Finds the event of each grant. The newest of a key counts; grants of an earlier instance are
+ * older than any of this one, so none of them is taken for one of these.
  */
-async function grantsGiven(
+async function grantEvents(
   store: SessionStore,
   key: SessionKey,
   grants: ReadonlyMap<string, RiskTier>,
 ): Promise<Result<ReadonlyMap<string, GrantEvent>>> {
-  const given = new Map<string, GrantEvent>();
-  if (grants.size === 0) return ok(given);
-  const hasAll = () => [...grants.keys()].every((one) => given.has(one));
-  const look = (events: readonly LogEvent[]) => {
+  const found = new Map<string, GrantEvent>();
+  if (grants.size === 0) return ok(found);
+  const visit = (events: readonly LogEvent[]) => {
     for (const event of events.toReversed()) {
-      if (event.type !== "session_grant_added" || given.has(event.data.key)) continue;
-      given.set(event.data.key, event);
+      if (event.type !== "session_grant_added" || found.has(event.data.key)) continue;
+      found.set(event.data.key, event);
     }
-    return hasAll();
+    return [...grants.keys()].every((one) => found.has(one));
   };
-  const recent = await sinceLastTurn(store, key, WORD);
+  const recent = await sinceLastTurn(store, key, GRANT_MARK);
   if (!recent.ok) return recent;
-  if (look(recent.value)) return ok(given);
-  const search = { text: WORD, turnsMax: GRANT_SEARCH_TURNS_MAX };
-  const looked = await lookBack(store, key, search, look);
-  return looked.ok ? ok(given) : looked;
+  if (visit(recent.value)) return ok(found);
+  const search = { text: GRANT_MARK, turnsMax: GRANT_SEARCH_TURNS_MAX };
+  const searched = await searchTurns(store, key, search, visit);
+  return searched.ok ? ok(found) : searched;
 }
 
-const WORD = '"session_grant_added"';
+const GRANT_MARK = '"session_grant_added"';
 
-/** Whether the agent of a session asks before it acts, by what it has said of itself. */
+/** Says whether the agent of a session asks before it acts, by its own reports. */
 export function askingNow(
   { settings }: Pick<SessionWorld, "settings">,
   { session, agent }: Pick<LiveSession, "agent" | "session">,
-  /** The mode that it was last known to be in, where it is not there to say. */
+  /** The mode that the agent last reported, for a session without an agent. */
   lastMode: string | null = null,
 ): AskingView {
   const { fixed, chosen, connection } = session;
@@ -167,7 +166,7 @@ export function askingNow(
   return askingView(asking, fixed.securityMode, known);
 }
 
-/** What whoever comes to a session is told of it: nothing, where its agent is known to ask. */
+/** Returns what a client that attaches must know: nothing, where the agent is known to ask. */
 export function askingDoubt(
   world: Pick<SessionWorld, "settings">,
   live: Pick<LiveSession, "agent" | "session">,

@@ -4,16 +4,16 @@ import { canonicalJson } from "../../core/skill/snapshot.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import { altered } from "../altered-store.fixture.ts";
 import { type Hand, SERVER, Stage, value } from "../stage.fixture.ts";
-import { type FieldsOrder, sessionFields } from "./fields.ts";
+import { type FieldsOptions, sessionFields } from "./fields.ts";
 
 const PERSONA: Persona = {
   files: [{ name: "SOUL.md", source: "user", path: "SOUL.md", text: "Be kind." }],
   diagnostics: [],
 };
 
-const ORDER: FieldsOrder = { isFull: false, after: 0, limit: 100 };
+const ORDER: FieldsOptions = { isFull: false, after: 0, limit: 100 };
 
-async function fieldsOf({ stage, live }: Hand, order: Partial<FieldsOrder> = {}) {
+async function fieldsOf({ stage, live }: Hand, order: Partial<FieldsOptions> = {}) {
   return value(await sessionFields(stage.world.store, live, { ...ORDER, ...order }));
 }
 

@@ -18,15 +18,15 @@ import type { LiveSession } from "../live.ts";
 import { eventIn } from "../replay.ts";
 import { isoTime, summaryOfLive } from "./summary.ts";
 
-export interface FieldsOrder {
-  /** With the bodies of skills, which are long. */
+export interface FieldsOptions {
+  /** Includes the bodies of skills, which are long. */
   readonly isFull: boolean;
-  /** The messages with a higher index than this one, and so many of them. */
+  /** Messages with a higher index than this one. */
   readonly after: number;
   readonly limit: number;
 }
 
-/** A session's fields under the names that the seed gives them (B2). */
+/** A session's fields under their published names. */
 export interface SessionFields {
   readonly v: 1;
   readonly session_id: string;
@@ -46,15 +46,15 @@ interface ConversationState {
   readonly messageCount: number;
   /** The `after` of the next page, if there is one. */
   readonly nextCursor?: number;
-  /** The indexes of messages that cannot be read; the others stand in their order (P6). */
+  /** The indexes of messages that cannot be read; the others are in order (P6). */
   readonly unreadable?: readonly number[];
 }
 
-/** All of them, of one moment: what is read besides is never changed, or only grows. */
+/** Reads all fields of one moment: what is read from the store never changes, or only grows. */
 export async function sessionFields(
   store: SessionStore,
   live: LiveSession,
-  order: FieldsOrder,
+  options: FieldsOptions,
 ): Promise<Result<SessionFields>> {
   const { sessionId, chosen } = live.session;
   const { skills, persona } = chosen;
@@ -63,13 +63,13 @@ export async function sessionFields(
   if (!known.ok) return known;
   const history = await commandHistory(store, live.key, live.lastEventId);
   if (!history.ok) return history;
-  const conversation = await conversationState(store, live, order);
+  const conversation = await conversationState(store, live, options);
   if (!conversation.ok) return conversation;
   return ok({
     v: 1,
     session_id: sessionId,
     active_agent: chosen.activeAgent,
-    skill_snapshot: skillSnapshot(skills, known.value.skills, order.isFull),
+    skill_snapshot: skillSnapshot(skills, known.value.skills, options.isFull),
     persona: { version: persona.version, hash: persona.hash, ...known.value.persona },
     model_config: modelFields(chosen.modelConfig),
     conversation_state: conversation.value,
@@ -90,11 +90,11 @@ function withoutBody({ body, ...entry }: SkillEntry) {
   return { ...entry, body_chars: body.length };
 }
 
-/** A page of the conversation, in the order in which it was said. */
+/** Reads a page of the conversation, oldest first. */
 async function conversationState(
   store: SessionStore,
   { key }: LiveSession,
-  { after, limit }: FieldsOrder,
+  { after, limit }: FieldsOptions,
 ): Promise<Result<ConversationState>> {
   const record = await store.readRecord(key);
   if (!record.ok) return record;
@@ -116,16 +116,16 @@ async function conversationState(
 
 /** A slash command that was answered. */
 export interface AnsweredCommand {
-  /** As it was written; null if it was sent longer ago than is looked for. */
+  /** As the client sent it; null if that was longer ago than the server searches. */
   readonly command: string | null;
   readonly code: string;
   readonly at: string;
 }
 
 /**
- * The slash commands that the last events of the log tell of, oldest first. A command's words are
- * in its prompt and not in its answer, and of what is folded only the answer is kept; so this goes
- * as far back as raw events are looked through, and no further.
+ * Returns the slash commands in the last events of the log, oldest first. The text of a command is
+ * in its prompt and not in its answer, and a folded turn keeps only the answer; so only the last
+ * raw events are searched.
  */
 export async function commandHistory(
   store: Pick<SessionStore, "readEvents">,

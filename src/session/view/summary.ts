@@ -6,7 +6,7 @@ import type { SessionState } from "../../core/status.ts";
 import type { StoredRecord } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
 
-/** A session as lists show it (wire, 4.2), with its status, which is ours. */
+/** A session as lists show it. `status` is Fermata's addition to the wire. */
 export interface SessionSummary {
   readonly sessionId: SessionId;
   readonly workspaceCwd: string;
@@ -23,7 +23,7 @@ export interface SessionSummary {
   readonly closed?: true;
 }
 
-/** What is known only of a session that is in memory. */
+/** Adds what is known only of a session in memory. */
 export interface LiveSummary extends SessionSummary {
   readonly isWaitingForPermission: boolean;
   readonly isWaitingForUserQuestion: boolean;
@@ -33,7 +33,7 @@ export interface LiveSummary extends SessionSummary {
   readonly turnError?: NonNullable<Session["lastTurnError"]>;
 }
 
-/** Whoever is registered and has been seen since the server started (seed 004's heartbeats). */
+/** An attached client, with its last heartbeat. */
 export interface SeenClient {
   readonly clientId: ClientId;
   readonly lastSeenAt: number;
@@ -65,8 +65,8 @@ export function summaryOfLive(live: LiveSession): LiveSummary {
 }
 
 /**
- * A session that is only stored. What its record calls running was interrupted, and waits for
- * somebody to open it: so it does not claim to run (P5).
+ * Summarizes a session that is only stored. What its record calls running was interrupted, and
+ * waits until a client opens it: so it does not claim to run (P5).
  */
 export function summaryOfStored(record: StoredRecord): SessionSummary {
   const { sessionId, workspaceCwd, status, closed } = record;
@@ -95,7 +95,7 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Without what it has no value for: absent is the wire's word for none. */
+/** Leaves out nulls: on the wire, a missing field means none. */
 function named<Value extends string>(
   fields: Readonly<Record<string, Value | null>>,
 ): Readonly<Record<string, Value>> {
@@ -105,7 +105,7 @@ function named<Value extends string>(
   return Object.fromEntries(given);
 }
 
-interface Option {
+interface InteractionOption {
   readonly optionId: string;
   readonly label?: string;
   readonly kind?: string;
@@ -114,10 +114,10 @@ interface Option {
 interface InteractionBase {
   readonly requestId: AskId;
   readonly createdAt: string;
-  readonly options: readonly Option[];
+  readonly options: readonly InteractionOption[];
 }
 
-/** Something that people have yet to answer, as lists show it (wire, 4.2). */
+/** An open ask as lists show it. */
 type PendingInteraction =
   | (InteractionBase & { readonly kind: "permission"; readonly action: JsonObject })
   | (InteractionBase & {
@@ -140,7 +140,7 @@ function interactionOf(ask: Ask): PendingInteraction {
   return { ...base, kind: "user_question", ...(title && { title }), questions };
 }
 
-function optionOf(option: AskOption): Option {
+function optionOf(option: AskOption): InteractionOption {
   const label = stringAt(option, "name");
   const kind = stringAt(option, "kind");
   return { optionId: option.optionId, ...(label && { label }), ...(kind && { kind }) };
@@ -151,7 +151,7 @@ function actionOf({ kind, title, content, locations, rawInput }: JsonObject): Js
   return withoutNulls(action);
 }
 
-/** Agents that give their questions no keys number the answers. */
+/** Numbers the questions of agents that give them no keys. */
 function questionsOf(toolCall: JsonObject): readonly JsonObject[] {
   const questions = objectAt(toolCall, "rawInput")?.questions;
   if (!Array.isArray(questions)) return [];

@@ -1,23 +1,25 @@
+import { z } from "zod";
 import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
 import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
 import { eventsIn } from "../replay.ts";
+import { searchTurns } from "./log-search.ts";
 
 /** Where a reader begins, or goes on. */
 export type TranscriptStart =
   | { readonly from: "first" }
   | { readonly from: "last" }
-  /** Back from the turn of this prompt, or from the turn of this id, without it. */
+  /** Backward from the turn with this prompt or turn id, without it. */
   | { readonly from: "before"; readonly recordId: PromptId | TurnId }
   | { readonly from: "cursor"; readonly cursor: string };
 
-/** The wire's `GET …/transcript`. */
+/** The answer to `GET …/transcript`. */
 export interface TranscriptPage {
   readonly v: 1;
   readonly sessionId: SessionId;
-  /** In the order in which they happened, whichever way the pages go. */
+  /** Oldest first in both directions. */
   readonly events: readonly object[];
   readonly nextCursor?: string;
   readonly hasMore: boolean;
@@ -26,8 +28,8 @@ export interface TranscriptPage {
 }
 
 /**
- * A page of a session's finished turns, folded, from the store alone: nobody is attached by it and
- * nothing is opened. What is not finished yet is in what `load` shows, and in the stream.
+ * Reads a page of a session's finished turns, folded, from the store alone: it attaches no client
+ * and opens nothing. A turn that is not finished yet is in the answer of `load`, and in the stream.
  */
 export async function transcriptPage(
   store: SessionStore,
@@ -37,17 +39,14 @@ export async function transcriptPage(
   const record = await store.readRecord(key);
   if (!record.ok) return record;
   if (record.value.closed) return fail("session_not_found", { sessionId: key.sessionId });
-  const place = await startPosition(store, key, record.value, start);
-  if (!place.ok) return place;
-  const page = await turnsAt(store, key, place.value, limit);
-  if (!page.ok) return page;
-  return answerOf(record.value, place.value, page.value);
-}
-
-function turnsAt(store: SessionStore, key: SessionKey, place: TranscriptPlace, limit: number) {
-  return place.direction === "forward"
-    ? turnsAfter(store, key, place, limit)
-    : turnsBefore(store, key, place.before, limit);
+  const begin = await startPosition(store, key, record.value, start);
+  if (!begin.ok) return begin;
+  const position = begin.value;
+  const page =
+    position.direction === "forward"
+      ? await turnsAfter(store, key, position, limit)
+      : await turnsBefore(store, key, position.before, limit);
+  return page.ok ? answerOf(record.value, position, page.value) : page;
 }
 
 async function startPosition(
@@ -55,15 +54,15 @@ async function startPosition(
   key: SessionKey,
   { epoch, lastEventId }: StoredRecord,
   start: TranscriptStart,
-): Promise<Result<TranscriptPlace>> {
+): Promise<Result<TranscriptPosition>> {
   const { sessionId } = key;
   if (start.from === "last") return ok({ direction: "backward", before: lastEventId + 1 });
-  if (start.from === "before") return placeBefore(store, key, lastEventId + 1, start.recordId);
+  if (start.from === "before") return positionBefore(store, key, start.recordId);
   if (start.from === "cursor") {
     const cursor = readTranscriptCursor(start.cursor, sessionId);
     if (cursor === null) return fail("invalid_transcript_cursor", { sessionId });
     if (cursor.epoch !== epoch) return fail("transcript_snapshot_unavailable", { sessionId });
-    return ok(cursor.place);
+    return ok(cursor.position);
   }
   const newest = await store.readTurns(key, { before: lastEventId + 1, limit: 1 });
   if (!newest.ok) return newest;
@@ -71,57 +70,46 @@ async function startPosition(
   return ok({ direction: "forward", after: 0, through });
 }
 
-/** Whoever names a record has most likely just seen it, so the newest turns are looked at first. */
-async function placeBefore(
+/** Searches the newest turns first: a reader has most likely just seen the record it names. */
+async function positionBefore(
   store: SessionStore,
-  { tenantId, sessionId }: SessionKey,
-  end: number,
+  key: SessionKey,
   recordId: string,
-): Promise<Result<TranscriptPlace>> {
-  let before = end;
-  for (let left = TRANSCRIPT_SEARCH_TURNS_MAX; left > 0; ) {
-    const range = { before, limit: Math.min(left, TURNS_AT_ONCE) };
-    const page = await store.readTurns({ tenantId, sessionId }, range);
-    if (!page.ok) return page;
-    const { rows, more } = page.value;
-    const named = rows.find((turn) => hasRecord(turn, recordId));
-    if (named !== undefined) return ok({ direction: "backward", before: named.firstId });
-    if (!more) return fail("invalid_transcript_cursor", { sessionId });
-    left -= rows.length;
-    before = rows.at(-1)?.firstId ?? 0;
-  }
-  return fail("transcript_snapshot_unavailable", { sessionId });
-}
-
-const TURNS_AT_ONCE = 100;
-
-function hasRecord(turn: FoldedTurn, recordId: string): boolean {
-  if (!turn.text.includes(recordId)) return false;
-  return eventsIn(turn).some(({ promptId, data }) => {
-    return promptId === recordId || ("turnId" in data && data.turnId === recordId);
+): Promise<Result<TranscriptPosition>> {
+  const { sessionId } = key;
+  let before = 0;
+  const charsMax = Number.POSITIVE_INFINITY;
+  const search = { text: recordId, turnsMax: TRANSCRIPT_SEARCH_TURNS_MAX, charsMax };
+  const searched = await searchTurns(store, key, search, (events, { firstId }) => {
+    before = firstId;
+    return events.some(({ promptId, data }) => {
+      return promptId === recordId || ("turnId" in data && data.turnId === recordId);
+    });
   });
+  if (!searched.ok) return searched;
+  if (searched.value === "found") return ok({ direction: "backward", before });
+  if (searched.value === "end") return fail("invalid_transcript_cursor", { sessionId });
+  return fail("transcript_snapshot_unavailable", { sessionId });
 }
 
 function answerOf(
   { sessionId, epoch, createdAtMs, updatedAtMs }: StoredRecord,
-  place: TranscriptPlace,
+  position: TranscriptPosition,
   { turns, tooLarge, more }: TurnPage,
 ): Result<TranscriptPage> {
-  const last = tooLarge ?? (place.direction === "forward" ? turns.at(-1) : turns[0]);
-  const next = last === undefined ? null : nextPlace(place, last);
-  const nextCursor = next && writeTranscriptCursor({ sessionId, epoch, place: next });
+  const last = tooLarge ?? (position.direction === "forward" ? turns.at(-1) : turns[0]);
+  const next = last === undefined ? null : nextPosition(position, last);
+  const nextCursor = next && writeTranscriptCursor({ sessionId, epoch, position: next });
   if (tooLarge !== null) {
-    const sizes = {
-      pageBytes: Buffer.byteLength(tooLarge.text),
-      maxBytes: TRANSCRIPT_PAGE_BYTES_MAX,
-    };
+    const pageBytes = Buffer.byteLength(tooLarge.text);
+    const sizes = { pageBytes, maxBytes: TRANSCRIPT_PAGE_BYTES_MAX };
     const further = nextCursor === null ? {} : { nextCursor };
     return fail("transcript_page_too_large", { sessionId, ...sizes, ...further });
   }
   return ok({
     v: 1,
     sessionId,
-    events: turns.flatMap(eventsIn).map(told),
+    events: turns.flatMap(eventsIn).map(shownEvent),
     ...(more && nextCursor !== null && { nextCursor }),
     hasMore: more && nextCursor !== null,
     startTime: new Date(createdAtMs).toISOString(),
@@ -129,25 +117,25 @@ function answerOf(
   });
 }
 
-/** Null where nothing can be left in this direction. */
-function nextPlace(
-  place: TranscriptPlace,
+/** Returns null where nothing can be left in this direction. */
+function nextPosition(
+  position: TranscriptPosition,
   { firstId, lastId }: FoldedTurn,
-): TranscriptPlace | null {
-  if (place.direction === "forward") {
-    return lastId < place.through ? { ...place, after: lastId } : null;
+): TranscriptPosition | null {
+  if (position.direction === "forward") {
+    return lastId < position.through ? { ...position, after: lastId } : null;
   }
   return firstId > 1 ? { direction: "backward", before: firstId } : null;
 }
 
-/** Without its number, since no stream goes on from it; and an update as the agent said it. */
-function told({ id: _, ...event }: LogEvent): object {
+/** Leaves out the id, since no stream goes on from it, and shows an update as the agent sent it. */
+function shownEvent({ id: _, ...event }: LogEvent): object {
   if (event.type !== "session_update") return event;
   const { update } = event.data;
   if (update.sessionUpdate !== "user_message_chunk" || event.promptId === undefined) {
     return { ...event, data: update };
   }
-  // Clients of the wire take the name of a record from here, to read on before it.
+  // Clients take the id of a record from here, to read on before it.
   const meta = { ...Object(update._meta), [RECORD_ID]: event.promptId };
   return { ...event, data: { ...update, _meta: meta } };
 }
@@ -155,51 +143,47 @@ function told({ id: _, ...event }: LogEvent): object {
 const RECORD_ID = "qwen.session.recordId";
 
 /**
- * A place in a session's history, from which a page is read. Forward it ends where the history
- * ended when the reading began, so that who reads comes to an end.
+ * A position in a session's history, from which a page is read. Forward it ends where the history
+ * ended when the reading began, so that a reader comes to an end.
  */
-type TranscriptPlace =
+type TranscriptPosition =
   | { readonly direction: "forward"; readonly after: number; readonly through: number }
   | { readonly direction: "backward"; readonly before: number };
 
-/** A place, and the log that it is a place in. */
+/** A position, and the log that it is in. */
 export interface TranscriptCursor {
   readonly sessionId: SessionId;
   readonly epoch: string;
-  readonly place: TranscriptPlace;
+  readonly position: TranscriptPosition;
 }
 
-export function writeTranscriptCursor({ sessionId, epoch, place }: TranscriptCursor): string {
-  const numbers = place.direction === "forward" ? [place.after, place.through] : [place.before];
-  const parts = [sessionId, epoch, place.direction, ...numbers];
+export function writeTranscriptCursor({ sessionId, epoch, position }: TranscriptCursor): string {
+  const ids =
+    position.direction === "forward" ? [position.after, position.through] : [position.before];
+  const parts = [sessionId, epoch, position.direction, ...ids];
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-/** Null if it is none of this session's: what we would not have written is not read either. */
+const eventId = z.int().min(0);
+const cursorSchema = z.union([
+  z.tuple([z.string(), z.string(), z.literal("forward"), eventId, eventId]),
+  z.tuple([z.string(), z.string(), z.literal("backward"), eventId]),
+]);
+
+/** Returns null for a cursor of another session, or one that Fermata would not have written. */
 function readTranscriptCursor(text: string, sessionId: SessionId): TranscriptCursor | null {
-  const parts = partsOf(text);
-  if (!Array.isArray(parts)) return null;
-  const [, epoch, direction, first, second]: readonly unknown[] = parts;
-  const place = readPosition(direction, first, second);
-  if (typeof epoch !== "string" || place === null) return null;
-  const cursor = { sessionId, epoch, place };
+  const { data } = cursorSchema.safeParse(cursorParts(text));
+  if (data === undefined) return null;
+  const [, epoch, direction, first, second = 0] = data;
+  const position: TranscriptPosition =
+    direction === "forward"
+      ? { direction, after: first, through: second }
+      : { direction, before: first };
+  const cursor = { sessionId, epoch, position };
   return writeTranscriptCursor(cursor) === text ? cursor : null;
 }
 
-function readPosition(direction: unknown, first: unknown, second: unknown): TranscriptPlace | null {
-  if (!isEventId(first)) return null;
-  if (direction === "backward") return { direction, before: first };
-  if (direction === "forward" && isEventId(second)) {
-    return { direction, after: first, through: second };
-  }
-  return null;
-}
-
-function isEventId(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function partsOf(text: string): unknown {
+function cursorParts(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, "base64url").toString());
   } catch {
@@ -209,15 +193,15 @@ function partsOf(text: string): unknown {
 
 type TurnStore = Pick<SessionStore, "readTurns">;
 
-/** Some turns in the order in which they happened, or the one that is too large for any page. */
-export interface TurnPage {
+/** Some turns, oldest first, or the one that is too large for any page. */
+interface TurnPage {
   readonly turns: readonly FoldedTurn[];
   readonly tooLarge: FoldedTurn | null;
   /** Whether there are more in the direction of reading. */
   readonly more: boolean;
 }
 
-/** The newest turns that ended before this event, as many as fit. */
+/** Reads the newest turns that ended before this event, as many as fit. */
 export async function turnsBefore(
   store: TurnStore,
   key: SessionKey,
@@ -227,7 +211,7 @@ export async function turnsBefore(
   const page = new PageBuilder(limit);
   let before = end;
   for (;;) {
-    const read = await store.readTurns(key, { before, limit: page.room });
+    const read = await store.readTurns(key, { before, limit: page.headroom });
     if (!read.ok) return read;
     const { rows, more } = read.value;
     for (const turn of rows) {
@@ -235,14 +219,14 @@ export async function turnsBefore(
       before = turn.firstId;
     }
     if (!more) return ok(page.newestFirst(false));
-    if (page.room === 0) return ok(page.newestFirst(true));
+    if (page.headroom === 0) return ok(page.newestFirst(true));
   }
 }
 
 /**
- * The oldest turns after one event and up to another, as many as fit. Stores give turns newest
- * first, so they are looked for in a window of the log: it grows while it is empty, and shrinks
- * while it has more than can be read at once.
+ * Reads the oldest turns after one event and up to another, as many as fit. Stores read turns
+ * newest first, so this moves a window over the log: the window grows while it is empty, and
+ * shrinks while it has more than can be read at once.
  */
 export async function turnsAfter(
   store: TurnStore,
@@ -251,31 +235,31 @@ export async function turnsAfter(
   limit: number,
 ): Promise<Result<TurnPage>> {
   const page = new PageBuilder(limit);
-  let place = after;
+  let begin = after;
   let span = limit * EVENTS_OF_A_TURN;
-  while (place < through) {
-    if (page.room === 0) return ok(page.oldestFirst(true));
-    const end = Math.min(through, place + span);
-    const read = await store.readTurns(key, { before: end + 1, limit: page.room + 1 });
+  while (begin < through) {
+    if (page.headroom === 0) return ok(page.oldestFirst(true));
+    const end = Math.min(through, begin + span);
+    const read = await store.readTurns(key, { before: end + 1, limit: page.headroom + 1 });
     if (!read.ok) return read;
-    const turns = read.value.rows.filter(({ lastId }) => lastId > place).toReversed();
+    const turns = read.value.rows.filter(({ lastId }) => lastId > begin).toReversed();
     const isWhole = turns.length < read.value.rows.length || !read.value.more;
-    const reachesBack = isWhole || (turns[0]?.firstId ?? 0) <= place + 1;
+    const reachesBack = isWhole || (turns[0]?.firstId ?? 0) <= begin + 1;
     if (!reachesBack && span > 1) {
       span = Math.floor(span / 2);
       continue;
     }
     for (const turn of turns) if (!page.take(turn)) return ok(page.oldestFirst(true));
     if (turns.length === 0) span *= 2;
-    place = turns.at(-1)?.lastId ?? end;
+    begin = turns.at(-1)?.lastId ?? end;
   }
   return ok(page.oldestFirst(false));
 }
 
-/** A first guess at how long turns are; the window mends it. */
+/** A first guess at how long turns are; the window corrects it. */
 const EVENTS_OF_A_TURN = 16;
 
-/** What fits, in the order in which it came. */
+/** Takes turns in the order of reading until the page is full. */
 class PageBuilder {
   readonly #limit: number;
   readonly #turns: FoldedTurn[] = [];
@@ -286,12 +270,12 @@ class PageBuilder {
     this.#limit = limit;
   }
 
-  get room(): number {
+  get headroom(): number {
     return this.#limit - this.#turns.length;
   }
 
   take(turn: FoldedTurn): boolean {
-    if (this.room === 0) return false;
+    if (this.headroom === 0) return false;
     this.#bytes += Buffer.byteLength(turn.text);
     const fits = this.#bytes <= TRANSCRIPT_PAGE_BYTES_MAX;
     if (fits) this.#turns.push(turn);

@@ -13,10 +13,10 @@ import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/
 import { type Session, steeredMessage, type WaitingPrompt } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { lookBack, sinceLastTurn } from "./recent-log.ts";
+import { searchTurns, sinceLastTurn } from "./log-search.ts";
 import { isoTime } from "./summary.ts";
 
-/** How a prompt stands, or what has become of it (wire, 4.13). */
+/** The state of a prompt, or how it ended, as `GET …/turns` answers. */
 interface TurnStatus {
   readonly sessionId: SessionId;
   readonly state: "idle" | "queued" | "running" | "completed" | "cancelled" | "error";
@@ -34,14 +34,14 @@ interface TurnStatus {
   readonly originatorClientId?: ClientId;
 }
 
-/** What turns are read from: the session as it is, and the log behind it. */
+/** A session, and the store that holds its log. */
 export interface TurnSource {
   readonly key: SessionKey;
   readonly session: Session;
   readonly store: SessionStore;
 }
 
-/** The one at work, or else the next in line, or else the last that ended, if any has. */
+/** Returns the running turn, or else the next in the queue, or else the last that ended. */
 export async function currentTurn(source: TurnSource): Promise<Result<TurnStatus>> {
   const { session, key } = source;
   const pending = session.running ?? session.queue[0];
@@ -53,7 +53,7 @@ export async function currentTurn(source: TurnSource): Promise<Result<TurnStatus
   return ok(ended.value ?? { sessionId: key.sessionId, state: "idle" });
 }
 
-/** Null if there is no such prompt, or it is too long ago. */
+/** Returns null if there is no such prompt, or it ended too long ago. */
 export async function turnOf(
   source: TurnSource,
   promptId: PromptId,
@@ -79,15 +79,15 @@ function pendingStatus({ sessionId, running }: Session, prompt: WaitingPrompt): 
   };
 }
 
-type Verdict = Numbered<SessionEvent<"turn_complete" | "turn_error">>;
+type VerdictEvent = Numbered<SessionEvent<"turn_complete" | "turn_error">>;
 
-/** The prompt whose verdict was the last one. */
+/** Returns the prompt with the last verdict. */
 async function lastEnded({ store, key }: TurnSource): Promise<Result<PromptId | null>> {
   const since = await sinceLastTurn(store, key, VERDICT_MARK);
   if (!since.ok) return since;
   let last = since.value.findLast(isNumberedVerdict);
   if (last === undefined) {
-    const looked = await lookBack(store, key, search(VERDICT_MARK), (turn) => {
+    const looked = await searchTurns(store, key, search(VERDICT_MARK), (turn) => {
       last = turn.findLast(isNumberedVerdict);
       return last !== undefined;
     });
@@ -98,12 +98,12 @@ async function lastEnded({ store, key }: TurnSource): Promise<Result<PromptId | 
 
 const search = (text: string) => ({ text, turnsMax: TURN_STATUS_TURNS_MAX });
 
-/** In the text of both kinds of verdict. */
+/** Stands in the text of both kinds of verdict. */
 const VERDICT_MARK = '"type":"turn_';
 
 /**
- * The turns before come first, although what has happened since is newer: while another turn is at
- * work there may be very much of it, and hardly ever a verdict among that.
+ * Searches the finished turns first, although the events since are newer: while another turn runs
+ * there may be very many of those, and hardly ever a verdict among them.
  */
 async function endedStatus(
   { store, key }: TurnSource,
@@ -112,9 +112,9 @@ async function endedStatus(
   const own: LogEvent[] = [];
   const ofPrompt = (events: readonly LogEvent[]) =>
     events.filter((event) => event.promptId === promptId);
-  const looked = await lookBack(store, key, search(promptId), (turn) => {
+  const looked = await searchTurns(store, key, search(promptId), (turn) => {
     own.unshift(...ofPrompt(turn));
-    return isTold(own);
+    return isComplete(own);
   });
   if (!looked.ok) return looked;
   if (!own.some(isNumberedVerdict)) {
@@ -126,18 +126,22 @@ async function endedStatus(
   return ok(verdict === undefined ? null : statusOf(key.sessionId, verdict, own));
 }
 
-/** Whether its end is among these, and its beginning, if it had to wait for that. */
-function isTold(own: readonly LogEvent[]): boolean {
+/** Whether the verdict is among these, and the admission too if the prompt had to wait. */
+function isComplete(own: readonly LogEvent[]): boolean {
   const has = (type: string) => own.some((event) => event.type === type);
   const hasBegun = !has("pending_prompt_completed") || has("pending_prompt_added");
   return hasBegun && own.some(isNumberedVerdict);
 }
 
-function isNumberedVerdict(event: LogEvent): event is Verdict {
+function isNumberedVerdict(event: LogEvent): event is VerdictEvent {
   return isVerdict(event);
 }
 
-function statusOf(sessionId: SessionId, verdict: Verdict, own: readonly LogEvent[]): TurnStatus {
+function statusOf(
+  sessionId: SessionId,
+  verdict: VerdictEvent,
+  own: readonly LogEvent[],
+): TurnStatus {
   const { promptId, originatorClientId } = verdict;
   return {
     sessionId,
@@ -150,7 +154,7 @@ function statusOf(sessionId: SessionId, verdict: Verdict, own: readonly LogEvent
   };
 }
 
-function outcomeOf(verdict: Verdict): Pick<TurnStatus, "state" | "stopReason" | "error"> {
+function outcomeOf(verdict: VerdictEvent): Pick<TurnStatus, "state" | "stopReason" | "error"> {
   if (verdict.type === "turn_complete") {
     const { stopReason } = verdict.data;
     return { state: stopReason === "cancelled" ? "cancelled" : "completed", stopReason };
@@ -159,7 +163,7 @@ function outcomeOf(verdict: Verdict): Pick<TurnStatus, "state" | "stopReason" | 
   return { state: "error", error: { message, code, ...(errorKind && { errorKind }) } };
 }
 
-/** A folded turn has forgotten its admission, but not what was shown to others. */
+/** A folded turn no longer has its admission, but it has the echo to other clients. */
 function begun(own: readonly LogEvent[]): Partial<TurnStatus> {
   const admitted = own.find((event) => event.type === "prompt_admitted");
   const waited = own.find((event) => event.type === "pending_prompt_added");
@@ -168,8 +172,7 @@ function begun(own: readonly LogEvent[]): Partial<TurnStatus> {
   const startedAt = (started ?? echoed[0])?._meta.serverTimestamp;
   const queuedAt = admitted?.data.admittedAtMs ?? waited?.data.queuedAt;
   const texts = echoed.map(({ data }) => chunkText(data.update)).filter((text) => text !== null);
-  const told = admitted?.data.text ?? waited?.data.text;
-  const text = texts.length > 0 ? texts.join("\n") : told;
+  const text = texts.length > 0 ? texts.join("\n") : (admitted ?? waited)?.data.text;
   return {
     ...(text !== undefined && shownPrompt(text)),
     ...(queuedAt !== undefined && { queuedAt }),
@@ -177,9 +180,7 @@ function begun(own: readonly LogEvent[]): Partial<TurnStatus> {
   };
 }
 
-type Update = Numbered<SessionEvent<"session_update">>;
-
-function isEcho(event: LogEvent): event is Update {
+function isEcho(event: LogEvent): event is Numbered<SessionEvent<"session_update">> {
   if (event.type !== "session_update") return false;
   const { sessionUpdate, _meta } = event.data.update;
   const isOurs = isObject(_meta) && _meta.source === "bridge-echo";
@@ -192,7 +193,7 @@ function shownPrompt(text: string): Partial<TurnStatus> {
   return { promptText: shown, ...(isCut && { promptTextTruncated: true }) };
 }
 
-/** What the agent said in the end, without what its helpers said among themselves. */
+/** Joins the text of the agent, without that of its sub-agents. */
 function result(own: readonly LogEvent[]): Partial<TurnStatus> {
   const text = own.map(spokenText).join("");
   if (text === "") return {};
@@ -208,13 +209,13 @@ function spokenText(event: LogEvent): string {
   return isSpoken && parentToolCallId(update) === null ? (chunkText(update) ?? "") : "";
 }
 
-/** A message into a turn that could not be taken there, and waits or waited as a prompt. */
+/** A mid-turn message that the agent could not take, and that became a prompt instead. */
 interface PromotedMessage {
   readonly messageId: string;
   readonly promptId: PromptId;
 }
 
-/** Those that a session remembers, which is as long as it would know a repeat of them. */
+/** Returns those that the session remembers: as long as it would recognize a retry of them. */
 export function promotedMessages({ admissions }: Session): readonly PromotedMessage[] {
   return [...admissions].flatMap(([name, { hash, answer }]) => {
     const messageId = steeredMessage(name, hash);
@@ -223,14 +224,14 @@ export function promotedMessages({ admissions }: Session): readonly PromotedMess
   });
 }
 
-/** Messages that an agent was given in its last turns, oldest first. */
+/** Returns the messages that the agent received in its last turns, oldest first. */
 export async function settledMessageIds(source: TurnSource): Promise<Result<readonly string[]>> {
   const { store, key, session } = source;
   const recent = await recentIds(source);
   if (!recent.ok) return recent;
   const earlier: string[] = [];
   const search = { text: INJECTED_MARK, turnsMax: MID_TURN_REMEMBERED_TURNS_MAX };
-  const looked = await lookBack(store, key, search, (turn) => {
+  const looked = await searchTurns(store, key, search, (turn) => {
     earlier.unshift(...turn.flatMap(injectedIds));
     return false;
   });
@@ -238,7 +239,7 @@ export async function settledMessageIds(source: TurnSource): Promise<Result<read
   return ok([...new Set([...earlier, ...recent.value, ...(session.running?.steeredIds ?? [])])]);
 }
 
-/** The running turn knows its own; of one that was broken off, only the log does. */
+/** The running turn knows its own messages; those of an interrupted one are only in the log. */
 async function recentIds({ store, key, session }: TurnSource): Promise<Result<readonly string[]>> {
   if (session.running !== null) return ok([]);
   const since = await sinceLastTurn(store, key, INJECTED_MARK);
@@ -251,7 +252,7 @@ function injectedIds(event: LogEvent): readonly string[] {
   return event.type === "mid_turn_message_injected" ? event.data.messageIds : [];
 }
 
-/** How a prompt has ended, in the wire's four words (4.3). */
+/** How a prompt ended. */
 export interface PromptTerminal {
   readonly v: 1;
   readonly promptId: PromptId;
@@ -261,7 +262,7 @@ export interface PromptTerminal {
   readonly at: string;
 }
 
-/** The prompts among these events that have their verdict, in order. */
+/** Returns the prompts with a verdict among these events, in order. */
 export function promptTerminals(events: readonly ReplayEvent[]): readonly PromptTerminal[] {
   return events.flatMap((event) => {
     const isVerdict = event.type === "turn_complete" || event.type === "turn_error";
@@ -282,5 +283,5 @@ function terminalOf(event: SessionEvent<"turn_complete" | "turn_error">): Prompt
   return { v: 1, promptId, terminal: "interrupted", code: "daemon_lost", at };
 }
 
-/** These prompts were at work when their server, or its store, failed. */
+/** Errors of prompts that ran when their server, or its store, failed. */
 const INTERRUPTED: ReadonlySet<string> = new Set(["SERVER_RESTART", "STORE_FAILURE"]);

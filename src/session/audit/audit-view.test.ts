@@ -6,6 +6,8 @@ import { AUDIT_ROWS_SEARCHED_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX } from "../../co
 import { fail, ok } from "../../core/result.ts";
 import { pageOf } from "../../store/backend.ts";
 import type { JournalQuery, JournalRow } from "../../store/store.ts";
+import { value } from "../stage.fixture.ts";
+import { given } from "../world.fixture.ts";
 import {
   type AuditFileFormat,
   type AuditFilter,
@@ -13,9 +15,7 @@ import {
   auditFile,
   auditPage,
   WHOLE_AUDIT,
-} from "../audit/audit-view.ts";
-import { value } from "../stage.fixture.ts";
-import { given } from "../world.fixture.ts";
+} from "./audit-view.ts";
 
 const TENANT = given(parseTenantId("t"));
 const SESSION = given(parseSessionId("s"));

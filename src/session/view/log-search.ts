@@ -5,29 +5,30 @@ import {
   UPDATE_SEARCH_TURNS_MAX,
 } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
-import { DONE, ok, type Result } from "../../core/result.ts";
-import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
 import { eventIn, eventsIn } from "../replay.ts";
 
-/** What a look at the past is for, and how far back it goes at most. */
-interface Search {
+interface TurnSearch {
+  /** Turns without this text are not parsed. */
   readonly text: string;
   readonly turnsMax: number;
+  readonly charsMax?: number;
 }
 
 /**
- * Goes back through the finished turns, newest first, and shows those in which the text stands,
- * until whoever looks has seen enough. Neither far nor much: it is for what was a while ago.
+ * Searches the finished turns, newest first, and passes those that contain the text to `visit`
+ * until it returns true. It says why it ended: `limit` means that older turns were not searched.
  */
-export async function lookBack(
+export async function searchTurns(
   store: SessionStore,
   key: SessionKey,
-  { text, turnsMax }: Search,
-  look: (turn: readonly LogEvent[]) => boolean,
-): Promise<Result<void>> {
+  { text, turnsMax, charsMax = TURN_STATUS_READ_CHARS_MAX }: TurnSearch,
+  visit: (events: readonly LogEvent[], turn: FoldedTurn) => boolean,
+): Promise<Result<"found" | "end" | "limit">> {
   let before = Number.MAX_SAFE_INTEGER;
   let turnsLeft = turnsMax;
-  let charsLeft = TURN_STATUS_READ_CHARS_MAX;
+  let charsLeft = charsMax;
   while (turnsLeft > 0 && charsLeft > 0) {
     const page = await store.readTurns(key, { before, limit: Math.min(turnsLeft, TURNS_AT_ONCE) });
     if (!page.ok) return page;
@@ -35,18 +36,18 @@ export async function lookBack(
       before = turn.firstId;
       turnsLeft -= 1;
       charsLeft -= turn.text.length;
-      if (turn.text.includes(text) && look(eventsIn(turn))) return DONE;
+      if (turn.text.includes(text) && visit(eventsIn(turn), turn)) return ok("found");
     }
-    if (!page.value.more) return DONE;
+    if (!page.value.more) return ok("end");
   }
-  return DONE;
+  return ok("limit");
 }
 
-const TURNS_AT_ONCE = 8;
+const TURNS_AT_ONCE = 32;
 
 /**
- * What has happened since the last finished turn, as far as this text stands in it. That is one
- * turn at most, and turns have a limit of their own.
+ * Returns the events since the last finished turn whose text contains this one. That is one turn
+ * at most, and turns have a limit of their own.
  */
 export async function sinceLastTurn(
   store: SessionStore,
@@ -67,45 +68,32 @@ export async function sinceLastTurn(
   return ok(found);
 }
 
-/**
- * What an agent last said of this kind, as the log has it: since the last finished turn, or else
- * in the turns before, newest first. What it said longer ago than is searched counts as not said.
- */
+/** Returns the agent's last update of this kind, as far back as the log is searched. */
 export async function latestUpdate(
   store: SessionStore,
   key: SessionKey,
   kind: string,
 ): Promise<Result<AgentUpdate | null>> {
-  const word = `"${kind}"`;
-  const open = await sinceLastTurn(store, key, word);
+  const text = `"${kind}"`;
+  const open = await sinceLastTurn(store, key, text);
   if (!open.ok) return open;
   let latest = lastOf(open.value, kind);
-  let before = Number.MAX_SAFE_INTEGER;
-  for (let left = UPDATE_SEARCH_TURNS_MAX; latest === null && left > 0; ) {
-    const page = await store.readTurns(key, {
-      before,
-      limit: Math.min(left, UPDATE_TURNS_AT_ONCE),
-    });
-    if (!page.ok) return page;
-    const { rows, more } = page.value;
-    for (const turn of rows) {
-      if (latest === null && turn.text.includes(word)) latest = lastOf(eventsIn(turn), kind);
-    }
-    if (!more) break;
-    left -= rows.length;
-    before = rows.at(-1)?.firstId ?? 0;
-  }
-  return ok(latest);
+  if (latest !== null) return ok(latest);
+  const charsMax = Number.POSITIVE_INFINITY;
+  const search = { text, turnsMax: UPDATE_SEARCH_TURNS_MAX, charsMax };
+  const searched = await searchTurns(store, key, search, (events) => {
+    latest = lastOf(events, kind);
+    return latest !== null;
+  });
+  return searched.ok ? ok(latest) : searched;
 }
 
-const UPDATE_TURNS_AT_ONCE = 32;
-
-/** A sub-agent's own commands and modes are not those of the session. */
+/** Leaves out the commands and modes of sub-agents. */
 function lastOf(events: readonly LogEvent[], kind: string): AgentUpdate | null {
   const updates = events.flatMap((event) => {
     return event.type === "session_update" ? [event.data.update] : [];
   });
-  const isOurs = (update: AgentUpdate) =>
+  const isOwn = (update: AgentUpdate) =>
     update.sessionUpdate === kind && parentToolCallId(update) === null;
-  return updates.findLast(isOurs) ?? null;
+  return updates.findLast(isOwn) ?? null;
 }

@@ -1,0 +1,145 @@
+import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { SkillSnapshot } from "../../core/skill/skill.ts";
+import type { ListFilter, Listing, SessionKey, StoredRecord } from "../../store/store.ts";
+import {
+  type AuditFileFormat,
+  type AuditFilter,
+  type AuditPage,
+  auditFile,
+  auditPage,
+} from "../audit/audit-view.ts";
+import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
+import type { LiveSession } from "../live.ts";
+import { sessionPages } from "../replay.ts";
+import { turnOfRecord } from "../side/fork.ts";
+import { isUnfinishedFork } from "../side/fork-draft.ts";
+import { contextUsage, sessionStats } from "../stats/stats.ts";
+import type { SessionWorld } from "../world.ts";
+import { agentState, availableCommands } from "./agent-state.ts";
+import { approvalsView, askingDoubt } from "./approvals.ts";
+import { sessionFields } from "./fields.ts";
+import { seenClients, summaryOfLive } from "./summary.ts";
+import { type TranscriptStart, transcriptPage } from "./transcript.ts";
+import { currentTurn, promotedMessages, settledMessageIds, turnOf } from "./turn-status.ts";
+
+/** What clients can read of sessions. Nothing is opened or changed by it. */
+export class SessionReads {
+  readonly #world: SessionWorld;
+
+  constructor(world: SessionWorld) {
+    this.#world = world;
+  }
+
+  record(key: SessionKey) {
+    return this.#world.store.readRecord(key);
+  }
+
+  /** A page of a tenant's sessions, without forks that are not finished. */
+  async list(
+    tenantId: TenantId,
+    filter: ListFilter,
+    page: { readonly limit: number; readonly cursor: string | null },
+  ): Promise<Result<Listing>> {
+    const found = await this.#world.store.list(tenantId, filter, page);
+    if (!found.ok) return found;
+    const sessions = found.value.sessions.filter((row: StoredRecord) => !isUnfinishedFork(row));
+    return ok({ ...found.value, sessions });
+  }
+
+  /** All stored sessions of a tenant, page by page. */
+  pages(tenantId: TenantId) {
+    return sessionPages(this.#world.store, tenantId);
+  }
+
+  /** A live session as in a list, with its clients. */
+  status(live: LiveSession) {
+    return { ...summaryOfLive(live), ...this.askingDoubt(live), clients: seenClients(live) };
+  }
+
+  /** How the agent asks for permission, where that is not certain. */
+  askingDoubt(live: LiveSession) {
+    return askingDoubt(this.#world, live);
+  }
+
+  fields(live: LiveSession, options: Parameters<typeof sessionFields>[2]) {
+    return sessionFields(this.#world.store, live, options);
+  }
+
+  agentState(live: LiveSession) {
+    return agentState(this.#world.store, live);
+  }
+
+  contextUsage(live: LiveSession, showDetails: boolean) {
+    return contextUsage(live, showDetails);
+  }
+
+  stats(live: LiveSession) {
+    return sessionStats(this.#world, live);
+  }
+
+  approvals(live: LiveSession) {
+    return approvalsView(this.#world, live);
+  }
+
+  /** The agent's commands, and the skills; skills that cannot be read are left out (P6). */
+  async commands(live: LiveSession): Promise<Result<CommandsView>> {
+    const { store } = this.#world;
+    const known = await readKnowledge(store, live.key.tenantId, live.session.chosen);
+    const { skills } = known.ok ? known.value : NO_KNOWLEDGE;
+    const commands = await availableCommands(store, live);
+    return commands.ok ? ok({ skills, commands: commands.value }) : commands;
+  }
+
+  transcript(key: SessionKey, page: { readonly start: TranscriptStart; readonly limit: number }) {
+    return transcriptPage(this.#world.store, key, page);
+  }
+
+  currentTurn(live: LiveSession) {
+    return currentTurn(this.#sourceOf(live));
+  }
+
+  turn(live: LiveSession, promptId: PromptId) {
+    return turnOf(this.#sourceOf(live), promptId);
+  }
+
+  /** The turn that a record of the conversation belongs to; null if there is none. */
+  turnOfRecord(key: SessionKey, recordId: PromptId | TurnId) {
+    return turnOfRecord(this.#world.store, key, recordId);
+  }
+
+  /** Mid-turn messages that an agent was given, and those that became prompts. */
+  async messageIds(live: LiveSession): Promise<Result<MessageIds>> {
+    const settled = await settledMessageIds(this.#sourceOf(live));
+    if (!settled.ok) return settled;
+    const promoted = promotedMessages(live.session).map(({ messageId }) => messageId);
+    return ok({ settled: settled.value, promoted });
+  }
+
+  audit(
+    tenantId: TenantId,
+    filter: AuditFilter,
+    range: Parameters<typeof auditPage>[3],
+  ): Promise<Result<AuditPage>> {
+    return auditPage(this.#world.store, tenantId, filter, range);
+  }
+
+  auditFile(tenantId: TenantId, filter: AuditFilter, format: AuditFileFormat) {
+    return auditFile(this.#world.store, tenantId, filter, format);
+  }
+
+  #sourceOf({ key, session }: LiveSession) {
+    return { key, session, store: this.#world.store };
+  }
+}
+
+interface CommandsView {
+  readonly skills: SkillSnapshot;
+  readonly commands: readonly JsonObject[];
+}
+
+interface MessageIds {
+  readonly settled: readonly string[];
+  readonly promoted: readonly string[];
+}
