@@ -127,7 +127,7 @@ export class AgentLink {
     this.#latest = session;
     if (this.#session === null || this.#isOver) return;
     const isMidTurn = running !== null && this.#prompted === running.turnId;
-    // A choice is for the next turn, never for the one at work (A15).
+    // A choice is for the next turn, never for the one at work.
     if (!isMidTurn && agentModeChoices !== this.#modeChoices) {
       this.#modeChoices = agentModeChoices;
       void this.#changeMode(connection.agentMode ?? this.#usualMode);
@@ -160,7 +160,7 @@ export class AgentLink {
     return true;
   }
 
-  /** It was reloaded away since the line was looked at, and a line is never given raw (B8.1). */
+  /** It was reloaded away since the line was looked at, and a line is never given raw. */
   #noSkill({ promptId, turnId }: RunningPrompt) {
     const result = reply.skillGone();
     const content = { type: "text", text: result.message };

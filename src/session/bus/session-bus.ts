@@ -126,7 +126,7 @@ export class SessionBus {
 /**
  * Lets durable events out to the streams in order, but a verdict not before the answer to its
  * prompt: a client that reads its stream faster than that answer would wait for the verdict for
- * ever (wire, 16.1). What comes after a verdict that is kept back waits behind it.
+ * ever. What comes after a verdict that is kept back waits behind it.
  */
 export class Outlet {
   readonly #clock: Clock;

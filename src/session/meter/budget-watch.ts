@@ -73,7 +73,7 @@ export class BudgetWatch {
   }
 }
 
-/** How much of a budget may be used before people are warned (design, section 9). */
+/** How much of a budget may be used before people are warned. */
 const WARNING_PERCENT = 80n;
 
 /** If these charges have just passed the line at which a budget is nearly used up. */
