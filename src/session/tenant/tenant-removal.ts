@@ -15,12 +15,11 @@ interface RemovalParts {
 }
 
 /**
- * Deletes a tenant with everything that it has, here and in the store. First nobody is let in any
- * more; then its sessions end, with their agents, and whatever was let in before; and only when
- * nothing of it is at work any more does the store remove it, in one step. So at any moment it is
- * there or it is gone, and nobody is left who could bring a part of it back. If it cannot be
- * removed it is still there, with its sessions closed. Its audit goes with it, so the server's own
- * log is told.
+ * Deletes a tenant with everything that it has, here and in the store. First the server refuses new
+ * work; then its sessions end, with their agents and the work begun before; and only when
+ * no work for it is left does the store remove it, in one step. So at any moment it is there or it
+ * is gone, and no work can bring a part of it back. If it cannot be removed it is still there, with
+ * its sessions closed. Its audit goes with it, so the server's own log has the entry.
  */
 export async function removeTenant(
   parts: RemovalParts,
@@ -46,7 +45,7 @@ export async function removeTenant(
   }
 }
 
-/** Whether all that was at work for it has ended, for which nobody waits too long. */
+/** Whether all work for it has ended within the time limit. */
 async function emptied(parts: RemovalParts, tenantId: TenantId): Promise<boolean> {
   const late = new AbortController();
   const { promise: isLate, resolve } = Promise.withResolvers<false>();
@@ -100,7 +99,7 @@ async function endSessions(
   }
 }
 
-/** In good order, if it can be: each prompt has its verdict, and streams have their last frame. */
+/** Ends them in order if possible: each prompt gets its verdict, and streams their last frame. */
 async function end(
   { world, registry }: RemovalParts,
   live: LiveSession,
@@ -111,11 +110,11 @@ async function end(
   const isGone = await Promise.race([closed(world, registry, live, late), timeUp]);
   callOff();
   if (isGone || late.aborted) return;
-  // An agent that does not let go of it has to go, and all others of the tenant are to go anyway.
+  // An agent that does not end is killed; all others of the tenant end anyway.
   await Promise.all([world.agents.dismiss(live.key.tenantId), registry.abandon(live)]);
 }
 
-/** Whether it is gone. If that took too long it may be somebody's again, and is left alone. */
+/** Whether it is gone. If that took too long a new tenant may have the id, and is left alone. */
 async function closed(
   world: SessionWorld,
   registry: SessionRegistry,
