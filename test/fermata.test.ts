@@ -132,10 +132,10 @@ describe("fermata serve", () => {
   });
 
   it.each([
-    [["--hostname", "0.0.0.0"], 2, /--hostname: .* give one, or bind to 127\.0\.0\.1/],
-    [["--allow-origin", "*"], 2, /--allow-origin: .*a token is needed/],
-    [["--enable-session-shell"], 2, /--enable-session-shell: .*give a token/],
-    [["--require-auth"], 2, /--require-auth: .*give one/],
+    [["--hostname", "0.0.0.0"], 2, /--hostname: .*needs a token; or bind to 127\.0\.0\.1/],
+    [["--allow-origin", "*"], 2, /--allow-origin: .*it needs a token/],
+    [["--enable-session-shell"], 2, /--enable-session-shell: .*it needs a token/],
+    [["--require-auth"], 2, /--require-auth: there is no token to require/],
     [["--workspace", "/nowhere"], 2, /--workspace: there is no directory "\/nowhere"/],
     [["--agent", "nobody"], 1, /There is no agent "nobody"; known are/],
     [["--agent", "echo", "--agent-command", "x"], 2, /--agent or --agent-command, not both/],

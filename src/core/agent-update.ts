@@ -2,7 +2,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "./json.ts";
 
 /**
  * One `session/update` of an agent, kept exactly as it came. The core looks inside only for what
- * it has to know; kinds, fields and values it has never heard of pass through untouched.
+ * it has to know; unknown kinds, fields and values pass through untouched.
  */
 export interface AgentUpdate extends JsonObject {
   readonly sessionUpdate: string;

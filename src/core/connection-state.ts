@@ -23,7 +23,7 @@ export interface ConnectionState {
   // Turn tracking
   readonly turnId: TurnId | null;
   readonly fullContent: string;
-  /** The turn was told to stop. */
+  /** A client or the server asked the turn to stop. */
   readonly stopRequested: boolean;
   /** The agent has stopped. Its word ends the turn at once, so no decided session shows true. */
   readonly turnStopped: boolean;

@@ -367,9 +367,9 @@ export const TURN_ERRORS = {
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
 
 /**
- * Why a turn failed, for an agent that is told of it later. What we say to people about it may have
+ * Why a turn failed, for the history that a later agent gets. The sentence for people may have
  * hints in it, and what a process wrote to its error output, so of that only the plain fact counts.
- * What an agent said itself when it refused the turn stays.
+ * An agent's own message when it refused the turn stays.
  */
 export function turnErrorFact(code: string, message: string): string {
   const known: Readonly<Record<string, string>> = TURN_ERRORS;

@@ -127,7 +127,7 @@ describe("P9: an account", () => {
     expect(figures(book)).toEqual([100, -30, 130, 0]);
     expect(book.post(entry("charge", 130), "committed").kind).toBe("posted");
     expect(figures(book)).toEqual([100, -30, 0, 130]);
-    // Whoever is refused has nothing left; how far it is overdrawn is the balance's to say.
+    // A refusal says that nothing is left; the balance says how far it is overdrawn.
     expect(book.post(entry("reserve", 1, T2))).toEqual(
       refusal("insufficient_credits", { neededMicro: 1, availableMicro: 0 }),
     );

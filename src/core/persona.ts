@@ -1,6 +1,6 @@
 import { DAMAGED, list, object, oneOf, text } from "./session/slot-codec.ts";
 
-/** The files that say who an agent is to be, in the order in which it is told. */
+/** The files that say who an agent is to be, in the order of its instructions. */
 export const PERSONA_FILES = ["AGENTS.md", "IDENTITY.md", "SOUL.md", "USER.md"] as const;
 export type PersonaFileName = (typeof PERSONA_FILES)[number];
 

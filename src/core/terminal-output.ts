@@ -93,7 +93,7 @@ function withoutMeta(
   return kept.length === 0 ? call : { ...call, _meta: Object.fromEntries(kept) };
 }
 
-/** How a terminal ended, if an update says so. */
+/** How a terminal ended, if an update tells it. */
 export function exitIn(update: AgentUpdate): (OfTerminal & { readonly exit: TerminalExit }) | null {
   const meta = objectAt(update, "_meta");
   const said = meta && objectAt(meta, "terminal_exit");
@@ -201,7 +201,7 @@ export function whereNamed(
 }
 
 /**
- * What the terminals of one tool call have written, by all that was said of the call. Pieces are
+ * What the terminals of one tool call have written, from all updates of the call. Pieces are
  * put together in order. Where the content has the whole as text it is the same once more, so that
  * counts only if there was no piece before: as in a call that was folded.
  */

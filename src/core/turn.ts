@@ -87,7 +87,7 @@ export const SANDBOX_STATES = [
 ] as const satisfies readonly SandboxState[];
 
 /**
- * When a sandbox counts as timed out if nothing is heard of it until then; null if never. A tool
+ * When a sandbox counts as timed out if nothing is reported of it until then; null if never. A tool
  * call that is open is work, however long it says nothing.
  */
 export function sandboxDueAtMs(connection: Connection): number | null {

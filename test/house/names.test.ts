@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { duplicateTypes, namesToAvoid, ownerInterfaces, wordsToAvoid } from "./names.ts";
+import {
+  callbackInterfaces,
+  duplicateTypes,
+  namesToAvoid,
+  ownerInterfaces,
+  wordsToAvoid,
+} from "./names.ts";
 
 function sources(texts: Record<string, string>) {
   return new Map(Object.entries(texts));
@@ -32,6 +38,22 @@ describe("the search for owner interfaces", () => {
       "a.ts: LinkOwner",
       "a.ts: McpEars",
     ]);
+  });
+});
+
+describe("the search for callback interfaces", () => {
+  it.each([
+    ["methods", "interface A { ended(code: number): void; readonly name: string }"],
+    ["functions", "export interface A { readonly ended: (code: number) => void }"],
+  ])("finds them by their shape, as %s", (_what, text) => {
+    expect(callbackInterfaces(sources({ "a.ts": text }))).toEqual(["a.ts: A"]);
+  });
+
+  it.each([
+    ["data", "interface A { readonly name: string }"],
+    ["a service", "interface A { find(name: string): string; close(): void }"],
+  ])("accepts %s", (_what, text) => {
+    expect(callbackInterfaces(sources({ "a.ts": text }))).toEqual([]);
   });
 });
 

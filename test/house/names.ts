@@ -1,4 +1,4 @@
-import type { Node } from "oxc-parser";
+import type { Node, TSSignature } from "oxc-parser";
 import type { Sources } from "./imports.ts";
 import { programOf } from "./syntax.ts";
 
@@ -29,6 +29,31 @@ export function ownerInterfaces(sources: Sources): readonly string[] {
     });
     return found.map(({ name }) => `${path}: ${name}`);
   });
+}
+
+/**
+ * The same by shape, so that another name hides none: at least half of the members are functions
+ * that take something and return nothing.
+ */
+export function callbackInterfaces(sources: Sources): readonly string[] {
+  return [...sources].flatMap(([path, text]) => {
+    return programOf(path, text).body.flatMap((statement) => {
+      const declared =
+        statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
+      if (declared?.type !== "TSInterfaceDeclaration") return [];
+      const members = declared.body.body;
+      const callbacks = members.filter(isCallback).length;
+      const isMeant = callbacks > 0 && 2 * callbacks >= members.length;
+      return isMeant ? [`${path}: ${declared.id.name}`] : [];
+    });
+  });
+}
+
+function isCallback(member: TSSignature): boolean {
+  const type =
+    member.type === "TSPropertySignature" ? member.typeAnnotation?.typeAnnotation : member;
+  if (type?.type !== "TSMethodSignature" && type?.type !== "TSFunctionType") return false;
+  return type.params.length > 0 && type.returnType?.typeAnnotation.type === "TSVoidKeyword";
 }
 
 /** The words that the glossary has in `code` in its column "Avoid". */

@@ -1,6 +1,7 @@
 import { folderCycles } from "./folders.ts";
 import type { Sources } from "./imports.ts";
 import { lineCount } from "./measure.ts";
+import { callbackInterfaces } from "./names.ts";
 import { findingsOf, type House } from "./rules.ts";
 
 /** One line of the table: a figure, and what it counts where that can be listed. */
@@ -29,6 +30,7 @@ export function survey(house: House): readonly Measure[] {
     ...byFolder,
     { name: "median file, lines", figure: medianOf(lines), found: [] },
     { name: "largest file, lines", figure: lines.at(-1) ?? 0, found: largest },
+    counted("callback interfaces (by shape)", callbackInterfaces(sources)),
     counted("folders and files of session in a type cycle", inTypeCycles(sources)),
     ...findingsOf(house).map(({ rule, found }) => counted(rule, found)),
   ];

@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { TenantId } from "../../src/core/id.ts";
 import { fail, type Result } from "../../src/core/result.ts";
+import type { CallOff, Clock } from "../../src/platform/clock.ts";
 import type { Weighing } from "../../src/session/meter/allowance.ts";
-import { ALL_TIME, LedgerMeter, PriceTable, type StatementLine } from "../../src/session/meter/index.ts";
+import {
+  ALL_TIME,
+  LedgerMeter,
+  PriceTable,
+  type StatementLine,
+} from "../../src/session/meter/index.ts";
 import type { TurnOrder } from "../../src/session/meter/meter.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
-import type { CallOff, Clock } from "../../src/platform/clock.ts";
 import type { SessionStore } from "../../src/store/index.ts";
 import type { Flaw } from "./flaws.ts";
 import { live } from "./life.ts";

@@ -1,4 +1,10 @@
-import type { AgentListener, AgentOffer, AgentSession, AgentTurn, ModelRefusal } from "../../src/agent/agent.ts";
+import type {
+  AgentListener,
+  AgentOffer,
+  AgentSession,
+  AgentTurn,
+  ModelRefusal,
+} from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import { parseTurnId, type TenantId } from "../../src/core/id.ts";
 import { accessKey } from "../../src/core/policy/access.ts";

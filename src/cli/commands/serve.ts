@@ -39,7 +39,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
   const options = await readServeOptions(args, process.env);
   if (!options.ok) return printFailure(options.refusal, 2);
-  const signals = new Signals();
+  const signals = listenForSignals();
   // The program that reads the first line may close the output; the server goes on.
   process.stdout.removeAllListeners("error").on("error", () => {});
   const started = await startServer(options.value, process.env, version());
@@ -58,26 +58,18 @@ export async function serve(args: readonly string[]): Promise<number> {
  * The first signal stops the server after its turns, the second without waiting for them, and the
  * third ends the process. The handlers are set before the server starts, so that none is missed.
  */
-class Signals {
-  readonly first: Promise<void>;
-  readonly #hurry = new AbortController();
-  #count = 0;
-
-  constructor() {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.first = promise;
-    const onSignal = () => {
-      this.#count += 1;
-      if (this.#count === 1) resolve();
-      else if (this.#count === 2) this.#hurry.abort();
-      else process.exit(130);
-    };
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
-  }
-
-  get hurry(): AbortSignal {
-    return this.#hurry.signal;
-  }
+function listenForSignals() {
+  const first = Promise.withResolvers<void>();
+  const hurry = new AbortController();
+  let count = 0;
+  const onSignal = () => {
+    count += 1;
+    if (count === 1) first.resolve();
+    else if (count === 2) hurry.abort();
+    else process.exit(130);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
+  return { first: first.promise, hurry: hurry.signal };
 }
 
 /** `echo` is only for a first try, so the line names the agents that are installed. */

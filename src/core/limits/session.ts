@@ -167,7 +167,7 @@ export const TURN_STATUS_READ_CHARS_MAX = 64 * 1_024 * 1_024;
 /** A prompt's or a result's text in its state; the wire's figure. */
 export const TURN_STATUS_TEXT_CHARS_MAX = 32_768;
 
-/** Turns that are passed over in search of what an agent last said of its commands or modes. */
+/** Turns that a search for the agent's latest commands or modes looks through. */
 export const UPDATE_SEARCH_TURNS_MAX = 1_000;
 
 /** How many turns a message into a turn is remembered for, so that a retry is not sent twice. */

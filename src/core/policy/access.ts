@@ -201,10 +201,10 @@ interface AskedByAgent {
 }
 
 /**
- * What the agent is told of an answer. "Always" is kept here, for exactly what was granted, and
- * the agent is told that it may this once: what it would make of "always" by itself is often every
+ * The answer that the agent gets. "Always" is kept here, for exactly what was granted, and
+ * the agent gets "once": what it would make of "always" by itself is often every
  * command of a tool. The answer to a question, a change of the agent's mode, and a choice among
- * several ways of allowing once are told as they were chosen: there the option is the answer.
+ * several ways of allowing once pass as they were chosen: there the option is the answer.
  */
 export function outcomeForAgent(ask: AskedByAgent, outcome: AskOutcome): AskOutcome {
   const { kind, options, toolCall, known } = ask;

@@ -45,7 +45,7 @@ export function wantsAsks(securityMode: SecurityMode): boolean {
 
 /**
  * Asking is only promised where it is known. An agent that was put into another mode of its own,
- * that has lost the one in which it asks, or that did not take what makes it ask, is told of as
+ * that has lost the one in which it asks, or that did not take what makes it ask, is shown as
  * such. Before it is there, its profile is all that there is to go by.
  */
 export function askingView(

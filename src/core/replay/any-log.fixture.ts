@@ -151,7 +151,7 @@ const stamp = fc.record(
   { requiredKeys: [] },
 );
 
-/** Any log, numbered without gaps and frozen: whoever writes to an event of it is caught. */
+/** Any log, numbered without gaps and frozen, so that a write to an event throws. */
 export const anyLog: fc.Arbitrary<readonly LogEvent[]> = fc
   .array(
     fc.tuple(

@@ -91,7 +91,7 @@ class Slots {
       parent === null
         ? this.#slots.at(-1)
         : this.#textsByParent.get(parent)?.get(messageKey(update));
-    // What was said between turns and what was said in one are not one text.
+    // Text between turns and text in a turn are not one text.
     const isOfPrompt = slot?.kind === "text" && slot.events[0].promptId === event.promptId;
     if (isOfPrompt && continues(slot.events[0].data.update, update)) {
       slot.events.push(event);
@@ -125,7 +125,7 @@ class Slots {
  *
  * - `join`: text that goes on is one text.
  * - `collapse`: a tool call is one event, in the place of its first, in the state of its last.
- * - `patch`: one per turn, in which each field is as it was last said. ACP lets an agent leave out
+ * - `patch`: one per turn, in which each field has its latest value. ACP lets an agent leave out
  *   of `session_info_update` what has not changed, so the latest alone may have lost the title.
  */
 export type UpdateFold = "keep" | "latest" | "join" | "collapse" | "patch";
@@ -192,7 +192,7 @@ function recordIds(update: AgentUpdate): readonly unknown[] | null {
   return Array.isArray(ids) && ids.length > 0 ? ids : null;
 }
 
-/** Their texts in order, everything else as it was last said. */
+/** Their texts in order, everything else with its latest value. */
 export function join(events: UpdateEvents): UpdateEvent {
   const text = events.map(({ data }) => joinableText(data.update) ?? "").join("");
   const merged = merge(events, "says nothing");
@@ -234,7 +234,7 @@ export function patch(events: UpdateEvents): UpdateEvent {
 }
 
 /**
- * One event in place of many: the last, with what it leaves out as it was said before. It gathers
+ * One event in place of many: the last, with what it leaves out from those before. It gathers
  * in maps, as an agent may say something new each time: objects spread one after the other would
  * make a long turn cost its length squared.
  */

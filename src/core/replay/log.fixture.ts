@@ -76,7 +76,7 @@ function inBrief(one: ReplayEvent): string {
   return `${one.id} ${update.sessionUpdate}${said}${parent ? ` of ${parent}` : ""}`;
 }
 
-/** Frozen through and through, so that whatever writes to it is caught. */
+/** Freezes a value through and through, so that a write to it throws. */
 export function frozen<Value>(value: Value): Value {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -118,7 +118,7 @@ function hasUsage(update: AgentUpdate): boolean {
   return meta !== null && objectAt(meta, "usage") !== null;
 }
 
-/** An entry stays below the bound of the whole, which would otherwise have no room for any. */
+/** An entry stays below the bound of the whole, which otherwise could hold none. */
 function joinAdjacent(events: readonly LogEvent[], maxBytes: number): readonly LogEvent[] {
   const entries: LogEvent[] = [];
   let run: UpdateEvent[] = [];

@@ -92,7 +92,7 @@ const ADA = { ...client("c2"), userId: userId("ada") } as const;
 const CLIENTS = [client(null), client("c1"), ADA] as const;
 const ACTORS = [SERVER, { kind: "agent", activation: 0 }, ...CLIENTS] as const;
 
-/** Whoever would give such a command; the odd one out is somebody else. */
+/** The usual caller of such a command, and now and then another one. */
 function usualCaller(life: Life, type: CommandType, pick: number): Actor {
   const { caller } = ADMISSION[type];
   if (caller === "server") return SERVER;

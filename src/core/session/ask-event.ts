@@ -63,7 +63,7 @@ interface GrantAdded {
   key: string;
   tier: RiskTier;
   requestId?: AskId;
-  /** By which rules the key was made; those without it meant more than they said, and are void. */
+  /** By which rules the key was made; older ones covered more than their key, and are void. */
   rules?: typeof GRANT_RULES;
 }
 

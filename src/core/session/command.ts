@@ -182,7 +182,7 @@ interface AgentStatusDetails extends Record<AgentStatus, object> {
   error: { readonly message: string };
 }
 
-/** An agent's refusal of a prompt, as it said it. */
+/** An agent's refusal of a prompt, in its own words. */
 export interface AgentFailure {
   readonly code: string;
   readonly message: string;
@@ -206,7 +206,7 @@ export interface NewAsk extends Mediated {
   readonly requestId: AskId;
   readonly kind: AskKind;
   readonly toolCall: JsonObject;
-  /** What the agent said of the call before: an ask may name it and say no more. */
+  /** What the agent reported of the call before: an ask may name it and hold no more. */
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
   readonly workflow: WorkflowOpinion;

@@ -158,7 +158,7 @@ interface PhaseChange {
 /** What the agent is not set to, though the session is, or though the agent was before. */
 interface SettingRefused {
   setting: ModelSetting | "mode" | "option";
-  /** Null if it is what the agent had before, and never said. */
+  /** Null if it is what the agent had before, and never reported. */
   value: string | number | boolean | null;
   reason: string;
 }
@@ -179,7 +179,7 @@ interface Connected {
   usualMode?: AgentMode;
 }
 
-/** What an agent was told beside the conversation, word for word. */
+/** The instructions that an agent got beside the conversation, word for word. */
 export interface InstructionsSent {
   via: InstructionsVia;
   text: string;
@@ -248,7 +248,7 @@ export interface CommandResult {
   readonly data?: JsonObject;
 }
 
-/** A skill was called for by its name; with what its text was, if an agent was told it. */
+/** A skill was called by its name; with its text, if an agent got it. */
 interface SkillInvoked {
   promptId: PromptId;
   skill: string;

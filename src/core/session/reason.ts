@@ -31,7 +31,7 @@ export function isEndReason(cause: StatusCause): cause is EndReason {
   return END_REASONS.some((reason) => reason === cause);
 }
 
-/** Why a running turn was told to stop before the agent had finished. */
+/** Why the server stopped a running turn before the agent had finished. */
 export type StopCause = "client" | "deadline" | "budget" | "turn_too_large";
 
 /** What the signal of an ask says if its agent took the ask back itself, and goes on. */

@@ -134,7 +134,7 @@ function comesToRest(session: Session): Session {
   return rest;
 }
 
-/** The turn at work is the same for everybody it concerns, and no prompt comes back to life. */
+/** The turn at work is the same, and no prompt comes back to life. */
 function goesOnWith(session: Session, { running, queue, connection }: Session) {
   const { currentReservation } = connection.turn;
   expect(session.running?.turnId).toBe(running?.turnId);

@@ -30,11 +30,11 @@ export interface Session {
   readonly clients: ReadonlyMap<ClientId, RegisteredClient>;
   /** Recent idempotency keys, oldest first. */
   readonly admissions: ReadonlyMap<string, Admission>;
-  /** Keys that were granted by older rules and are void; they are told of at the next start. */
+  /** Keys that were granted by older rules and are void; the next start has an event for each. */
   readonly voidGrants: readonly string[];
   /** Recently ended asks, oldest first. */
   readonly resolvedAsks: ReadonlyMap<AskId, AskOutcome>;
-  /** Shell results that the agent is told of with the next prompt, oldest first. */
+  /** Shell results that the agent gets with the next prompt, oldest first. */
   readonly shellContext: readonly string[];
 
   /** Shell commands of clients that have no result yet. */
@@ -126,7 +126,7 @@ export interface SnapshotRef {
   readonly hash: string;
 }
 
-/** The snapshots that an agent was told of, by their hashes. */
+/** The snapshots of an agent's instructions, by their hashes. */
 export interface Instructed {
   readonly skills: string;
   readonly persona: string;
@@ -163,11 +163,11 @@ export interface WaitingPrompt {
 export interface RunningPrompt extends WaitingPrompt {
   readonly turnId: TurnId;
   readonly startedAtMs: number;
-  /** Why it was told to stop, if it was. Its verdict says so once the agent has settled. */
+  /** Why it was stopped, if it was. Its verdict says so once the agent has settled. */
   readonly stopCause: StopCause | null;
   readonly stopAskedAtMs: number | null;
   readonly steeredIds: readonly string[];
-  /** What the agent is told beside the prompt: the shell results since the last turn. */
+  /** What the agent gets beside the prompt: the shell results since the last turn. */
   readonly shellContext: readonly string[];
   /** What was answered to the calls of this turn, for what the agent does after it. */
   readonly permits: readonly Permit[];

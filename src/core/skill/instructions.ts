@@ -9,7 +9,7 @@ const HOW_SKILLS_ARE_USED =
   "here: a skill's text comes when the user sends `/skill NAME`. If one would help, say so.";
 
 /**
- * What an agent is told before anything else: who it is to be, and which skills there are. Null
+ * An agent's instructions: who it is to be, and which skills there are. Null
  * if there is nothing to say. The same session always says the same.
  */
 export function instructionsOf(persona: Persona, skills: SkillSnapshot): string | null {

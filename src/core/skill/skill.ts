@@ -143,8 +143,8 @@ export function ofDirectory(
 ): SkillDiagnostic {
   const words = inOneLine(`${message[0]?.toUpperCase() ?? ""}${message.slice(1)}.`);
   const isLong = words.length > SKILL_MESSAGE_CHARS_MAX;
-  const told = isLong ? `${cutText(words, SKILL_MESSAGE_CHARS_MAX - 1)}…` : words;
-  return { skill_name: shown(name), code, message: told, source, path: shown(name) };
+  const cut = isLong ? `${cutText(words, SKILL_MESSAGE_CHARS_MAX - 1)}…` : words;
+  return { skill_name: shown(name), code, message: cut, source, path: shown(name) };
 }
 
 /** About a whole root, which has no name. */
@@ -165,16 +165,18 @@ export function skillPath(name: string): string {
 export function sortedDiagnostics(
   diagnostics: readonly SkillDiagnostic[],
 ): readonly SkillDiagnostic[] {
-  const sorted = diagnostics.toSorted(byPlace);
-  const once = sorted.filter((each, at) => at === 0 || byPlace(each, sorted[at - 1]) !== 0);
+  const sorted = diagnostics.toSorted(byPosition);
+  const once = sorted.filter((each, at) => at === 0 || byPosition(each, sorted[at - 1]) !== 0);
   const left = once[SKILL_DIAGNOSTICS_MAX - 1];
   if (left === undefined || once.length === SKILL_DIAGNOSTICS_MAX) return once;
   const kept = once.slice(0, SKILL_DIAGNOSTICS_MAX - 1);
   const message = `${once.length - kept.length} diagnostics from here on are left out.`;
-  return [...kept, { ...left, code: "too_many_diagnostics" as const, message }].toSorted(byPlace);
+  return [...kept, { ...left, code: "too_many_diagnostics" as const, message }].toSorted(
+    byPosition,
+  );
 }
 
-function byPlace(one: SkillDiagnostic, other: SkillDiagnostic | undefined): number {
+function byPosition(one: SkillDiagnostic, other: SkillDiagnostic | undefined): number {
   if (other === undefined) return 1;
   return (
     byCodePoint(one.skill_name, other.skill_name) ||

@@ -37,7 +37,7 @@ export interface SkillCandidate extends SkillSubject {
 }
 
 /**
- * The skills of a session, from what won and what was said on the way there. A winner that cannot
+ * The skills of a session, from the winners and the diagnostics so far. A winner that cannot
  * be used is absent: what it takes precedence over does not take its place.
  */
 export function snapshotOf(
@@ -73,8 +73,8 @@ function judge(candidate: SkillCandidate, surroundings: SkillEnvironment): Judge
   }
   const { header, body } = reading;
   const objections = objectionsTo(candidate, header, surroundings);
-  const remarks = remarksOn(candidate, header);
-  if (objections.length > 0) return { entry: null, objections: [...objections, ...remarks] };
+  const notes = notesOn(candidate, header);
+  if (objections.length > 0) return { entry: null, objections: [...objections, ...notes] };
   const { summary, invocationMode, command, requiresTools, eligibility } = header;
   const entry: SkillEntry = {
     skill_name: skillName(name),
@@ -88,27 +88,27 @@ function judge(candidate: SkillCandidate, surroundings: SkillEnvironment): Judge
     eligibility,
     body,
   };
-  return { entry, objections: remarks };
+  return { entry, objections: notes };
 }
 
 /** What is odd about a file and does not exclude it. */
-function remarksOn(subject: SkillSubject, header: SkillHeader): readonly SkillDiagnostic[] {
-  const remarks: SkillDiagnostic[] = [];
+function notesOn(subject: SkillSubject, header: SkillHeader): readonly SkillDiagnostic[] {
+  const notes: SkillDiagnostic[] = [];
   const { unknownKeys, declaredName } = header;
   if (unknownKeys.length > 0) {
     const why = `these keys of its frontmatter mean nothing here: ${unknownKeys.join(", ")}`;
-    remarks.push(ofSkill(subject, "unknown_frontmatter_key", why));
+    notes.push(ofSkill(subject, "unknown_frontmatter_key", why));
   }
   if (declaredName !== null && skillName(declaredName) !== skillName(subject.name)) {
     const why = `it calls itself "${shown(declaredName)}", but its directory's name counts`;
-    remarks.push(ofSkill(subject, "name_conflict", why));
+    notes.push(ofSkill(subject, "name_conflict", why));
   }
-  return remarks;
+  return notes;
 }
 
 /**
  * An alias that several ask for belongs to none of them. The message has it as people
- * type it, by which `/alias` is later told from a command that never was.
+ * type it, by which `/alias` is later distinguished from an unknown command.
  */
 function withOwnAliases(
   entries: readonly SkillEntry[],
@@ -222,7 +222,7 @@ export function skillDifference(before: SkillSnapshot, after: SkillSnapshot): st
         (code) => `= ${name}: no longer ${code}`,
       ),
     ]);
-  return told(lines);
+  return joined(lines);
 }
 
 /** The same for the files of a persona, by their names and lengths. */
@@ -240,7 +240,7 @@ export function personaDifference(before: Persona, after: Persona): string {
         : []),
     ];
   });
-  return told(lines);
+  return joined(lines);
 }
 
 function byName(entries: readonly SkillEntry[]): ReadonlyMap<string, SkillEntry> {
@@ -292,7 +292,7 @@ function entriesOf<Key extends string>(table: Readonly<Record<Key, string>>) {
     .map((key) => [key, table[key]] as const);
 }
 
-function told(lines: readonly string[]): string {
+function joined(lines: readonly string[]): string {
   if (lines.length === 0) return "nothing changed";
   const left = lines.length - DIFFERENCE_LINES_MAX;
   if (left <= 0) return lines.join("\n");

@@ -7,7 +7,7 @@ import { resolveSlash } from "./resolve.ts";
 import { skillHelp, skillsListed } from "./skill-reply.ts";
 import { AGENT_COMMANDS, remark, SNAPSHOT, skill } from "./snapshot.fixture.ts";
 
-/** Halves of characters, too: what a caller sends need not be text that anybody can show. */
+/** Halves of characters, too: what a caller sends need not be text that a terminal can show. */
 const anyUnit = fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit));
 const anyText = fc.oneof(
   fc.string({ unit: "binary", maxLength: 60 }),

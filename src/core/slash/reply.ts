@@ -40,7 +40,7 @@ export function aliasAmbiguous(alias: string, skills: readonly string[]): Comman
   return failed("alias_ambiguous", message, { command: shown, skills: names });
 }
 
-/** What else can be refused says so with the code and the sentence it has everywhere. */
+/** Any other refusal, with the code and the sentence that it has everywhere. */
 export function commandRefused(refusal: Refusal): CommandResult {
   return failed(refusal.code, `Error: ${sentenceOf(refusal)}`, refusal.details);
 }
@@ -124,8 +124,8 @@ export function toolOk(tool: string, text: string): CommandResult {
 }
 
 export function toolFailed(tool: string, text: string): CommandResult {
-  const told = text === "" ? "It gave no reason." : text;
-  return failed("tool_failed", `Error: ${shownName(tool)} failed.\n${told}`, { tool });
+  const reason = text === "" ? "It gave no reason." : text;
+  return failed("tool_failed", `Error: ${shownName(tool)} failed.\n${reason}`, { tool });
 }
 
 export function toolInputInvalid(tool: string, reason: string): CommandResult {
@@ -133,7 +133,7 @@ export function toolInputInvalid(tool: string, reason: string): CommandResult {
   return failed("tool_input_invalid", message, { tool });
 }
 
-/** A rule or a person said no to what the skill would have done. */
+/** A rule or a person refused what the skill would have done. */
 export function skillCapabilityDenied(skill: string, tool: string, reason: string): CommandResult {
   const message = `Error: skill ${shownName(skill)} may not run ${shownName(tool)}: ${reason}`;
   return failed("skill_capability_denied", message, { skill, tool });
@@ -147,7 +147,7 @@ export function executorUnbound(skill: string, tool: string): CommandResult {
   return failed("executor_unbound", message, { skill, tool });
 }
 
-/** `/new`: the one in which it was said stays as it is. */
+/** `/new`: the session in which it was typed stays as it is. */
 export function sessionCreated(sessionId: SessionId): CommandResult {
   return done("session_created", `A new session was made: ${sessionId}`, { sessionId });
 }

@@ -15,59 +15,51 @@ const memberBody = z.object({ role: roleField });
 export function membersRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const members = new Members(store, clock);
   const tokens = new Tokens(store, members, clock);
-  return [listMembersRoute(members), setMemberRoute(members), removeMemberRoute(members, tokens)];
-}
-
-function listMembersRoute(members: Members): Route {
-  return route({
-    method: "GET",
-    path: "/members",
-    needs: "members:read",
-    async handle({ caller }) {
-      return answerTo(await members.list(caller.tenantId), (all) => {
-        return json(200, { members: all.map(memberEntry) });
-      });
-    },
-  });
-}
-
-function setMemberRoute(members: Members): Route {
-  return route({
-    method: "POST",
-    path: "/members/:user",
-    gate: "strict",
-    needs: "members:write",
-    async handle({ caller, params, body }) {
-      const wanted = readBody(memberBody, body);
-      if (!wanted.ok) return refused(wanted.refusal);
-      const userId = parseUserId(params.user);
-      if (userId === null) {
-        const reason = "A user id has letters, digits and . _ : -";
-        return refused(refusal("invalid_request", { reason, path: "user" }));
-      }
-      const by = { steward: stewardOf(caller), role: caller.role };
-      const put = await members.put(caller.tenantId, userId, wanted.value.role, by);
-      return answerTo(put, (member) => json(200, memberEntry(member)));
-    },
-  });
-}
-
-/** Removes a member. Their tokens are invalid from that moment; then they are deleted. */
-function removeMemberRoute(members: Members, tokens: Tokens): Route {
-  return route({
-    method: "DELETE",
-    path: "/members/:user",
-    gate: "strict",
-    needs: "members:delete",
-    async handle({ caller, params }) {
-      const { tenantId } = caller;
-      const userId = parseUserId(params.user);
-      if (userId === null) return refused(refusal("member_not_found", { userId: params.user }));
-      const removed = await members.remove(tenantId, userId, stewardOf(caller));
-      if (!removed.ok) return refused(removed.refusal);
-      return answerTo(await tokens.removeOf(tenantId, userId), () => empty());
-    },
-  });
+  return [
+    route({
+      method: "GET",
+      path: "/members",
+      needs: "members:read",
+      async handle({ caller }) {
+        return answerTo(await members.list(caller.tenantId), (all) => {
+          return json(200, { members: all.map(memberEntry) });
+        });
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/members/:user",
+      gate: "strict",
+      needs: "members:write",
+      async handle({ caller, params, body }) {
+        const wanted = readBody(memberBody, body);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const userId = parseUserId(params.user);
+        if (userId === null) {
+          const reason = "A user id has letters, digits and . _ : -";
+          return refused(refusal("invalid_request", { reason, path: "user" }));
+        }
+        const by = { steward: stewardOf(caller), role: caller.role };
+        const put = await members.put(caller.tenantId, userId, wanted.value.role, by);
+        return answerTo(put, (member) => json(200, memberEntry(member)));
+      },
+    }),
+    // Removes a member. Their tokens are invalid from that moment; then they are deleted.
+    route({
+      method: "DELETE",
+      path: "/members/:user",
+      gate: "strict",
+      needs: "members:delete",
+      async handle({ caller, params }) {
+        const { tenantId } = caller;
+        const userId = parseUserId(params.user);
+        if (userId === null) return refused(refusal("member_not_found", { userId: params.user }));
+        const removed = await members.remove(tenantId, userId, stewardOf(caller));
+        if (!removed.ok) return refused(removed.refusal);
+        return answerTo(await tokens.removeOf(tenantId, userId), () => empty());
+      },
+    }),
+  ];
 }
 
 function memberEntry({ userId, role, addedAtMs }: Member) {
@@ -94,74 +86,61 @@ const rotateBody = z.object({ graceMs: z.int().min(0).max(TOKEN_GRACE_MS_MAX).de
 export function tokensRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
   const tokens = new Tokens(store, new Members(store, clock), clock);
   return [
-    listTokensRoute(tokens),
-    createTokenRoute(tokens),
-    revokeTokenRoute(tokens),
-    rotateTokenRoute(tokens),
+    route({
+      method: "GET",
+      path: "/tokens",
+      needs: "tokens:read",
+      async handle({ caller }) {
+        return answerTo(await tokens.list(caller.tenantId), (all) => {
+          return json(200, { tokens: all.map(tokenEntry) });
+        });
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/tokens",
+      gate: "strict",
+      needs: "tokens:write",
+      async handle({ caller, body }) {
+        const wanted = readBody(tokenBody, body);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const { user, role, name = null, expiresInMs = null } = wanted.value;
+        const userId = user ?? caller.userId;
+        if (userId === null) {
+          const reason = "The body is not valid at user: name the user of the token";
+          return refused(refusal("invalid_request", { reason, path: "user" }));
+        }
+        const wantedToken = { userId, role, name, lifeMs: expiresInMs };
+        return answerTo(
+          await tokens.create(caller.tenantId, wantedToken, stewardOf(caller)),
+          issued,
+        );
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/tokens/:id",
+      gate: "strict",
+      needs: "tokens:write",
+      async handle({ caller, params }) {
+        const revoked = await tokens.revoke(caller.tenantId, params.id, stewardOf(caller));
+        return answerTo(revoked, () => empty());
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/tokens/:id/rotate",
+      gate: "strict",
+      needs: "tokens:write",
+      async handle({ caller, params, body }) {
+        const wanted = readBody(rotateBody, body);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const { graceMs } = wanted.value;
+        const by = stewardOf(caller);
+        return answerTo(await tokens.rotate(caller.tenantId, params.id, graceMs, by), issued);
+      },
+    }),
   ];
-}
-
-function listTokensRoute(tokens: Tokens): Route {
-  return route({
-    method: "GET",
-    path: "/tokens",
-    needs: "tokens:read",
-    async handle({ caller }) {
-      return answerTo(await tokens.list(caller.tenantId), (all) => {
-        return json(200, { tokens: all.map(tokenEntry) });
-      });
-    },
-  });
-}
-
-function createTokenRoute(tokens: Tokens): Route {
-  return route({
-    method: "POST",
-    path: "/tokens",
-    gate: "strict",
-    needs: "tokens:write",
-    async handle({ caller, body }) {
-      const wanted = readBody(tokenBody, body);
-      if (!wanted.ok) return refused(wanted.refusal);
-      const { user, role, name = null, expiresInMs = null } = wanted.value;
-      const userId = user ?? caller.userId;
-      if (userId === null) {
-        const reason = "The body is not valid at user: name the user of the token";
-        return refused(refusal("invalid_request", { reason, path: "user" }));
-      }
-      const wantedToken = { userId, role, name, lifeMs: expiresInMs };
-      return answerTo(await tokens.create(caller.tenantId, wantedToken, stewardOf(caller)), issued);
-    },
-  });
-}
-
-function revokeTokenRoute(tokens: Tokens): Route {
-  return route({
-    method: "DELETE",
-    path: "/tokens/:id",
-    gate: "strict",
-    needs: "tokens:write",
-    async handle({ caller, params }) {
-      const revoked = await tokens.revoke(caller.tenantId, params.id, stewardOf(caller));
-      return answerTo(revoked, () => empty());
-    },
-  });
-}
-
-function rotateTokenRoute(tokens: Tokens): Route {
-  return route({
-    method: "POST",
-    path: "/tokens/:id/rotate",
-    gate: "strict",
-    needs: "tokens:write",
-    async handle({ caller, params, body }) {
-      const wanted = readBody(rotateBody, body);
-      if (!wanted.ok) return refused(wanted.refusal);
-      const { graceMs } = wanted.value;
-      const by = stewardOf(caller);
-      return answerTo(await tokens.rotate(caller.tenantId, params.id, graceMs, by), issued);
-    },
-  });
 }
 
 function issued({ text, kept }: IssuedToken) {

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { serve, type ThreadAnswer, type ThreadCall } from "./thread.ts";
+import type { ThreadAnswer, ThreadCall } from "./calls.ts";
+import { serve } from "./thread.ts";
 
 /** What all threads of a test share: how many of them have been started. */
 export interface FrailData {

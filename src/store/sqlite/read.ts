@@ -2,11 +2,11 @@ import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { ListPosition, ListRange, ListRows } from "../backend.ts";
 import type * as S from "../store.ts";
+import { noSession, operation } from "./calls.ts";
 import type { SqlRow, TenantDatabase } from "./database.ts";
 import * as rows from "./row.ts";
 import { RUNS_BETWEEN, readRuns } from "./row.ts";
 import { TENANT_READS } from "./tenant.ts";
-import { noSession, operation } from "./thread.ts";
 
 /** What the reading thread does; each call sees one moment of the database. */
 

@@ -4,21 +4,21 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { TenantId } from "../../core/id.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import { thisHolder } from "../holder.ts";
+import {
+  absentCall,
+  type Offered,
+  runCall,
+  type ThreadAnswer,
+  type ThreadCall,
+  tenantNameOf,
+  tenantOf,
+} from "./calls.ts";
 import { databaseFile, explain, TenantDatabase, tenantsFolder } from "./database.ts";
 import { Handles, MovedDatabase } from "./handles.ts";
 import { markOpen, needsRenewal } from "./openers.ts";
 import { READS } from "./read.ts";
 import { RowDamage } from "./row.ts";
-import {
-  absentCall,
-  type Offered,
-  runCall,
-  serve,
-  type ThreadAnswer,
-  type ThreadCall,
-  tenantNameOf,
-  tenantOf,
-} from "./thread.ts";
+import { serve } from "./thread.ts";
 
 /** The thread that reads, for all tenants. It never waits for the one that writes. */
 export interface ReaderData {

@@ -10,11 +10,12 @@ import { type OptionRules, storeContract, textOption } from "../lifecycle.ts";
 import type { StoreSteps } from "../operation.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
+import { remote } from "./calls.ts";
 import { databaseFile, explain, tenantsFolder } from "./database.ts";
 import { READS } from "./read.ts";
 import type { ReaderData, ReaderOps } from "./reader.ts";
 import { STORE_ID } from "./row.ts";
-import { remote, Thread, threadScript } from "./thread.ts";
+import { Thread, threadScript } from "./thread.ts";
 import { WRITES } from "./write.ts";
 import type { WriterData, WriterOps } from "./writer.ts";
 

@@ -3,10 +3,10 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { DocumentQuery, DocumentRow, DocumentText } from "../backend.ts";
 import type * as S from "../store.ts";
 import { documentsOf, lastEntryOf, readCounter, type WriteBatch } from "./batch.ts";
+import { operation } from "./calls.ts";
 import type { SqlRow, TenantDatabase } from "./database.ts";
 import { step } from "./failpoint.ts";
 import * as rows from "./row.ts";
-import { operation } from "./thread.ts";
 
 /** What a tenant has beside its sessions: journals, documents and blobs. */
 

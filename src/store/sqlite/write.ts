@@ -4,12 +4,12 @@ import { checkCut, checkPosition, trimmedThrough } from "../check.ts";
 import { describeHolder, type Holder, isThisProcess, mayTake } from "../holder.ts";
 import type * as S from "../store.ts";
 import { LAST_NUMBER, LAST_TERM, type WriteBatch } from "./batch.ts";
+import { noSession, operation } from "./calls.ts";
 import { step } from "./failpoint.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
 import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./row.ts";
 import { appendEntries, freshEntries, TENANT_WRITES } from "./tenant.ts";
-import { noSession, operation } from "./thread.ts";
 
 /**
  * What the writing thread does, inside the transaction of its batch. Everything that can refuse

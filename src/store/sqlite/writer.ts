@@ -8,6 +8,15 @@ import type { Holder } from "../holder.ts";
 import { clearStages } from "./backup/restore.ts";
 import { WriteBatch } from "./batch.ts";
 import {
+  absentCall,
+  type Offered,
+  runCall,
+  type ThreadAnswer,
+  type ThreadCall,
+  tenantNameOf,
+  tenantOf,
+} from "./calls.ts";
+import {
   type Durability,
   databaseFile,
   explain,
@@ -22,16 +31,7 @@ import {
 import { step } from "./failpoint.ts";
 import { clearAway, Handles, MovedDatabase, takeAway } from "./handles.ts";
 import { isAlone, markClosed, markOpen, noteClosed, noteOpen } from "./openers.ts";
-import {
-  absentCall,
-  type Offered,
-  runCall,
-  serve,
-  type ThreadAnswer,
-  type ThreadCall,
-  tenantNameOf,
-  tenantOf,
-} from "./thread.ts";
+import { serve } from "./thread.ts";
 import { WRITES } from "./write.ts";
 
 /**

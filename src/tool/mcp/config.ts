@@ -143,55 +143,34 @@ export interface ResolvedServer {
  * name says so.
  */
 export function resolveServer(server: McpServer, env: NodeJS.ProcessEnv): ResolvedServer {
-  const resolver = new Resolver(env);
-  if (server.type === "stdio") {
-    return resolver.result({ ...server, env: resolver.texts(server.env) });
-  }
-  return resolver.result({ ...server, headers: resolver.texts(server.headers) });
-}
-
-class Resolver {
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #inherited: Readonly<Record<string, string>>;
-  readonly #secrets = new Set<string>();
-  readonly #missing = new Set<string>();
-
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env;
-    this.#inherited = inheritedEnvironment(env);
-  }
-
-  texts(texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const resolved = Object.entries(texts).map(([name, text]) => {
-      if (hidesValue(name) && !text.includes("${")) this.#hide(text);
-      const value = text.replace(REFERENCE, (_, variable: string, fallback?: string) =>
-        this.#valueOf(variable, fallback),
-      );
-      return [name, value] as const;
-    });
-    return Object.fromEntries(resolved);
-  }
-
-  result(server: McpServer): ResolvedServer {
-    const secrets = [...this.#secrets].filter((secret) => secret.length >= SECRET_CHARS_MIN);
-    return { server, secrets, missing: [...this.#missing] };
-  }
-
-  #valueOf(variable: string, fallback: string | undefined): string {
-    const value = Object.hasOwn(this.#env, variable) ? this.#env[variable] : undefined;
+  const inherited = inheritedEnvironment(env);
+  const secrets = new Set<string>();
+  const missing = new Set<string>();
+  const lookUp = (variable: string, fallback: string | undefined): string => {
+    const value = Object.hasOwn(env, variable) ? env[variable] : undefined;
     if (value === undefined || (value === "" && fallback !== undefined)) {
-      if (fallback === undefined) this.#missing.add(variable);
+      if (fallback === undefined) missing.add(variable);
       return fallback ?? "";
     }
-    if (!Object.hasOwn(this.#inherited, variable)) this.#secrets.add(value);
+    if (!Object.hasOwn(inherited, variable)) secrets.add(value);
     return value;
-  }
-
-  /** Hides the value with and without a scheme such as `Bearer`. */
-  #hide(text: string) {
-    this.#secrets.add(text);
-    this.#secrets.add(text.slice(text.indexOf(" ") + 1));
-  }
+  };
+  const resolve = (texts: Readonly<Record<string, string>>) => {
+    const resolved = Object.entries(texts).map(([name, text]) => {
+      // The value is hidden with and without a scheme such as `Bearer`.
+      if (hidesValue(name) && !text.includes("${")) {
+        secrets.add(text).add(text.slice(text.indexOf(" ") + 1));
+      }
+      return [name, text.replace(REFERENCE, (_, variable, or) => lookUp(variable, or))] as const;
+    });
+    return Object.fromEntries(resolved);
+  };
+  const resolved: McpServer =
+    server.type === "stdio"
+      ? { ...server, env: resolve(server.env) }
+      : { ...server, headers: resolve(server.headers) };
+  const long = [...secrets].filter((secret) => secret.length >= SECRET_CHARS_MIN);
+  return { server: resolved, secrets: long, missing: [...missing] };
 }
 
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;

@@ -30,11 +30,11 @@ function startActivation(draft: Draft) {
  */
 export function report(session: Session, command: Command<"agent_status">): Decision {
   const draft = new Draft(session, command);
-  const why = heard(draft, command);
+  const why = applyReport(draft, command);
   return why === null ? draft.accept() : refused(session, why);
 }
 
-function heard<Status extends AgentStatus>(draft: Draft, report: AgentStatusReport<Status>) {
+function applyReport<Status extends AgentStatus>(draft: Draft, report: AgentStatusReport<Status>) {
   const reporter: Reporter<Status> = REPORTS[report.status];
   return reporter(draft, report);
 }
@@ -92,7 +92,7 @@ function connected(draft: Draft, report: AgentStatusReport<"connected">): Refusa
   return null;
 }
 
-/** What the agent has been told about itself and its skills; the log has every word of it. */
+/** The instructions that the agent got; the log holds them whole. */
 export function instructed(session: Session, command: Command<"instructed">): Decision {
   const draft = new Draft(session, command);
   const { via, text, skills, persona } = command;
@@ -143,21 +143,21 @@ export function exit(session: Session, command: Command<"agent_exit">): Decision
 /** The agent is gone under a live session. What it was doing has its verdict; the queue stays. */
 function die(draft: Draft, { exitCode, signalCode }: AgentExit, message: string): null {
   const { activeAgent } = draft.session.chosen;
-  loseTurn(draft, "error", "agent_exit", farewell(activeAgent, message));
+  loseTurn(draft, "error", "agent_exit", exitMessage(activeAgent, message));
   draft.moveTo("error", "agent_exit", { message });
-  const said = message === "" ? {} : { message };
-  draft.emit("session_died", { reason: "channel_closed", exitCode, signalCode, ...said });
+  const why = message === "" ? {} : { message };
+  draft.emit("session_died", { reason: "channel_closed", exitCode, signalCode, ...why });
   return null;
 }
 
 /**
  * An agent's last output is usually the reason, and people have to act on it. If there
- * are none, or they may be about another session, people are told where to look.
+ * is none, or it may be about another session, the message says where to look.
  */
-function farewell(agent: string, message: string): string {
-  const said = message === "" ? " " : ` It last said: ${message}\n`;
+function exitMessage(agent: string, message: string): string {
+  const lastOutput = message === "" ? " " : ` It last said: ${message}\n`;
   return (
-    `${TURN_ERRORS.channel_closed}${said}Send the prompt again, and another is started; ` +
+    `${TURN_ERRORS.channel_closed}${lastOutput}Send the prompt again, and another is started; ` +
     `"fermata agents logs ${agent}" shows all that it said.`
   );
 }
@@ -173,7 +173,7 @@ function loseTurn(
   endTurn(draft, { verdict, to, cause, asksEnd: "agent_gone", fate: "kept" });
 }
 
-/** No agent can be had: what waits for one is told so, rather than left waiting. */
+/** No agent can be started: what waits for one fails, rather than waits for ever. */
 export function unavailable(session: Session, command: Command<"agent_unavailable">): Decision {
   const draft = new Draft(session, command);
   dropQueue(draft, "agent_unavailable", command.message || undefined);

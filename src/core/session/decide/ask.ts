@@ -88,7 +88,7 @@ function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judg
 /** As much of an ask as people have to do with. */
 type PeopleAsk = Omit<NewAsk, "known" | "workflow">;
 
-/** An agent's request must be answerable: by an offered option, told apart from a cancel. */
+/** An agent's request must be answerable by an offered option that is not the cancel sentinel. */
 function askRefusal(
   session: Session,
   { requestId, options, deadlineAtMs }: PeopleAsk,
@@ -252,8 +252,8 @@ function isAlways({ options }: Ask, outcome: AskOutcome): boolean {
 function grantableKeys(session: Session, { kind, keys }: Ask): readonly string[] {
   const { sessionGrants } = session.connection;
   const fresh = keys.filter((key) => !sessionGrants.has(key));
-  const isRoom = sessionGrants.size + fresh.length <= GRANTS_MAX;
-  return kind === "permission" && isRoom && keys.every(isGrantable) ? keys : [];
+  const fits = sessionGrants.size + fresh.length <= GRANTS_MAX;
+  return kind === "permission" && fits && keys.every(isGrantable) ? keys : [];
 }
 
 type Recorded = Extract<Count, { kind: "recorded" }>;
@@ -312,8 +312,8 @@ export function access(session: Session, command: Command<"access">): Decision {
   if (ruling.kind === "decided") {
     const { by, allowed, permit } = ruling;
     const decided = { requestId, access: wanted, tier, allowed, by };
-    const told = permit === undefined ? decided : { ...decided, answeredBy: permit.requestId };
-    draft.emit("agent_access", told, session.running?.stamp);
+    const data = permit === undefined ? decided : { ...decided, answeredBy: permit.requestId };
+    draft.emit("agent_access", data, session.running?.stamp);
     return draft.accept();
   }
   const { policy, quorum, present, deadlineAtMs } = command;
@@ -352,12 +352,12 @@ export function voterGone(session: Session, command: Command<"voter_gone">): Dec
   for (const ask of asks) {
     const left = ask.mediation.voters.filter((voter) => names.includes(voter));
     const isMissed = ask.mediation.policy === "consensus" && left.length > 0;
-    if (isMissed) goOn(draft, command, ask, left, quorum);
+    if (isMissed) goOnWithout(draft, command, ask, left, quorum);
   }
   return draft.accept();
 }
 
-function goOn(
+function goOnWithout(
   draft: Draft,
   { actor }: Command<"voter_gone">,
   ask: Ask,
@@ -367,7 +367,7 @@ function goOn(
   const less = withoutVoters(ask, left, configured);
   const { winner, tallies, ...progress } = progressOf(less);
   const { requestId, mediation } = less;
-  const told = { requestId, left, ...progress, quorum: mediation.quorum, optionTallies: tallies };
-  draft.emit("permission_voter_left", told, draft.session.running?.stamp);
+  const data = { requestId, left, ...progress, quorum: mediation.quorum, optionTallies: tallies };
+  draft.emit("permission_voter_left", data, draft.session.running?.stamp);
   if (winner !== null) conclude(draft, less, { outcome: selected(winner), actor });
 }

@@ -10,7 +10,7 @@ import { firstAnswer, keyRefusal } from "./prompt.ts";
 
 /**
  * Registers a client, once more if it is known. An id stays with the user who registered it. At
- * the limit the oldest client that has not been seen since the server started makes room.
+ * the limit the oldest client that has not been seen since the server started is evicted.
  */
 export function attach(session: Session, command: Command<"attach">): Decision {
   const { clientId, present } = command;
@@ -82,7 +82,7 @@ export function shellOutput(session: Session, command: Command<"shell_output">):
   return draft.accept();
 }
 
-/** The whole output has been streamed; the result repeats its end, for the agent to be told. */
+/** The whole output has been streamed; the result repeats its end, for the agent's next prompt. */
 export function shellResult(session: Session, command: Command<"shell_result">): Decision {
   const { shellId, exitCode, signal, aborted, error } = command;
   const shell = session.shells.get(shellId);

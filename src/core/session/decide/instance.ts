@@ -127,7 +127,7 @@ function abortShells(draft: Draft) {
   }
 }
 
-/** The agent is gone and the instance with it; a client's close is told to all its clients. */
+/** The agent is gone and the instance with it; a client's close has an event for all clients. */
 function closeInstance(draft: Draft, reason: EndReason, stamp: Stamp) {
   if (draft.session.phase !== "Closed") draft.enter("SessionClosed", { reason });
   if (reason !== "client_close" || draft.session.closed) return;

@@ -10,7 +10,7 @@ import { displayNameRefusal } from "./setting.ts";
 
 /**
  * The hot path: one event for one update. Only a turn that has grown too large
- * is heard no more, or it would go on growing until its agent stops.
+ * is not recorded further, or it would go on growing until its agent stops.
  */
 export function update(session: Session, command: Command<"agent_update">): Decision {
   const { running } = session;

@@ -178,7 +178,7 @@ export function answer(session: Session, command: Command<"command_result">): De
   draft.emit("command_result", { promptId, ...result }, stamp);
   draft.emit("session_update", { update: spoken(result.message) }, stamp);
   pronounce(draft, next, verdictOf(result));
-  // The answer comes first: nothing is said in a session that is closed.
+  // The answer comes first: a closed session has no more events.
   if (effect?.type === "close") closed(draft, stamp);
   return draft.accept();
 }

@@ -38,7 +38,7 @@ export function displayNameRefusal(name: string): Refusal | null {
 
 const isControl = (character: string) => character <= "\u001f" || character === "\u007f";
 
-/** The agent has been asked already; this records what it said. */
+/** The agent has been asked already; this records its answer. */
 export function model(session: Session, command: Command<"model">): Decision {
   const draft = new Draft(session, command);
   const stamp = callerStamp(command.actor);

@@ -35,7 +35,7 @@ export function stopTurn(draft: Draft, cause: StopCause, by: Originator) {
   if (draft.state === "waiting") draft.moveTo("running", "approval_resolved");
 }
 
-/** Cancels what runs; with nothing running it is only told, as the wire has it. */
+/** Cancels what runs; with nothing running there is still an event for the clients. */
 export function cancel(session: Session, command: Command<"cancel">): Decision {
   const draft = new Draft(session, command);
   if (session.running !== null) stopTurn(draft, "client", originatorOf(command.actor));
@@ -69,7 +69,7 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
   return draft.accept();
 }
 
-/** Silence is a refusal, and is said to be one; cancelling would tell the agent to stop. */
+/** No answer in time is a refusal; a cancel would make the agent stop its turn. */
 function expireAsk(draft: Draft, requestId: AskId) {
   const ask = openAsk(draft.session, requestId);
   if (ask === undefined) return;
@@ -127,7 +127,7 @@ export function commitRefused(session: Session, command: Command<"commit_refused
   return draft.accept();
 }
 
-/** The agent has settled its turn. If it was told to stop, the verdict says why. */
+/** The agent has settled its turn. If the turn was stopped, the verdict says why. */
 export function turnCompleted(
   draft: Draft,
   report: AgentStatusReport<"turn_complete">,

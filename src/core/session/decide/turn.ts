@@ -75,7 +75,7 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   cancelAsks(draft, end.asksEnd);
   const outcome = outcomeOf(end.verdict);
   if (outcome !== "completed") closeToolCalls(draft, stamp);
-  if (outcome !== "failed") draft.emit("session_update", { update: lastWord(draft) }, stamp);
+  if (outcome !== "failed") draft.emit("session_update", { update: endOfText(draft) }, stamp);
   if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
   pronounce(draft, running, end.verdict);
   settleCredits(draft, stamp);
@@ -120,10 +120,10 @@ export function pronounce(
 }
 
 /**
- * Nothing more is said. Clients of the wire take a chunk with `_meta` for the end of an answer
+ * The end of the text. Clients take a chunk with `_meta` for the end of an answer
  * and look into it for what the turn has used.
  */
-function lastWord({ session }: Draft): AgentUpdate {
+function endOfText({ session }: Draft): AgentUpdate {
   const tokens = session.connection.turn.lastContextUsage?.tokens ?? null;
   const usage = tokens && {
     inputTokens: tokens.input,
@@ -139,14 +139,14 @@ function lastWord({ session }: Draft): AgentUpdate {
   };
 }
 
-/** The agent cannot go on with the prompt; told once, and not if it was told to stop before. */
+/** The agent cannot go on with the prompt; one event says so, and none if it was stopped before. */
 export function forwardFailed(draft: Draft) {
   const { running } = draft.session;
   if (running === null || running.stopCause !== null) return;
   draft.emit("prompt_cancelled", { reason: "forward_failed" }, running.stamp);
 }
 
-/** Every open ask ends with the turn, or with the wish to stop it. */
+/** Every open ask ends with the turn, or with the request to stop it. */
 export function cancelAsks(draft: Draft, reason: AskEnd) {
   const { openAsks } = draft.session.connection.turn;
   const stamp = draft.session.running?.stamp ?? {};

@@ -19,7 +19,7 @@ import {
 
 const yes = { outcome: "selected", optionId: "yes" } as const;
 
-/** Somebody at one of their clients; without a name of their own before there were users. */
+/** A user at one of their clients; without a user before there were tokens. */
 function at(client: string | null, user: string | null, loopback = true): Actor {
   const named = client === null ? null : clientId(client);
   return { kind: "client", clientId: named, userId: parseUserId(user ?? ""), loopback };

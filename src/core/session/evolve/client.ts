@@ -62,10 +62,10 @@ export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_
   const note = `$ ${command}\n${output}\n(${exit})`;
   const shells = new Map(session.shells);
   shells.delete(data.shellId);
-  let room = SHELL_CONTEXT_CHARS_MAX;
+  let charsLeft = SHELL_CONTEXT_CHARS_MAX;
   const kept = [...session.shellContext, note].reverse().filter((text) => {
-    room -= text.length;
-    return room >= 0;
+    charsLeft -= text.length;
+    return charsLeft >= 0;
   });
   return { ...session, shells, shellContext: kept.reverse() };
 }

@@ -149,7 +149,7 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
   };
 }
 
-/** An agent that begins anew has been told nothing yet. */
+/** An agent that begins anew has no instructions yet. */
 export function agentConnected(session: Session, event: SessionEvent<"agent_connected">): Session {
   const { agentSessionId, context, surroundings = null, epoch, usualMode } = event.data;
   const remembers = context === "resumed" || context === "loaded";
