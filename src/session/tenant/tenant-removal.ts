@@ -8,7 +8,7 @@ import type { SessionRegistry } from "../registry.ts";
 import { countSessions } from "../replay.ts";
 import { givenBy, type SessionWorld } from "../world.ts";
 
-interface RemovalParts {
+interface RemovalDeps {
   readonly world: SessionWorld;
   readonly registry: SessionRegistry;
   readonly streams: SessionStreams;
@@ -22,15 +22,15 @@ interface RemovalParts {
  * its sessions closed. Its audit goes with it, so the server's own log has the entry.
  */
 export async function removeTenant(
-  parts: RemovalParts,
+  deps: RemovalDeps,
   tenantId: TenantId,
   by: string,
 ): Promise<Result<void>> {
-  const { world, streams } = parts;
+  const { world, streams } = deps;
   const { tenants, meter, store } = world;
   if (!tenants.close(tenantId)) return fail("tenant_deleting");
   try {
-    if (!(await emptied(parts, tenantId))) return fail("tenant_busy");
+    if (!(await emptied(deps, tenantId))) return fail("tenant_busy");
     // That they cannot be counted is no reason to keep them.
     const counted = await countSessions(store, tenantId);
     const sessions = counted.ok ? counted.value : "unknown";
@@ -46,14 +46,14 @@ export async function removeTenant(
 }
 
 /** Whether all work for it has ended within the time limit. */
-async function emptied(parts: RemovalParts, tenantId: TenantId): Promise<boolean> {
+async function emptied(deps: RemovalDeps, tenantId: TenantId): Promise<boolean> {
   const late = new AbortController();
   const { promise: isLate, resolve } = Promise.withResolvers<false>();
-  const callOff = parts.world.clock.after(TENANT_REMOVAL_MS_MAX, () => {
+  const callOff = deps.world.clock.after(TENANT_REMOVAL_MS_MAX, () => {
     late.abort();
     resolve(false);
   });
-  const isEmpty = await Promise.race([endAll(parts, tenantId, late.signal), isLate]);
+  const isEmpty = await Promise.race([endAll(deps, tenantId, late.signal), isLate]);
   callOff();
   return isEmpty;
 }
@@ -63,17 +63,13 @@ async function emptied(parts: RemovalParts, tenantId: TenantId): Promise<boolean
  * for another before they ended. Once it is too late nothing more is ended: the tenant stays, and
  * what is at work in it by then is no business of this deletion.
  */
-async function endAll(
-  parts: RemovalParts,
-  tenantId: TenantId,
-  late: AbortSignal,
-): Promise<boolean> {
-  const { agents, tenants } = parts.world;
+async function endAll(deps: RemovalDeps, tenantId: TenantId, late: AbortSignal): Promise<boolean> {
+  const { agents, tenants } = deps.world;
   const steps = [
-    () => endSessions(parts, tenantId, late),
+    () => endSessions(deps, tenantId, late),
     () => agents.dismiss(tenantId),
     () => tenants.empty(tenantId, late),
-    () => endSessions(parts, tenantId, late),
+    () => endSessions(deps, tenantId, late),
     () => agents.dismiss(tenantId),
   ];
   for (const step of steps) {
@@ -85,15 +81,15 @@ async function endAll(
 
 /** Until there is none: one that is on its way in or out may turn up in between. */
 async function endSessions(
-  parts: RemovalParts,
+  deps: RemovalDeps,
   tenantId: TenantId,
   late: AbortSignal,
 ): Promise<void> {
-  const { registry } = parts;
+  const { registry } = deps;
   const live = () => registry.all.filter(({ key }) => key.tenantId === tenantId);
   let isEmpty = false;
   while (!isEmpty && !late.aborted) {
-    const ends = live().map((one) => end(parts, one, late));
+    const ends = live().map((one) => end(deps, one, late));
     await Promise.all([registry.settled(tenantId), ...ends]);
     isEmpty = live().length === 0;
   }
@@ -101,7 +97,7 @@ async function endSessions(
 
 /** Ends them in order if possible: each prompt gets its verdict, and streams their last frame. */
 async function end(
-  { world, registry }: RemovalParts,
+  { world, registry }: RemovalDeps,
   live: LiveSession,
   late: AbortSignal,
 ): Promise<void> {
