@@ -12,7 +12,7 @@ import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 
-/** A store that `--store` can name. */
+/** A store that a server can be told to use. */
 interface StoreKind {
   /** Loaded when it is chosen: its database need not be there for another one. */
   make(steps: StoreSteps): Promise<SessionStore>;

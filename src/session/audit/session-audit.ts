@@ -8,7 +8,7 @@ import { actEntry, auditEntries, checkpointEntry, refusalEntry } from "./entries
 
 type AuditSeat = Pick<SessionSeat, "key" | "epoch" | "term">;
 
-/** Adds the entries of one live session to its tenant's audit; the term tells it from earlier ones. */
+/** Adds a live session's entries to its tenant's audit; the term tells it from earlier ones. */
 export class SessionAudit implements Participant {
   readonly #seat: AuditSeat;
   readonly #refusals = new RefusalCounts();

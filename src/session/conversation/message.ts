@@ -3,9 +3,8 @@ import { type PromptId, parsePromptId, parseTurnId, type TurnId } from "../../co
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 
 /**
- * One message of a conversation, as the manifest keeps it. They stand in the order in which they
- * were said and are never reordered. What an agent thought is not among them: it was not said to
- * anybody, and no agent wants another's thoughts back. The log has them.
+ * One message of a conversation, as the manifest keeps it. Messages are never reordered. Thoughts
+ * of agents are not among them: another agent has no use for them. The log has them.
  */
 export type ConversationMessage = UserMessage | AssistantMessage | ToolMessage;
 
@@ -18,10 +17,10 @@ interface OfTurn {
 interface UserMessage extends OfTurn {
   readonly role: "user";
   readonly promptId: PromptId;
-  /** There if it was said into a turn at work. */
+  /** Present if a client sent it into a running turn. */
   readonly messageId?: string;
   readonly content: readonly ContentBlock[];
-  /** What the agent was told beside the prompt: results of shell commands. */
+  /** What the agent received beside the prompt: results of shell commands. */
   readonly context?: readonly string[];
 }
 
@@ -29,7 +28,7 @@ export interface AssistantMessage extends OfTurn {
   readonly role: "assistant";
   readonly messageId?: string;
   readonly content: readonly ContentBlock[];
-  /** The tool call under which a sub-agent said it. */
+  /** The tool call of the sub-agent that wrote it. */
   readonly under?: string;
 }
 
@@ -38,14 +37,14 @@ export interface ToolMessage extends OfTurn {
   readonly role: "tool";
   readonly toolCallId: string;
   readonly status: ToolStatus;
-  /** What was wanted: title, kind, places, input, in ACP's words. */
+  /** The title, kind, locations and input, as ACP has them. */
   readonly call: JsonObject;
   /** What came of it: content and raw output. */
   readonly result: JsonObject;
   readonly under?: string;
 }
 
-/** `unreported`: its turn was completed, and its agent never said how the call ended. */
+/** `unreported`: the turn was completed, and the agent never reported how the call ended. */
 export type ToolStatus = (typeof TOOL_STATUSES)[number];
 
 const TOOL_STATUSES = ["completed", "failed", "cancelled", "unreported"] as const;
@@ -85,8 +84,8 @@ function userMessage(stored: JsonObject, of: OfTurn): UserMessage | null {
   const content = blocksIn(stored.content);
   if (promptId === null || content === null) return null;
   const { context } = stored;
-  const told = Array.isArray(context) ? context.filter((one) => typeof one === "string") : [];
-  const beside = told.length > 0 ? { context: told } : {};
+  const texts = Array.isArray(context) ? context.filter((one) => typeof one === "string") : [];
+  const beside = texts.length > 0 ? { context: texts } : {};
   return { role: "user", ...of, promptId, content, ...named(stored, "messageId"), ...beside };
 }
 

@@ -26,23 +26,23 @@ export interface StoredConversation {
 }
 
 /**
- * A conversation as a fresh agent is told of it, newest first, and read only as far as somebody
- * listens. What sub-agents said and did is theirs; tool calls in a row are told in one message.
+ * Writes a conversation for a fresh agent, newest first, and reads only as far as the caller does.
+ * It leaves out sub-agents, and puts tool calls in a row into one message.
  */
 export function pastOf(conversation: StoredConversation): AsyncGenerator<PastMessage> {
-  return told(newestFirst(conversation));
+  return pastMessages(newestFirst(conversation));
 }
 
-/** The same with the turns that were interrupted, each in its place and marked as such. */
+/** Adds the turns that were interrupted, each at its position and marked as such. */
 export function pastWith(
   conversation: StoredConversation,
   turns: AsyncIterable<LoggedTurn>,
 ): AsyncGenerator<PastMessage> {
-  return told(inOrder(newestFirst(conversation), turns));
+  return pastMessages(inOrder(newestFirst(conversation), turns));
 }
 
-/** What a turn was interrupted by, in its place behind all that was said in it. */
-interface Interruption {
+/** Why a turn was interrupted, at its position after the messages of the turn. */
+interface InterruptionMark {
   readonly role: "interruption";
   readonly reason: string;
 }
@@ -50,7 +50,7 @@ interface Interruption {
 async function* inOrder(
   messages: AsyncGenerator<ConversationMessage>,
   turns: AsyncIterable<LoggedTurn>,
-): AsyncGenerator<ConversationMessage | Interruption> {
+): AsyncGenerator<ConversationMessage | InterruptionMark> {
   let next = await messages.next();
   for await (const turn of turns) {
     if (turn.kind === "interrupted") {
@@ -67,7 +67,7 @@ async function* inOrder(
   yield* messages;
 }
 
-/** So that what was asked is not left out because so much was answered: of that, the end counts. */
+/** Cuts long messages, so that a long answer does not push out its question: its end counts. */
 function shortened(message: ConversationMessage): ConversationMessage {
   if (message.role === "tool") return message;
   const text = spokenText(message);
@@ -80,13 +80,13 @@ function shortened(message: ConversationMessage): ConversationMessage {
   return message.role === "user" ? { ...message, content, context: [] } : { ...message, content };
 }
 
-async function* told(
-  newestFirst: AsyncIterable<ConversationMessage | Interruption>,
+async function* pastMessages(
+  newestFirst: AsyncIterable<ConversationMessage | InterruptionMark>,
 ): AsyncGenerator<PastMessage> {
   const tools = new ToolRun();
   for await (const message of newestFirst) {
     if (message.role === "interruption") {
-      yield* tools.told();
+      yield* tools.flush();
       const reason = cutText(message.reason, ERROR_MESSAGE_CHARS_MAX);
       yield { role: "agent", text: `(this turn was interrupted: ${reason})` };
       continue;
@@ -96,17 +96,17 @@ async function* told(
       tools.add(message);
       continue;
     }
-    yield* tools.told();
+    yield* tools.flush();
     const text = spokenText(message);
     if (text !== "") yield { role: message.role === "user" ? "user" : "agent", text };
   }
-  yield* tools.told();
+  yield* tools.flush();
 }
 
 function spokenText(message: Exclude<ConversationMessage, ToolMessage>): string {
-  const said = message.content.map(blockText).join("\n\n");
-  const told = message.role === "user" ? (message.context ?? []) : [];
-  return [...told, said].filter((text) => text.trim() !== "").join("\n\n");
+  const text = message.content.map(blockText).join("\n\n");
+  const context = message.role === "user" ? (message.context ?? []) : [];
+  return [...context, text].filter((part) => part.trim() !== "").join("\n\n");
 }
 
 /** What is not text is at least named. */
@@ -117,7 +117,7 @@ function blockText(block: ContentBlock): string {
   return uri === null ? `[${block.type}]` : `[${block.type}: ${uri}]`;
 }
 
-/** Tool calls that follow each other, of which the newest are told and the rest counted. */
+/** Collects tool calls in a row: it lists the newest and counts the rest. */
 class ToolRun {
   #lines: string[] = [];
   #earlier = 0;
@@ -129,7 +129,7 @@ class ToolRun {
     else this.#earlier += 1;
   }
 
-  *told(): Generator<PastMessage> {
+  *flush(): Generator<PastMessage> {
     if (this.#lines.length === 0) return;
     const earlier = this.#earlier > 0 ? [`[${this.#earlier} tool calls before]`] : [];
     yield { role: "agent", text: [...earlier, ...this.#lines].join("\n") };
@@ -166,7 +166,7 @@ async function* newestFirst(conversation: StoredConversation): AsyncGenerator<Co
   }
 }
 
-/** What an agent is told of the past; null for a session that has not had one yet. */
+/** Returns the past that an agent receives; null for a session without one. */
 export function agentPast(
   world: SessionWorld,
   { key, epoch }: { readonly key: SessionKey; readonly epoch: string },
@@ -181,7 +181,7 @@ export function agentPast(
   return { agentSessionId, messages: () => storedMessages(world, key) };
 }
 
-/** What was said and done in a session, newest first; for an agent that comes to it. */
+/** Returns the messages of a session, newest first, for an agent that joins it. */
 async function* storedMessages(
   { store, log }: SessionWorld,
   key: SessionKey,

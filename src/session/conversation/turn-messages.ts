@@ -37,7 +37,7 @@ export type TurnPrompt = Pick<
  * What a turn adds to the conversation: the whole turn if it was completed or cancelled, and
  * nothing if it failed, has no verdict, or was no turn at all. The events may be raw or folded;
  * both come to the same messages. A prompt that waited was admitted before its turn's events, so
- * whoever knows the prompt gives it; else it is taken from what the events show of it.
+ * a caller that knows the prompt passes it; else it is taken from the events.
  */
 export function turnMessages(
   events: readonly LogEvent[],
@@ -51,7 +51,7 @@ export function turnMessages(
   return written(events, new MessageWriter(turnId, promptId, isCancelled), prompt ?? null);
 }
 
-/** What was said and done in a turn as far as its events show it, however the turn ended. */
+/** Returns the messages of a turn that its events have, however the turn ended. */
 function loggedMessages(
   events: readonly LogEvent[],
   { turnId, promptId }: Pick<RunningPrompt, "turnId" | "promptId">,
@@ -110,7 +110,7 @@ function echoed({ data: { update } }: UpdateEvent): ContentBlock | null {
     : null;
 }
 
-/** Lives for one turn and writes down its messages in order. */
+/** Writes the messages of one turn, in order. */
 class MessageWriter {
   readonly messages: ConversationMessage[] = [];
   readonly #turnId: TurnId;
@@ -212,15 +212,15 @@ export type LoggedTurn =
       readonly messages: readonly ConversationMessage[];
     };
 
-interface Log {
+interface TurnLog {
   readonly store: Pick<SessionStore, "readRecord" | "readEvents" | "readTurns">;
   readonly key: SessionKey;
-  /** Something of it could not be read, and the rest is told without it (P6). */
+  /** Something of it could not be read, and the rest goes on without it (P6). */
   missed(reason: string): void;
 }
 
 /** The turns of a session, newest first, and not farther back than is worth reading. */
-export async function* loggedTurns(log: Log): AsyncGenerator<LoggedTurn> {
+export async function* loggedTurns(log: TurnLog): AsyncGenerator<LoggedTurn> {
   const recent = await sinceSnapshot(log);
   if (!recent.ok) return log.missed(recent.refusal.code);
   yield* turnsIn(recent.value);
@@ -242,7 +242,7 @@ export async function* loggedTurns(log: Log): AsyncGenerator<LoggedTurn> {
 }
 
 /** What no snapshot has closed yet, such as a turn that a crash has ended. */
-async function sinceSnapshot({ store, key }: Log): Promise<Result<readonly LogEvent[]>> {
+async function sinceSnapshot({ store, key }: TurnLog): Promise<Result<readonly LogEvent[]>> {
   const record = await store.readRecord(key);
   if (!record.ok) return record;
   const { snapshotEventId, lastEventId } = record.value;
@@ -256,7 +256,7 @@ async function sinceSnapshot({ store, key }: Log): Promise<Result<readonly LogEv
   return ok(all);
 }
 
-function readable(log: Log, row: FoldedTurn): readonly LogEvent[] {
+function readable(log: TurnLog, row: FoldedTurn): readonly LogEvent[] {
   try {
     return eventsIn(row);
   } catch {

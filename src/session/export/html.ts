@@ -32,11 +32,11 @@ export async function* htmlDocument(exported: Exported) {
     speaker = next;
     yield `${passageHtml(passage)}\n`;
   }
-  // Whoever reads this line knows that the file is whole.
+  // This line shows a reader that the file is whole.
   yield "<footer>End of the session.</footer>\n</main>\n</body>\n</html>\n";
 }
 
-/** A part begins with nobody; what is ours interrupts nobody. */
+/** A part begins without a speaker; what Fermata writes does not interrupt one. */
 function nextSpeaker(speaker: Speaker | null, passage: Passage): Speaker | null {
   return passage.kind === "part" ? null : (speakerOf(passage) ?? speaker);
 }
@@ -89,7 +89,7 @@ function passageHtml(passage: Passage): string {
   }
 }
 
-/** Whose passage it is; null if it is nobody's, and ours. */
+/** Returns who speaks in a passage; null for what Fermata writes. */
 function speakerOf(passage: Passage): Speaker | null {
   if (passage.kind === "said" || passage.kind === "attached") return passage.by;
   if (passage.kind === "meanwhile") return "user";

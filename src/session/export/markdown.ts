@@ -96,17 +96,17 @@ function failureLine({ code, message, isPartial }: FailurePassage): string {
 }
 
 /**
- * Foreign text in a Markdown document. Nothing in it may reach beyond its place: not by an
+ * Foreign text in a Markdown document. Nothing in it may reach beyond its block: not by an
  * unclosed fence, not by HTML, not by a heading that looks like one of ours.
  */
 
-/** A short text as code, whatever is in it: its marks are longer than any inside. */
+/** Writes a short text as code: its marks are longer than any inside. */
 export function codeSpan(text: string): string {
   const line = oneLine(text);
   if (line === "") return "` `";
   const marks = "`".repeat(longestRun(line, "`") + 1);
-  const room = line.startsWith("`") || line.endsWith("`") ? " " : "";
-  return `${marks}${room}${line}${room}${marks}`;
+  const padding = line.startsWith("`") || line.endsWith("`") ? " " : "";
+  return `${marks}${padding}${line}${padding}${marks}`;
 }
 
 /** A text as a block of code; the fence is longer than any inside. */
@@ -121,12 +121,12 @@ export function inline(text: string): string {
 }
 
 /**
- * A text that is Markdown itself, as agents write it. If it keeps to its place it stands as it
+ * Writes a text that is Markdown itself, as agents write it. A self-contained text stands as it
  * is, with its headings below ours; if it might not, it is shown as it was written, in a fence.
  */
 export function prose(text: string): string {
   const lines = text.split(/\r\n|\r|\n/);
-  return keepsToItsPlace(lines) ? lowered(lines).join("\n") : fenced(text, "markdown");
+  return isSelfContained(lines) ? lowered(lines).join("\n") : fenced(text, "markdown");
 }
 
 export function quoted(text: string): string {
@@ -168,7 +168,7 @@ export function fenceIn(line: string): (Fence & { readonly info: string }) | nul
  * Whether a text is plain enough for one quick look to be sure of it. It need not know all of
  * Markdown: what it does not understand it does not trust.
  */
-function keepsToItsPlace(lines: readonly string[]): boolean {
+function isSelfContained(lines: readonly string[]): boolean {
   let open: Fence | null = null;
   const outside: string[] = [];
   for (const line of lines) {

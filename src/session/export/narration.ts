@@ -17,7 +17,7 @@ type Teller<Type extends NarratedType> = (data: SessionEvent<Type>["data"]) => P
 /**
  * What a person who reads a session later is told of each event; null is nothing. Votes,
  * money and the comings and goings of clients are for those who read the JSON formats. A new event
- * type does not compile until somebody decides.
+ * type does not compile without a row.
  */
 const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   session_created: ({ creation }) => {
@@ -33,7 +33,7 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
     return fact("changed meanwhile", plain(changes.map(({ what }) => what).join(", ")));
   },
 
-  session_update: ({ update }) => told(update.sessionUpdate, update),
+  session_update: ({ update }) => updatePassage(update.sessionUpdate, update),
   mid_turn_message_injected: ({ messages }) => ({ kind: "meanwhile", markdowns: messages }),
   turn_complete: ({ stopReason, turnId }) => {
     if (stopReason !== "cancelled") return null;
@@ -48,8 +48,8 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   skill_invoked: ({ skill }) => fact("skill", code(skill)),
 
   permission_resolved: ({ reason }) => {
-    const said = UNANSWERED[reason];
-    return said === undefined ? null : fact("permission", said);
+    const text = UNANSWERED[reason];
+    return text === undefined ? null : fact("permission", text);
   },
   agent_access: ({ access, allowed, by }) => {
     const what = access.action === "terminal" ? access.command : access.path;
@@ -82,7 +82,7 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
 };
 
-/** Asks that ended without anybody's answer, while their turn went on or was lost. */
+/** Asks that ended without an answer, while their turn went on or was lost. */
 const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
   timeout: "nobody answered in time",
   withdrawn: "the agent took its request back",
@@ -118,10 +118,10 @@ function modelSettings(from: ModelConfig, to: ModelConfig): Passage | null {
   return words.length === 0 ? null : fact("model", ...words);
 }
 
-type Update = { readonly [key: string]: unknown; readonly sessionUpdate: string };
+type NarratedUpdate = { readonly [key: string]: unknown; readonly sessionUpdate: string };
 
-function told(kind: string, update: Update): Passage | null {
-  if (parentToolCallId(update) !== null) return null; // The call that it stands under is told.
+function updatePassage(kind: string, update: NarratedUpdate): Passage | null {
+  if (parentToolCallId(update) !== null) return null; // The call of the sub-agent is narrated.
   if (kind === "user_message_chunk") {
     const isPrompt = objectAt(update, "_meta")?.source === "bridge-echo";
     return isPrompt ? said("user", update.content) : null;
@@ -149,14 +149,14 @@ export function blockName(content: Partial<ContentBlock>): string {
   return uri === null ? type : `${type}: ${uri}`;
 }
 
-function toolCall(update: Update): Passage {
+function toolCall(update: NarratedUpdate): Passage {
   const name = stringAt(update, "title") || stringAt(update, "toolCallId") || "tool";
   const sort = stringAt(update, "kind");
   return { kind: "tool", name, sort, status: stringAt(update, "status"), update };
 }
 
 /**
- * A piece of what a person who reads a session later is told, before it is put into any format.
+ * A piece of a session as a person reads it later, before it is put into any format.
  * Texts in it are as people, agents and tools wrote them: a format makes them harmless.
  */
 export type Passage =
@@ -188,7 +188,7 @@ export interface ToolPassage {
   /** Of the tool: `read`, `edit`, and so on. */
   readonly sort: string | null;
   readonly status: string | null;
-  /** All that its agent said of the call. */
+  /** All that the agent reported of the call. */
   readonly update: JsonObject;
 }
 

@@ -74,7 +74,7 @@ export function parsed(text: string, what: string): unknown {
 /**
  * The whole past of a session, in order: first its folded turns, then the raw events since, in
  * pages. Where events between the two are not kept any more, it says so. It ends where the record
- * did when the export began, whatever happens meanwhile.
+ * did when the export began.
  */
 export type PastPart =
   | { readonly kind: "turn"; readonly turn: FoldedTurn }
@@ -116,7 +116,7 @@ function missingBefore(
 }
 
 /**
- * Stores give turns newest first, and a reader wants them the other way. So the places where
+ * Stores give turns newest first, and a reader wants them the other way. So the positions where
  * pages begin are found first, and the pages are then read from the oldest on: never more than one
  * of them is held.
  */

@@ -12,15 +12,15 @@ export interface ToolDetail {
   readonly end: string | null;
 }
 
-/** What an agent said of a tool call, in ACP's words: where, with what, and what came of it. */
+/** Returns what an agent reported of a tool call: its locations, its input and its output. */
 export function toolDetails(update: JsonObject): readonly ToolDetail[] {
   const content = listAt(update, "content").flatMap(contentDetail);
-  const places = listAt(update, "locations").map(placeText).join("\n");
+  const locations = listAt(update, "locations").map(locationText).join("\n");
   return [
-    detail("Places", places),
+    detail("Places", locations),
     detail("Input", valueText(update.rawInput)),
     ...content,
-    // What a tool gave back raw is mostly the same again, so it is told if there is nothing else.
+    // The raw output mostly repeats the content, so it is shown only without that.
     ...(content.length > 0 ? [] : [detail(OUTPUT, valueText(update.rawOutput))]),
   ].filter(({ text, end }) => text.trim() !== "" || end !== null);
 }
@@ -51,9 +51,9 @@ function listAt(object: JsonObject, key: string): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
-function placeText(place: JsonObject): string {
-  const path = stringAt(place, "path") ?? "";
-  return typeof place.line === "number" ? `${path}:${place.line}` : path;
+function locationText(location: JsonObject): string {
+  const path = stringAt(location, "path") ?? "";
+  return typeof location.line === "number" ? `${path}:${location.line}` : path;
 }
 
 function contentDetail(item: JsonObject): readonly ToolDetail[] {

@@ -28,18 +28,18 @@ import type { ContextUsage } from "../../core/turn.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { pastOf } from "../conversation/past.ts";
 import type { LiveSession } from "../live.ts";
-import type { AsideUse, TurnCredit, TurnOrder } from "../meter/meter.ts";
-import { turnOrder } from "../meter/session-credit.ts";
+import type { AsideUse, ReservationRequest, TurnCredit } from "../meter/meter.ts";
+import { reservationRequest } from "../meter/session-credit.ts";
 import type { SessionWorld } from "../world.ts";
 
 /**
  * What is asked beside a conversation: a recap of it, or a question by the way. A fresh session of
- * the same agent is told the conversation, answers, and is thrown away. Nothing of it reaches the
+ * the same agent receives the conversation, answers, and is closed. Nothing of it reaches the
  * session or its streams; and of the store only the ledger, for it is paid for as a turn is.
  */
 export class Asides {
   readonly #world: SessionWorld;
-  readonly #open = new Map<LiveSession, Beside>();
+  readonly #open = new Map<LiveSession, SessionAsides>();
   readonly #asked = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
 
@@ -47,14 +47,14 @@ export class Asides {
     this.#world = world;
   }
 
-  /** Where the conversation stands; null if it has not begun, or its agent cannot say. */
+  /** Asks for a recap; null if the conversation has not begun, or the agent has no answer. */
   recap(live: LiveSession, userId: UserId | null = null): Promise<Result<string | null>> {
     const { signal } = new AbortController();
     const content = [{ type: "text", text: RECAP }];
     return this.#begin(live, { content, needsPast: true, userId, signal });
   }
 
-  /** The agent's answer; null if it has none. The signal ends it, as when its caller is gone. */
+  /** Returns the agent's answer; null if it has none. The signal ends the aside. */
   btw(
     live: LiveSession,
     question: string,
@@ -65,7 +65,7 @@ export class Asides {
     return this.#begin(live, { content, needsPast: false, userId, signal });
   }
 
-  /** Whoever still waits has no answer, nothing is asked any more, and all of it is paid for. */
+  /** Ends all asides: waiting callers get no answer, and what was used is charged. */
   async end(): Promise<void> {
     this.#stop.abort();
     while (this.#asked.size > 0) await Promise.all(this.#asked);
@@ -99,15 +99,15 @@ export class Asides {
       const credit = await this.#world.meter.reserve(bill);
       if (!credit.ok) return credit;
       const signal = AbortSignal.any([question.signal, late.signal, this.#stop.signal]);
-      const aside = new ThrowAway(this.#world, signal);
+      const aside = new AsideSession(this.#world, signal);
       const { turnId } = bill;
       const turn = { turnId, content: question.content, params: null };
       // The one before has answered, and is closed before the next begins.
-      const order = this.#order(live, messageCount);
-      beside.closed = beside.closed.then(() => aside.run(order, turn));
+      const request = this.#connectRequest(live, messageCount);
+      beside.closed = beside.closed.then(() => aside.run(request, turn));
       const paid = this.#paid(live, bill, credit.value, aside);
       const answer = await aside.answer;
-      // Who has an answer finds it in the account; who has none need not wait for the agent's end.
+      // With an answer, the charge is in the account; without one, the caller need not wait.
       if (answer !== null) await paid;
       return ok(answer);
     } finally {
@@ -120,15 +120,20 @@ export class Asides {
   }
 
   /** As for a turn of the session, beside which it is. */
-  #bill({ key, session }: LiveSession, { userId }: Question): TurnOrder {
+  #bill({ key, session }: LiveSession, { userId }: Question): ReservationRequest {
     const turn = { turnId: this.#world.ids.turn(), userId };
-    return { ...turnOrder(key, session, turn), isAside: true };
+    return { ...reservationRequest(key, session, turn), isAside: true };
   }
 
-  /** Charged when the agent has told what it used; given back if it never got the question. */
-  #paid(live: LiveSession, bill: TurnOrder, credit: TurnCredit, aside: ThrowAway): Promise<void> {
+  /** Charges what the agent reports as used; releases the credits if it never got the question. */
+  #paid(
+    live: LiveSession,
+    bill: ReservationRequest,
+    credit: TurnCredit,
+    aside: AsideSession,
+  ): Promise<void> {
     const { meter, tenants } = this.#world;
-    const paid = aside.told.then(async () => {
+    const paid = aside.reported.then(async () => {
       const { use } = aside;
       if (use !== null) {
         await live.credit.asideCharged(await meter.settleAside(bill, credit, use));
@@ -139,7 +144,7 @@ export class Asides {
     return this.#awaited(tenants.count(bill.key.tenantId, paid));
   }
 
-  #order({ key, session }: LiveSession, messageCount: number): ConnectRequest {
+  #connectRequest({ key, session }: LiveSession, messageCount: number): ConnectRequest {
     const { store, log } = this.#world;
     const messages = () =>
       pastOf({
@@ -157,14 +162,14 @@ export class Asides {
       cwd: session.chosen.currentCwd,
       mcpServers: [],
       systemPrompt: null,
-      // Its own name would give it the session itself, and what is said aside would stay in it.
+      // Its own id would load the session itself, and the aside would stay in it.
       past: messageCount === 0 ? null : { agentSessionId: null, messages },
     };
   }
 }
 
-/** What stands beside one session. */
-interface Beside {
+/** The asides of one session. */
+interface SessionAsides {
   /** How many have no answer yet. */
   asking: number;
   closed: Promise<void>;
@@ -179,7 +184,7 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/** What is wrong with a question, in a sentence; null if nothing is. */
+/** Says in a sentence what is wrong with a question; null if nothing is. */
 export function questionFault(question: string): string | null {
   const isFine = question.trim() !== "" && question.length <= BTW_QUESTION_CHARS_MAX;
   return isFine ? null : `A question has 1 to ${BTW_QUESTION_CHARS_MAX} characters.`;
@@ -196,25 +201,25 @@ const RECAP =
 
 const BTW = `A question by the way, to be answered briefly. ${RULES}`;
 
-/** Turns that end so have no answer, whatever was said before. */
+/** Turns with these stop reasons have no answer, even if the agent wrote text. */
 const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["cancelled", "refusal"]);
 
 const NOTHING_USED: AsideUse = { model: null, tokens: NO_TOKENS };
 
 /**
- * An agent session for one question. What it says is heard here and nowhere else; whatever it asks
- * for is refused; and it touches no file and no terminal, because nothing of it is recorded.
+ * An agent session for one question. Its text is received only here; all that it asks for is
+ * refused; and it touches no file and no terminal, because nothing of it is recorded.
  */
-export class ThrowAway implements AgentListener {
-  /** What the agent said in all, when its turn has ended well; else null. */
+export class AsideSession implements AgentListener {
+  /** All text of the agent, when its turn has ended well; else null. */
   readonly answer: Promise<string | null>;
-  /** Resolves when it has told all that it tells: with its verdict, or when it is let go of. */
-  readonly told: Promise<void>;
+  /** Resolves when the agent has reported all its usage: with its verdict, or when it ends. */
+  readonly reported: Promise<void>;
   readonly #world: SessionWorld;
   readonly #signal: AbortSignal;
   #settle: (answer: string | null) => void = () => {};
-  #toldAll: () => void = () => {};
-  #said = "";
+  #allReported: () => void = () => {};
+  #text = "";
   #use: AsideUse | null = null;
 
   constructor(world: SessionWorld, signal: AbortSignal) {
@@ -223,8 +228,8 @@ export class ThrowAway implements AgentListener {
     this.answer = new Promise((settle) => {
       this.#settle = settle;
     });
-    this.told = new Promise((resolve) => {
-      this.#toldAll = resolve;
+    this.reported = new Promise((resolve) => {
+      this.#allReported = resolve;
     });
     signal.addEventListener("abort", () => this.#settle(null));
     if (signal.aborted) this.#settle(null);
@@ -236,22 +241,22 @@ export class ThrowAway implements AgentListener {
   }
 
   /** Answers when the agent session is closed, which may be later than the answer. */
-  async run(order: ConnectRequest, turn: AgentTurn): Promise<void> {
+  async run(request: ConnectRequest, turn: AgentTurn): Promise<void> {
     try {
-      await this.#ask(order, turn);
+      await this.#ask(request, turn);
     } finally {
       this.#settle(null);
-      this.#toldAll();
+      this.#allReported();
     }
   }
 
-  async #ask(order: ConnectRequest, turn: AgentTurn): Promise<void> {
+  async #ask(request: ConnectRequest, turn: AgentTurn): Promise<void> {
     const signal = this.#signal;
     if (signal.aborted) return;
-    const connected = await this.#world.agents.connect(order, this, signal);
+    const connected = await this.#world.agents.connect(request, this, signal);
     if (!connected.ok) return;
     const session = connected.value;
-    const asks = await this.#setToAsk(session, order.profile);
+    const asks = await this.#setToAsk(session, request.profile);
     if (asks && !signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
     else this.#settle(null);
     await this.answer;
@@ -273,9 +278,9 @@ export class ThrowAway implements AgentListener {
 
   status(report: Parameters<AgentListener["status"]>[0]) {
     const { status } = report;
-    if (status === "turn_complete" || status === "turn_error") this.#toldAll();
+    if (status === "turn_complete" || status === "turn_error") this.#allReported();
     if (status === "turn_complete") {
-      const text = this.#world.redact(this.#said).trim();
+      const text = this.#world.redact(this.#text).trim();
       this.#settle(text === "" || WITHOUT_ANSWER.has(report.stopReason) ? null : text);
     } else if (status === "turn_error" || status === "error") {
       this.#settle(null);
@@ -286,7 +291,7 @@ export class ThrowAway implements AgentListener {
     const isOurs =
       update.sessionUpdate === "agent_message_chunk" && parentToolCallId(update) === null;
     const text = isOurs ? chunkText(update) : null;
-    if (text !== null) this.#said = cutText(this.#said + text, ASIDE_ANSWER_CHARS_MAX);
+    if (text !== null) this.#text = cutText(this.#text + text, ASIDE_ANSWER_CHARS_MAX);
   }
 
   /** A later report never takes back an earlier one, as in a turn. */
@@ -306,7 +311,7 @@ export class ThrowAway implements AgentListener {
 
   exit() {
     this.#settle(null);
-    this.#toldAll();
+    this.#allReported();
   }
 
   /** An act that cannot be recorded does not happen. */

@@ -29,7 +29,7 @@ import type { SessionWorld } from "../world.ts";
 /** What a half-made fork is listed as, so that one whose server died is found and deleted. */
 export const UNFINISHED_FORK = "unfinished-branch";
 
-/** Nobody is shown what is half made: whoever opened it would take it from its maker. */
+/** An unfinished fork is shown to no client: opening it would take it from its maker. */
 export function isUnfinishedFork({ sourceType }: { readonly sourceType: string | null }): boolean {
   return sourceType === UNFINISHED_FORK;
 }
@@ -39,7 +39,7 @@ type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode">;
 
 /**
  * A session that is being made from another, in steps of bounded size. Until the last of them it
- * is closed and marked as unfinished, and nobody takes it for a session; the last one makes it an
+ * is closed and marked as unfinished, and no client sees it; the last one makes it an
  * ordinary session at rest, and tells the audit.
  */
 export class ForkDraft {
@@ -116,16 +116,16 @@ export class ForkDraft {
     return this.#commit(last, { snapshot: this.#snapshot({ turn }) });
   }
 
-  /** The last step: from here on it is a session, which rests until somebody wants it. */
+  /** The last step: from here on it is a session, inactive until a client opens it. */
   async finish(side: AgentCopy): Promise<Result<void>> {
     const rested = this.#log.decided({ ...this.#server(), type: "stop", reason: "evicted" });
     if (!rested.ok) return rested;
     const decided = this.#log.session;
     if (!decided.ok) return decided;
-    // Without a turn behind it, a session has no past that its agent would be told.
+    // A session without a turn has no past that its agent would receive.
     const turnsCompleted = Math.max(1, this.#log.turnsCompleted);
     const totals = { ...decided.value.totals, turnsCompleted };
-    // A copy of what the agent knows was told all of it.
+    // The agent's own copy has received all of the conversation.
     const agentUntold = side.agentSessionId === null;
     const agentEpoch = this.#log.epoch;
     const session = { ...decided.value, ...side, agentEpoch, agentUntold, totals };
@@ -231,7 +231,7 @@ export class ForkLog {
     return this.#lastEventId;
   }
 
-  /** What the audit is to be told, once it is true. */
+  /** The audit entries, to be written when the fork is finished. */
   get journal(): readonly JournalEntry[] {
     return this.#journal;
   }

@@ -11,7 +11,7 @@ import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts"
 import { readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn, sessionPages } from "../replay.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
 export interface ForkOptions {
@@ -33,29 +33,29 @@ export interface Forked {
 /**
  * Makes a session whose conversation is that of another one up to a completed turn, with a log,
  * an epoch and a life of its own. It is there whole and announced in the old one, or not at all.
- * It rests until somebody wants it; then its agent remembers, or is told. Null if the old one's
- * conversation has no such turn.
+ * It is inactive until a client opens it; then its agent remembers the conversation, or receives
+ * it. Returns null if the old one's conversation has no such turn.
  */
 export async function forkSession(
   world: SessionWorld,
   source: LiveSession,
-  order: ForkOptions,
+  options: ForkOptions,
 ): Promise<Result<Forked | null>> {
   const { store } = world;
   const record = await store.readRecord(source.key);
   if (!record.ok) return record;
   const { messageCount, lastEventId } = record.value;
-  const point = await forkPoint(store, source.key, messageCount, order.turnId);
+  const point = await forkPoint(store, source.key, messageCount, options.turnId);
   if (!point.ok) return point;
   if (point.value === null) return ok(null);
   const isLast = point.value.messageCount === messageCount;
-  const agentSessionId = isLast ? await agentCopy(source, order.agent, lastEventId) : null;
-  const names = await namesOf(world, source, order.name);
+  const agentSessionId = isLast ? await agentCopy(source, options.agent, lastEventId) : null;
+  const names = await namesOf(world, source, options.name);
   if (!names.ok) return names;
   const key = { tenantId: source.key.tenantId, sessionId: world.ids.session() };
   const forked = { key, ...names.value };
   const end = { ...point.value, lastEventId, agentSessionId };
-  const made = await makeFork(world, source, { forked, end, actor: order.actor });
+  const made = await makeFork(world, source, { forked, end, actor: options.actor });
   return made.ok ? ok(forked) : made;
 }
 
@@ -83,9 +83,9 @@ async function makeFork(
   const begun = await draft.begin(creation, source.session.chosen.currentCwd, actor);
   if (!begun.ok) return begun;
   const finished = await filled(world, source, draft, end);
-  const told = finished.ok ? await announced(world, source, forked, actor) : finished;
-  if (!told.ok) await draft.discard();
-  return told;
+  const result = finished.ok ? await announced(world, source, forked, actor) : finished;
+  if (!result.ok) await draft.discard();
+  return result;
 }
 
 async function filled(
@@ -121,7 +121,7 @@ async function copyMessages(
 
 /**
  * The agent's own copy, if what it knows is what the fork has: it is at rest, the last turn did
- * not fail, and nothing has happened until it had copied. Else the fork's agent will be told.
+ * not fail, and nothing happened until it had copied. Else the fork's agent receives the past.
  */
 async function agentCopy(
   source: LiveSession,
@@ -136,7 +136,7 @@ async function agentCopy(
   return copy.ok && isUnchanged() ? copy.value : null;
 }
 
-/** It is set to what the old one is set to now, and is nobody's shared session. */
+/** The fork has the current settings of its source, and is never the shared session. */
 function creationOf({ sessionId, fixed, chosen, connection }: Session, displayName: string) {
   const { createdAtMs: _createdAtMs, ...kept } = fixed;
   const { titleSource: _titleSource, currentCwd: _currentCwd, ...settings } = chosen;
@@ -170,18 +170,19 @@ async function announced(
   { key, displayName }: Forked,
   actor: Actor,
 ): Promise<Result<void>> {
-  const by = givenBy(clock, SERVER);
+  const by = stampedBy(clock, SERVER);
   const { sessionId: newSessionId } = key;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
   const announcement = { type: "session_branched", data } as const;
-  const told = { announcement, originator: originatorOf(actor) };
-  const { refusal } = await source.submit({ ...by, type: "announce", ...told });
+  const originator = originatorOf(actor);
+  const announce = { ...by, type: "announce", announcement, originator } as const;
+  const { refusal } = await source.submit(announce);
   return refusal === null ? DONE : { ok: false, refusal };
 }
 
 /**
  * Deletes what servers left half-made that were killed while they made it. For the start of a
- * server, before anybody forks; one that a living server is at work on is left alone.
+ * server, before any fork; one that a living server is making is left alone.
  */
 export async function deleteUnfinishedForks({
   store,
@@ -212,8 +213,8 @@ async function sessionName(
   const page = await store.readMessages(key, { after: 0, limit: 1 });
   if (!page.ok) return page;
   const first = readMessage(page.value.rows[0]?.text ?? "");
-  const said = first?.role === "user" ? promptText(first.content) : "";
-  return ok(said.replace(/[\s\p{Cc}]+/gu, " ").trim() || "Session");
+  const text = first?.role === "user" ? promptText(first.content) : "";
+  return ok(text.replace(/[\s\p{Cc}]+/gu, " ").trim() || "Session");
 }
 
 /** The name with ` (Branch)` behind it, and with a number as well if there is one such already. */
@@ -274,7 +275,7 @@ async function forkPoint(
 
 /**
  * Gives the folded turns of a session up to and with the given one, oldest first, each when the
- * one before has been taken. Stores give them newest first, so the places where pages begin are
+ * one before has been taken. Stores give them newest first, so the starts of the pages are
  * found first; then never more than one page is held.
  */
 async function eachTurnThrough(

@@ -25,14 +25,18 @@ export class LocalShell implements ShellRunner {
     this.#marks = marks;
   }
 
-  async run(order: ShellCommandLine, ears: ShellListener, signal: AbortSignal): Promise<ShellExit> {
+  async run(
+    line: ShellCommandLine,
+    listener: ShellListener,
+    signal: AbortSignal,
+  ): Promise<ShellExit> {
     const mark = await this.#marks.place().catch(() => null);
     if (mark === null) return notRun("it could not be noted down beforehand, so it was not run");
     try {
       if (signal.aborted) return { exitCode: null, signal: null, error: null };
       // Programs believe PWD, and the server's own would lead them astray.
-      const environment = { ...this.#environment, PWD: order.cwd, ...mark.variables };
-      const running = new ShellProcess(order, environment, ears);
+      const environment = { ...this.#environment, PWD: line.cwd, ...mark.variables };
+      const running = new ShellProcess(line, environment, listener);
       const abort = () => running.end();
       signal.addEventListener("abort", abort);
       // That it is not known by its number is no harm: it is still known by its mark.
@@ -41,7 +45,7 @@ export class LocalShell implements ShellRunner {
     } catch (thrown) {
       return notRun(reasonOf(thrown)); // Some of the system's refusals are thrown by `spawn`.
     } finally {
-      // A mark that stays behind is cleared by the next server, with whoever carries it.
+      // The next server clears a mark that stays behind, and ends the processes that carry it.
       await mark.end().catch(() => undefined);
     }
   }
@@ -51,15 +55,19 @@ export class LocalShell implements ShellRunner {
 class ShellProcess {
   readonly ended: Promise<ShellExit>;
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
-  readonly #ears: ShellListener;
+  readonly #listener: ShellListener;
   readonly #timers = new Set<NodeJS.Timeout>();
   #settle: (exit: ShellExit) => void = () => {};
   #exit: ShellExit | null = null;
   /** How many of its outputs wait for their listener. */
   #held = 0;
 
-  constructor({ command, cwd }: ShellCommandLine, environment: Environment, ears: ShellListener) {
-    this.#ears = ears;
+  constructor(
+    { command, cwd }: ShellCommandLine,
+    environment: Environment,
+    listener: ShellListener,
+  ) {
+    this.#listener = listener;
     this.ended = new Promise((settle) => {
       this.#settle = settle;
     });
@@ -72,13 +80,13 @@ class ShellProcess {
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.setEncoding("utf8");
-      stream.on("data", (text: string) => this.#heard(stream, text));
+      stream.on("data", (text: string) => this.#received(stream, text));
       stream.on("error", () => undefined); // An output that breaks ends like any other.
     }
     this.#child.on("error", (error) => this.#over(notRun(reasonOf(error))));
     this.#child.on("exit", (exitCode, signal) => this.#left({ exitCode, signal, error: null }));
     this.#child.on("close", () => this.#exit && this.#over(this.#exit));
-    if (this.pid !== undefined) ears.started(this.pid);
+    if (this.pid !== undefined) listener.started(this.pid);
   }
 
   get pid(): number | undefined {
@@ -95,12 +103,12 @@ class ShellProcess {
     });
   }
 
-  #heard(stream: Readable, text: string) {
-    const room = this.#ears.output(text);
-    if (room === undefined) return;
+  #received(stream: Readable, text: string) {
+    const headroom = this.#listener.output(text);
+    if (headroom === undefined) return;
     this.#held += 1;
     stream.pause();
-    void room.finally(() => {
+    void headroom.finally(() => {
       this.#held -= 1;
       stream.resume();
     });

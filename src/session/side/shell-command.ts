@@ -12,7 +12,7 @@ import { cutText, lastOfText } from "../../core/text.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** What a command came to, as its result in the log has it: of a long output, the end. */
 export type ShellOutcome = Pick<
@@ -22,7 +22,7 @@ export type ShellOutcome = Pick<
 
 /** One command of a client, which is in the log already, from its start to its result. */
 export class ShellCommand {
-  readonly order: ShellCommandLine;
+  readonly line: ShellCommandLine;
   readonly #world: SessionWorld;
   readonly #live: LiveSession;
   readonly #shellId: ShellId;
@@ -30,11 +30,11 @@ export class ShellCommand {
   #pid: number | null = null;
   #isLate = false;
 
-  constructor(world: SessionWorld, live: LiveSession, shellId: ShellId, order: ShellCommandLine) {
+  constructor(world: SessionWorld, live: LiveSession, shellId: ShellId, line: ShellCommandLine) {
     this.#world = world;
     this.#live = live;
     this.#shellId = shellId;
-    this.order = order;
+    this.line = line;
   }
 
   get key(): SessionKey {
@@ -63,13 +63,13 @@ export class ShellCommand {
     // An instance that ends gives its commands their results, and forgets them.
     void this.#live.until(({ shells }) => !shells.has(this.#shellId)).then(end);
     const output = new ShellOutput(clock, (text) => this.#tell(text));
-    const ears = {
+    const listener = {
       started: (pid: number) => {
         this.#pid = pid;
       },
       output: (text: string) => output.write(text),
     };
-    const exit = await runner.run(this.order, ears, this.#stop.signal);
+    const exit = await runner.run(this.line, listener, this.#stop.signal);
     const isAborted = this.#stop.signal.aborted;
     callOff();
     signal.removeEventListener("abort", end);
@@ -77,7 +77,7 @@ export class ShellCommand {
     return this.#finish(exit, isAborted, output.tail);
   }
 
-  /** If the session does not take it, nobody is left to run the command for. */
+  /** If the session does not take the output, the command has no reader left and ends. */
   async #tell(output: string): Promise<boolean> {
     const shellId = this.#shellId;
     const outcome = await this.#live.submit({
@@ -96,7 +96,7 @@ export class ShellCommand {
     const error = exit.error ?? late;
     const output = lastOfText(tail, SHELL_CONTEXT_CHARS_MAX);
     const result = { exitCode, signal, aborted, output, ...(error !== null && { error }) };
-    const ended = { shellId: this.#shellId, command: this.order.command, ...result };
+    const ended = { shellId: this.#shellId, command: this.line.command, ...result };
     const { isNews } = await this.#live.insist({ ...this.#by(), type: "shell_result", ...ended });
     // What was not taken has its result already: the session ended, and aborted it.
     const isAborted = aborted || !isNews;
@@ -104,7 +104,7 @@ export class ShellCommand {
   }
 
   #by() {
-    return givenBy(this.#world.clock, SERVER);
+    return stampedBy(this.#world.clock, SERVER);
   }
 }
 
@@ -112,18 +112,18 @@ export class ShellCommand {
 export const OUTPUT_LEFT_OUT = `\n[longer than ${SHELL_OUTPUT_CHARS_MAX} characters: cut here]\n`;
 
 /**
- * The output of one command on its way to the session. However it arrives, it is told in a few
+ * The output of one command on its way to the session. However it arrives, it is sent in a few
  * large pieces: one at a time, each when the one before is durable and a pause has passed. What
  * waits meanwhile is bounded, and so is the whole; of what is too much only the end is kept.
  */
 export class ShellOutput {
   readonly #clock: Clock;
-  /** Answers whether it was taken; if not, nothing more is told. */
+  /** Returns whether the session took it; if not, nothing more is sent. */
   readonly #tell: (output: string) => Promise<boolean>;
   #waiting = "";
   #taken = 0;
   #tail = "";
-  #telling: Promise<void> | null = null;
+  #sending: Promise<void> | null = null;
   #endPause: CallOff = () => {};
   #writers: (() => void)[] = [];
   #hasEnded = false;
@@ -139,43 +139,43 @@ export class ShellOutput {
     return this.#tail;
   }
 
-  /** A promise is kept when there is room for more. */
+  /** Returns a promise if the writer must wait for headroom. */
   write(text: string): Promise<void> | undefined {
     this.#tail = lastOfText(this.#tail + text, SHELL_CONTEXT_CHARS_MAX);
     if (this.#isRefused) return undefined;
     this.#waiting += this.#fitting(text);
-    if (this.#waiting !== "") this.#telling ??= this.#tellAll();
-    if (this.#isRoomy) return undefined;
+    if (this.#waiting !== "") this.#sending ??= this.#sendAll();
+    if (this.#hasHeadroom) return undefined;
     return new Promise((resolve) => this.#writers.push(resolve));
   }
 
-  /** No more is written. Answers when everything is told, or will never be. */
+  /** Ends the writing. Resolves when everything is sent, or never will be. */
   async end(): Promise<void> {
     this.#hasEnded = true;
     this.#endPause();
-    await this.#telling;
+    await this.#sending;
   }
 
-  get #isRoomy(): boolean {
+  get #hasHeadroom(): boolean {
     return this.#isRefused || this.#waiting.length <= SHELL_OUTPUT_CHUNK_CHARS_MAX;
   }
 
   #fitting(text: string): string {
-    const room = SHELL_OUTPUT_CHARS_MAX - this.#taken;
-    if (room < 0) return "";
+    const headroom = SHELL_OUTPUT_CHARS_MAX - this.#taken;
+    if (headroom < 0) return "";
     this.#taken += text.length;
-    return text.length <= room ? text : `${cutText(text, room)}${OUTPUT_LEFT_OUT}`;
+    return text.length <= headroom ? text : `${cutText(text, headroom)}${OUTPUT_LEFT_OUT}`;
   }
 
-  async #tellAll(): Promise<void> {
+  async #sendAll(): Promise<void> {
     while (this.#waiting !== "" && !this.#isRefused) {
       const piece = cutText(this.#waiting, SHELL_OUTPUT_CHUNK_CHARS_MAX);
       this.#waiting = this.#waiting.slice(piece.length);
       this.#isRefused = !(await this.#tell(piece));
-      if (this.#isRoomy) this.#letWrite();
+      if (this.#hasHeadroom) this.#letWrite();
       await this.#pause();
     }
-    this.#telling = null;
+    this.#sending = null;
   }
 
   #pause(): Promise<void> {
@@ -206,7 +206,7 @@ export interface ShellRunner {
    * in the background has been killed by then. The signal ends it, politely and then not. It never
    * rejects.
    */
-  run(order: ShellCommandLine, ears: ShellListener, signal: AbortSignal): Promise<ShellExit>;
+  run(line: ShellCommandLine, listener: ShellListener, signal: AbortSignal): Promise<ShellExit>;
 }
 
 export interface ShellCommandLine {
@@ -215,7 +215,7 @@ export interface ShellCommandLine {
   readonly cwd: string;
 }
 
-/** What is heard of a command while it runs. */
+/** Receives the output of a command while it runs. */
 export interface ShellListener {
   started(pid: number): void;
   /** Its two outputs as they arrive. While the promise is open, nothing more is read of it. */
@@ -243,6 +243,6 @@ interface ShellMark {
   readonly variables: Readonly<Record<string, string>>;
   /** Which process it came to be. */
   confirm(pid: number): Promise<void>;
-  /** Ends whatever still carries it, such as daemons that left their group, and forgets it. */
+  /** Ends the processes that still carry it, such as daemons that left their group. */
   end(): Promise<void>;
 }

@@ -26,8 +26,8 @@ export interface ShellLocation {
 }
 
 /**
- * The shell commands that clients run in sessions, beside the agents. Whether anybody may is for
- * the caller to decide. A command is in the log before it runs, its output while it runs, and its
+ * The shell commands that clients run in sessions, beside the agents. The caller decides whether
+ * a client may. A command is in the log before it runs, its output while it runs, and its
  * result when nothing of it is left; the core tells the agent of it with the next prompt. None
  * outlives the instance of its session, however that ends.
  */
@@ -52,8 +52,8 @@ export class Shells {
     if (this.#isStopping) return fail("server_stopping");
     const shellId = this.#world.ids.shell();
     const atMs = this.#world.clock.nowMs();
-    const order = { command, cwd: live.session.chosen.currentCwd };
-    const started = { shellId, ...order, idempotency };
+    const line = { command, cwd: live.session.chosen.currentCwd };
+    const started = { shellId, ...line, idempotency };
     const outcome = await live.submit({ type: "shell_started", atMs, actor, ...started });
     if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
     const { answer } = outcome;
@@ -61,7 +61,7 @@ export class Shells {
     if (first !== shellId) return this.#firstAnswer(live, first, signal);
     // All sessions are at their end by now: the log has its result, or the next server writes it.
     if (this.#isStopping) return ok(NOT_RUN);
-    const running = new ShellCommand(this.#world, live, shellId, order);
+    const running = new ShellCommand(this.#world, live, shellId, line);
     this.#running.set(shellId, running);
     const end = running.run(this.#runner, signal).finally(() => {
       this.#running.delete(shellId);
@@ -72,9 +72,9 @@ export class Shells {
   }
 
   /** Null for a command that does not run, or not here. */
-  placeOf(shellId: ShellId): ShellLocation | null {
+  locationOf(shellId: ShellId): ShellLocation | null {
     const running = this.#running.get(shellId);
-    return running === undefined ? null : { cwd: running.order.cwd, pid: running.pid };
+    return running === undefined ? null : { cwd: running.line.cwd, pid: running.pid };
   }
 
   /** Ends a running command of this session; false if it has none of this id. */
@@ -202,10 +202,10 @@ interface ShellTask {
 export function tasksAnswer(
   { sessionId, shells, chosen }: Session,
   nowMs: number,
-  placeOf: (shellId: ShellId) => ShellLocation | null,
+  locationOf: (shellId: ShellId) => ShellLocation | null,
 ): TasksAnswer {
   const tasks = [...shells].map(([id, { command, startedAtMs }]): ShellTask => {
-    const { cwd, pid } = placeOf(id) ?? { cwd: chosen.currentCwd, pid: null };
+    const { cwd, pid } = locationOf(id) ?? { cwd: chosen.currentCwd, pid: null };
     const [firstLine = ""] = command.trim().split("\n");
     return {
       kind: "shell",

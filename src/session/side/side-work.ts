@@ -23,7 +23,7 @@ export class SideWork {
     this.#asides = new Asides(world);
   }
 
-  /** Runs a client's command line; whether anybody may is for the caller to decide. */
+  /** Runs a client's command line; the caller decides whether the client may. */
   async shell(
     key: SessionKey,
     request: ShellRequest,
@@ -51,19 +51,19 @@ export class SideWork {
   }
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */
-  async fork(key: SessionKey, order: Omit<ForkOptions, "agent">): Promise<Result<Forked | null>> {
+  async fork(key: SessionKey, options: Omit<ForkOptions, "agent">): Promise<Result<Forked | null>> {
     return retryIfEvicted(async () => {
       const found = await this.#find(key);
       if (!found.ok) return found;
-      return forkSession(this.#world, found.value, { ...order, agent: found.value.agent });
+      return forkSession(this.#world, found.value, { ...options, agent: found.value.agent });
     });
   }
 
   async tasks(key: SessionKey): Promise<Result<TasksAnswer>> {
     const found = await this.#find(key);
     if (!found.ok) return found;
-    const placeOf = (shellId: ShellId) => this.#shells.placeOf(shellId);
-    return ok(tasksAnswer(found.value.session, this.#world.clock.nowMs(), placeOf));
+    const locationOf = (shellId: ShellId) => this.#shells.locationOf(shellId);
+    return ok(tasksAnswer(found.value.session, this.#world.clock.nowMs(), locationOf));
   }
 
   /** Ends one of a session's commands; false if it has none of this id at work. */

@@ -8,7 +8,7 @@ describe("the tasks of a session", () => {
     const { shells, hand, stage } = side;
     const tasks = () => {
       const { session } = hand.live;
-      return tasksAnswer(session, stage.world.clock.nowMs(), (id) => shells.placeOf(id));
+      return tasksAnswer(session, stage.world.clock.nowMs(), (id) => shells.locationOf(id));
     };
     expect(tasks()).toMatchObject({ v: 1, sessionId: hand.sessionId, tasks: [] });
     const command = "echo up\nsleep 1000";

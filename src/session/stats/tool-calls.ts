@@ -24,7 +24,7 @@ export function countedCalls(events: readonly LogEvent[]): readonly CountedCall[
   return calls.counted();
 }
 
-interface OpenCall {
+interface TrackedCall {
   name: string;
   end: CountedCall["end"];
   readonly startedAtMs: number;
@@ -34,11 +34,11 @@ interface OpenCall {
 }
 
 class CallCounter {
-  readonly #calls = new Map<string, OpenCall>();
+  readonly #calls = new Map<string, TrackedCall>();
   /** The call of each ask, and the options of the ask that allow it. */
   readonly #asks = new Map<
     string,
-    { readonly call: OpenCall; readonly allowing: readonly string[] }
+    { readonly call: TrackedCall; readonly allowing: readonly string[] }
   >();
 
   /** Skips what an agent does between turns, as the core's totals do. */
@@ -81,7 +81,7 @@ class CallCounter {
   }
 
   /** An ask may come before its call is announced. */
-  #asked(prompt: string, toolCall: JsonObject, atMs: number): OpenCall | null {
+  #asked(prompt: string, toolCall: JsonObject, atMs: number): TrackedCall | null {
     const toolCallId = stringAt(toolCall, "toolCallId");
     if (toolCallId === null) return null;
     const call = this.#call(prompt, toolCallId, atMs);
@@ -89,12 +89,12 @@ class CallCounter {
     return call;
   }
 
-  #call(prompt: string, toolCallId: string, atMs: number): OpenCall {
+  #call(prompt: string, toolCallId: string, atMs: number): TrackedCall {
     const key = `${prompt} ${toolCallId}`;
     const known = this.#calls.get(key);
     if (known !== undefined) return known;
     const times = { startedAtMs: atMs, endedAtMs: atMs };
-    const call: OpenCall = { name: UNNAMED, end: "open", ...times, content: [], decision: null };
+    const call: TrackedCall = { name: UNNAMED, end: "open", ...times, content: [], decision: null };
     this.#calls.set(key, call);
     return call;
   }

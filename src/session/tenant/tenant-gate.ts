@@ -1,22 +1,22 @@
 import type { TenantId } from "../../core/id.ts";
 
 /**
- * Who is at work for which tenant, and which tenants nobody may begin to work for because they are
- * being deleted. Whatever may write for a tenant in several steps is counted here, so that a
- * deletion can wait for it: what has ended cannot bring anything back afterwards.
+ * Counts the work for each tenant, and refuses new work for tenants that are being deleted. All
+ * work that may write for a tenant in several steps is counted here, so that a deletion can wait
+ * for it: work that has ended cannot bring anything back afterwards.
  */
 export class TenantGate {
   readonly #working = new Map<TenantId, number>();
   readonly #closed = new Set<TenantId>();
   readonly #emptied = new Map<TenantId, PromiseWithResolvers<void>>();
-  /** Of tenants as they are now; there are never more of them than tenants. */
+  /** One abort controller per existing tenant, aborted when its deletion begins. */
   readonly #endings = new Map<TenantId, AbortController>();
   #deletions = 0;
   #otherChanges = 0;
 
   /**
-   * How many deletions have ended here. Whoever was recognized before the last of them may be of
-   * a tenant that is gone since.
+   * How many deletions have ended here. A caller that was authenticated before the last of them
+   * may be of a tenant that is gone since.
    */
   get deletions(): number {
     return this.#deletions;
@@ -45,15 +45,15 @@ export class TenantGate {
     return this.isClosed(tenantId) ? null : this.count(tenantId, act());
   }
 
-  /** This is work for the tenant until it has ended. */
+  /** Counts this as work for the tenant until it has ended. */
   count<Value>(tenantId: TenantId, work: Promise<Value>): Promise<Value> {
     this.#working.set(tenantId, this.#workOf(tenantId) + 1);
     return work.finally(() => this.#ended(tenantId));
   }
 
   /**
-   * Aborted from the moment that the tenant, as it is now, is about to be deleted. Whoever goes on
-   * for it in steps that nobody waits for knows by this when what comes next may be another's.
+   * Returns a signal that aborts when the deletion of the tenant begins. Work that continues
+   * uncounted must stop then: what comes next may be of another tenant with the same id.
    */
   endingOf(tenantId: TenantId): AbortSignal {
     if (this.isClosed(tenantId)) return AbortSignal.abort();
@@ -62,7 +62,7 @@ export class TenantGate {
     return ending.signal;
   }
 
-  /** Nothing is begun any more; no, if somebody else has closed it. */
+  /** Refuses new work from now on; false if another deletion has closed it already. */
   close(tenantId: TenantId): boolean {
     if (this.isClosed(tenantId)) return false;
     this.#closed.add(tenantId);
@@ -76,7 +76,7 @@ export class TenantGate {
     this.#closed.delete(tenantId);
   }
 
-  /** Resolves when nobody is at work for this tenant, or when it is too late to matter. */
+  /** Resolves when no work for this tenant is left, or when it is too late to matter. */
   async empty(tenantId: TenantId, late?: AbortSignal): Promise<void> {
     if (this.#workOf(tenantId) === 0 || late?.aborted) return;
     const emptied = this.#emptied.get(tenantId) ?? Promise.withResolvers<void>();

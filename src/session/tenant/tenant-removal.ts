@@ -6,32 +6,31 @@ import type { SessionStreams } from "../bus/streams.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import { countSessions } from "../replay.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
-interface RemovalParts {
+interface RemovalDeps {
   readonly world: SessionWorld;
   readonly registry: SessionRegistry;
   readonly streams: SessionStreams;
 }
 
 /**
- * Deletes a tenant with everything that it has, here and in the store. First nobody is let in any
- * more; then its sessions end, with their agents, and whatever was let in before; and only when
- * nothing of it is at work any more does the store remove it, in one step. So at any moment it is
- * there or it is gone, and nobody is left who could bring a part of it back. If it cannot be
- * removed it is still there, with its sessions closed. Its audit goes with it, so the server's own
- * log is told.
+ * Deletes a tenant with everything that it has, here and in the store. First the server refuses new
+ * work; then its sessions end, with their agents and the work begun before; and only when
+ * no work for it is left does the store remove it, in one step. So at any moment it is there or it
+ * is gone, and no work can bring a part of it back. If it cannot be removed it is still there, with
+ * its sessions closed. Its audit goes with it, so the server's own log has the entry.
  */
 export async function removeTenant(
-  parts: RemovalParts,
+  deps: RemovalDeps,
   tenantId: TenantId,
   by: string,
 ): Promise<Result<void>> {
-  const { world, streams } = parts;
+  const { world, streams } = deps;
   const { tenants, meter, store } = world;
   if (!tenants.close(tenantId)) return fail("tenant_deleting");
   try {
-    if (!(await emptied(parts, tenantId))) return fail("tenant_busy");
+    if (!(await emptied(deps, tenantId))) return fail("tenant_busy");
     // That they cannot be counted is no reason to keep them.
     const counted = await countSessions(store, tenantId);
     const sessions = counted.ok ? counted.value : "unknown";
@@ -46,15 +45,15 @@ export async function removeTenant(
   }
 }
 
-/** Whether all that was at work for it has ended, for which nobody waits too long. */
-async function emptied(parts: RemovalParts, tenantId: TenantId): Promise<boolean> {
+/** Whether all work for it has ended within the time limit. */
+async function emptied(deps: RemovalDeps, tenantId: TenantId): Promise<boolean> {
   const late = new AbortController();
   const { promise: isLate, resolve } = Promise.withResolvers<false>();
-  const callOff = parts.world.clock.after(TENANT_REMOVAL_MS_MAX, () => {
+  const callOff = deps.world.clock.after(TENANT_REMOVAL_MS_MAX, () => {
     late.abort();
     resolve(false);
   });
-  const isEmpty = await Promise.race([endAll(parts, tenantId, late.signal), isLate]);
+  const isEmpty = await Promise.race([endAll(deps, tenantId, late.signal), isLate]);
   callOff();
   return isEmpty;
 }
@@ -64,17 +63,13 @@ async function emptied(parts: RemovalParts, tenantId: TenantId): Promise<boolean
  * for another before they ended. Once it is too late nothing more is ended: the tenant stays, and
  * what is at work in it by then is no business of this deletion.
  */
-async function endAll(
-  parts: RemovalParts,
-  tenantId: TenantId,
-  late: AbortSignal,
-): Promise<boolean> {
-  const { agents, tenants } = parts.world;
+async function endAll(deps: RemovalDeps, tenantId: TenantId, late: AbortSignal): Promise<boolean> {
+  const { agents, tenants } = deps.world;
   const steps = [
-    () => endSessions(parts, tenantId, late),
+    () => endSessions(deps, tenantId, late),
     () => agents.dismiss(tenantId),
     () => tenants.empty(tenantId, late),
-    () => endSessions(parts, tenantId, late),
+    () => endSessions(deps, tenantId, late),
     () => agents.dismiss(tenantId),
   ];
   for (const step of steps) {
@@ -86,23 +81,23 @@ async function endAll(
 
 /** Until there is none: one that is on its way in or out may turn up in between. */
 async function endSessions(
-  parts: RemovalParts,
+  deps: RemovalDeps,
   tenantId: TenantId,
   late: AbortSignal,
 ): Promise<void> {
-  const { registry } = parts;
+  const { registry } = deps;
   const live = () => registry.all.filter(({ key }) => key.tenantId === tenantId);
   let isEmpty = false;
   while (!isEmpty && !late.aborted) {
-    const ends = live().map((one) => end(parts, one, late));
+    const ends = live().map((one) => end(deps, one, late));
     await Promise.all([registry.settled(tenantId), ...ends]);
     isEmpty = live().length === 0;
   }
 }
 
-/** In good order, if it can be: each prompt has its verdict, and streams have their last frame. */
+/** Ends them in order if possible: each prompt gets its verdict, and streams their last frame. */
 async function end(
-  { world, registry }: RemovalParts,
+  { world, registry }: RemovalDeps,
   live: LiveSession,
   late: AbortSignal,
 ): Promise<void> {
@@ -111,18 +106,18 @@ async function end(
   const isGone = await Promise.race([closed(world, registry, live, late), timeUp]);
   callOff();
   if (isGone || late.aborted) return;
-  // An agent that does not let go of it has to go, and all others of the tenant are to go anyway.
+  // An agent that does not end is killed; all others of the tenant end anyway.
   await Promise.all([world.agents.dismiss(live.key.tenantId), registry.abandon(live)]);
 }
 
-/** Whether it is gone. If that took too long it may be somebody's again, and is left alone. */
+/** Whether it is gone. If that took too long a new tenant may have the id, and is left alone. */
 async function closed(
   world: SessionWorld,
   registry: SessionRegistry,
   live: LiveSession,
   late: AbortSignal,
 ): Promise<boolean> {
-  const by = givenBy(world.clock, SERVER);
+  const by = stampedBy(world.clock, SERVER);
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
   return !late.aborted && registry.release(live);
@@ -146,6 +141,6 @@ async function forget(world: SessionWorld, live: LiveSession, userId: UserId): P
     if (client.userId === userId) live.attendance.forget(clientId);
   }
   const { quorum } = world.settings;
-  const by = givenBy(world.clock, SERVER);
+  const by = stampedBy(world.clock, SERVER);
   await live.submit({ ...by, type: "voter_gone", userId, quorum });
 }
