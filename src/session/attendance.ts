@@ -5,9 +5,9 @@ import type { ClientId } from "../core/id.ts";
  * begins at nothing after a restart.
  */
 export class Attendance {
-  /** How often somebody joined who had not made the session. */
+  /** How many clients joined that had not made the session. */
   attachCount = 0;
-  /** Whoever made it was gone before the answer; it is ended when nobody else is there. */
+  /** Its maker was gone before the answer: it ends when no other client is there. */
   spawnOwnerWantedKill = false;
   readonly #seenMs = new Map<ClientId, number>();
   #activeMs: number;
@@ -25,7 +25,7 @@ export class Attendance {
     this.attachCount = Math.max(0, this.attachCount - 1);
   }
 
-  /** Somebody has shown a sign of life; who, is known only if they gave a name. */
+  /** A client has shown a sign of life; its id is known only if it sent one. */
   saw(clientId: ClientId | null, nowMs: number) {
     this.#activeMs = nowMs;
     if (clientId !== null) this.#seenMs.set(clientId, nowMs);

@@ -2,7 +2,7 @@
  * What fronts know of sessions: one service, and the words of its requests and answers. A front
  * (HTTP today) imports this module and nothing else of `session/`; `test/layering.test.ts` says so.
  */
-export type { NewSession } from "./actor/open.ts";
+export type { SessionCreation } from "./actor/open.ts";
 export { changeIn } from "./actor/written.ts";
 export {
   AUDIT_FILES,
@@ -27,7 +27,7 @@ export {
   type WaitingForCredit,
 } from "./meter/index.ts";
 export { sessionPages } from "./replay.ts";
-export type { CommandRequest, PromptRequest, SessionService, SteerRequest } from "./service.ts";
+export type { ClientCommand, PromptRequest, SessionService, SteerRequest } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
 export type { Forked } from "./side/fork.ts";
 export { UNFINISHED_FORK } from "./side/fork-draft.ts";

@@ -51,7 +51,7 @@ const NOTHING = "none";
 /** Only these are names of blobs: a session that has lost its slot knows nothing any more. */
 const BLOB = /^[0-9a-f]{64}$/;
 
-/** What a session has chosen, as it was then, whatever the files say by now (P7). */
+/** What a session has chosen, as it was then, even if the files have changed (P7). */
 export async function readKnowledge(
   store: SessionStore,
   tenantId: TenantId,

@@ -23,7 +23,7 @@ import { EVICTED } from "./eviction.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
 import type { Tally } from "./stats/tally.ts";
-import { givenBy, type SessionWorld } from "./world.ts";
+import { type SessionWorld, stampedBy } from "./world.ts";
 
 /** Its store is away and tried again with pauses, which no request waits for. */
 const STORE_AWAY: Refusal = refusal("store_unavailable", {
@@ -126,7 +126,7 @@ export class LiveSession {
     const opened = await openSession(world, key, []);
     if (!opened.ok) return opened;
     const live = new LiveSession(world, opened.value, options);
-    // Nobody has it yet: if its store fails now, whoever wants it is told, and it is not kept.
+    // It is not visible yet: if its store fails now, the request fails, and it is not kept.
     live.#isOver = true;
     const recovered = await live.#recover("recovery");
     if (recovered !== null) {
@@ -222,7 +222,7 @@ export class LiveSession {
 
   /** Sees to it that it has an agent; answers why it has none, if that cannot be had. */
   async activated(): Promise<Refusal | null> {
-    const by = givenBy(this.#world.clock, SERVER);
+    const by = stampedBy(this.#world.clock, SERVER);
     const outcome = await this.submit({ ...by, type: "activate" });
     if (outcome.refusal !== null) return outcome.refusal;
     const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
@@ -298,7 +298,7 @@ export class LiveSession {
     this.#failures = 0;
     const last = written.at(-1)?.event._meta.serverTimestamp ?? 0;
     this.#writtenAtMs = Math.max(this.#writtenAtMs, last);
-    // A turn that has just ended is the last activity of the session, whoever asked for it.
+    // A turn that has just ended is the last activity of the session.
     if (written.some(({ event }) => isVerdict(event))) {
       this.attendance.saw(null, this.#world.clock.nowMs());
     }
@@ -376,7 +376,7 @@ export class LiveSession {
   }
 
   async #recover(type: "recovery" | "store_failure"): Promise<Refusal | null> {
-    const by = givenBy(this.#world.clock, SERVER);
+    const by = stampedBy(this.#world.clock, SERVER);
     const { refusal: why } = await this.#parts.actor.decide({ ...by, type });
     return why;
   }

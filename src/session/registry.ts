@@ -4,13 +4,13 @@ import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, SERVER } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import { createSession, type NewSession } from "./actor/open.ts";
+import { createSession, type SessionCreation } from "./actor/open.ts";
 import { type LiveOptions, LiveSession } from "./live.ts";
-import { givenBy, type SessionWorld } from "./world.ts";
+import { type SessionWorld, stampedBy } from "./world.ts";
 
-export interface NewSessionRequest {
+export interface CreationRequest {
   readonly key: SessionKey;
-  readonly creation: NewSession;
+  readonly creation: SessionCreation;
   readonly actor: Actor;
 }
 
@@ -105,7 +105,7 @@ export class SessionRegistry {
    * Makes a session, or joins the one that its workspace shares. It answers when the agent is
    * ready; if none can be had, nothing is left behind.
    */
-  create(request: NewSessionRequest): Promise<Result<Joined>> {
+  create(request: CreationRequest): Promise<Result<Joined>> {
     const { key, creation } = request;
     const isShared = creation.scope !== "thread";
     const name = isShared ? sharedName(key.tenantId, creation.workspaceCwd) : nameOf(key);
@@ -160,7 +160,7 @@ export class SessionRegistry {
     reason: Command<"stop">["reason"],
     then?: () => Promise<unknown>,
   ): Promise<Refusal | null> {
-    const by = givenBy(this.#world.clock, SERVER);
+    const by = stampedBy(this.#world.clock, SERVER);
     const outcome = await live.submit({ ...by, type: "stop", reason });
     if (outcome.refusal !== null) return outcome.refusal;
     // A client may bring it back meanwhile, and then it never rests.
@@ -256,7 +256,7 @@ export class SessionRegistry {
     return opened;
   }
 
-  async #joinOrMake(request: NewSessionRequest): Promise<Result<Joined>> {
+  async #joinOrMake(request: CreationRequest): Promise<Result<Joined>> {
     const { key, creation } = request;
     const shared = await this.#sharedSession(key.tenantId, creation.workspaceCwd);
     if (!shared.ok) return shared;
@@ -284,7 +284,7 @@ export class SessionRegistry {
     return ok(isThere ? { tenantId, sessionId: last.sessionId } : null);
   }
 
-  async #make(request: NewSessionRequest): Promise<Result<Joined>> {
+  async #make(request: CreationRequest): Promise<Result<Joined>> {
     const { sessionId, tenantId } = request.key;
     const why = this.#refusalFor(tenantId);
     if (why !== null) return { ok: false, refusal: why };
@@ -299,7 +299,7 @@ export class SessionRegistry {
 
   async #made(
     opening: Opening,
-    { key, creation, actor }: NewSessionRequest,
+    { key, creation, actor }: CreationRequest,
   ): Promise<Result<LiveSession>> {
     const why = await this.#takePlace(opening, creation.workspaceCwd);
     if (why !== null) return { ok: false, refusal: why };

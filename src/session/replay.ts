@@ -118,7 +118,7 @@ async function eventsBetween(
   for (let after = from; after < through; ) {
     const page = await store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
-    // Trimmed since the turns were read: those have it by now, and whoever comes again gets it.
+    // Trimmed since the turns were read: those have it by now, and the next request gets it.
     if (page.value.earliestEventId > after + 1) return fail("store_unavailable", { reason: MOVED });
     events.push(...page.value.events.filter(({ id }) => id <= through).map(eventIn));
     after = page.value.events.at(-1)?.id ?? through;

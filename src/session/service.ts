@@ -21,7 +21,7 @@ import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import { Choices } from "./choice/choices.ts";
-import { BuiltInCommands, type CommandHands } from "./command/built-in-commands.ts";
+import { BuiltInCommands, type CommandDeps } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession } from "./export/export.ts";
@@ -30,16 +30,16 @@ import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clien
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
-import { type NewSessionRequest, SessionRegistry } from "./registry.ts";
+import { type CreationRequest, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
 import { removeTenant } from "./tenant/tenant-removal.ts";
 import { SessionReads } from "./view/reads.ts";
-import { givenBy, type SessionWorld } from "./world.ts";
+import { type SessionWorld, stampedBy } from "./world.ts";
 
 /** A command that has no actor and no time yet. */
-export type CommandRequest = {
+export type ClientCommand = {
   [Type in CommandType]: { readonly type: Type } & Readonly<CommandData[Type]>;
 }[CommandType];
 
@@ -112,7 +112,7 @@ export class SessionService {
     return this.#progress;
   }
 
-  /** Closes what the last server left open. Whoever asks for a session meanwhile gets it. */
+  /** Closes what the last server left open. Sessions can be used meanwhile. */
   async recover(): Promise<Result<Recovery>> {
     const forks = await deleteUnfinishedForks(this.#world);
     if (!forks.ok) return forks;
@@ -123,13 +123,13 @@ export class SessionService {
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
-  create(order: NewSessionRequest): Promise<Result<Resumed>> {
+  create(order: CreationRequest): Promise<Result<Resumed>> {
     return this.#arrivals.create(order);
   }
 
   /**
    * The session, as its clients may have it: opened from the store if it is not live, and not
-   * found if it was closed on request and nobody has loaded it since.
+   * found if it was closed on request and not loaded since.
    */
   async find(key: SessionKey): Promise<Result<LiveSession>> {
     const found = await this.#registry.get(key);
@@ -148,7 +148,7 @@ export class SessionService {
   }
 
   /** Gives a command to a session on behalf of an actor. */
-  command(key: SessionKey, actor: Actor, request: CommandRequest): Promise<Result<Outcome>> {
+  command(key: SessionKey, actor: Actor, request: ClientCommand): Promise<Result<Outcome>> {
     return this.submit(key, { ...request, ...this.#by(actor) });
   }
 
@@ -250,14 +250,14 @@ export class SessionService {
     return this.#departures.detach(found.value, clientId, actor);
   }
 
-  /** Ends a session for everybody, and answers when it has ended. What is stored stays. */
+  /** Ends a session for all clients, and answers when it has ended. What is stored stays. */
   close(key: SessionKey, actor: Actor): Promise<Result<void>> {
     return retryIfEvicted(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
       const closing = await found.value.submit({ ...this.#by(actor), type: "close" });
       if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
-      // Somebody may load it again in the same moment, and nobody sees it closed; or it is let go.
+      // A client may load it again in the same moment, or it is evicted.
       await found.value.until(({ closed, ending }) => closed || ending === null);
       return DONE;
     });
@@ -272,7 +272,7 @@ export class SessionService {
     return deleted;
   }
 
-  /** Whoever made this session does not know of it: the answer could not be delivered. */
+  /** The client that made this session does not know of it: the answer was lost. */
   ownerVanished(live: LiveSession, actor: Actor): Promise<void> {
     return this.#departures.ownerVanished(live, actor);
   }
@@ -344,7 +344,7 @@ export class SessionService {
     this.#streams.endTenants();
   }
 
-  /** Lets go of what nobody has used for a while; the wire's idle reaper. */
+  /** Evicts sessions that have been idle for too long. */
   reapIdle(): Promise<void> {
     return reapIdle(this.#world, this.#registry, (live) => this.#streams.isWatched(live));
   }
@@ -354,7 +354,7 @@ export class SessionService {
     return this.#registry.peek(key);
   }
 
-  /** All that are live at the moment, of whatever tenant: for those who run the server. */
+  /** All live sessions of all tenants, for the operator. */
   get live(): readonly LiveSession[] {
     return this.#registry.all;
   }
@@ -372,14 +372,14 @@ export class SessionService {
     });
   }
 
-  /** The session, for somebody who shows by this that they are there. */
+  /** Finds the session, for a client that is present by that. */
   async #seen(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     const found = await this.find(key);
     if (found.ok) noteSignOfLife(this.#world, found.value, actor);
     return found;
   }
 
-  #hands(): CommandHands {
+  #hands(): CommandDeps {
     return {
       choices: this.choices,
       create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
@@ -387,7 +387,7 @@ export class SessionService {
   }
 
   #by(actor: Actor) {
-    return givenBy(this.#world.clock, actor);
+    return stampedBy(this.#world.clock, actor);
   }
 }
 

@@ -10,7 +10,6 @@ import {
   parseTurnId,
   type SessionId,
   type ShellId,
-  type TenantId,
   type TurnId,
 } from "../core/id.ts";
 import {
@@ -56,9 +55,9 @@ export interface SessionWorld {
   /** A text without the secrets that are known; the very same text if there are none in it. */
   redact(text: string): string;
   readonly settings: SessionSettings;
-  /** Something that a person who runs this server may want to know. */
+  /** Something that the operator may want to know. */
   readonly log: Log;
-  /** What happens all the time; left out where nobody wants to know it. */
+  /** What happens all the time; left out where it is not wanted. */
   trace?(what: string, about: Readonly<Record<string, string | number>>): void;
 }
 
@@ -71,17 +70,12 @@ interface FreshIds {
   epoch(): string;
 }
 
-export interface SessionPlace {
-  readonly tenantId: TenantId;
-  readonly sessionId: SessionId;
-}
-
 /** What every command has: when it was given, and by whom. */
-export function givenBy<By extends Actor>(clock: Pick<Clock, "nowMs">, actor: By) {
+export function stampedBy<By extends Actor>(clock: Pick<Clock, "nowMs">, actor: By) {
   return { atMs: clock.nowMs(), actor };
 }
 
-/** What whoever runs the server may choose about its sessions. */
+/** What the operator may choose about sessions. */
 export interface SessionSettings {
   /** The agent of a session of which nothing but its manifest can be read (P6). */
   readonly defaultAgent: string;

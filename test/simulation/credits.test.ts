@@ -9,7 +9,7 @@ import {
   PriceTable,
   type StatementLine,
 } from "../../src/session/meter/index.ts";
-import type { TurnOrder } from "../../src/session/meter/meter.ts";
+import type { ReservationRequest } from "../../src/session/meter/meter.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import type { SessionStore } from "../../src/store/index.ts";
 import type { Flaw } from "./flaws.ts";
@@ -58,13 +58,13 @@ class PoorMeter extends WeighingMeter {
     this.#server = server;
   }
 
-  override async reserve(order: TurnOrder) {
+  override async reserve(order: ReservationRequest) {
     const { tenantId } = order.key;
     if (this.#owed.delete(tenantId)) await this.#giveALittle(tenantId);
     return this.#heard(order, await super.reserve(order));
   }
 
-  override async afford(order: TurnOrder, when?: Weighing) {
+  override async afford(order: ReservationRequest, when?: Weighing) {
     return this.#heard(order, await super.afford(order, when));
   }
 
@@ -80,7 +80,7 @@ class PoorMeter extends WeighingMeter {
     return callOff;
   }
 
-  #heard<Value>({ key }: TurnOrder, answer: Result<Value>): Result<Value> {
+  #heard<Value>({ key }: ReservationRequest, answer: Result<Value>): Result<Value> {
     const isPoor = !answer.ok && answer.refusal.code === "insufficient_credits";
     if (isPoor) this.#owed.add(key.tenantId);
     return answer;

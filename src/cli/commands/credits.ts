@@ -16,7 +16,7 @@ import {
   readGrantId,
   statementCsv,
   USAGE_GROUPINGS,
-  type UsageWish,
+  type UsageQuery,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import {
@@ -143,7 +143,7 @@ type CreditsRequest =
   | { readonly act: "limit"; readonly limit: "granted" | "unlimited" }
   | { readonly act: "budget"; readonly scope: BudgetScope; readonly budgetMicro: number | null }
   | { readonly act: "statement"; readonly period: Period }
-  | { readonly act: "usage"; readonly wish: UsageWish };
+  | { readonly act: "usage"; readonly wish: UsageQuery };
 
 const OPTIONS = {
   ...TENANT_OPTIONS,

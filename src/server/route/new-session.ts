@@ -17,7 +17,7 @@ import {
 } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
-import { type CommandRequest, type NewSession, UNFINISHED_FORK } from "../../session/index.ts";
+import { type ClientCommand, type SessionCreation, UNFINISHED_FORK } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
 import { TenantSettings } from "./tenant.ts";
@@ -119,7 +119,7 @@ export interface NewSessionRequest {
   readonly allowlist: readonly string[] | null;
   readonly approvalMode: ApprovalMode | null;
   readonly autonomy: AutonomyProfile | null;
-  readonly creation: Omit<NewSession, "workspaceCwd">;
+  readonly creation: Omit<SessionCreation, "workspaceCwd">;
 }
 
 /** Fields that the request omits come from the tenant's settings, or are the server's defaults. */
@@ -167,7 +167,7 @@ async function profileOf(
 export function requestedSettings({
   approvalMode: mode,
   autonomy: profile,
-}: NewSessionRequest): readonly CommandRequest[] {
+}: NewSessionRequest): readonly ClientCommand[] {
   return [
     ...(mode === null ? [] : [{ type: "approval_mode", mode, persisted: false } as const]),
     ...(profile === null ? [] : [{ type: "autonomy", profile } as const]),

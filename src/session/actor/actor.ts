@@ -9,7 +9,7 @@ import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
 import { CommitPipeline } from "./pipeline.ts";
 import { isSameRecord, type Outcome, recordOf, type Written, writeEvents } from "./written.ts";
@@ -318,6 +318,6 @@ export class SessionActor implements SessionSeat {
   }
 
   #server() {
-    return givenBy(this.#world.clock, SERVER);
+    return stampedBy(this.#world.clock, SERVER);
   }
 }

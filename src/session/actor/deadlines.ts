@@ -3,7 +3,7 @@ import type { Session } from "../../core/session/state.ts";
 import { sandboxDueAtMs } from "../../core/turn.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** What a session has to be reminded of, and when. */
 export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<string, DueAt> {
@@ -48,7 +48,7 @@ export class DeadlineTimers implements Participant {
     this.#clock = clock;
     this.#settleMs = settings.settleMs;
     this.#passed = (deadline) => {
-      void seat.submit({ ...givenBy(clock, SERVER), type: "deadline_passed", deadline });
+      void seat.submit({ ...stampedBy(clock, SERVER), type: "deadline_passed", deadline });
     };
   }
 

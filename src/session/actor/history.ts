@@ -107,7 +107,7 @@ export class OpenHistory {
       slots: [core, stats, { ...WINDOW_SLOT, payload: encode(windowText(window)) }],
       removedSlots: [],
       ...(events.length > 0 && { turn }),
-      // Whoever comes back within this window continues exactly where it was.
+      // A client that comes back within this window continues exactly where it was.
       trimThrough: window.trimThrough,
     };
   }
@@ -169,7 +169,7 @@ export function weightOf({ messages, slots, turn }: Snapshot): number {
 }
 
 /** Raw events that follow each other: the last one, and what they weigh together. */
-interface Stretch {
+interface KeptStretch {
   readonly lastId: number;
   readonly bytes: number;
 }
@@ -179,7 +179,7 @@ export interface LogWindow {
   /** Those up to here are not needed any more. */
   readonly trimThrough: number;
   /** Those behind it, oldest first. */
-  readonly stretches: readonly Stretch[];
+  readonly stretches: readonly KeptStretch[];
 }
 
 export interface WindowBounds {
@@ -195,7 +195,7 @@ export const EMPTY_WINDOW: LogWindow = { trimThrough: 0, stretches: [] };
 /** The window when another snapshot closes what has come since the one before. */
 export function windowWith(
   { trimThrough, stretches }: LogWindow,
-  newest: Stretch,
+  newest: KeptStretch,
   { eventsMax, bytesMax }: WindowBounds,
 ): LogWindow {
   const all = joined(stretches, newest);
@@ -204,7 +204,10 @@ export function windowWith(
 }
 
 /** Small stretches become one, so that there are never many of them. */
-function joined(stretches: readonly Stretch[], { lastId, bytes }: Stretch): readonly Stretch[] {
+function joined(
+  stretches: readonly KeptStretch[],
+  { lastId, bytes }: KeptStretch,
+): readonly KeptStretch[] {
   const last = stretches.at(-1);
   if (last === undefined || last.bytes + bytes > EVENTS_KEPT_STRETCH_BYTES) {
     return [...stretches, { lastId, bytes }];
@@ -213,7 +216,7 @@ function joined(stretches: readonly Stretch[], { lastId, bytes }: Stretch): read
 }
 
 /** The last event of the newest stretch that does not fit any more. */
-function tooHeavyThrough(stretches: readonly Stretch[], bytesMax: number): number {
+function tooHeavyThrough(stretches: readonly KeptStretch[], bytesMax: number): number {
   let bytes = 0;
   for (const stretch of stretches.toReversed()) {
     bytes += stretch.bytes;

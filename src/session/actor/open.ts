@@ -112,13 +112,13 @@ function startOf({ slots, damagedSlots, record, manifest }: Opened, defaultAgent
 }
 
 /** What a session is made with; its skills and persona are found where it is made. */
-export type NewSession = Omit<Creation, "skills" | "persona">;
+export type SessionCreation = Omit<Creation, "skills" | "persona">;
 
 /** A new session with its first events, in one step: it is there whole, or not at all. */
 export async function createSession(
   world: SessionWorld,
   key: SessionKey,
-  wanted: NewSession,
+  wanted: SessionCreation,
   actor: Actor,
 ): Promise<Result<OpenSession>> {
   const { sessionId, tenantId } = key;

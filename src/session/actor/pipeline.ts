@@ -26,11 +26,11 @@ export interface Addition {
 interface CommitObserver {
   /** These are durable now: they may be told, answered and acted upon. */
   durable(written: readonly Written[], session: Session | null): void;
-  /** A commit was refused, or nobody knows what came of it. Nothing goes through any more. */
+  /** A commit was refused, or its outcome is unknown. Nothing goes through any more. */
   failed(why: Refusal): void;
 }
 
-interface Batch {
+interface PendingCommit {
   written: Written[];
   journal: JournalEntry[];
   record: SessionRecord | null;
@@ -51,8 +51,8 @@ export class CommitPipeline {
   readonly #term: number;
   readonly #observer: CommitObserver;
   #afterEventId: number;
-  #open: Batch | null = null;
-  readonly #underWay = new Set<Batch>();
+  #open: PendingCommit | null = null;
+  readonly #underWay = new Set<PendingCommit>();
   #bytesWaiting = 0;
   #failure: Refusal | null = null;
   #roomers: (() => void)[] = [];
@@ -113,7 +113,7 @@ export class CommitPipeline {
     else last.settled.push(settled);
   }
 
-  #opened(): Batch {
+  #opened(): PendingCommit {
     if (this.#open === null) {
       queueMicrotask(() => this.#send());
       this.#open = {
@@ -151,7 +151,7 @@ export class CommitPipeline {
     });
   }
 
-  #succeed(batch: Batch) {
+  #succeed(batch: PendingCommit) {
     this.#bytesWaiting -= batch.bytes;
     this.#observer.durable(batch.written, batch.session);
     settle(batch, null);
@@ -159,7 +159,7 @@ export class CommitPipeline {
   }
 
   /** What was decided after it was decided on sand, and is taken back with it. */
-  #fail(batch: Batch, why: Refusal) {
+  #fail(batch: PendingCommit, why: Refusal) {
     this.#failure = why;
     const lost = [batch, ...this.#underWay, ...(this.#open === null ? [] : [this.#open])];
     this.#open = null;
@@ -175,8 +175,8 @@ export class CommitPipeline {
   }
 }
 
-/** Tells everybody who waits for this batch, once. */
-function settle(batch: Batch, failure: Refusal | null) {
+/** Answers all decisions of this commit, once. */
+function settle(batch: PendingCommit, failure: Refusal | null) {
   const { settled } = batch;
   batch.settled = [];
   for (const tell of settled) tell(failure);

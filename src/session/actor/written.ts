@@ -4,7 +4,7 @@ import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
 import type { SessionRecord } from "../../store/store.ts";
 
-/** An event with its number, and the one text of it that is stored and sent to everybody. */
+/** An event with its number, and the one text of it that is stored and sent. */
 export interface Written {
   readonly id: number;
   readonly event: LogEvent;

@@ -17,7 +17,8 @@ import {
 } from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
-import type { SessionPlace, SessionWorld } from "../world.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { SessionWorld } from "../world.ts";
 import { askingMode, modeOnArrival, usualMode } from "./agent-modes.ts";
 import type { AgentReports, AgentSetting } from "./agent-reports.ts";
 import {
@@ -32,7 +33,7 @@ import {
 import { OpenAsks } from "./open-asks.ts";
 import { ToolTurn } from "./tool-turn.ts";
 
-/** What an agent is set to before it gets a prompt; null is whatever mode it is in. */
+/** What an agent is set to before it gets a prompt; null is the mode it is in. */
 interface Wanted {
   readonly parts: readonly ModelPart[];
   /** Those that make it ask. */
@@ -42,7 +43,7 @@ interface Wanted {
 
 /**
  * One activation of a session's agent. It is told what the session's state is, and does what that
- * asks for and has not been done yet: so whatever was missed in between is made up for, and
+ * asks for and has not been done yet: so what was missed in between is made up for, and
  * nothing is done twice.
  */
 export class AgentLink {
@@ -91,14 +92,14 @@ export class AgentLink {
 
   /** Answers why there is no agent; null if there is one, or none is wanted any more. */
   async connect(
-    place: SessionPlace,
+    key: SessionKey,
     session: Session,
     past: AgentPast | null,
   ): Promise<Refusal | null> {
     const { activeAgent, currentCwd } = session.chosen;
     this.#modeChoices = session.agentModeChoices ?? 0;
     const { workspaceCwd } = session.fixed;
-    const { tenantId } = place;
+    const { tenantId } = key;
     const briefing = new Briefing(this.#world, tenantId, session);
     this.#briefing = briefing;
     this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
@@ -106,7 +107,7 @@ export class AgentLink {
     if (unread !== null) return this.#isOver ? null : unread;
     const request = {
       tenantId,
-      owner: place.sessionId,
+      owner: key.sessionId,
       profile: activeAgent,
       asks: wantsAsks(session.fixed.securityMode),
       workspace: workspaceCwd,
@@ -126,7 +127,7 @@ export class AgentLink {
     this.#latest = session;
     if (this.#session === null || this.#isOver) return;
     const isMidTurn = running !== null && this.#prompted === running.turnId;
-    // A choice is for the next turn, never for the one at work (A15).
+    // A choice is for the next turn, never for the one at work.
     if (!isMidTurn && agentModeChoices !== this.#modeChoices) {
       this.#modeChoices = agentModeChoices;
       void this.#changeMode(connection.agentMode ?? this.#usualMode);
@@ -159,7 +160,7 @@ export class AgentLink {
     return true;
   }
 
-  /** It was reloaded away since the line was looked at, and a line is never given raw (B8.1). */
+  /** It was reloaded away since the line was looked at, and a line is never given raw. */
   #noSkill({ promptId, turnId }: RunningPrompt) {
     const result = reply.skillGone();
     const content = { type: "text", text: result.message };

@@ -26,7 +26,7 @@ export function agentModes({
 }
 
 /**
- * The mode that an agent is in when nobody has chosen one: the one that it first came in. One that
+ * The mode that an agent is in while no client has chosen one: the one that it first came in. One that
  * remembers may come back in any, so then it is the one that was known before. If none was, it is
  * the one that it comes in, unless that has a word of the wire, by which it may have been chosen.
  * Where the agent asks in one of its modes and is wanted to, it is that one.
@@ -56,7 +56,7 @@ export function askingMode(
 
 /**
  * The mode that an agent which has just come is put into; null leaves it in the one it is in. What
- * it went into by itself is its own affair as long as nobody has chosen anything, unless it asks
+ * it went into by itself is its own affair while no client has chosen a mode, unless it asks
  * in one of its modes only.
  */
 export function modeOnArrival(

@@ -15,7 +15,7 @@ import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** Something that a session is set to, and its agent is set to in turn. */
 export type AgentSetting =
@@ -91,7 +91,7 @@ export class AgentReports {
   }
 
   announce(announcement: Announcement) {
-    const by = givenBy(this.#world.clock, SERVER);
+    const by = stampedBy(this.#world.clock, SERVER);
     void this.#seat.submit({ ...by, type: "announce", announcement });
   }
 
@@ -106,7 +106,7 @@ export class AgentReports {
       this.announce({ type: "agent_setting_refused", data: { setting, value, reason } });
       return;
     }
-    const by = givenBy(this.#world.clock, SERVER);
+    const by = stampedBy(this.#world.clock, SERVER);
     void this.#seat.submit({ ...by, type: "model", failure: { setting, value, reason } });
   }
 
@@ -117,6 +117,6 @@ export class AgentReports {
   }
 
   #by() {
-    return givenBy(this.#world.clock, this.#agent);
+    return stampedBy(this.#world.clock, this.#agent);
   }
 }

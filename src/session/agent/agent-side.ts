@@ -13,12 +13,12 @@ import { isRegistered, type Session, steeredAs } from "../../core/session/state.
 import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { AgentReports, type PresentClients } from "./agent-reports.ts";
 
 /** What the agent's side needs to know beside the session's state. */
-interface Surroundings {
+interface AgentSideDeps {
   readonly present: PresentClients;
   /** What the agent was told and said before; null if there is nothing. */
   past(session: Session): AgentPast | null;
@@ -32,7 +32,7 @@ interface Surroundings {
 export class AgentSide implements Participant {
   readonly #world: SessionWorld;
   readonly #seat: SessionSeat;
-  readonly #around: Surroundings;
+  readonly #deps: AgentSideDeps;
   #link: AgentLink | null = null;
   /** The link that is being closed: until it is, there is no other. */
   #leaving: AgentLink | null = null;
@@ -42,10 +42,10 @@ export class AgentSide implements Participant {
   #cancelRetry: CallOff | null = null;
   #isResting = false;
 
-  constructor(world: SessionWorld, seat: SessionSeat, around: Surroundings) {
+  constructor(world: SessionWorld, seat: SessionSeat, deps: AgentSideDeps) {
     this.#world = world;
     this.#seat = seat;
-    this.#around = around;
+    this.#deps = deps;
   }
 
   get link(): AgentLink | null {
@@ -117,7 +117,7 @@ export class AgentSide implements Participant {
       params: null,
       echo: false,
     };
-    void this.#seat.submit({ ...givenBy(this.#world.clock, by), type: "prompt", ...prompt });
+    void this.#seat.submit({ ...stampedBy(this.#world.clock, by), type: "prompt", ...prompt });
   }
 
   /** The sender, by its client only if that is still registered. */
@@ -143,14 +143,14 @@ export class AgentSide implements Participant {
 
   async #connect(session: Session): Promise<void> {
     const { activation } = session;
-    const reports = new AgentReports(this.#world, this.#seat, activation, this.#around.present);
+    const reports = new AgentReports(this.#world, this.#seat, activation, this.#deps.present);
     const link = new AgentLink(this.#world, activation, reports);
     this.#link = link;
     this.#failure = null;
     // What the last agent agreed to before it went is decided, and may not be durable yet.
     const { modelConfig } = this.#seat.decided.chosen;
     const wanted = { ...session, chosen: { ...session.chosen, modelConfig } };
-    const why = await link.connect(this.#seat.key, wanted, this.#around.past(session));
+    const why = await link.connect(this.#seat.key, wanted, this.#deps.past(session));
     if (why !== null) this.#notConnected(why, reports);
   }
 
@@ -187,7 +187,7 @@ export class AgentSide implements Participant {
   }
 
   #server() {
-    return givenBy(this.#world.clock, SERVER);
+    return stampedBy(this.#world.clock, SERVER);
   }
 }
 

@@ -36,7 +36,7 @@ export interface BriefingUpdate {
 
 /**
  * What one agent is told beside the conversation: who it is to be, and which skills there are. It
- * is told once, and again only after somebody has reloaded the files that it comes from.
+ * is told once, and again only after a client has reloaded the files that it comes from.
  */
 export class Briefing {
   readonly #world: SessionWorld;
@@ -156,7 +156,7 @@ export async function filesAround(world: SessionWorld, place: LoadScope): Promis
   return { skills, persona };
 }
 
-/** The same, as far as it is known soon: a disk that does not answer keeps nobody waiting. */
+/** The same, as far as it is known soon: a disk that does not answer blocks no session. */
 export function knownSoon({ clock }: SessionWorld, files: Promise<Files>): Promise<Files> {
   return new Promise((resolve) => {
     const callOff = clock.after(SURROUNDINGS_MS_MAX, () => resolve(UNSEEN));

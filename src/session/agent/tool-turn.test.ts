@@ -5,7 +5,7 @@ import { fail, ok } from "../../core/result.ts";
 import { skill } from "../../core/slash/snapshot.fixture.ts";
 import type { ToolAnswer, ToolCall, Tools } from "../../tool/tool.ts";
 import { NO_TOOLS, RANDOM_IDS } from "../world.fixture.ts";
-import { ToolTurn, type ToolTurnOwner } from "./tool-turn.ts";
+import { ToolTurn, type ToolTurnReports } from "./tool-turn.ts";
 
 const CALL: ToolCall = {
   name: "shell",
@@ -29,7 +29,7 @@ interface Scene {
 function staged({ answer = allowed("allow"), tools = {}, audit = async () => {} }: Scene = {}) {
   const heard: string[] = [];
   const asks: AgentAsk[] = [];
-  const owner: ToolTurnOwner = {
+  const owner: ToolTurnReports = {
     heardStatus: ({ stopReason }) => void heard.push(`verdict ${stopReason}`),
     heardUpdate: async ({ sessionUpdate, status }) => {
       heard.push(status === undefined ? `${sessionUpdate}` : `${sessionUpdate} ${status}`);

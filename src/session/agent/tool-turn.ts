@@ -12,7 +12,7 @@ import type { ToolCall, ToolContext, Tools } from "../../tool/tool.ts";
 import type { CalledSkill } from "./briefing.ts";
 
 /** What the turn of a tool tells its session; the same as an agent's would. */
-export interface ToolTurnOwner {
+export interface ToolTurnReports {
   heardStatus(report: AgentStatusReport<"turn_complete">): void;
   heardUpdate(update: AgentUpdate): Promise<void> | undefined;
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
@@ -35,13 +35,13 @@ const ALLOWING: ReadonlySet<string> = new Set(["allow", "allow_always"]);
  * conversation beside the call.
  */
 export class ToolTurn {
-  readonly #owner: ToolTurnOwner;
+  readonly #owner: ToolTurnReports;
   readonly #tools: Tools;
   readonly #place: ToolContext;
   readonly #turnId: TurnId;
   readonly #giveUp = new AbortController();
 
-  constructor(owner: ToolTurnOwner, tools: Tools, place: ToolContext, turnId: TurnId) {
+  constructor(owner: ToolTurnReports, tools: Tools, place: ToolContext, turnId: TurnId) {
     this.#owner = owner;
     this.#tools = tools;
     this.#place = place;

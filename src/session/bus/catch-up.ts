@@ -93,7 +93,7 @@ export class CatchUp {
   /** Moves the cursor to where the log can be read on, and says why, if it had to. */
   #resyncOf({ earliestEventId, lastEventId }: EventPage): Resync | null {
     const { after, until, isForeign } = this.#stretch;
-    // What lies behind `until` is in memory, whatever the store has trimmed.
+    // What lies behind `until` is in memory, even if the store has trimmed it.
     const earliestAvailableId = Math.min(earliestEventId, until + 1);
     const isReset = this.#isDoubtful && (isForeign || after > lastEventId);
     // A client may have learnt from an answer of what is durable and not published yet; then its
@@ -143,11 +143,11 @@ export type Judgement = { readonly kind: "warn" | "evict"; readonly notice: Noti
  */
 export class Backlog {
   readonly #framesMax: number;
-  #taken: Position;
+  #taken: TailPosition;
   #sinceMs: number | null = null;
   #isWarned = false;
 
-  constructor(at: Position, maxQueued: number | undefined) {
+  constructor(at: TailPosition, maxQueued: number | undefined) {
     this.#taken = at;
     this.#framesMax = maxQueued ?? SUBSCRIBER_QUEUE_FRAMES_MAX;
   }
@@ -157,14 +157,14 @@ export class Backlog {
    * left; a reader that has caught up has left nothing, and one that has not is in the same
    * episode still.
    */
-  taken(at: Position, hasCaughtUp: boolean) {
+  taken(at: TailPosition, hasCaughtUp: boolean) {
     this.#taken = at;
     this.#sinceMs = null;
     if (hasCaughtUp) this.#isWarned = false;
   }
 
   /** Something was published up to here while the reader was busy elsewhere. */
-  judge(at: Position, cursor: number, nowMs: number): Judgement {
+  judge(at: TailPosition, cursor: number, nowMs: number): Judgement {
     this.#sinceMs ??= nowMs;
     const frames = at.id - this.#taken.id;
     const bytes = at.bytes - this.#taken.bytes;
@@ -196,14 +196,14 @@ export class Backlog {
 }
 
 /** A place in everything that was published: after which event, and after how many bytes. */
-export interface Position {
+export interface TailPosition {
   readonly id: number;
   readonly bytes: number;
 }
 
 /** A place in the tail, and what was published there, once something was. */
 export interface TailNode {
-  readonly at: Position;
+  readonly at: TailPosition;
   entry: { readonly batch: Batch; readonly next: TailNode } | null;
 }
 
@@ -211,7 +211,7 @@ export interface TailNode {
  * What was published lately, as a chain that only leads forward. The bus keeps nothing but its
  * empty end; what lies before it lives exactly as long as some subscriber still stands there. So
  * publishing costs the same for one subscriber as for many, nothing is copied, and a session that
- * everybody has read holds no frames at all.
+ * all subscribers have read holds no frames at all.
  */
 export class Tail {
   #end: TailNode;

@@ -18,7 +18,7 @@ export interface Notice {
 
 /**
  * What goes out together. All subscribers that have caught up are handed the very same batch, so
- * whoever writes to sockets can encode it once and keep the bytes beside it, in a WeakMap.
+ * the writer of sockets can encode it once and keep the bytes beside it, in a WeakMap.
  */
 export interface Batch {
   readonly frames: readonly (Frame | Notice)[];

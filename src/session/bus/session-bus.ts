@@ -6,7 +6,7 @@ import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import { type PastSource, Tail } from "./catch-up.ts";
 import { type Batch, batchOf, type Frame, type Notice } from "./frame.ts";
-import { type SubscribeRequest, Subscription, type SubscriptionOwner } from "./subscription.ts";
+import { type SubscribeRequest, Subscription, type SubscriptionLog } from "./subscription.ts";
 
 /** Where the log stands when its bus begins. */
 export interface LogPosition {
@@ -15,14 +15,14 @@ export interface LogPosition {
 }
 
 /**
- * Tells everybody who listens what has happened in one session. What is published is durable (P1)
- * and in order; the bus keeps none of it, because the store has it. Whoever cannot keep up delays
- * nobody (P10).
+ * Publishes what has happened in one session to its subscribers. What is published is durable (P1)
+ * and in order; the bus keeps none of it, because the store has it. A slow subscriber delays no
+ * other (P10).
  */
 export class SessionBus {
   readonly epoch: string;
   readonly #tail: Tail;
-  readonly #owner: SubscriptionOwner;
+  readonly #owner: SubscriptionLog;
   readonly #nowMs: () => number;
   readonly #subscriptions = new Set<Subscription>();
   #end: { readonly last: Notice | null } | null = null;
@@ -64,7 +64,7 @@ export class SessionBus {
   }
 
   /**
-   * Says something that is not in the log to all, after what was published before it. Whoever
+   * Says something that is not in the log to all, after what was published before it. A subscriber that
    * has to read the store just then misses it: such a frame tells of now.
    */
   announce(notice: Notice) {
@@ -104,7 +104,7 @@ export class SessionBus {
 
   /**
    * A log that was opened again may have more in it than was published here. That is durable too,
-   * so everybody fetches it from the store, and nobody has a gap (P3).
+   * so all subscribers fetch it from the store, without a gap (P3).
    */
   #skipTo(id: number) {
     this.#tail.skipTo(id);
@@ -126,7 +126,7 @@ export class SessionBus {
 /**
  * Lets durable events out to the streams in order, but a verdict not before the answer to its
  * prompt: a client that reads its stream faster than that answer would wait for the verdict for
- * ever (wire, 16.1). What comes after a verdict that is kept back waits behind it.
+ * ever. What comes after a verdict that is kept back waits behind it.
  */
 export class Outlet {
   readonly #clock: Clock;
@@ -161,7 +161,7 @@ export class Outlet {
     this.#letOut();
   }
 
-  /** The streams are about to end: whoever waits has waited long enough. */
+  /** The streams are about to end: nothing is held any more. */
   flush() {
     for (const callOff of this.#unanswered.values()) callOff();
     this.#unanswered.clear();

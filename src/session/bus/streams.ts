@@ -13,7 +13,7 @@ import { frameOf, type Notice, streamError } from "./frame.ts";
 import { Outlet, SessionBus } from "./session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./subscription.ts";
 import {
-  type SessionSummary,
+  type ListedSession,
   sessionUpdated,
   TenantStream,
   type TenantSubscription,
@@ -22,7 +22,7 @@ import {
 const TENANT_PAGE = 200;
 
 /** What a list shows of a session, stored or live. */
-function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): SessionSummary {
+function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): ListedSession {
   const { sessionId, workspaceCwd, status, displayName, closed, pendingPrompts, updatedAtMs } = row;
   const state = {
     sessionId,
@@ -36,7 +36,7 @@ function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): Sess
   return { sessionId, state };
 }
 
-/** What the last server left at work does not work any more, whatever its record says (P5). */
+/** What the last server left at work does not work any more, even if its record says so (P5). */
 function atRest(status: SessionState): SessionState {
   return status === "error" ? "error" : "inactive";
 }
@@ -193,7 +193,7 @@ export class SessionStreams {
   }
 
   /** A session looks different in lists. */
-  list(tenantId: TenantId, summary: SessionSummary) {
+  list(tenantId: TenantId, summary: ListedSession) {
     this.#tenants.get(tenantId)?.update(summary);
   }
 

@@ -7,9 +7,9 @@ import {
   Backlog,
   CatchUp,
   type PastSource,
-  type Position,
   type Tail,
   type TailNode,
+  type TailPosition,
 } from "./catch-up.ts";
 import {
   type Batch,
@@ -33,7 +33,7 @@ export interface SubscribeRequest {
   readonly snapshot?: () => Notice;
 }
 
-export interface SubscriptionOwner {
+export interface SubscriptionLog {
   readonly epoch: string;
   readonly tail: Tail;
   left(subscription: Subscription): unknown;
@@ -49,7 +49,7 @@ export interface SubscriptionOwner {
  * the past does not end it: the session may have been activated since, or may yet be.
  */
 export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
-  readonly #owner: SubscriptionOwner;
+  readonly #owner: SubscriptionLog;
   readonly #source: PastSource;
   readonly #snapshot: (() => Notice) | undefined;
   readonly #reader = new ChunkReader(() => this.#take());
@@ -67,7 +67,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #endsAfter = Number.POSITIVE_INFINITY;
   #last: Notice | null = null;
 
-  constructor(owner: SubscriptionOwner, request: SubscribeRequest, source: PastSource) {
+  constructor(owner: SubscriptionLog, request: SubscribeRequest, source: PastSource) {
     const { after, epoch, maxQueued, snapshot } = request;
     this.#owner = owner;
     this.#source = source;
@@ -120,7 +120,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   /** Something was published after `before`, and the tail has it. */
-  published(before: Position, nowMs: number) {
+  published(before: TailPosition, nowMs: number) {
     this.#holdLess(before);
     if (this.#isEnding) return;
     if (this.#reader.isReading) return this.#reader.wake();
@@ -251,7 +251,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
    * Lets go of the tail when too much hangs on it. What was there before the last publication
    * counts, and not that one itself: a reader that had taken everything never has to let go.
    */
-  #holdLess({ id, bytes }: Position) {
+  #holdLess({ id, bytes }: TailPosition) {
     if (this.#place === null) return;
     const { at } = this.#place;
     const isMuch = id - at.id > TAIL_HELD_FRAMES_MAX || bytes - at.bytes > TAIL_HELD_BYTES_MAX;
@@ -266,7 +266,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     this.#leave();
   }
 
-  /** Whatever has not been taken is let go. */
+  /** Drops what has not been taken. */
   #stop() {
     this.#catchUp = null;
     this.#place = null;
@@ -302,7 +302,7 @@ export class ChunkReader {
     return this.#isReading;
   }
 
-  /** There is something to take. Whatever is published until the reader runs goes along. */
+  /** There is something to take. What is published until the reader runs goes along. */
   wake() {
     const wake = this.#wake;
     this.#wake = null;

@@ -13,19 +13,19 @@ import {
 import { ChunkReader } from "./subscription.ts";
 
 /** The whole state of a session, as lists show it. */
-export interface SessionSummary {
+export interface ListedSession {
   readonly sessionId: SessionId;
   readonly state: JsonObject;
 }
 
 /** Whole states, so that hearing one twice does no harm, and hearing only the last is enough. */
-export function sessionUpdated({ state }: SessionSummary): Notice {
+export function sessionUpdated({ state }: ListedSession): Notice {
   return notice("session_updated", { session: state });
 }
 
 /**
  * Tells a tenant's consoles what its sessions are doing: all of them to begin with, and then each
- * that changes. Its frames have no ids and cannot be resumed; whoever comes back begins again.
+ * that changes. Its frames have no ids and cannot be resumed; a client that comes back begins again.
  * What is told is durable (P1): it is given here when it has been published.
  */
 export class TenantStream {
@@ -36,8 +36,8 @@ export class TenantStream {
     return this.#subscriptions.size;
   }
 
-  /** A session is like this now. If nobody listens, nothing is written. */
-  update(summary: SessionSummary) {
+  /** A session is like this now. Without subscribers nothing is written. */
+  update(summary: ListedSession) {
     if (this.#subscriptions.size === 0) return;
     const updated = sessionUpdated(summary);
     for (const one of this.#subscriptions) one.changed(summary.sessionId, updated);
@@ -73,7 +73,7 @@ export interface SessionPage {
   readonly nextCursor: string | null;
 }
 
-interface Listing {
+interface ListedPage {
   readonly cursor: string | null;
 }
 
@@ -90,7 +90,7 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #changed = new Map<SessionId, Notice>();
   /** Where the list goes on; null once it has been told to its end. */
-  #listing: Listing | null = { cursor: null };
+  #listing: ListedPage | null = { cursor: null };
   #listedCount = 0;
   #last: Notice | null = null;
   #isEnding = false;
@@ -154,7 +154,7 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
   }
 
   /** What changed before the page was read is told before it, and cannot be newer than it. */
-  async #takePage(listing: Listing, before: readonly Notice[]): Promise<Chunk> {
+  async #takePage(listing: ListedPage, before: readonly Notice[]): Promise<Chunk> {
     const page = await this.#list(listing.cursor);
     if (this.#isEnding || this.#listing !== listing) return chunkOf(before);
     if (!page.ok) {

@@ -9,7 +9,7 @@ import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { ensureAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import { givenBy } from "../world.ts";
+import { stampedBy } from "../world.ts";
 
 /**
  * Chooses the mode that a session's agent is in from its next turn on; answers the one before.
@@ -74,7 +74,7 @@ export class ModelChanges {
     const refused = await refusalBy(live, agent, parts);
     if (refused !== null) return this.#refused(live, refused, actor);
     const told = this.#command({ change }, actor);
-    // Whoever wanted it may have left since; the agent has it, so the session says so (P7).
+    // The client may have left since; the agent has the model, so the session says so (P7).
     const hasLeft = live.refusalOf(told) !== null;
     const outcome = await live.submit(hasLeft ? { ...told, actor: SERVER } : told);
     if (outcome.refusal !== null) return { ok: false, refusal: outcome.refusal };
@@ -82,7 +82,7 @@ export class ModelChanges {
     return DONE;
   }
 
-  /** It stays as it was, and everybody is told; also of what the agent does not give back. */
+  /** It stays as it was, and all clients are told; also of what the agent does not take back. */
   async #refused(live: LiveSession, refused: ModelRefusal, actor: Actor): Promise<Result<void>> {
     const failure = { ...refused.part, reason: sentenceOf(refused.refusal) };
     const outcome = await live.submit(this.#command({ failure }, actor));
@@ -111,7 +111,7 @@ export class ModelChanges {
   }
 
   #by(actor: Actor) {
-    return givenBy(this.#clock, actor);
+    return stampedBy(this.#clock, actor);
   }
 }
 
@@ -122,7 +122,7 @@ async function refusalBy(
 ): Promise<ModelRefusal | null> {
   const refused = (await agent?.setModelConfig(parts)) ?? null;
   const [part] = parts;
-  // Whoever has taken its place meanwhile has agreed to nothing.
+  // An agent that has taken its place meanwhile has agreed to nothing.
   const isThere = agent !== null && live.agent === agent;
   if (refused !== null || isThere || part === undefined) return refused;
   const gone = refusal("agent_gone", { exit: "while it changed its model" });

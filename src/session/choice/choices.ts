@@ -8,13 +8,13 @@ import type { SessionKey } from "../../store/store.ts";
 import { retryIfEvicted } from "../eviction.ts";
 import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { changeAgentMode, ModelChanges } from "./agent-changes.ts";
 
 export type ReloadType = "reload_skills" | "reload_persona";
 
 /**
- * Reading skill and persona files again, because somebody said so. Reloads of one session come one
+ * Reads skill and persona files again, on a command. Reloads of one session come one
  * after the other, so that each tells the difference to the one before it.
  */
 export class Reloads {
@@ -28,8 +28,8 @@ export class Reloads {
   /** Reads them again and sets the session to what was found. */
   now(live: LiveSession, type: ReloadType, actor: Actor): Promise<Result<Reload>> {
     return this.inOrder(live, async () => {
-      const by = givenBy(this.#world.clock, actor);
-      // Nothing is read for somebody who may not, or in the middle of a turn.
+      const by = stampedBy(this.#world.clock, actor);
+      // Nothing is read for a client that may not, or in the middle of a turn.
       const why = live.refusalOf({ ...by, type, hash: "", difference: "" });
       if (why !== null) return { ok: false, refusal: why };
       const reload = await this.prepare(live, type);
@@ -91,11 +91,11 @@ function placeOf({ key, session }: LiveSession) {
   return { tenantId: key.tenantId, workspaceCwd: session.fixed.workspaceCwd };
 }
 
-/** The session, for somebody who has shown a sign of life by asking for it. */
+/** Finds the session, for a client that is present by asking for it. */
 type Find = (key: SessionKey, actor: Actor) => Promise<Result<LiveSession>>;
 
 /**
- * What a session is set to: it changes when somebody says so and never otherwise, one thing at a
+ * What a session is set to: it changes by a command and never otherwise, one thing at a
  * time (P7).
  */
 export class Choices {

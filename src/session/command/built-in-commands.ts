@@ -10,7 +10,7 @@ import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
 import type { FoldedTurn, SessionKey } from "../../store/store.ts";
-import type { NewSession } from "../actor/open.ts";
+import type { SessionCreation } from "../actor/open.ts";
 import type { Choices, ReloadType } from "../choice/choices.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn } from "../replay.ts";
@@ -20,13 +20,13 @@ import type { SessionWorld } from "../world.ts";
 import { type Answered, agentCommands } from "./slash-commands.ts";
 
 /** What commands can do beyond answering; it is all done elsewhere. */
-export interface CommandHands {
+export interface CommandDeps {
   readonly choices: Choices;
   /** Makes a session beside this one. */
-  create(key: SessionKey, creation: NewSession): Promise<Result<unknown>>;
+  create(key: SessionKey, creation: SessionCreation): Promise<Result<unknown>>;
 }
 
-export type BuiltInOrder = Extract<SlashMeaning, { kind: "built_in" }> & {
+export type BuiltInCall = Extract<SlashMeaning, { kind: "built_in" }> & {
   readonly live: LiveSession;
   readonly prompt: WaitingPrompt;
   readonly skills: SkillSnapshot;
@@ -36,19 +36,19 @@ export type BuiltInOrder = Extract<SlashMeaning, { kind: "built_in" }> & {
 /** Our own commands, as they are carried out. None of them reaches a model. */
 export class BuiltInCommands {
   readonly #world: SessionWorld;
-  readonly #hands: CommandHands;
+  readonly #hands: CommandDeps;
 
-  constructor(world: SessionWorld, hands: CommandHands) {
+  constructor(world: SessionWorld, hands: CommandDeps) {
     this.#world = world;
     this.#hands = hands;
   }
 
   /** Answers when the session has its answer. */
-  async carryOut(order: BuiltInOrder): Promise<void> {
+  async carryOut(order: BuiltInCall): Promise<void> {
     await this.#work[order.name](order);
   }
 
-  readonly #work: Readonly<Record<OwnCommand, (order: BuiltInOrder) => Promise<void>>> = {
+  readonly #work: Readonly<Record<OwnCommand, (order: BuiltInCall) => Promise<void>>> = {
     skills: ({ skills, answer }) => answer({ result: reply.skillsListed(skills) }),
     help: (order) => this.#help(order),
     agent: (order) => this.#agent(order),
@@ -63,14 +63,14 @@ export class BuiltInCommands {
     "save-and-close": (order) => this.#saveAndClose(order),
   };
 
-  async #help({ live, skills, args, answer }: BuiltInOrder): Promise<void> {
+  async #help({ live, skills, args, answer }: BuiltInCall): Promise<void> {
     const [name] = args;
     if (name !== undefined) return answer({ result: reply.skillHelp(skills, name) });
     const own = live.agent === null ? null : await agentCommands(this.#world, live);
     return answer({ result: reply.commandHelp(skills, own?.ok ? own.value : []) });
   }
 
-  async #agent({ live, args, answer }: BuiltInOrder): Promise<void> {
+  async #agent({ live, args, answer }: BuiltInCall): Promise<void> {
     const [to] = args;
     const { agentNames } = this.#world.settings;
     const { activeAgent } = live.session.chosen;
@@ -83,7 +83,7 @@ export class BuiltInCommands {
     return answer({ result, effect: { type: "change_agent", to } });
   }
 
-  async #model({ live, prompt, args, answer }: BuiltInOrder): Promise<void> {
+  async #model({ live, prompt, args, answer }: BuiltInCall): Promise<void> {
     const [modelId] = args;
     const { modelConfig } = live.session.chosen;
     if (modelId === undefined) {
@@ -98,7 +98,7 @@ export class BuiltInCommands {
     return answer({ result });
   }
 
-  async #reload(order: BuiltInOrder, type: ReloadType): Promise<void> {
+  async #reload(order: BuiltInCall, type: ReloadType): Promise<void> {
     const { reloads } = this.#hands.choices;
     const isSkills = type === "reload_skills";
     await reloads.inOrder(order.live, async () => {
@@ -119,7 +119,7 @@ export class BuiltInCommands {
    * A session like this one, and beside it. Its name follows from the prompt's, so that a server
    * that dies before it has said so finds it there, and makes no second one.
    */
-  async #new({ live, prompt, answer }: BuiltInOrder): Promise<void> {
+  async #new({ live, prompt, answer }: BuiltInCall): Promise<void> {
     const { key, session } = live;
     const sessionId = namedAfter(prompt, session);
     if (sessionId === null) return;
@@ -130,8 +130,8 @@ export class BuiltInCommands {
     return answer({ result: reply.commandRefused(made.refusal) });
   }
 
-  /** Whatever was said before has run by now: prompts take their turn, and this one did. */
-  async #saveAndClose({ live, prompt, answer }: BuiltInOrder): Promise<void> {
+  /** All prompts before this one have run by now. */
+  async #saveAndClose({ live, prompt, answer }: BuiltInCall): Promise<void> {
     const failure = await live.snapshot();
     if (failure !== null) return answer({ result: reply.commandRefused(failure) });
     const { sessionId } = live.key;
@@ -166,7 +166,7 @@ function modelsOf({ agent }: LiveSession): readonly string[] {
   return agent === null ? [] : modelIds(agent.offer.configOptions);
 }
 
-/** Whoever has left since was there when it was said: then the server does it in their place. */
+/** A client that has left since was there when it asked: the server acts in its place. */
 function actorOf({ clientId, userId }: WaitingPrompt, session: Session): Actor {
   const hasLeft = clientId !== null && !isRegistered(session, clientId, userId);
   return hasLeft ? SERVER : { kind: "client", clientId, userId, loopback: false };
@@ -179,7 +179,7 @@ function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): Sessio
 }
 
 /** The same in everything that was chosen, and new in everything else. */
-function likeThis({ fixed, chosen, connection }: Session): NewSession {
+function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
   const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
   const { activeAgent, modelConfig, approvalMode, budgetMicro } = chosen;
   return {

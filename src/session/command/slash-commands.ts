@@ -15,7 +15,7 @@ import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { Participant } from "../participant.ts";
 import { availableCommands } from "../view/agent-state.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
 
 /** What a command has to say, and what it does to its session at the same time. */
@@ -91,7 +91,7 @@ export class SlashCommands implements Participant {
   async #answer(promptId: PromptId, answered: Answered): Promise<void> {
     const { result, effect } = answered;
     for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
-      const by = givenBy(this.#world.clock, SERVER);
+      const by = stampedBy(this.#world.clock, SERVER);
       const what = { promptId, result, ...(effect !== undefined && { effect }) };
       const { refusal: why } = await this.#live.insist({ ...by, type: "command_result", ...what });
       if (why === null || why.code === "prompt_not_next") return;
@@ -106,7 +106,7 @@ export class SlashCommands implements Participant {
 /** The prompt that is carried out for a session. It goes on while the session is opened again. */
 const IN_PROGRESS = new WeakMap<LiveSession, PromptId>();
 
-/** Whether a line is for us whatever the skills are: above all, what mends a lost snapshot (P6). */
+/** Whether a line needs no skills: above all, what repairs a lost snapshot (P6). */
 function isWithoutSkills(line: string): boolean {
   const meaning = resolveSlash(line, NO_KNOWLEDGE.skills, []);
   return meaning.kind === "built_in" && meaning.name !== "skills" && meaning.name !== "help";
@@ -124,8 +124,8 @@ function isNotOurs(meaning: SlashMeaning): boolean {
 }
 
 /**
- * The names of the commands that a session's agent has said are its own; without an agent nobody
- * knows. An agent often says so a moment after it has come: one that has just come and said
+ * The names of the commands that a session's agent has said are its own; without an agent they
+ * are unknown. An agent often says so a moment after it has come: one that has just come and said
  * nothing gets that moment.
  */
 export async function agentCommands(

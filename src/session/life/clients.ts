@@ -6,8 +6,8 @@ import type { SessionKey } from "../../store/store.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import type { Joined, NewSessionRequest, SessionRegistry } from "../registry.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import type { CreationRequest, Joined, SessionRegistry } from "../registry.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** A session that was brought back. */
 export interface Resumed extends Joined {
@@ -38,7 +38,7 @@ export class Arrivals {
    * Makes a session or joins the shared one, and registers the client that asked. It answers when
    * there is an agent; one that was there before is joined without an agent, too (P6).
    */
-  create(order: NewSessionRequest): Promise<Result<Resumed>> {
+  create(order: CreationRequest): Promise<Result<Resumed>> {
     const register = this.#registrar(order.actor);
     return retryIfEvicted(async () => {
       const joined = await this.#parts.registry.create(order);
@@ -99,7 +99,7 @@ export class Arrivals {
     return resumed.refusal === null ? found : { ok: false, refusal: resumed.refusal };
   }
 
-  /** It counts before it is registered, so that nobody takes the session away meanwhile. */
+  /** It counts before it is registered, so that the session is not evicted meanwhile. */
   async #joined(joined: Joined, register: Register): Promise<Result<Resumed>> {
     const { live } = joined;
     const why = await register(live);
@@ -133,19 +133,19 @@ export class Arrivals {
   }
 
   #by(actor: Actor) {
-    return givenBy(this.#parts.world.clock, actor);
+    return stampedBy(this.#parts.world.clock, actor);
   }
 }
 
-/** Whoever does something in a session is there. */
+/** A client that does something in a session is present. */
 export function noteSignOfLife({ clock }: SessionWorld, live: LiveSession, actor: Actor) {
   const named = actor.kind === "client" ? actor.clientId : null;
-  // A name that the session does not know is no sign of anybody's life, and is not kept.
+  // An id that the session does not know is no sign of life, and is not kept.
   const clientId = named !== null && live.session.clients.has(named) ? named : null;
   live.attendance.saw(clientId, clock.nowMs());
 }
 
-/** A shared session that was closed just then is not joined: whoever asks again gets another. */
+/** A shared session that was closed just then is not joined: the next request gets another. */
 function orAnew(joined: Result<Resumed>): Result<Resumed> {
   if (joined.ok) return joined;
   const { code } = joined.refusal;
@@ -159,7 +159,7 @@ interface DepartureParts {
   readonly streams: SessionStreams;
 }
 
-/** What becomes of a session when somebody leaves it. */
+/** What becomes of a session when a client leaves it. */
 export class Departures {
   readonly #parts: DepartureParts;
 
@@ -167,7 +167,7 @@ export class Departures {
     this.#parts = parts;
   }
 
-  /** Nobody who is registered has been seen here, nobody watches, and nothing waits or runs. */
+  /** No registered client has been seen here, no stream is open, and nothing waits or runs. */
   isLeft(live: LiveSession): boolean {
     return live.present().length === 0 && !live.isBusy && !this.#parts.streams.isWatched(live);
   }
@@ -177,7 +177,7 @@ export class Departures {
     const { attendance } = live;
     const left = await this.#unregister(live, clientId, actor);
     if (!left.ok) return left;
-    // Who was not there cannot leave, and takes nothing away from those who are.
+    // Detaching an unknown client must not decrement the count.
     if (left.value) attendance.left();
     const isUnwanted = attendance.attachCount === 0 && attendance.spawnOwnerWantedKill;
     if (isUnwanted && !live.isBusy) await this.#remove(live);
@@ -186,7 +186,7 @@ export class Departures {
   }
 
   /**
-   * The answer to whoever made this session could not be delivered. If nobody has joined, it is
+   * The answer to the client that made this session was lost. If no other has joined, it is
    * removed as if it had not been made; else when the last one who joined has left.
    */
   async ownerVanished(live: LiveSession, actor: Actor): Promise<void> {
@@ -207,7 +207,7 @@ export class Departures {
   }
 
   /**
-   * Unless somebody has come meanwhile, or has worked in it: what people have done is theirs, and
+   * Unless a client has come meanwhile, or has worked in it: what people have done is theirs, and
    * only the instance ends.
    */
   async #remove(live: LiveSession): Promise<void> {

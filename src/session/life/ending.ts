@@ -16,13 +16,13 @@ import type { SessionWorld } from "../world.ts";
 interface Deleter {
   readonly world: SessionWorld;
   readonly registry: SessionRegistry;
-  /** Ends the session for everybody. */
+  /** Ends the session for all clients. */
   close(key: SessionKey, actor: Actor): Promise<Result<void>>;
 }
 
 /**
  * Closes a session if it is live, and removes what is stored of it; the audit keeps a note of
- * that. Whoever is just opening it has it closed, too.
+ * that. One that is just being opened is closed, too.
  */
 export async function deleteSession(
   deleter: Deleter,
@@ -48,7 +48,7 @@ export async function deleteSession(
       removed = await remove();
     });
     if (isGone) return removed;
-    // Somebody has loaded it again, or lets it go at this moment.
+    // A client has loaded it again, or another request releases it at this moment.
   }
   return fail("session_busy", { sessionId });
 }
@@ -64,7 +64,7 @@ async function closedFor(
   return isClosing ? live.until((session) => session.closed || session.ending === null) : closed;
 }
 
-/** Lets go of what nobody has used for a while; the wire's idle reaper. */
+/** Evicts sessions that have been idle for too long, and forgets idle clients. */
 export async function reapIdle(
   world: SessionWorld,
   registry: SessionRegistry,
@@ -92,9 +92,9 @@ async function forgetClients(live: LiveSession, atMs: number): Promise<void> {
 
 /**
  * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for
- * a while or until somebody is in a hurry; then each session is ended and given back to the store,
+ * a while or until the operator is in a hurry; then each session is ended and given back to the store,
  * and the agents go last. A turn that waits for people is not waited for. The store itself belongs
- * to whoever opened it.
+ * to its opener.
  */
 export async function shutDown(
   world: SessionWorld,

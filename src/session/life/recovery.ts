@@ -12,7 +12,7 @@ import type { SessionWorld } from "../world.ts";
 export interface RecoveryProgress {
   readonly total: number;
   readonly recovered: number;
-  /** Damaged, or held by somebody else: left as they are, and named with the reason. */
+  /** Damaged, or held by another server: left as they are, and named with the reason. */
   readonly setAside: readonly { readonly sessionId: string; readonly reason: string }[];
 }
 
@@ -40,7 +40,7 @@ export async function reconcileStaleSessions(
   const waiting = stale.value.keys[Symbol.iterator]();
   const work = async () => {
     for (const key of waiting) {
-      // Whoever opened it meanwhile has recovered it by that, and may be at work with it.
+      // A request that opened it meanwhile has recovered it, and may be at work with it.
       const isLive = registry.peek(key) !== null;
       const opened = await registry.get(key, "uncapped");
       if (opened.ok) {
@@ -70,7 +70,7 @@ async function looked(registry: SessionRegistry, key: SessionKey): Promise<Resul
 }
 
 /**
- * The session as its log has it. While its store is away, nobody knows that: what is in memory
+ * The session as its log has it. While its store is away, that is unknown: what is in memory
  * may lack a commit whose answer was lost.
  */
 export async function settledSession(

@@ -7,12 +7,12 @@ import { addCounts, isCount } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
-import type { TurnOrder } from "./meter.ts";
+import type { ReservationRequest } from "./meter.ts";
 import { type Sums, usedByAsides, usedByUser } from "./sums.ts";
 
 /** What a tenant and its users may spend; kept in one document, so that it changes as one. */
 export interface Allowance {
-  /** Null where nobody has said anything: then it is as the server is set. */
+  /** Null where no owner has set it: then the server's default holds. */
   readonly limit: Account["limit"] | null;
   /** What the tenant may cost in all; null is no budget. */
   readonly tenantMicro: number | null;
@@ -23,7 +23,7 @@ export type BudgetScope = { readonly of: "tenant" } | { readonly of: "user"; use
 
 const PLACE = { kind: "credits", key: "allowance" } as const;
 
-/** As it stands; nothing of it is said where nobody has said anything. */
+/** As it stands; empty where no owner has set anything. */
 export async function readAllowance(
   store: SessionStore,
   tenantId: TenantId,
@@ -118,7 +118,7 @@ export type Weighing = "now" | "settled";
 export function refusalOf(
   sums: Sums,
   allowance: Allowance,
-  order: TurnOrder,
+  order: ReservationRequest,
   neededMicro: number,
   when: Weighing = "now",
 ): Refusal | null {
@@ -136,7 +136,7 @@ export function refusalOf(
 /** Whether nothing limits such a turn: then it is not weighed, and its price may be unknown. */
 export function isUnlimited(
   { limit, tenantMicro, userMicro }: Allowance,
-  { userId, budgetMicro }: TurnOrder,
+  { userId, budgetMicro }: ReservationRequest,
 ): boolean {
   if (budgetMicro !== null || limit !== "unlimited" || tenantMicro !== null) return false;
   return userId === null || !userMicro.has(userId);
@@ -148,7 +148,11 @@ function atRest(sums: Sums): Sums {
   return { ...sums, account, open: new Map() };
 }
 
-function roomsOf(sums: Sums, allowance: Allowance, order: TurnOrder): readonly [Room, ...Room[]] {
+function roomsOf(
+  sums: Sums,
+  allowance: Allowance,
+  order: ReservationRequest,
+): readonly [Room, ...Room[]] {
   const { account } = sums;
   const { key, userId, budgetMicro } = order;
   const limit = allowance.limit ?? "granted";

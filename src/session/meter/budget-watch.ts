@@ -56,7 +56,7 @@ export class BudgetWatch {
     this.#tell(standingWarningOf("session", budgetMicro, chargedMicro));
   }
 
-  /** Null where there is no budget, or where nobody can tell what was asked beside it. */
+  /** Null where there is no budget, or where the use of side questions is unknown. */
   async #look() {
     const { key, decided } = this.#session;
     if (decided.chosen.budgetMicro === null) return null;
@@ -73,7 +73,7 @@ export class BudgetWatch {
   }
 }
 
-/** How much of a budget may be used before people are warned (design, section 9). */
+/** How much of a budget may be used before people are warned. */
 const WARNING_PERCENT = 80n;
 
 /** If these charges have just passed the line at which a budget is nearly used up. */

@@ -14,7 +14,7 @@ import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { JournalEntry, JournalRow, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
-import type { AsideUse, TurnCredit, TurnOrder } from "./meter.ts";
+import type { AsideUse, ReservationRequest, TurnCredit } from "./meter.ts";
 import type { Quote } from "./price-table.ts";
 
 /** One entry of the ledger's journal, as it is written: never with the time, which is beside it. */
@@ -24,7 +24,7 @@ export interface LedgerLine extends LedgerEntry {
   readonly agent: string | null;
   readonly model: string | null;
   readonly tokens: TokenUsage;
-  /** False for work whose price nobody knew. */
+  /** False for work whose price is unknown. */
   readonly isPriced: boolean;
   /** Of a grant: what was said about it. */
   readonly note: string | null;
@@ -138,7 +138,7 @@ function tokensAt(said: JsonObject): TokenUsage {
 }
 
 /**
- * The ledger's entries of a settlement, which are committed with the verdict: whatever crashes,
+ * The ledger's entries of a settlement, which are committed with the verdict: after any crash
  * there is never one without the other. What was reserved before is in the ledger already; what
  * was overspent is reserved here, so that reserved = charged + released (P9). A turn that cost
  * nothing has its charge too: by these, usage is counted.
@@ -168,7 +168,7 @@ export function settlementEntries(
 
 /** What a turn begins with; the model's name is kept as long as a name may be in the ledger. */
 export function creditOf(
-  { model }: TurnOrder,
+  { model }: ReservationRequest,
   quote: Quote | null,
   reservedMicro: number,
 ): TurnCredit {
@@ -193,7 +193,7 @@ function usedIn({ chosen, connection }: Session) {
 
 /** The same for a question beside a session, whose only record is the ledger. */
 export function asideLines(
-  { turnId, userId, agent, model }: TurnOrder,
+  { turnId, userId, agent, model }: ReservationRequest,
   { reservedMicro, price }: TurnCredit,
   use: AsideUse,
 ): readonly LedgerLine[] {

@@ -5,4 +5,4 @@ export { GRANT_ID_RULE, readGrantId } from "./entry.ts";
 export { LedgerMeter } from "./ledger-meter.ts";
 export type { Balance, Meter } from "./meter.ts";
 export { PriceTable, readPrices } from "./price-table.ts";
-export { ALL_TIME, type Period, statementCsv, USAGE_GROUPINGS, type UsageWish } from "./usage.ts";
+export { ALL_TIME, type Period, statementCsv, USAGE_GROUPINGS, type UsageQuery } from "./usage.ts";

@@ -32,19 +32,19 @@ import type {
   CreditWarning,
   Grant,
   Meter,
+  ReservationRequest,
   Slice,
   TurnCredit,
-  TurnOrder,
 } from "./meter.ts";
 import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
 import { usedByUser } from "./sums.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
-import { type StatementWish, statementPage, type UsageWish, usageReport } from "./usage.ts";
+import { type StatementQuery, statementPage, type UsageQuery, usageReport } from "./usage.ts";
 
-export interface MeterParts {
+export interface MeterOptions {
   readonly store: SessionStore;
   readonly prices: PriceTable;
-  /** What a tenant is where nobody has said anything; null if that is not known here. */
+  /** The limit of a tenant that has set none; null if that is not known here. */
   usualLimit(tenantId: TenantId): Account["limit"] | null;
   nowMs(): number;
   readonly log: Log;
@@ -52,10 +52,10 @@ export interface MeterParts {
 
 /** The credits of all tenants, over the journals of a store. */
 export class LedgerMeter implements Meter {
-  readonly #parts: MeterParts;
+  readonly #parts: MeterOptions;
   /** The one that was used last is at the end. */
   readonly #ledgers = new Map<TenantId, TenantLedger>();
-  /** Reserved here for turns of which nobody knows yet whether they begin. */
+  /** Reserved here for turns of which it is not known yet whether they begin. */
   readonly #pending = new Set<TurnId>();
   /** Turns that a log has open although the ledger has their charge: the log was cut. */
   readonly #charged = new Set<TurnId>();
@@ -63,17 +63,17 @@ export class LedgerMeter implements Meter {
   readonly #unread = new Map<TenantId, number>();
   #hasSwept = false;
 
-  constructor(parts: MeterParts) {
+  constructor(parts: MeterOptions) {
     this.#parts = parts;
   }
 
-  reserve(order: TurnOrder): Result<TurnCredit> | Promise<Result<TurnCredit>> {
+  reserve(order: ReservationRequest): Result<TurnCredit> | Promise<Result<TurnCredit>> {
     const quote = this.#quote(order);
     if (this.isFree(order)) return ok(creditOf(order, quote, 0));
     return this.#reserve(order, quote);
   }
 
-  async #reserve(order: TurnOrder, quote: Quote | null): Promise<Result<TurnCredit>> {
+  async #reserve(order: ReservationRequest, quote: Quote | null): Promise<Result<TurnCredit>> {
     // The same one all through: of a tenant that is deleted meanwhile, it takes nothing any more.
     const ledger = this.#ledger(order.key.tenantId);
     const needed = await this.#needed(order, quote);
@@ -87,7 +87,7 @@ export class LedgerMeter implements Meter {
     return reserved;
   }
 
-  async afford(order: TurnOrder, when: Weighing = "now"): Promise<Result<void>> {
+  async afford(order: ReservationRequest, when: Weighing = "now"): Promise<Result<void>> {
     if (this.isFree(order)) return DONE;
     const needed = await this.#needed(order, this.#quote(order));
     if (!needed.ok) return needed;
@@ -97,10 +97,10 @@ export class LedgerMeter implements Meter {
   }
 
   /** Nothing for those without any limit or budget; an unknown price is only for them. */
-  async #needed(order: TurnOrder, quote: Quote | null): Promise<Result<number>> {
+  async #needed(order: ReservationRequest, quote: Quote | null): Promise<Result<number>> {
     const ledger = this.#ledger(order.key.tenantId);
     const known = ledger.allowance;
-    // What nobody knows the price of is refused by what is allowed now, not as it was last read.
+    // An unknown price is refused by what is allowed now, not as it was last read.
     const isTold = known !== null && (quote !== null || isUnlimited(known, order));
     const loaded = isTold ? ok(known) : await ledger.inTurn(async (read) => ok(read));
     if (!loaded.ok) return loaded;
@@ -110,12 +110,15 @@ export class LedgerMeter implements Meter {
     return fail("price_unknown", { agent, model: model ?? "unknown" });
   }
 
-  isFree(order: TurnOrder): boolean {
+  isFree(order: ReservationRequest): boolean {
     const allowance = this.#ledgers.get(order.key.tenantId)?.allowance ?? null;
     return allowance !== null && isUnlimited(allowance, order);
   }
 
-  async slice(order: TurnOrder, { n, price, missingMicro }: Slice): Promise<Result<number>> {
+  async slice(
+    order: ReservationRequest,
+    { n, price, missingMicro }: Slice,
+  ): Promise<Result<number>> {
     const usual = this.#quote(order)?.estimateMicro ?? (price === null ? 0 : estimateOf(price));
     const ledger = this.#ledger(order.key.tenantId);
     return ledger.slice(order, n, Math.max(usual, missingMicro), missingMicro);
@@ -173,11 +176,11 @@ export class LedgerMeter implements Meter {
     return ledger.takeWarnings(sessionId);
   }
 
-  async settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<number> {
+  async settleAside(order: ReservationRequest, credit: TurnCredit, use: AsideUse): Promise<number> {
     const { tenantId, sessionId } = order.key;
     const lines = asideLines(order, credit, use);
     const settled = await this.#ledger(tenantId).record(lines, sessionId);
-    // Whatever is still held for it is an orphan from now on, which the sweep finds.
+    // What is still held for it is an orphan from now on, which the sweep finds.
     this.#pending.delete(order.turnId);
     if (!settled.ok) this.#tell("credits not settled", tenantId, settled.refusal.code);
     return settled.ok ? costMicro(credit.price, use.tokens) : 0;
@@ -232,7 +235,7 @@ export class LedgerMeter implements Meter {
     const named = [...ledger.sums.open.values()].flatMap(({ sessionId }) => sessionId ?? []);
     for (const sessionId of [...new Set(named)].slice(0, CREDIT_SWEEP_SESSIONS_MAX)) {
       const key = { tenantId, sessionId };
-      // Those that are pending are not; whatever else is open has begun, or never will.
+      // Pending ones are not; all others that are open have begun, or never will.
       const candidates = this.#candidates(key);
       if (candidates.length === 0) continue;
       const session = await look(key);
@@ -342,11 +345,11 @@ export class LedgerMeter implements Meter {
     return set.ok ? this.balance(tenantId) : set;
   }
 
-  statement(tenantId: TenantId, wish: StatementWish) {
+  statement(tenantId: TenantId, wish: StatementQuery) {
     return statementPage(this.#parts.store, tenantId, wish);
   }
 
-  usage(tenantId: TenantId, wish: UsageWish) {
+  usage(tenantId: TenantId, wish: UsageQuery) {
     return usageReport(this.#parts.store, tenantId, wish);
   }
 
@@ -354,7 +357,7 @@ export class LedgerMeter implements Meter {
     return changeEntry({ act, by, details, atMs: this.#parts.nowMs() });
   }
 
-  #quote({ agent, model }: TurnOrder): Quote | null {
+  #quote({ agent, model }: ReservationRequest): Quote | null {
     return this.#parts.prices.quote(agent, model);
   }
 

@@ -9,10 +9,10 @@ import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { Steward } from "../audit/entries.ts";
 import type { Allowance, BudgetScope, Use, Weighing } from "./allowance.ts";
-import type { StatementPage, StatementWish, UsageReport, UsageWish } from "./usage.ts";
+import type { StatementPage, StatementQuery, UsageQuery, UsageReport } from "./usage.ts";
 
 /** Whose turn credits are wanted for, and what is known of what it will cost. */
-export interface TurnOrder {
+export interface ReservationRequest {
   readonly key: SessionKey;
   readonly turnId: TurnId;
   readonly userId: UserId | null;
@@ -29,9 +29,9 @@ export interface TurnOrder {
 /** What a turn begins with. */
 export interface TurnCredit {
   readonly reservedMicro: number;
-  /** Null is unknown, which nobody may use to whom any limit applies. */
+  /** Null is unknown, which is refused where any limit applies. */
   readonly price: Price | null;
-  /** Which model that price is for, as far as anybody knows. */
+  /** Which model that price is for, as far as it is known. */
   readonly model: string | null;
 }
 
@@ -54,20 +54,20 @@ export type CreditWarning = Announcements["credits_warning"];
 interface TurnMeter {
   /**
    * Sets credits aside for a turn that is about to begin. It answers at once where nothing has to
-   * be weighed. Whoever asked says what became of the turn: `hear` if it began, else `giveBack`.
+   * be weighed. The caller says what became of the turn: `begun` if it began, else `giveBack`.
    */
-  reserve(order: TurnOrder): Result<TurnCredit> | Promise<Result<TurnCredit>>;
+  reserve(order: ReservationRequest): Result<TurnCredit> | Promise<Result<TurnCredit>>;
   /** Whether such a turn could begin, without setting anything aside. */
-  afford(order: TurnOrder, when?: Weighing): Promise<Result<void>>;
+  afford(order: ReservationRequest, when?: Weighing): Promise<Result<void>>;
   /** Whether nothing has to be weighed for it: then there are no slices either. */
-  isFree(order: TurnOrder): boolean;
+  isFree(order: ReservationRequest): boolean;
   /** More for a turn at work; answers how much. */
-  slice(order: TurnOrder, slice: Slice): Promise<Result<number>>;
+  slice(order: ReservationRequest, slice: Slice): Promise<Result<number>>;
   /** The turn did not begin, or a slice came too late for it: what it holds is free again. */
   giveBack(key: SessionKey, turnId: TurnId): Promise<void>;
   /** The same, unless the turn has begun after all. */
   giveBackUnbegun(key: SessionKey, turnId: TurnId): Promise<void>;
-  /** Nobody knows whether it began; the session's log will tell whoever opens it. */
+  /** It is unknown whether it began; the session's log tells when it is opened. */
   leave(turnId: TurnId): void;
   /** The log has the beginning of this turn: its reservation is not pending any more. */
   begun(turnId: TurnId): void;
@@ -83,7 +83,7 @@ interface TurnMeter {
    * A question beside a session is over: what it has used is charged, and the rest is free again.
    * No log has a verdict of it, so this is its settlement. Answers what was charged.
    */
-  settleAside(order: TurnOrder, credit: TurnCredit, use: AsideUse): Promise<number>;
+  settleAside(order: ReservationRequest, credit: TurnCredit, use: AsideUse): Promise<number>;
   /** What was asked beside a session has used of its budget. */
   usedBeside(key: SessionKey): Promise<Result<Use>>;
   /** Calls once, when there may be more to spend than there was. */
@@ -105,8 +105,8 @@ interface CreditOffice {
     budgetMicro: number | null,
     by: Steward,
   ): Promise<Result<Balance>>;
-  statement(tenantId: TenantId, wish: StatementWish): Promise<Result<StatementPage>>;
-  usage(tenantId: TenantId, wish: UsageWish): Promise<Result<UsageReport>>;
+  statement(tenantId: TenantId, wish: StatementQuery): Promise<Result<StatementPage>>;
+  usage(tenantId: TenantId, wish: UsageQuery): Promise<Result<UsageReport>>;
 }
 
 export interface Meter extends TurnMeter, CreditOffice {
@@ -117,7 +117,7 @@ export interface Meter extends TurnMeter, CreditOffice {
   sweep(look: (key: SessionKey) => Promise<Result<Session>>): Promise<void>;
   /**
    * Does something to a tenant while nothing is written to its ledger. Afterwards nothing is known
-   * of that: whoever asks is told what the store has then.
+   * of that: the next caller is told what the store has then.
    */
   without<Value>(tenantId: TenantId, act: () => Promise<Value>): Promise<Value>;
 }
@@ -130,7 +130,7 @@ export interface Grant {
 }
 
 export interface Balance {
-  /** Null where nobody has said anything, and it is not known here how the server is set. */
+  /** Null where no owner has set it, and the server's default is not known here. */
   readonly limit: Allowance["limit"];
   /** Null where there is no limit to be left under. */
   readonly availableMicro: number | null;

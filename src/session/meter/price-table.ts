@@ -98,7 +98,7 @@ export function estimateOf(price: Price): number {
 }
 
 /**
- * What models cost where nobody says otherwise: one credit is one US dollar, so these are
+ * What models cost by default: one credit is one US dollar, so these are
  * micro-dollars per million tokens. They are list prices as they were known when this was written,
  * and they change: `--prices FILE` has the last word.
  */
@@ -118,7 +118,7 @@ export const DEFAULT_PRICES: PriceFile = {
     "gemini-2.5-pro": model(1_250_000, 10_000_000, 310_000),
     "gemini-2.5-flash": model(300_000, 2_500_000, 75_000),
   },
-  // `echo` is a toy, and asks nobody.
+  // `echo` is built in, and asks no model.
   agents: { echo: { perTurn: 0 } },
 };
 

@@ -5,7 +5,7 @@ import { turnId } from "../../core/session/life.fixture.ts";
 import { type Hand, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { LedgerMeter } from "./ledger-meter.ts";
-import { turnOrder } from "./session-credit.ts";
+import { reservationRequest } from "./session-credit.ts";
 import { granting, priced } from "./till.fixture.ts";
 
 const ADA = given(parseUserId("ada"));
@@ -24,7 +24,7 @@ async function paid(grantedMicro: number) {
   const holds = async () => {
     const { key, session } = other.live;
     const turn = { turnId: turnId("elsewhere"), userId: null };
-    value(await meter.reserve(turnOrder(key, session, turn)));
+    value(await meter.reserve(reservationRequest(key, session, turn)));
   };
   return { stage, meter, hand, holds };
 }

@@ -13,11 +13,11 @@ import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import { EVICTED } from "../eviction.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { usedByTurns } from "./allowance.ts";
 import { BudgetWatch } from "./budget-watch.ts";
 import { creditWait, isSameWait, type WaitingForCredit } from "./credit-wait.ts";
-import type { TurnCredit, TurnOrder } from "./meter.ts";
+import type { ReservationRequest, TurnCredit } from "./meter.ts";
 
 /** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
 type Paid = Pick<Command<"prompt">, "start" | "unpaid" | "unpaidNow">;
@@ -28,11 +28,11 @@ type CreditSeat = Pick<SessionSeat, "key" | "decided" | "submit">;
 type TurnWork = Omit<TurnStart, "turnId" | keyof TurnCredit>;
 
 /** Who wants to begin a turn of this session, and what is known of what it will cost. */
-export function turnOrder(
+export function reservationRequest(
   key: SessionKey,
   session: Session,
   turn: { readonly turnId: TurnId; readonly userId: UserId | null },
-): TurnOrder {
+): ReservationRequest {
   const { chosen, surroundings } = session;
   const { chargedMicro: usedMicro, openMicro: heldMicro } = usedByTurns(session);
   return {
@@ -49,7 +49,7 @@ export function turnOrder(
 
 /**
  * Sees to a session's credits: no turn begins without them, one that passes what it has gets more
- * or ends, and what is not needed is given back. A prompt that nobody can pay for stays at the
+ * or ends, and what is not needed is given back. A prompt that cannot be paid for stays at the
  * head of the queue, and goes on when there is more to spend.
  */
 export class SessionCredit implements Participant {
@@ -60,7 +60,7 @@ export class SessionCredit implements Participant {
   /** What was not enough, while the head of the queue waits for more. */
   #short: string | null = null;
   #callOffWait: CallOff = () => {};
-  /** The waits of one prompt that everybody was told of: one for each limit at the most. */
+  /** The waits of one prompt that clients were told of: one for each limit at the most. */
   #told: readonly WaitingForCredit[] = [];
   #waits: WaitingForCredit | null = null;
   readonly #budget: BudgetWatch;
@@ -125,7 +125,7 @@ export class SessionCredit implements Participant {
       return refused === null ? {} : { unpaidNow: refused };
     };
     if (!meter.isFree(order)) {
-      // A repeat is answered as it was the first time, whatever there is to spend by now; and what
+      // A repeat is answered as it was the first time, even if less is left by now; and what
       // a line with a slash means, and whether that costs anything, is found out when it is next.
       const isNew = firstAnswer(session, prompt, prompt.idempotency) === null;
       if (!isNew || slashTextOf(prompt.content) !== null) return {};
@@ -157,8 +157,8 @@ export class SessionCredit implements Participant {
     return meter.isFree(order) ? DONE : meter.afford(order, "settled");
   }
 
-  #order(turnId: TurnId, userId: UserId | null): TurnOrder {
-    return turnOrder(this.#seat.key, this.#seat.decided, { turnId, userId });
+  #order(turnId: TurnId, userId: UserId | null): ReservationRequest {
+    return reservationRequest(this.#seat.key, this.#seat.decided, { turnId, userId });
   }
 
   /** Begins the turn of the head of the queue, at once if nothing has to be weighed. */
@@ -220,7 +220,7 @@ export class SessionCredit implements Participant {
   /** Credits are set aside; if the turn cannot begin any more, they are given back. */
   async #granted(
     promptId: PromptId,
-    { key, turnId }: TurnOrder,
+    { key, turnId }: ReservationRequest,
     start: Omit<TurnStart, "turnId">,
     again: () => void,
   ): Promise<void> {
@@ -228,7 +228,7 @@ export class SessionCredit implements Participant {
     if (this.#isOver) return meter.giveBack(key, turnId);
     const refused = await this.#start(promptId, { ...start, turnId });
     if (refused === null) return;
-    // What the store did not confirm is looked up in the log by whoever opens it next.
+    // What the store did not confirm is looked up in the log when it is opened next.
     if (isUnknown(refused)) return meter.leave(turnId);
     await meter.giveBack(key, turnId);
     if (refused.code === "prompt_not_next" && !this.#isOver) again();
@@ -244,7 +244,7 @@ export class SessionCredit implements Participant {
     const wake = () => {
       this.#endWait();
       again();
-      // While it is weighed again it is said to wait as before; if nobody does that, it is not.
+      // While it is weighed again it is said to wait as before; else it is not.
       if (this.#asking === null && this.#short === null) this.#waits = null;
     };
     this.#callOffWait = POOR.has(code)
@@ -292,7 +292,7 @@ export class SessionCredit implements Participant {
     });
   }
 
-  async #slice(order: TurnOrder, slice: Parameters<SessionWorld["meter"]["slice"]>[1]) {
+  async #slice(order: ReservationRequest, slice: Parameters<SessionWorld["meter"]["slice"]>[1]) {
     const { turnId } = order;
     const given = await this.#world.meter.slice(order, slice);
     if (!given.ok) return this.#notSliced(order, given.refusal);
@@ -321,7 +321,7 @@ export class SessionCredit implements Participant {
   }
 
   /**
-   * What the verdict of a turn did not know of is nobody's. It is given back when the settlement
+   * What the verdict of a turn did not know of belongs to no turn. It is given back when the settlement
    * is in the log, and not before: else that would release the same again.
    */
   #giveBackAstray() {
@@ -331,13 +331,13 @@ export class SessionCredit implements Participant {
     void this.#world.meter.giveBack(this.#seat.key, turnId);
   }
 
-  async #notSliced({ turnId }: TurnOrder, { code }: Refusal): Promise<void> {
+  async #notSliced({ turnId }: ReservationRequest, { code }: Refusal): Promise<void> {
     if (POOR.has(code)) {
       const by = this.#server();
       await this.#seat.submit({ ...by, type: "limit_passed", turnId, limit: "budget" });
       return;
     }
-    // Nobody knows whether it stands in the ledger all the same.
+    // It may stand in the ledger all the same.
     await this.#goneAstray(turnId);
   }
 
@@ -347,7 +347,7 @@ export class SessionCredit implements Participant {
   }
 
   #server() {
-    return givenBy(this.#world.clock, SERVER);
+    return stampedBy(this.#world.clock, SERVER);
   }
 }
 

@@ -158,7 +158,7 @@ function isAmount(value: unknown): value is number {
 }
 
 /**
- * Sums in which everybody is counted who has a budget, whoever else was charged before them: from
+ * Sums that count every user with a budget, even if many others were charged before: from
  * then on their charges are followed. Where users have been left out for want of room, what these
  * have cost is read from the journal, up to where the sums are. They take the places of users
  * without a budget, so that no more are held.
@@ -172,7 +172,7 @@ export async function withBudgeted(
   const missing = [...budgeted.keys()].filter((userId) => !sums.chargedByUser.has(userId));
   if (missing.length === 0) return ok(sums);
   const unknown = new Map(missing.map((userId) => [userId, 0]));
-  // As long as there is room, whoever is not there was never charged.
+  // Below the limit, a user that is not there was never charged.
   const isFull = sums.chargedByUser.size >= LEDGER_USERS_MAX;
   const read = isFull ? await chargesOf(store, tenantId, sums.seq, unknown) : ok(unknown);
   if (!read.ok) return read;

@@ -20,14 +20,14 @@ import {
   readLine,
   type StatementLine,
 } from "./entry.ts";
-import type { CreditWarning, TurnOrder } from "./meter.ts";
+import type { CreditWarning, ReservationRequest } from "./meter.ts";
 import { documentOf, noSums, readSums, type Sums, withBudgeted, withLine } from "./sums.ts";
 
 /** The kind and key of the document that has the sums. */
 const SUMS = { kind: "credits", key: "sums" } as const;
 
 /**
- * One tenant's ledger. The journal is the truth, whoever writes it; the sums in memory follow it,
+ * One tenant's ledger. The journal is the truth, also if another server writes it; the sums in memory follow it,
  * and are brought up to date before anything is weighed. What weighs and what writes is done one
  * after the other, so that two reservations at once cannot spend the same credit.
  */
@@ -101,15 +101,15 @@ export class TenantLedger {
   }
 
   /** Sets something aside, if there is as much left wherever there is a limit. */
-  reserve(order: TurnOrder, amountMicro: number): Promise<Result<void>> {
+  reserve(order: ReservationRequest, amountMicro: number): Promise<Result<void>> {
     return this.inTurn((allowance) => this.#reserve(allowance, order, 0, amountMicro));
   }
 
   /** More for a turn: all of it, or else the least that it needs; answers how much. */
-  slice(order: TurnOrder, n: number, amountMicro: number, leastMicro: number) {
+  slice(order: ReservationRequest, n: number, amountMicro: number, leastMicro: number) {
     return this.inTurn(async (allowance): Promise<Result<number>> => {
       const { turnId } = order;
-      // A slice that nobody knew the outcome of may be there, and then is not taken again.
+      // A slice whose outcome was unknown may be there, and then is not taken again.
       const standing = await this.#find(keyOf({ kind: "reserve", turnId, n, amountMicro }));
       if (!standing.ok) return standing;
       if (standing.value !== null) return ok(standing.value.amountMicro);
@@ -126,7 +126,7 @@ export class TenantLedger {
   /** What every limit leaves bounds every sum of what is open, so no entry can be too large. */
   async #reserve(
     allowance: Allowance,
-    order: TurnOrder,
+    order: ReservationRequest,
     n: number,
     amountMicro: number,
   ): Promise<Result<void>> {
@@ -137,7 +137,7 @@ export class TenantLedger {
     return this.#append([line], key.sessionId);
   }
 
-  afford(order: TurnOrder, amountMicro: number, when: Weighing): Promise<Result<void>> {
+  afford(order: ReservationRequest, amountMicro: number, when: Weighing): Promise<Result<void>> {
     return this.inTurn(async (allowance) => {
       const why = refusalOf(this.#sums, allowance, order, amountMicro, when);
       return why === null ? DONE : { ok: false, refusal: why };
@@ -151,7 +151,7 @@ export class TenantLedger {
     return recorded;
   }
 
-  /** Adds a grant; the very same one again changes nothing, whoever says it and however late. */
+  /** Adds a grant; the very same one again changes nothing, however late it comes. */
   async grant(line: LedgerLine, audit: JournalEntry): Promise<Result<void>> {
     const granted = await this.inTurn(async () => {
       const known = await this.#find(keyOf(line));
@@ -170,7 +170,7 @@ export class TenantLedger {
   }
 
   /**
-   * Releases whatever this turn holds. A verdict's own release has the number 0, so these begin at
+   * Releases all that this turn holds. A verdict's own release has the number 0, so these begin at
    * 1: they can never stand in the way of a verdict.
    */
   release(turnId: TurnId): Promise<Result<void>> {

@@ -12,7 +12,7 @@ import { given } from "../world.fixture.ts";
 import { readLine, type StatementLine } from "./entry.ts";
 import { LedgerMeter } from "./ledger-meter.ts";
 import { PriceTable } from "./price-table.ts";
-import { turnOrder } from "./session-credit.ts";
+import { reservationRequest } from "./session-credit.ts";
 
 export const TENANT = given(parseTenantId("acme"));
 export const ADA = given(parseUserId("ada"));
@@ -143,7 +143,7 @@ export class Till {
 
   order(n: number, turn: TurnId) {
     const { key, session } = this.session(n);
-    return turnOrder(key, session, { turnId: turn, userId: ADA });
+    return reservationRequest(key, session, { turnId: turn, userId: ADA });
   }
 
   /** One commit of a session: its events, and the ledger's share in it, or neither. */

@@ -15,16 +15,16 @@ import type { Meter } from "./meter.ts";
 export const USAGE_GROUPINGS = ["user", "session", "agent", "model", "day"] as const;
 type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
-export interface UsageWish extends Period {
+export interface UsageQuery extends Period {
   readonly by: UsageGrouping;
 }
 
 interface UsageGroup {
-  /** Null where nobody said who or what it was. */
+  /** Null where that is not known. */
   readonly name: string | null;
   readonly turns: number;
   readonly chargedMicro: number;
-  /** Turns whose price nobody knew: they count as nothing in what was charged. */
+  /** Turns whose price was unknown: they count as nothing in what was charged. */
   readonly unpricedTurns: number;
   readonly tokens: TokenUsage;
 }
@@ -49,7 +49,7 @@ const NAME_OF: Readonly<Record<UsageGrouping, (line: StatementLine) => string | 
 export async function usageReport(
   store: SessionStore,
   tenantId: TenantId,
-  { by, ...period }: UsageWish,
+  { by, ...period }: UsageQuery,
 ): Promise<Result<UsageReport>> {
   const groups = new Map<string | null, UsageGroup>();
   for (let after = 0, more = true; more; ) {
@@ -86,7 +86,7 @@ function order(a: string | null, b: string | null): number {
   return (a ?? "") < (b ?? "") ? -1 : 1;
 }
 
-export interface StatementWish extends Period {
+export interface StatementQuery extends Period {
   /** The place in the journal behind which it begins. */
   readonly after: number;
   readonly limit: number;
@@ -107,7 +107,7 @@ export interface StatementPage {
 export async function statementPage(
   store: Pick<SessionStore, "readJournal">,
   tenantId: TenantId,
-  { after, limit, ...period }: StatementWish,
+  { after, limit, ...period }: StatementQuery,
 ): Promise<Result<StatementPage>> {
   const lines: StatementLine[] = [];
   let at = after;
@@ -138,7 +138,7 @@ const COLUMNS = [
 export async function statementCsv(
   meter: Meter,
   tenantId: TenantId,
-  from: Omit<StatementWish, "limit">,
+  from: Omit<StatementQuery, "limit">,
 ): Promise<Result<AsyncIterable<string>>> {
   const wish = { ...from, limit: STATEMENT_ROWS_MAX };
   const first = await meter.statement(tenantId, wish);
@@ -148,7 +148,7 @@ export async function statementCsv(
 async function* pagesOf(
   meter: Meter,
   tenantId: TenantId,
-  wish: StatementWish,
+  wish: StatementQuery,
   first: StatementPage,
 ) {
   yield csvLine(COLUMNS);
@@ -156,7 +156,7 @@ async function* pagesOf(
     yield page.lines.map(rowOf).join("");
     if (page.nextAfter === null) return;
     const next = await meter.statement(tenantId, { ...wish, after: page.nextAfter });
-    // What is cut off is seen to be: whoever writes the file is told by this.
+    // A file that is cut off must be seen to be: its writer is told by this.
     if (!next.ok) throw new Error(next.refusal.code);
     page = next.value;
   }

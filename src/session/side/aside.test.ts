@@ -5,7 +5,7 @@ import type { AgentListener, Agents } from "../../agent/agent.ts";
 import { ASIDE_ANSWER_CHARS_MAX, ASIDE_MS_MAX, BTW_QUESTION_CHARS_MAX } from "../../core/limits.ts";
 import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { ok } from "../../core/result.ts";
-import type { TurnOrder } from "../meter/meter.ts";
+import type { ReservationRequest } from "../meter/meter.ts";
 import { echo, Stage, value } from "../stage.fixture.ts";
 import { Asides, questionFault } from "./aside.ts";
 import { bound, FOREVER, PatientClock } from "./side.fixture.ts";
@@ -109,7 +109,7 @@ describe("a question by the way", () => {
     const booked: string[] = [];
     const meter = {
       ...broken.world.meter,
-      reserve: ({ turnId }: TurnOrder) => {
+      reserve: ({ turnId }: ReservationRequest) => {
         booked.push(`reserve ${turnId}`);
         return ok({ reservedMicro: 10, price: null, model: null });
       },

@@ -28,8 +28,8 @@ import type { ContextUsage } from "../../core/turn.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { pastOf } from "../conversation/past.ts";
 import type { LiveSession } from "../live.ts";
-import type { AsideUse, TurnCredit, TurnOrder } from "../meter/meter.ts";
-import { turnOrder } from "../meter/session-credit.ts";
+import type { AsideUse, ReservationRequest, TurnCredit } from "../meter/meter.ts";
+import { reservationRequest } from "../meter/session-credit.ts";
 import type { SessionWorld } from "../world.ts";
 
 /**
@@ -120,15 +120,15 @@ export class Asides {
   }
 
   /** As for a turn of the session, beside which it is. */
-  #bill({ key, session }: LiveSession, { userId }: Question): TurnOrder {
+  #bill({ key, session }: LiveSession, { userId }: Question): ReservationRequest {
     const turn = { turnId: this.#world.ids.turn(), userId };
-    return { ...turnOrder(key, session, turn), isAside: true };
+    return { ...reservationRequest(key, session, turn), isAside: true };
   }
 
   /** Charges what the agent reports as used; releases the credits if it never got the question. */
   #paid(
     live: LiveSession,
-    bill: TurnOrder,
+    bill: ReservationRequest,
     credit: TurnCredit,
     aside: AsideSession,
   ): Promise<void> {

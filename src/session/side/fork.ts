@@ -11,7 +11,7 @@ import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts"
 import { readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn, sessionPages } from "../replay.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
 export interface ForkOptions {
@@ -170,7 +170,7 @@ async function announced(
   { key, displayName }: Forked,
   actor: Actor,
 ): Promise<Result<void>> {
-  const by = givenBy(clock, SERVER);
+  const by = stampedBy(clock, SERVER);
   const { sessionId: newSessionId } = key;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
   const announcement = { type: "session_branched", data } as const;

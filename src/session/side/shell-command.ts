@@ -12,7 +12,7 @@ import { cutText, lastOfText } from "../../core/text.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** What a command came to, as its result in the log has it: of a long output, the end. */
 export type ShellOutcome = Pick<
@@ -104,7 +104,7 @@ export class ShellCommand {
   }
 
   #by() {
-    return givenBy(this.#world.clock, SERVER);
+    return stampedBy(this.#world.clock, SERVER);
   }
 }
 

@@ -6,7 +6,7 @@ import type { SessionStreams } from "../bus/streams.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import { countSessions } from "../replay.ts";
-import { givenBy, type SessionWorld } from "../world.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 interface RemovalDeps {
   readonly world: SessionWorld;
@@ -117,7 +117,7 @@ async function closed(
   live: LiveSession,
   late: AbortSignal,
 ): Promise<boolean> {
-  const by = givenBy(world.clock, SERVER);
+  const by = stampedBy(world.clock, SERVER);
   await live.submit({ ...by, type: "close" });
   await live.until((session) => session.closed || session.ending === null);
   return !late.aborted && registry.release(live);
@@ -141,6 +141,6 @@ async function forget(world: SessionWorld, live: LiveSession, userId: UserId): P
     if (client.userId === userId) live.attendance.forget(clientId);
   }
   const { quorum } = world.settings;
-  const by = givenBy(world.clock, SERVER);
+  const by = stampedBy(world.clock, SERVER);
   await live.submit({ ...by, type: "voter_gone", userId, quorum });
 }

@@ -111,7 +111,7 @@ interface InteractionOption {
   readonly kind?: string;
 }
 
-interface InteractionBase {
+export interface InteractionBase {
   readonly requestId: AskId;
   readonly createdAt: string;
   readonly options: readonly InteractionOption[];

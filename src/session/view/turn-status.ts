@@ -17,7 +17,7 @@ import { searchTurns, sinceLastTurn } from "./log-search.ts";
 import { isoTime } from "./summary.ts";
 
 /** The state of a prompt, or how it ended, as `GET …/turns` answers. */
-interface TurnStatus {
+export interface TurnStatus {
   readonly sessionId: SessionId;
   readonly state: "idle" | "queued" | "running" | "completed" | "cancelled" | "error";
   readonly promptId?: PromptId;
