@@ -1,4 +1,4 @@
-import type { SessionId, ShellId } from "../../core/id.ts";
+import type { ShellId } from "../../core/id.ts";
 import { DISPLAY_NAME_CHARS_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
@@ -177,34 +177,15 @@ function resultIn({ type, data }: LogEvent, shellId: ShellId): ShellResult | nul
   return type === "user_shell_result" && data.shellId === shellId ? data : null;
 }
 
-/** The wire's answer to what goes on in a session beside its turns. */
-export interface TasksAnswer {
-  readonly v: 1;
-  readonly sessionId: SessionId;
-  readonly now: number;
-  readonly tasks: readonly ShellTask[];
-}
+export type TasksAnswer = ReturnType<typeof tasksAnswer>;
 
-/** A client's shell command; one that has ended is in the log, and no task any more. */
-interface ShellTask {
-  readonly kind: "shell";
-  readonly id: ShellId;
-  readonly label: string;
-  readonly description: string;
-  readonly status: "running";
-  readonly startTime: number;
-  readonly runtimeMs: number;
-  readonly command: string;
-  readonly cwd: string;
-  readonly pid?: number;
-}
-
+/** Answers with the running shell commands of clients; one that has ended is only in the log. */
 export function tasksAnswer(
   { sessionId, shells, chosen }: Session,
   nowMs: number,
   locationOf: (shellId: ShellId) => ShellLocation | null,
-): TasksAnswer {
-  const tasks = [...shells].map(([id, { command, startedAtMs }]): ShellTask => {
+) {
+  const tasks = [...shells].map(([id, { command, startedAtMs }]) => {
     const { cwd, pid } = locationOf(id) ?? { cwd: chosen.currentCwd, pid: null };
     const [firstLine = ""] = command.trim().split("\n");
     return {

@@ -2,11 +2,10 @@ import { stringAt } from "../../core/json.ts";
 import { GRANT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { Ask } from "../../core/policy/ask.ts";
 import { ASKING_UNKNOWN, type AskingView, askingView } from "../../core/policy/asking.ts";
-import { type TierRule, tierRule } from "../../core/policy/gate.ts";
+import { tierRule } from "../../core/policy/gate.ts";
 import { RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Session } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { type AgentModes, agentModes } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
@@ -15,52 +14,14 @@ import { type AgentState, agentState } from "./agent-state.ts";
 import { searchTurns, sinceLastTurn } from "./log-search.ts";
 import { isoTime } from "./summary.ts";
 
-/** What the agent may do without an ask, what was granted, and which asks are open. */
-export interface ApprovalsView {
-  readonly securityMode: Session["fixed"]["securityMode"];
-  readonly allowlist: readonly string[];
-  readonly approvalMode: Session["chosen"]["approvalMode"];
-  readonly autonomy: Session["connection"]["autonomyProfile"];
-  /** As a client chose it, and as the agent reports it; null where that is not known. */
-  readonly agentMode: { readonly chosen: string | null; readonly observed: string | null };
-  /** Whether the agent asks at all before it acts. */
-  readonly asking: AskingView;
-  /** The rule for calls of each tier that have no grant. */
-  readonly tiers: readonly { readonly tier: RiskTier; readonly rule: TierRule }[];
-  readonly grants: readonly GrantView[];
-  readonly asks: readonly AskView[];
-  readonly sandbox: SandboxView;
-}
-
-interface GrantView {
-  readonly key: string;
-  readonly tier: RiskTier;
-  /** Left out where the log no longer has the grant. */
-  readonly since?: string;
-  readonly clientId?: string;
-  readonly userId?: string;
-}
-
-interface AskView {
-  readonly requestId: string;
-  readonly kind: Ask["kind"];
-  readonly tier: RiskTier;
-  readonly title: string | null;
-  readonly since: string;
-  readonly deadline: string | null;
-}
-
-interface SandboxView {
-  readonly state: Session["connection"]["sandboxState"];
-  readonly provisionedAt: string | null;
-  readonly lastActivityAt: string | null;
-}
-
-/** Describes the durable session; it needs no agent. */
+/**
+ * Says what the agent may do without an ask, what was granted, and which asks are open, as the
+ * session is durable. It needs no agent.
+ */
 export async function approvalsView(
   world: Pick<SessionWorld, "store" | "settings">,
   live: Pick<LiveSession, "agent" | "key" | "session">,
-): Promise<Result<ApprovalsView>> {
+) {
   const { store } = world;
   const { fixed, chosen, connection } = live.session;
   const { securityMode, allowlist } = fixed;
@@ -75,8 +36,11 @@ export async function approvalsView(
     allowlist,
     approvalMode: chosen.approvalMode,
     autonomy: autonomyProfile,
+    // As a client chose it, and as the agent reports it; null where that is not known.
     agentMode: { chosen: connection.agentMode, observed: modes.current },
+    // Whether the agent asks at all before it acts.
     asking: askingNow(world, live, modes.current),
+    // The rule for calls of each tier that have no grant.
     tiers: RISK_TIERS.map((tier) => {
       return { tier, rule: tierRule(securityMode, autonomyProfile, tier) };
     }),
@@ -96,7 +60,7 @@ function modesOf({ modes, configOptions = [] }: AgentState): AgentModes {
   return agentModes({ modes: modes ?? null, configOptions });
 }
 
-function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs }: Ask): AskView {
+function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs }: Ask) {
   const title = stringAt(toolCall, "title");
   const deadline = timeOrNull(deadlineAtMs);
   return { requestId, kind, tier, title, since: isoTime(askedAtMs), deadline };
@@ -108,6 +72,7 @@ function timeOrNull(atMs: number | null): string | null {
 
 type GrantEvent = Extract<LogEvent, { type: "session_grant_added" }>;
 
+/** Leaves the origin out where the log no longer has the grant. */
 function grantOrigin(event: GrantEvent | undefined) {
   if (event === undefined) return {};
   const { originatorClientId: clientId, originatorUserId: userId, _meta } = event;

@@ -26,21 +26,6 @@ export interface FieldsOptions {
   readonly limit: number;
 }
 
-/** A session's fields under their published names. */
-export interface SessionFields {
-  readonly v: 1;
-  readonly session_id: string;
-  readonly active_agent: string;
-  readonly skill_snapshot: object;
-  readonly persona: object;
-  readonly model_config: object;
-  readonly conversation_state: ConversationState;
-  readonly created_at: string;
-  readonly last_updated_at: string;
-  readonly reload_count: number;
-  readonly command_history: readonly AnsweredCommand[];
-}
-
 interface ConversationState {
   readonly messages: readonly (ConversationMessage & { readonly index: number })[];
   readonly messageCount: number;
@@ -50,12 +35,15 @@ interface ConversationState {
   readonly unreadable?: readonly number[];
 }
 
-/** Reads all fields of one moment: what is read from the store never changes, or only grows. */
+/**
+ * Reads a session's fields, under their published names, of one moment: what is read from the
+ * store never changes, or only grows.
+ */
 export async function sessionFields(
   store: SessionStore,
   live: LiveSession,
   options: FieldsOptions,
-): Promise<Result<SessionFields>> {
+) {
   const { sessionId, chosen } = live.session;
   const { skills, persona } = chosen;
   const { createdAt, updatedAt } = summaryOfLive(live);

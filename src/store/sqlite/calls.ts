@@ -85,17 +85,14 @@ type Remote<Ops> = {
     : never;
 };
 
-/**
- * A function for each operation of a table, which calls it in its thread. The caller may change
- * its values as soon as it has made the call, so they are copied at once.
- */
+/** A function for each operation of a table, which calls it in its thread. */
 export function remote<Table extends object>(
   table: Table,
   call: (op: string, args: readonly unknown[]) => Promise<unknown>,
 ): Remote<Offered<Table>> {
   const calls = Object.keys(table).map((op) => [
     op,
-    (...args: readonly unknown[]) => call(op, structuredClone(args)),
+    (...args: readonly unknown[]) => call(op, args),
   ]);
   // The other end of the port is our own code, which answers by the same table.
   return Object.fromEntries(calls) as Remote<Offered<Table>>;

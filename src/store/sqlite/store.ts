@@ -40,7 +40,8 @@ export function sqliteStore(
 function sqliteBackend(): Backend {
   const threads = new StoreThreads();
   return {
-    ...remote(WRITES, (op, args) => threads.writer.send(op, args)),
+    // The caller may change its values as soon as it has made the call: so they are copied.
+    ...remote(WRITES, (op, args) => threads.writer.send(op, structuredClone(args))),
     ...remote(READS, (op, args) => threads.reader.send(op, args)),
     open: (config, host) => threads.open(config, host),
     shut: () => threads.shut(),
@@ -54,6 +55,8 @@ function sqliteBackend(): Backend {
       threads.writer.call("commit", { ...key }, term, copyCommit(commit)),
     writeBlob: (tenantId, hash, bytes) =>
       threads.writer.call("writeBlob", tenantId, hash, Uint8Array.from(bytes)),
+    list: (tenantId, filter, range) =>
+      threads.reader.call("list", tenantId, structuredClone(filter), range),
     tenants: () => tenantsIn(threads.root),
     removeTenant: (tenantId, holder) => threads.removeTenant(tenantId, holder),
   };
