@@ -20,7 +20,7 @@ import type { SessionWorld } from "../world.ts";
 import { agentState, availableCommands } from "./agent-state.ts";
 import { approvalsView, askingDoubt } from "./approvals.ts";
 import { sessionFields } from "./fields.ts";
-import { seenClients, summaryOfLive } from "./summary.ts";
+import { type LiveSummary, type SeenClient, seenClients, summaryOfLive } from "./summary.ts";
 import { type TranscriptStart, transcriptPage } from "./transcript.ts";
 import { currentTurn, promotedMessages, settledMessageIds, turnOf } from "./turn-status.ts";
 
@@ -54,7 +54,7 @@ export class SessionReads {
   }
 
   /** A live session as in a list, with its clients. */
-  status(live: LiveSession) {
+  status(live: LiveSession): LiveSummary & { readonly clients: readonly SeenClient[] } {
     return { ...summaryOfLive(live), ...this.askingDoubt(live), clients: seenClients(live) };
   }
 

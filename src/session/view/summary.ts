@@ -111,7 +111,7 @@ interface InteractionOption {
   readonly kind?: string;
 }
 
-export interface InteractionBase {
+interface InteractionBase {
   readonly requestId: AskId;
   readonly createdAt: string;
   readonly options: readonly InteractionOption[];
