@@ -26,10 +26,10 @@ export function agentModes({
 }
 
 /**
- * The mode that an agent is in while no client has chosen one: the one that it first came in. One that
- * remembers may come back in any, so then it is the one that was known before. If none was, it is
- * the one that it comes in, unless that has a word of the wire, by which it may have been chosen.
- * Where the agent asks in one of its modes and is wanted to, it is that one.
+ * The mode that an agent is in while no client has chosen one: the one that it first came in. One
+ * that remembers may come back in any, so then it is the one that was known before. If none was, it
+ * is the one that it comes in, unless that has a word of the wire, by which it may have been
+ * chosen. Where the agent asks in one of its modes and is wanted to, it is that one.
  */
 export function usualMode(
   { context, offer }: Pick<AgentSession, "context" | "offer">,

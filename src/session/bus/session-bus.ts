@@ -64,8 +64,8 @@ export class SessionBus {
   }
 
   /**
-   * Says something that is not in the log to all, after what was published before it. A subscriber that
-   * has to read the store just then misses it: such a frame tells of now.
+   * Says something that is not in the log to all, after what was published before it. A subscriber
+   * that has to read the store just then misses it: such a frame tells of now.
    */
   announce(notice: Notice) {
     if (this.#end === null) this.#tell(batchOf([notice]), this.publishedThrough);

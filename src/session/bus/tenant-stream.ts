@@ -25,8 +25,8 @@ export function sessionUpdated({ state }: ListedSession): Notice {
 
 /**
  * Tells a tenant's consoles what its sessions are doing: all of them to begin with, and then each
- * that changes. Its frames have no ids and cannot be resumed; a client that comes back begins again.
- * What is told is durable (P1): it is given here when it has been published.
+ * that changes. Its frames have no ids and cannot be resumed; a client that comes back begins
+ * again. What is told is durable (P1): it is given here when it has been published.
  */
 export class TenantStream {
   readonly #subscriptions = new Set<TenantSubscription>();

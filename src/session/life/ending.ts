@@ -91,10 +91,10 @@ async function forgetClients(live: LiveSession, atMs: number): Promise<void> {
 }
 
 /**
- * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for
- * a while or until the operator is in a hurry; then each session is ended and given back to the store,
- * and the agents go last. A turn that waits for people is not waited for. The store itself belongs
- * to its opener.
+ * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for a
+ * while or until the operator is in a hurry; then each session is ended and given back to the
+ * store, and the agents go last. A turn that waits for people is not waited for. The store itself
+ * belongs to its opener.
  */
 export async function shutDown(
   world: SessionWorld,

@@ -321,8 +321,8 @@ export class SessionCredit implements Participant {
   }
 
   /**
-   * What the verdict of a turn did not know of belongs to no turn. It is given back when the settlement
-   * is in the log, and not before: else that would release the same again.
+   * What the verdict of a turn did not know of belongs to no turn. It is given back when the
+   * settlement is in the log, and not before: else that would release the same again.
    */
   #giveBackAstray() {
     const turnId = this.#astray;

@@ -27,9 +27,10 @@ import { documentOf, noSums, readSums, type Sums, withBudgeted, withLine } from 
 const SUMS = { kind: "credits", key: "sums" } as const;
 
 /**
- * One tenant's ledger. The journal is the truth, also if another server writes it; the sums in memory follow it,
- * and are brought up to date before anything is weighed. What weighs and what writes is done one
- * after the other, so that two reservations at once cannot spend the same credit.
+ * One tenant's ledger. The journal is the truth, also if another server writes it; the sums in
+ * memory follow it, and are brought up to date before anything is weighed. What weighs and what
+ * writes is done one after the other, so that two reservations at once cannot spend the same
+ * credit.
  */
 export class TenantLedger {
   readonly tenantId: TenantId;

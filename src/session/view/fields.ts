@@ -26,7 +26,7 @@ export interface FieldsOptions {
   readonly limit: number;
 }
 
-interface ConversationState {
+export interface ConversationState {
   readonly messages: readonly (ConversationMessage & { readonly index: number })[];
   readonly messageCount: number;
   /** The `after` of the next page, if there is one. */
