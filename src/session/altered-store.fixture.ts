@@ -14,12 +14,12 @@ export function altered(store: SessionStore, change: Partial<SessionStore>): Ses
 /** What a store that is away says. */
 export const AWAY = fail("store_unavailable", { reason: "it is away" });
 
-/** A door that is open until a test shuts it, and that knows when somebody stands before it. */
+/** A door that is open until a test shuts it, and that knows when a call waits before it. */
 export class Door {
   #opening: PromiseWithResolvers<void> | null = null;
   #knocking = Promise.withResolvers<void>();
 
-  /** Resolves when somebody comes who has to wait. */
+  /** Resolves when a call comes that has to wait. */
   shut(): Promise<void> {
     this.#opening = Promise.withResolvers();
     this.#knocking = Promise.withResolvers();

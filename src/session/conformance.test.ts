@@ -116,7 +116,7 @@ describe("84: a session of another store", () => {
     const { key } = hand.live;
     const manifest = value(await stage.world.store.readManifest(key));
     await shutDown(stage.world, stage.registry, NEVER);
-    // Its slots are nonsense too: whoever looked at them first would say so instead.
+    // Its slots are nonsense too: a check of them first would say so instead.
     const db = new Database(join(stage.folder, "data", "tenants", "acme", "sessions.db"));
     db.exec("UPDATE slots SET payload = x'00'");
     db.prepare("UPDATE sessions SET store_id = 'elsewhere' WHERE session_id = ?").run(

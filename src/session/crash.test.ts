@@ -16,8 +16,8 @@ const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.
 
 /**
  * Two turns, the second of which waits for the first. Between its words the agent asks, and goes on
- * when somebody has agreed to what was told. So these words cannot share a commit, however fast or
- * slow anybody is, and there are as many moments to be killed at.
+ * when a client has agreed to what was told. So these words cannot share a commit, however fast or
+ * slow the machine is, and there are as many moments to be killed at.
  */
 const SCRIPTS = [
   ["say one", "chunks 5 50", "tool t1 kind=read", "say two"],
@@ -130,7 +130,7 @@ describe("a server that is killed", () => {
       await stage.registry.release(hand.live);
       const page = await stage.world.store.readEvents(hand.live.key, { after: 0, limit: 1_000 });
       const { events } = value(page);
-      // P3: numbered from 1 without a gap. P1: whatever was seen is there, word for word.
+      // P3: numbered from 1 without a gap. P1: all that was seen is there, word for word.
       expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
       const stored = new Map(events.map(({ id, text }) => [id, text]));
       for (const { id, text } of seen.events) expect(stored.get(id)).toBe(text);

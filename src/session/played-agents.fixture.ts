@@ -19,12 +19,12 @@ import type { SessionWorld } from "./world.ts";
 
 /** Agents that a test plays itself: they say what it tells them to, when it tells them. */
 export class PlayedAgents implements Agents {
-  /** Whoever came and went, in order. */
+  /** Agents that came and went, in order. */
   readonly acts: string[] = [];
   readonly #all: PlayedAgent[] = [];
   /** What an agent does with a turn; by itself it only listens. */
   play: (agent: PlayedAgent, turn: AgentTurn) => void = () => {};
-  /** Why nobody can be had, if nobody can. */
+  /** Why no agent can be had, if none can. */
   refusal: Refusal | null = null;
   /** What each of them was given, with the name of its profile before it. */
   readonly given: string[] = [];

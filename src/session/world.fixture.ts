@@ -20,7 +20,7 @@ export function given<Value>(value: Value | null): Value {
   return value;
 }
 
-/** For a world in which nobody runs a command. */
+/** For a world without shell commands. */
 /** Agents of which nothing can be seen. */
 export const NO_KEEPER: AgentKeeper = {
   processes: () => [],
@@ -50,7 +50,7 @@ export const NO_TOOLS: Tools = {
 
 const noLedger = async () => fail("store_unavailable", { reason: "there is no ledger here" });
 
-/** For a world in which nothing costs anything, and nobody keeps an account of it. */
+/** For a world in which nothing costs anything, and no account is kept. */
 export const NO_METER: Meter = {
   reserve: () => ok({ reservedMicro: 0, price: null, model: null }),
   afford: async () => DONE,

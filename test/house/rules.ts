@@ -46,16 +46,16 @@ type RuleName = keyof typeof RULES;
  */
 export const CEILINGS: Readonly<Record<RuleName, number>> = {
   "modules of session that server imports": 1,
-  "owner interfaces (…Owner, …Ears)": 3,
-  "files under 60 lines with one importer": 5,
+  "owner interfaces (…Owner, …Ears)": 0,
+  "files under 60 lines with one importer": 3,
   "folders with over 25 files": 0,
   "folder cycles in session (value)": 0,
   "folder cycles in server (value)": 0,
-  "duplicate type names": 4,
-  "duplicate type names, exported": 3,
-  "exported names with a word to avoid": 5,
-  "comments that hide who acts": 32,
-  "citations of absent documents": 11,
+  "duplicate type names": 2,
+  "duplicate type names, exported": 1,
+  "exported names with a word to avoid": 3,
+  "comments that hide who acts": 0,
+  "citations of absent documents": 0,
   "lines of docs over 160 columns": 0,
 };
 

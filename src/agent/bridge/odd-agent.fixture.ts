@@ -274,7 +274,7 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     "session/new": ({ id }) => {
       write([result(id, { sessionId: "S" })]);
       setInterval(() => {}, 1_000); // It lives on, and is not to be reached any more.
-      // Node itself never closes its standard input, whatever becomes of the stream.
+      // Node itself never closes its standard input, even if the stream is destroyed.
       process.stdin.on("close", () => {
         closeSync(0);
         writeFileSync("closed", "");

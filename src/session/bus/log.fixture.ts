@@ -43,7 +43,7 @@ export class LogWorld implements PastSource {
     return this.#stage.clear();
   }
 
-  /** Makes events durable, which nobody has heard of yet. */
+  /** Makes events durable that are not published yet. */
   async append(count: number, text = "") {
     const texts = Array.from({ length: count }, (_, index) => {
       return { id: this.#lastId + index + 1, text: eventText(this.#lastId + index + 1, text) };

@@ -32,7 +32,7 @@ const say = async ({ runtime, live }: Opened, mode: ApprovalMode) => {
   value(await runtime.submit(live.key, command));
 };
 
-/** All that was told, as somebody is shown who loads the session. */
+/** All that was told, as a client sees it that loads the session. */
 async function told({ runtime, live }: Opened): Promise<readonly LogEvent[]> {
   const { compactedReplay, liveJournal } = value(await runtime.replay(live.key, "full"));
   const all = [...compactedReplay, ...liveJournal];
@@ -87,7 +87,7 @@ describe("P7: the agent's own mode", () => {
     await session.runtime.shutDown(NEVER);
   });
 
-  it("A15: does not change in the middle of a turn", async () => {
+  it("does not change in the middle of a turn", async () => {
     const session = await opened();
     const { live } = session;
     await live.submit(promptOf(live, "ask kind=edit path=/a.ts", "whoami"));

@@ -29,7 +29,7 @@ async function made(modelConfig: ModelConfig, ...flags: readonly string[]) {
   return { ...session, key, live };
 }
 
-/** All that was told, as somebody is shown who loads the session. */
+/** All that was told, as a client sees it that loads the session. */
 async function told({ runtime, live }: Opened): Promise<readonly LogEvent[]> {
   const { compactedReplay, liveJournal } = value(await runtime.replay(live.key, "full"));
   const all = [...compactedReplay, ...liveJournal];

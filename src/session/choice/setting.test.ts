@@ -11,7 +11,7 @@ async function opened(...flags: readonly string[]) {
   return { stage, ...(await withSession(stage, ada)) };
 }
 
-/** All that was told, folded, as somebody is shown who loads the session. */
+/** All that was told, folded, as a client sees it that loads the session. */
 async function told(runtime: SessionService, key: SessionKey): Promise<readonly LogEvent[]> {
   const { compactedReplay, liveJournal } = value(await runtime.replay(key, "full"));
   const all = [...compactedReplay, ...liveJournal];

@@ -47,7 +47,7 @@ const say = async ({ send, idle }: Awaited<ReturnType<typeof begun>>, text: stri
 };
 
 describe("a line that begins with a slash", () => {
-  it("B8.1: is never given to the agent raw, even if its skill was reloaded away", async () => {
+  it("is never given to the agent raw, even if its skill was reloaded away", async () => {
     const known: Known = { skills: SNAPSHOT, persona: NO_PERSONA };
     const session = await begun(known);
     const { agents, runtime, key, live } = session;
@@ -65,7 +65,7 @@ describe("a line that begins with a slash", () => {
     expect(await session.results()).toMatchObject([{ status: "error", code: "skill_not_found" }]);
   });
 
-  it("B9: means what all before it made of the session", async () => {
+  it("means what all before it made of the session", async () => {
     const known: Known = { skills: NO_SKILLS, persona: NO_PERSONA };
     const session = await begun(known);
     known.skills = SNAPSHOT;

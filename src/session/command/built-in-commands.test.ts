@@ -32,7 +32,7 @@ describe("a command whose client has left since", () => {
 });
 
 describe("/model", () => {
-  it("B9: is for the agent that comes, when it is said while the other one goes", async () => {
+  it("is for the agent that comes, when it is said while the other one goes", async () => {
     const desk = await Desk.open(new SlowShelf());
     await desk.say("say hello");
     const sent = [await desk.send("/agent second"), await desk.send("/model echo-large")];

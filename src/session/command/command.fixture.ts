@@ -14,9 +14,9 @@ import { echo, promptOf, Stage, value } from "../stage.fixture.ts";
 /** Files that a test changes, and that are read when it says so. */
 export class SlowShelf {
   skills: SkillSnapshot = SNAPSHOT;
-  /** Nobody gets anything before this is kept. */
+  /** Readers get nothing before this is kept. */
   open: Promise<void> = Promise.resolve();
-  /** Called whenever somebody wants to read. */
+  /** Called for every read. */
   wanted: () => void = () => {};
   /** Why nothing can be read at the moment, if so. */
   fault: string | null = null;

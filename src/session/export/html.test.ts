@@ -175,7 +175,7 @@ path: a.ts</pre>
 });
 
 describe("a hostile session as HTML", () => {
-  /** A life in which everybody says the same, wherever something can be said. */
+  /** A life in which all parties say the same, wherever something can be said. */
   function hostileLife(said: string): Life {
     const life = new Life().ready({ activeAgent: said, modelConfig: { modelId: said } });
     const content = [{ type: "text", text: said }];

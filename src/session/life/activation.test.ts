@@ -73,7 +73,7 @@ describe("an agent that is being closed", () => {
     await live.submit({ ...by(), actor: SERVER, type: "stop", reason: "idle_timeout" });
     const prompt = promptOf(live, "say hello");
     await live.submit(prompt);
-    // Whatever followed from the prompt would have been decided by the end of these.
+    // What followed from the prompt would have been decided by the end of these.
     for (const displayName of ["one", "two", "three"]) {
       await live.submit({ ...by(), type: "metadata", displayName });
     }

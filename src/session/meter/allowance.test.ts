@@ -25,7 +25,7 @@ async function toldIn(store: SessionStore) {
   return rows.map(({ text }) => JSON.parse(text));
 }
 
-describe("A7: what the audit is told of limits and budgets", () => {
+describe("what the audit is told of limits and budgets", () => {
   it("is what was set, when many processes set them at once, and no more", async () => {
     const { store } = (await Till.open(0)).frail;
     const names = Array.from({ length: 12 }, (_, n) => `user-${n}`);

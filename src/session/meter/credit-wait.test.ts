@@ -25,7 +25,7 @@ async function head(grantedMicro: number, budgetMicro: number | null = null) {
   return { ...world, prompt, tries, again, settles };
 }
 
-/** What everybody was told that it waits for, in order. */
+/** What clients were told that it waits for, in order. */
 function toldOf(said: readonly Command[]) {
   return said.flatMap((command) =>
     command.type === "announce" && command.announcement.type === "credits_waiting"

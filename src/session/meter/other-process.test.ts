@@ -6,7 +6,7 @@ import type { LedgerMeter } from "./ledger-meter.ts";
 import { PriceTable } from "./price-table.ts";
 import { ADA, granting, OPERATOR, TENANT, Till } from "./till.fixture.ts";
 
-/** A till without credit, and somebody who waits for some. */
+/** A till without credit, and a prompt that waits for some. */
 async function waiting() {
   const till = await Till.open(1);
   const counted = { woken: 0 };

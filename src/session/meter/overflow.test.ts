@@ -7,7 +7,7 @@ import { OPERATOR, priced, TENANT, Till } from "./till.fixture.ts";
 
 const MAX = MICRO_CREDITS_MAX;
 
-/** A tenant without a limit, in whose journal these entries stand, whatever they come to. */
+/** A tenant without a limit, in whose journal these entries stand. */
 async function journalOf(...lines: readonly ["reserve" | "charge" | "release", string, number][]) {
   const till = await Till.open(2);
   const { sessionId } = till.session(0).key;

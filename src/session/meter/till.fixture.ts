@@ -17,7 +17,7 @@ import { reservationRequest } from "./session-credit.ts";
 export const TENANT = given(parseTenantId("acme"));
 export const ADA = given(parseUserId("ada"));
 
-/** Whoever runs the server. */
+/** The operator. */
 export const OPERATOR = { kind: "operator" } as const;
 
 export function granting(id: string, amountMicro: number) {
@@ -64,7 +64,7 @@ export class FrailStore {
     return frail;
   }
 
-  /** One write: the server may be gone before it, or after it and before anybody knows. */
+  /** One write: the server may be gone before it, or after it and before the answer. */
   async stepping<Value>(write: () => Promise<Value>): Promise<Value> {
     this.#step();
     const value = await write();

@@ -156,7 +156,7 @@ export class Asides {
     return {
       tenantId: key.tenantId,
       profile: session.chosen.activeAgent,
-      // Whatever the session lets happen: what it asks for is refused, and unasked it would act.
+      // In any security mode: what it asks for is refused, and unasked it would act.
       asks: true,
       workspace: session.fixed.workspaceCwd,
       cwd: session.chosen.currentCwd,

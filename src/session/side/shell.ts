@@ -113,8 +113,8 @@ export class Shells {
 const NOT_RUN: ShellOutcome = { exitCode: null, signal: null, aborted: true, output: "" };
 
 /**
- * How a command of this session ended, from its log: null if the log does not say. Whoever asks
- * is most likely to have sent it just now, so the newest is looked at first.
+ * How a command of this session ended, from its log: null if the log does not say. The client
+ * most likely has sent it just now, so the newest is looked at first.
  */
 async function storedShellResult(
   store: SessionStore,

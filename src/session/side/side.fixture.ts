@@ -15,7 +15,7 @@ export const NO_MARKS: ShellMarks = {
   place: async () => ({ variables: {}, confirm: async () => {}, end: async () => {} }),
 };
 
-/** Nobody calls it off. */
+/** Never aborted. */
 export const FOREVER = new AbortController().signal;
 
 const ADA = parseClientId("ada") ?? expect.fail();

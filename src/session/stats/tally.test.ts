@@ -69,7 +69,7 @@ describe("the tally of tool calls", () => {
     vote("b", "no");
     const deadline = { of: "ask", requestId: askId("ask-c") } as const;
     life.give("deadline_passed", { deadline });
-    // What an agent takes back nobody decided, nor what is cancelled by the end of its turn.
+    // What an agent takes back was not decided, nor what the end of its turn cancels.
     life.give("ask_withdrawn", { requestId: askId("ask-d"), reason: "withdrawn" }, AGENT);
     life.complete("t1");
     expect(tallyOf(life).tools.get("edit")).toMatchObject({ accept: 1, reject: 2, autoAccept: 0 });

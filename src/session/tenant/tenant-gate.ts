@@ -24,8 +24,8 @@ export class TenantGate {
 
   /**
    * How often something has changed here about who may come in, and as what: a tenant was deleted,
-   * or its members or tokens are others. Whoever was recognized before the last of these has to be
-   * recognized again.
+   * or its members or tokens are others. A caller that was authenticated before the last change
+   * has to be authenticated again.
    */
   get changes(): number {
     return this.#deletions + this.#otherChanges;

@@ -124,9 +124,9 @@ async function closed(
 }
 
 /**
- * Somebody has no vote any more in the tenant of these sessions. From now on they are not there:
- * no ask that comes counts on them, and those that are open go on without them. Their clients stay
- * theirs; should they get their vote back, they count again with the next sign of life.
+ * A user has no vote any more in the tenant of these sessions, and does not count as present any
+ * more: new asks do not wait for its vote, and open ones go on without it. Its clients stay
+ * registered. If the user gets the vote back, they count again with their next sign of life.
  */
 export async function withoutVoter(
   world: SessionWorld,

@@ -31,7 +31,7 @@ function answered(life: Life, id: string, text: string, code: string) {
   life.give("command_result", { promptId: promptId(id), result });
 }
 
-describe("B2: the command history", () => {
+describe("the command history", () => {
   it("is what was asked and what came of it, in order", async () => {
     const life = new Life().ready();
     answered(life, "p1", "/skills", "skills_listed");

@@ -30,7 +30,7 @@ async function stored({ stage, live }: Hand, text: string): Promise<string> {
   return value(await stage.world.store.writeBlob(live.key.tenantId, bytes));
 }
 
-describe("B2: the fields of a session", () => {
+describe("the fields of a session", () => {
   it("are all there, under the seed's names", async () => {
     const stage = await Stage.open();
     const modelConfig = { modelId: null, reasoning: "high", temperature: 0 };
@@ -63,7 +63,7 @@ describe("B2: the fields of a session", () => {
     expect(full).toMatchObject({ entries, diagnostics });
   });
 
-  it("B11.7: count the reloads, each of which moves one version", async () => {
+  it("count the reloads, each of which moves one version", async () => {
     const hand = await (await Stage.open()).created();
     await taught(hand);
     const before = await fieldsOf(hand);
@@ -92,7 +92,7 @@ describe("B2: the fields of a session", () => {
   });
 });
 
-describe("B11.12: the conversation", () => {
+describe("the conversation", () => {
   it("is in the order in which it was said, each tool's result with its call", async () => {
     const hand = await (await Stage.open()).created();
     await hand.turn("say before", "tool t1 kind=read title=Look text=seen", "say after");
