@@ -206,7 +206,9 @@ describe("fermata tenants", { timeout: 60_000 }, () => {
     const refused = await fermata(server, "tenants", "delete", "doomed", "--yes");
     expect([refused.code, refused.error]).toEqual([
       1,
-      expect.stringMatching(/process \d+ on .*: stop it first, or let an owner send DELETE \/tenant/),
+      expect.stringMatching(
+        /process \d+ on .*: stop it first, or let an owner send DELETE \/tenant/,
+      ),
     ]);
     expect((await doomed.ask("GET", "/members")).status).toBe(200);
     await server.kill("SIGTERM");

@@ -81,7 +81,7 @@ describe("fermata audit", () => {
     [["now"], "Unexpected argument"],
     [["--format", "xml"], "--format must be ndjson or csv"],
     [["--tenant", "a/b"], "the name of a tenant"],
-    [["--session", "a/b"], "--session: it is an id"],
+    [["--session", "a/b"], "--session: an id has letters"],
     [["--act", ""], "--act: "],
     [["--act", "nonsense"], "--act: it is one of active_agent_changed, "],
     [["--accepted", "maybe"], "--accepted: "],
