@@ -1,11 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
 import type { SessionStore } from "../store/index.ts";
 import { shutDown } from "./life/ending.ts";
 import { reconcileStaleSessions } from "./life/recovery.ts";
-import { echo, Stage, TENANT, value } from "./stage.fixture.ts";
+import { echo, SERVER, Stage, TENANT, value } from "./stage.fixture.ts";
+import { CREATION } from "./world.fixture.ts";
 
 const NOW = new AbortController().signal;
 
@@ -103,6 +104,22 @@ describe("a session that is being let go", () => {
     const other = again.live === hand.live ? await stage.opened(hand.sessionId) : again;
     expect(await other.turn("say two")).toMatchObject({ type: "turn_complete" });
     expect(stage.registry.all).toEqual([other.live]);
+  });
+});
+
+describe("a session that is leaving and stays after all", () => {
+  it("P5: keeps its place though another is made under its id, which is refused", async () => {
+    const stage = await Stage.open();
+    const { live } = await stage.created();
+    const released = Promise.withResolvers<boolean>();
+    vi.spyOn(live, "release").mockReturnValueOnce(released.promise);
+    const leaving = stage.registry.release(live);
+    const creation = { ...CREATION, workspaceCwd: stage.folder };
+    const again = stage.registry.create({ key: live.key, creation, actor: SERVER });
+    released.resolve(false);
+    expect(await leaving).toBe(false);
+    expect(await again).toMatchObject({ refusal: { code: "session_id_conflict" } });
+    expect(stage.registry.peek(live.key)).toBe(live);
   });
 });
 

@@ -108,7 +108,8 @@ export class SessionRegistry {
   create(request: CreationRequest): Promise<Result<Joined>> {
     const { key, creation } = request;
     const isShared = creation.scope !== "thread";
-    const name = isShared ? sharedName(key.tenantId, creation.workspaceCwd) : nameOf(key);
+    const shared = JSON.stringify(["shared", key.tenantId, creation.workspaceCwd]);
+    const name = isShared ? shared : nameOf(key);
     const known = this.#creating.get(name);
     if (isShared && known !== undefined) return known.then(joinedToo);
     const creating = isShared ? this.#joinOrMake(request) : this.#make(request);
@@ -230,7 +231,7 @@ export class SessionRegistry {
       if (this.#entries.get(name) === opening) this.#entries.delete(name);
     });
     resolve(done);
-    return done;
+    return opened;
   }
 
   async #open(
@@ -286,9 +287,15 @@ export class SessionRegistry {
 
   async #make(request: CreationRequest): Promise<Result<Joined>> {
     const { sessionId, tenantId } = request.key;
+    const name = nameOf(request.key);
+    // A session of this id that is leaving may yet stay, and must not lose its entry.
+    for (let one = this.#entries.get(name); one?.state === "leaving"; ) {
+      await one.left.promise;
+      one = this.#entries.get(name);
+    }
     const why = this.#refusalFor(tenantId);
     if (why !== null) return { ok: false, refusal: why };
-    const state = this.#entries.get(nameOf(request.key))?.state;
+    const state = this.#entries.get(name)?.state;
     if (state === "live" || state === "opening") {
       const conflict = state === "live" ? "live" : "pending";
       return fail("session_id_conflict", { sessionId, conflict });
@@ -390,8 +397,4 @@ const NOTHING = async () => {};
 
 function nameOf({ tenantId, sessionId }: SessionKey): string {
   return JSON.stringify([tenantId, sessionId]);
-}
-
-function sharedName(tenantId: TenantId, workspaceCwd: string): string {
-  return JSON.stringify(["shared", tenantId, workspaceCwd]);
 }

@@ -21,7 +21,7 @@ import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import { Choices } from "./choice/choices.ts";
-import { BuiltInCommands, type CommandDeps } from "./command/built-in-commands.ts";
+import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession } from "./export/export.ts";
@@ -95,7 +95,10 @@ export class SessionService {
     this.#streams = streams;
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
-    const builtIns = new BuiltInCommands(world, this.#hands());
+    const builtIns = new BuiltInCommands(world, {
+      choices: this.choices,
+      create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
+    });
     this.#registry = new SessionRegistry(world, {
       join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
       isWatched,
@@ -184,8 +187,15 @@ export class SessionService {
 
   /** Its verdict reaches no stream before `answered` was called. */
   async #admit(live: LiveSession, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
-    const answered = this.#streams.holdVerdict(live, command.promptId);
-    const outcome = await live.credit.admit(command, (paid) => this.#submit(live, paid));
+    // The credits and streams of a session are those of the log as it is opened now.
+    const away = await live.settled();
+    if (away !== null) return { ok: false, refusal: away };
+    let answered = () => {};
+    const outcome = await live.credit.admit(command, async (paid) => {
+      await live.settled();
+      answered = this.#streams.holdVerdict(live, command.promptId);
+      return this.#submit(live, paid);
+    });
     const admitted = accepted(outcome);
     if (!admitted.ok) answered();
     return admitted.ok ? ok({ ...outcome, eventEpoch: live.epoch, answered }) : admitted;
@@ -377,13 +387,6 @@ export class SessionService {
     const found = await this.find(key);
     if (found.ok) noteSignOfLife(this.#world, found.value, actor);
     return found;
-  }
-
-  #hands(): CommandDeps {
-    return {
-      choices: this.choices,
-      create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
-    };
   }
 
   #by(actor: Actor) {
