@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SESSION_IDLE_MS } from "../core/limits.ts";
+import { AWAY, altered, Door } from "./altered-store.fixture.ts";
 import { ada, NEVER, read, turn, withSession } from "./runtime.fixture.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
 
@@ -32,6 +33,35 @@ describe("the verdict of a prompt whose caller has no answer yet", () => {
   it("P10: is let out after a while, whatever has become of the caller", async () => {
     const { runtime, stream } = await unanswered("say hello");
     expect((await read(stream, "turn_complete")).at(-1)).toBeDefined();
+    await runtime.shutDown(NEVER);
+  });
+
+  it("P3: is kept back also if its session was just being opened again", async () => {
+    const door = new Door();
+    let isAway = false;
+    const stage = await Stage.open({
+      wrap: (real) =>
+        altered(real, {
+          commit: async (...args) => (isAway ? AWAY : real.commit(...args)),
+          open: async (...args) => {
+            await door.pass();
+            return real.open(...args);
+          },
+        }),
+    });
+    const { runtime, key, live } = await withSession(stage, ada);
+    const reopening = door.shut();
+    isAway = true;
+    await runtime.command(key, ada, { type: "metadata", displayName: "lost" });
+    await reopening;
+    isAway = false;
+    const admitting = runtime.admit(key, promptOf(live, "say hello"));
+    door.open();
+    const { answered } = value(await admitting);
+    await live.until(({ totals }) => totals.turnsCompleted === 1);
+    expect(runtime.cursorOf(live).lastEventId).toBeLessThan(live.lastEventId);
+    answered();
+    expect(runtime.cursorOf(live).lastEventId).toBe(live.lastEventId);
     await runtime.shutDown(NEVER);
   });
 
