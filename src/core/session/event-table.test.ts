@@ -48,6 +48,7 @@ describe("the fold table of events", () => {
       "session_budget_changed",
       "session_cwd_changed",
       "session_metadata_updated",
+      "session_month_budget_changed",
       "session_status",
       "usage_reported",
     ]);
@@ -119,6 +120,7 @@ describe("the table of events", () => {
       "session_created",
       "session_lifecycle",
       "session_metadata_updated",
+      "session_month_budget_changed",
       "session_status",
       "turn_complete",
       "turn_error",

@@ -172,7 +172,9 @@ export function tenantEventsRoute({ runtime }: Daemon): Route {
     needs: "session:read",
     rate: "exempt",
     async handle({ caller }) {
-      return answerTo(runtime.watchTenant(caller.tenantId), (source) => events(source, null));
+      return answerTo(runtime.watchTenant(caller.tenantId, caller), (source) =>
+        events(source, null),
+      );
     },
   });
 }

@@ -181,7 +181,7 @@ function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): Sessio
 /** The same in everything that was chosen, and new in everything else. */
 function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
   const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
-  const { activeAgent, modelConfig, approvalMode, budgetMicro } = chosen;
+  const { activeAgent, modelConfig, approvalMode, budgetMicro, monthBudgetMicro } = chosen;
   return {
     workspaceCwd,
     scope: "thread",
@@ -196,5 +196,6 @@ function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
     displayName: null,
     autonomyProfile: connection.autonomyProfile,
     budgetMicro,
+    ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
   };
 }

@@ -8,7 +8,8 @@ import type { Session } from "../state.ts";
 
 export function created({ data, _meta }: SessionEvent<"session_created">): Session {
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, agentMode = null, displayName, budgetMicro, ...fixed } = rest;
+  const { approvalMode, agentMode = null, displayName, ...budgeted } = rest;
+  const { budgetMicro, monthBudgetMicro, ...fixed } = budgeted;
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
@@ -24,6 +25,7 @@ export function created({ data, _meta }: SessionEvent<"session_created">): Sessi
       titleSource,
       currentCwd: fixed.workspaceCwd,
       budgetMicro,
+      ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
     },
     phase: "none",
     connection: {
