@@ -10,7 +10,6 @@ import {
   type CommandData,
   type CommandType,
   type Idempotency,
-  SERVER,
   userOf,
 } from "../core/session/command.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
@@ -97,7 +96,7 @@ export class SessionService {
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
       choices: this.choices,
-      create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
+      create: (key, creation, actor) => this.#registry.create({ key, creation, actor }),
     });
     this.#registry = new SessionRegistry(world, {
       join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
