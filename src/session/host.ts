@@ -10,7 +10,6 @@ import {
   type CommandData,
   type CommandType,
   type Idempotency,
-  SERVER,
   userOf,
 } from "../core/session/command.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
@@ -65,7 +64,7 @@ export interface AdmittedPrompt extends Outcome {
   answered(): void;
 }
 
-interface ExportedFile {
+export interface ExportedFile {
   readonly mediaType: string;
   readonly pieces: AsyncIterable<string>;
 }
@@ -97,7 +96,7 @@ export class SessionHost {
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
       choices: this.choices,
-      create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
+      create: (key, creation, actor) => this.#registry.create({ key, creation, actor }),
     });
     this.#registry = new SessionRegistry(world, {
       join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],

@@ -159,13 +159,13 @@ type KnownRoutes = Pick<RouteTable, "routes" | "has">;
 type RouteName = `${Method} /${string}`;
 
 /** A tag is listed if a route exists, if a row honours it, or if an option is on. */
-type Condition =
+type FeatureCondition =
   | { readonly route: RouteName; readonly option?: (settings: ServerSettings) => boolean }
   | { readonly honoured: true }
   | { readonly option: (settings: ServerSettings) => boolean };
 
 /** Every feature tag with its condition; see "Feature tags" in docs/protocol.md. */
-const FEATURES: Readonly<Record<string, Condition>> = {
+const FEATURES: Readonly<Record<string, FeatureCondition>> = {
   health: { route: "GET /health" },
   capabilities: { route: "GET /capabilities" },
   session_create: { route: "POST /session" },
