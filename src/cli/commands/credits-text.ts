@@ -5,7 +5,7 @@ const MICRO_IN_CREDIT = 1_000_000n;
 const DECIMALS = 6;
 
 /** How a person reads an amount: `12,500.25` credits; every micro-credit is shown, none rounded. */
-export function creditsText(micro: number): string {
+function creditsText(micro: number): string {
   const amount = BigInt(micro);
   const size = amount < 0n ? -amount : amount;
   const whole = (size / MICRO_IN_CREDIT).toLocaleString("en-US");
