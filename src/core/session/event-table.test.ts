@@ -120,7 +120,6 @@ describe("the table of events", () => {
       "session_created",
       "session_lifecycle",
       "session_metadata_updated",
-      "session_month_budget_changed",
       "session_status",
       "turn_complete",
       "turn_error",

@@ -163,12 +163,12 @@ describe("GET /credits/me", () => {
     expect(await me(operator)).toMatchObject({ user: null, total: { chargedMicro: 20 } });
     const guest: Caller = { ...operator, role: "viewer" };
     const refused = await world.call("GET", "/credits/me", { as: guest });
-    expect([refused.status, refused.body.code]).toEqual([403, "role_required"]);
+    expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
   });
 });
 
 describe("at 80 % of a budget", () => {
-  it("P8: the tenant's stream warns those who may read credits, and whose budget it is", async () => {
+  it("P8: the tenant's stream warns who may read credits, and whose budget it is", async () => {
     const { world, work } = await opened();
     await monthly(world, "user:ada", 25);
     await monthly(world, "tenant", 25);

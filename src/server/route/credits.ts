@@ -9,7 +9,7 @@ import {
   STATEMENT_ROWS_DEFAULT_MAX,
   STATEMENT_ROWS_MAX,
 } from "../../core/limits.ts";
-import { isPermitted, rolesWith } from "../../core/permission.ts";
+import { isPermitted } from "../../core/permission.ts";
 import {
   ALL_TIME,
   type Balance,
@@ -88,7 +88,8 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       async handle({ caller: { tenantId, userId, role } }) {
         // A caller that is no user gets the figures of the tenant, which not every role may read.
         if (userId === null && !isPermitted(role, "credits:read")) {
-          return refused(refusal("role_required", { roles: rolesWith("credits:read") }));
+          const reason = "This token belongs to no user, so it has no budget or use of its own.";
+          return refused(refusal("invalid_request", { reason }));
         }
         return answerTo(await meter.ownUse(tenantId, userId), (use) => json(200, use));
       },

@@ -35,19 +35,19 @@ export interface TenantReader {
   readonly role: Role;
 }
 
-type BudgetWarning = SessionEvent<"credits_warning">["data"];
+type WarningData = SessionEvent<"credits_warning">["data"];
 
 /**
  * A budget of the tenant or of a user is no matter of one session, whose reader may not be the
  * same: the session that passed the line is not named.
  */
-function warningNotice({ sessionId, ...warning }: BudgetWarning): Notice {
+function warningNotice({ sessionId, ...warning }: WarningData): Notice {
   const where = warning.scope === "session" ? { sessionId } : {};
   return notice("credits_warning", { ...where, ...warning });
 }
 
 /** Those who may read the tenant's credits, and the user whose budget it is. */
-function concerns({ scope, userId }: BudgetWarning, reader: TenantReader): boolean {
+function concerns({ scope, userId }: WarningData, reader: TenantReader): boolean {
   if (isPermitted(reader.role, "credits:read") || scope === "session") return true;
   return userId !== undefined && userId === reader.userId;
 }
@@ -79,7 +79,7 @@ export class TenantStream {
   }
 
   /** Nearly all of a budget is used, as a session's log says now. */
-  warn(warning: BudgetWarning) {
+  warn(warning: WarningData) {
     const { scope, period = "total", userId, sessionId } = warning;
     const whose = scope === "session" ? sessionId : (userId ?? "");
     for (const one of this.#subscriptions) {

@@ -232,7 +232,7 @@ function roomsInTotal(
   return rooms;
 }
 
-/** What is set aside counts in this month, whenever that was done: it is charged in it, or later. */
+/** What is set aside counts in this month, whenever that was: it is charged in it, or later. */
 function roomsInMonth(
   sums: Sums,
   { tenantMonthMicro, userMonthMicro }: Allowance,

@@ -9,7 +9,7 @@ import type { JournalQuery, JournalRow } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { journalEntry, plainLine, readLine } from "./entry.ts";
-import { Tally } from "./month-sums.ts";
+import { AmountTally } from "./month-sums.ts";
 import { monthUse } from "./month-use.ts";
 import { documentOf, noSums, readSums, type Sums, withLine } from "./sums.ts";
 import { ADA, granting, OPERATOR, TENANT, Till } from "./till.fixture.ts";
@@ -102,7 +102,7 @@ describe("P9: what was charged in a month", () => {
   });
 
   it("P10: is read from the journal for a user who did not fit into memory", () => {
-    const tally = new Tally<string>(2);
+    const tally = new AmountTally<string>(2);
     for (const name of ["a", "b", "c", "a"]) tally.add(name, 1);
     expect([tally.of("a"), tally.of("c"), tally.of("d")]).toEqual([2, null, null]);
     tally.learn("c", 5);

@@ -13,7 +13,7 @@ import type { StatementLine } from "./entry.ts";
  * Amounts by name, at most so many. One that is missing was never charged, as long as none had to
  * be left out; after that it has to be read from the journal.
  */
-export class Tally<Name> {
+export class AmountTally<Name> {
   readonly amounts: Map<Name, number>;
   readonly #max: number;
   isWhole: boolean;
@@ -48,22 +48,22 @@ export class Tally<Name> {
 /** What was charged in one month, by the times of the journal's entries. */
 export interface MonthSums {
   chargedMicro: number;
-  readonly byUser: Tally<UserId>;
-  readonly bySession: Tally<SessionId>;
+  readonly byUser: AmountTally<UserId>;
+  readonly bySession: AmountTally<SessionId>;
 }
 
 function noMonthSums(): MonthSums {
   return {
     chargedMicro: 0,
-    byUser: new Tally(LEDGER_MONTH_USERS_MAX),
-    bySession: new Tally(LEDGER_MONTH_SESSIONS_MAX),
+    byUser: new AmountTally(LEDGER_MONTH_USERS_MAX),
+    bySession: new AmountTally(LEDGER_MONTH_SESSIONS_MAX),
   };
 }
 
 /**
- * The charges of the newest months. A charge counts in the month of its own entry, whatever the
- * clock said before or after: so a clock that jumps moves no charge, counts none twice, and a month
- * can be read again from the journal at any time.
+ * The charges of the newest months. A charge counts in the month of its own entry, which no
+ * clock changes later: so one that jumps moves no charge and counts none twice, and a month can be
+ * read again from the journal at any time.
  */
 export class MonthlySums {
   readonly #held: Map<Month, MonthSums>;
@@ -133,8 +133,8 @@ export class MonthlySums {
       if (typeof month !== "number" || !Number.isSafeInteger(month)) return null;
       const byUser = amountsBy(parseUserId, users);
       if (!isAmount(chargedMicro) || byUser === null) return null;
-      const bySession = new Tally<SessionId>(LEDGER_MONTH_SESSIONS_MAX, new Map(), false);
-      const userTally = new Tally(LEDGER_MONTH_USERS_MAX, byUser, isWhole === true);
+      const bySession = new AmountTally<SessionId>(LEDGER_MONTH_SESSIONS_MAX, new Map(), false);
+      const userTally = new AmountTally(LEDGER_MONTH_USERS_MAX, byUser, isWhole === true);
       held.set(month, { chargedMicro, byUser: userTally, bySession });
     }
     return new MonthlySums(held, floor);

@@ -5,7 +5,7 @@ import { addCounts } from "../../core/price.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { readLine, type StatementLine } from "./entry.ts";
-import { type MonthSums, noReading, readOn, type Tally } from "./month-sums.ts";
+import { type AmountTally, type MonthSums, noReading, readOn } from "./month-sums.ts";
 import type { Sums } from "./sums.ts";
 
 /** A tenant's journal, and the sums of its entries so far. */
@@ -52,7 +52,7 @@ export async function monthUse(
 }
 
 async function amountOf<Name>(
-  tally: Tally<Name>,
+  tally: AmountTally<Name>,
   name: Name | null,
   read: (name: Name) => Promise<Result<number>>,
 ): Promise<Result<number>> {

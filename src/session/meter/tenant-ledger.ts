@@ -24,8 +24,7 @@ import {
 } from "./entry.ts";
 import type { CreditWarning, ReservationRequest } from "./meter.ts";
 import { type MonthShare, type MonthUse, monthUse } from "./month-use.ts";
-import { noSums, type Sums, withCounted, withLine } from "./sums.ts";
-import { SumsCheckpoint } from "./sums-checkpoint.ts";
+import { noSums, type Sums, SumsCheckpoint, withCounted, withLine } from "./sums.ts";
 import { chargedSoFar, TenantWarnings } from "./tenant-warnings.ts";
 
 /**
