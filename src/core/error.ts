@@ -159,7 +159,7 @@ export const ERRORS = {
   agent_auth_required: row(502, "never", "Agent/AuthRequired",
     'Agent "{profile}" wants you to sign in first ({reason}). It offers: {methods}.'),
   agent_secret_missing: row(502, "never", "Agent/SecretMissing",
-    'Agent "{profile}" needs the secret "{secret}". There is none in {places}; an operator adds it.'),
+    'Agent "{profile}" needs the secret "{secret}", which an operator has to add to {places}.'),
   agent_secret_unusable: row(502, "never", "Agent/SecretUnusable",
     'Agent "{profile}" cannot use the file "{path}" of --secrets-dir: {reason}. {advice}'),
   agent_home_unusable: row(502, "never", "Agent/HomeUnusable",

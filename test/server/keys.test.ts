@@ -1,4 +1,4 @@
-// Users of one tenant at a real server: each has their own key and home, and no key is written down.
+// Users of one tenant at a real server: each has their own key and home, and no key is stored.
 
 import { readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     expect(again.pid).toBe(adas.pid);
   });
 
-  it("a user without a key of their own has the tenant's, and still a home of their own", async () => {
+  it("a user without a key has the tenant's, and still a home of their own", async () => {
     const [cy, di] = [await keyed.user("acme", "cy"), await keyed.user("acme", "di")];
     const [cys, dis] = [await cy.agent(), await di.agent()];
     expect(cys.key).toBe(hashOf(SHARED));
@@ -63,12 +63,12 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     expect(status).toBe(502);
     expect(body).toMatchObject({ code: "agent_secret_missing" });
     expect(body.error).toContain('"MODEL_KEY"');
-    expect(body.error).toContain("other/eve/MODEL_KEY, other/MODEL_KEY, MODEL_KEY");
+    expect(body.error).toContain("(other/eve/MODEL_KEY, other/MODEL_KEY, MODEL_KEY)");
     expect(body.error).not.toContain("acme");
     expect((await eve.ask("GET", "/sessions")).body.sessions ?? []).toEqual([]);
   });
 
-  it("P11: a replaced key counts for the next process, and both are kept off the disk", async () => {
+  it("P11: a replaced key counts for the next process, and neither is stored", async () => {
     const fay = "first-key-of-fay-1111";
     const next = "next-key-of-fay-2222";
     keyed.put("acme/fay/MODEL_KEY", fay);
@@ -99,7 +99,7 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     expect(body.error).toContain(`acme/${name}/MODEL_KEY`);
   });
 
-  it("P11: a link that leaves the folder of secrets is refused, one inside is followed", async () => {
+  it("P11: a link that leaves the folder is refused, one inside is followed", async () => {
     keyed.put("acme/gus/..data/MODEL_KEY", "key-of-gus-3333-33");
     symlinkSync("..data/MODEL_KEY", join(keyed.secrets, "acme/gus/MODEL_KEY"));
     keyed.put("acme/hal/other", "unused-8888");
@@ -109,16 +109,5 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     const { body } = await hal.create();
     expect(body).toMatchObject({ code: "agent_secret_unusable" });
     expect(body.error).toMatch(/leads out of --secrets-dir/);
-  });
-
-  it("P11: a key that its agent says in two halves is nowhere on the disk", async () => {
-    const ada = await keyed.user("acme", "ada");
-    const said = await ada.said(await ada.session(), "tell");
-    expect(said).toMatch(/^(?:<\[redacted\]=*>)+$/);
-    const spelled = [ADAS, Buffer.from(ADAS).toString("base64").replace(/=+$/, "")];
-    expect(filesWith(keyed.server.data, spelled)).toEqual([]);
-    await keyed.server.kill("SIGTERM");
-    expect(filesWith(keyed.server.data, [ADAS, BENS, SHARED, ...spelled])).toEqual([]);
-    await keyed.server.restart();
   });
 });

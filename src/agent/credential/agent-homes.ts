@@ -5,7 +5,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { caseSafe } from "../../platform/case-safe.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
-import type { CredentialOwner } from "./secret-files.ts";
+import type { CredentialHolder } from "./secret-files.ts";
 
 /** No id begins so: the home of sessions that no user made, such as those of the operator. */
 const OF_THE_TENANT = "+tenant";
@@ -22,7 +22,7 @@ export class AgentHomes {
   }
 
   /** The home, which is made if there is none. Only its owner may enter it. */
-  async of(profile: AgentProfile, { tenantId, userId }: CredentialOwner): Promise<Result<string>> {
+  async of(profile: AgentProfile, { tenantId, userId }: CredentialHolder): Promise<Result<string>> {
     const user = userId === null ? OF_THE_TENANT : caseSafe(userId);
     const name = join(caseSafe(tenantId), user, profile.name);
     const path = join(this.#root, name);

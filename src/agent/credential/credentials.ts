@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type AgentProfile, secretsOf } from "../profile/profile.ts";
 import type { AgentHomes } from "./agent-homes.ts";
-import type { CredentialOwner, SecretFiles } from "./secret-files.ts";
+import type { CredentialHolder, SecretFiles } from "./secret-files.ts";
 
 /** The keys and the home of one user for one agent. They are resolved for a start, never stored. */
 export interface AgentCredentials {
@@ -35,7 +35,7 @@ export class Credentials {
   }
 
   /** Refused if a secret is missing or unusable: an agent is not started with half of its keys. */
-  async of(profile: AgentProfile, owner: CredentialOwner): Promise<Result<AgentCredentials>> {
+  async of(profile: AgentProfile, owner: CredentialHolder): Promise<Result<AgentCredentials>> {
     const secrets = new Map<string, string>();
     for (const { name, isRequired } of secretsOf(profile)) {
       const found = await this.#find(profile, owner, name);
@@ -51,7 +51,7 @@ export class Credentials {
   }
 
   /** Removes the homes of a tenant that is deleted, with the log-ins in them. */
-  async forget(tenantId: CredentialOwner["tenantId"]): Promise<void> {
+  async forget(tenantId: CredentialHolder["tenantId"]): Promise<void> {
     await this.#options.homes?.remove(tenantId);
   }
 
@@ -63,7 +63,7 @@ export class Credentials {
   /** Null if no file has it. */
   async #find(
     profile: AgentProfile,
-    owner: CredentialOwner,
+    owner: CredentialHolder,
     secret: string,
   ): Promise<Result<string | null>> {
     const file = (await this.#options.files?.find(owner, secret)) ?? null;
@@ -78,17 +78,17 @@ export class Credentials {
     return ok(file.value);
   }
 
-  #missing({ name: profile }: AgentProfile, owner: CredentialOwner, secret: string) {
+  #missing({ name: profile }: AgentProfile, owner: CredentialHolder, secret: string) {
     const { files } = this.#options;
     const variable = `the server's environment (${secret})`;
     const paths = files === null ? null : files.pathsOf(owner, secret).join(", ");
-    const places = paths === null ? variable : `--secrets-dir (${paths}) or ${variable}`;
+    const places = paths === null ? variable : `--secrets-dir (${paths}) or to ${variable}`;
     return fail("agent_secret_missing", { profile, secret, places });
   }
 
   async #homeOf(
     profile: AgentProfile,
-    owner: CredentialOwner,
+    owner: CredentialHolder,
   ): Promise<Result<AgentCredentials["home"]>> {
     const { homes } = this.#options;
     const { home: variable } = profile;

@@ -6,7 +6,7 @@ import { SECRET_FILE_BYTES_MAX, SECRET_FILES_MAX } from "../../core/limits.ts";
 import { systemCodeOf } from "../system-error.ts";
 
 /** Whose keys and home an agent has: those of the user who made the session, or the tenant's. */
-export interface CredentialOwner {
+export interface CredentialHolder {
   readonly tenantId: TenantId;
   readonly userId: UserId | null;
 }
@@ -37,14 +37,14 @@ export class SecretFiles {
   }
 
   /** Where a secret is looked for, relative to the folder: the user's own first. */
-  pathsOf({ tenantId, userId }: CredentialOwner, name: string): readonly string[] {
+  pathsOf({ tenantId, userId }: CredentialHolder, name: string): readonly string[] {
     const tenant = nameOf(tenantId);
     const own = userId === null ? [] : [`${tenant}/${nameOf(userId)}/${name}`];
     return [...own, `${tenant}/${name}`, name];
   }
 
   /** The first file that is there, even if it is unusable; null if there is none. */
-  async find(owner: CredentialOwner, name: string): Promise<SecretFile | null> {
+  async find(owner: CredentialHolder, name: string): Promise<SecretFile | null> {
     for (const path of this.pathsOf(owner, name)) {
       const file = await this.#read(path);
       if (file !== null) return file;

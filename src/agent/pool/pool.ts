@@ -40,8 +40,8 @@ interface Seat {
 
 /**
  * The agent processes of one server, by tenant, profile, workspace, and keys and home of the user.
- * Sessions share a process as far as its profile allows. An unused process ends after a while; one that dies takes only its
- * own sessions with it.
+ * Sessions share a process as far as its profile allows. An unused process ends after a while; one
+ * that dies takes only its own sessions with it.
  */
 export class AgentPool implements Agents {
   readonly #options: PoolOptions;

@@ -63,19 +63,16 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, mcp, folder, own, guard, secrets, log } = parts;
+  const { options, profiles, defaultAgent, folder, own, guard, secrets, log } = parts;
   const { store, version } = parts;
   const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
   const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
   const data = { folder, own };
   const opened = await openAgentsAndShell(profiles, memoryMax, data, credentials, guard, log);
   const { agents, keeper, shell } = opened;
-  const tools = await openServerTools(mcp, data, guard, log);
-  const rules = {
-    areOwnTrusted: !options.untrusted,
-    roots: settings.workspaceRoots,
-    closed: own,
-  };
+  const tools = await openServerTools(parts.mcp, data, guard, log);
+  const roots = settings.workspaceRoots;
+  const rules = { areOwnTrusted: !options.untrusted, roots, closed: own };
   const workspaces = await Workspaces.open(store, settings.workspaces, rules);
   const world = {
     store,
