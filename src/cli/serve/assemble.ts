@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
@@ -10,11 +11,13 @@ import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
 import { Workspaces } from "../../server/workspaces.ts";
+import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
-import { RANDOM_IDS } from "../../session/world.ts";
+import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
+import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
@@ -54,7 +57,7 @@ interface ServerParts {
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
   const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, runtime.liveOf(tenantId), userId);
+    return withoutVoter(world, host.liveOf(tenantId), userId);
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
@@ -89,12 +92,12 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     settings: sessionSettings(options, defaultAgent, profiles),
     ...log,
   };
-  const runtime = new SessionService(world);
-  const endSweep = startCreditSweep(world.meter, runtime);
-  const daemon = { runtime, world, keeper, settings, workspaces };
+  const host = new SessionHost(world);
+  const endSweep = startCreditSweep(world.meter, host);
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (tenantId) => activityOf(daemon, server, tenantId)),
+    table: allRoutes(daemon, version, async (caller) => activityOf(daemon, server, caller)),
     clock: SYSTEM_CLOCK,
     log: log.log,
     authenticator,
@@ -103,7 +106,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const stop = async (hurry: AbortSignal) => {
     endSweep();
     server.stopAccepting();
-    await runtime.shutDown(hurry);
+    await host.shutDown(hurry);
     await tools.close();
     await secrets.end();
     await server.close();
@@ -115,14 +118,28 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     await stop(AbortSignal.abort());
     return address;
   }
-  if (options.preheat) void preheat(daemon, defaultAgent);
-  void recover(runtime, log);
+  if (options.preheat) void preheat(agents, workspaces, defaultAgent);
+  void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, stop });
 }
 
+/** What routes may reach: of the store no sessions, and sessions through their door alone. */
+function daemonOf(
+  world: SessionWorld,
+  host: SessionHost,
+  parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+): Daemon {
+  const { store, meter, tenants, clock, ids, redact, holder } = world;
+  return {
+    ...{ ...parts, store, meter, tenants, clock, ids, redact },
+    sessions: new SessionService(world, host),
+    checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
+  };
+}
+
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */
-async function recover(runtime: SessionService, { log }: ServerLog): Promise<void> {
-  const recovered = await runtime.recover();
+async function recover(host: SessionHost, { log }: ServerLog): Promise<void> {
+  const recovered = await host.recover();
   if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
   const { total, setAside } = recovered.value;
   if (total > 0) log("recovered", { total, setAside: setAside.length });
@@ -130,8 +147,8 @@ async function recover(runtime: SessionService, { log }: ServerLog): Promise<voi
 }
 
 /** A failure is ignored: the client that creates a session gets the reason. */
-async function preheat({ world, workspaces }: Daemon, agent: string): Promise<void> {
+async function preheat(agents: Agents, workspaces: Workspaces, agent: string): Promise<void> {
   const known = await workspaces.of(LOCAL_TENANT);
   const [first] = known.ok ? known.value : [];
-  if (first !== undefined) await world.agents.preheat(LOCAL_TENANT, agent, first.cwd);
+  if (first !== undefined) await agents.preheat(LOCAL_TENANT, agent, first.cwd);
 }

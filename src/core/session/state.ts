@@ -264,7 +264,7 @@ export interface ModelFailure extends ModelPart {
 }
 
 /** What is set in it, in the order in which an agent is asked for it. */
-export function modelParts(config: ModelConfig | ModelChange): readonly ModelPart[] {
+export function settingsOfModel(config: ModelConfig | ModelChange): readonly ModelPart[] {
   return MODEL_SETTINGS.flatMap((setting) => {
     const value = config[setting] ?? null;
     return value === null ? [] : [{ setting, value }];
