@@ -20,6 +20,7 @@ import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
+import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
@@ -46,6 +47,7 @@ interface ServerParts {
   /** The folders of the server that are closed to clients and agents. */
   readonly own: OwnFolders;
   readonly guard: SecretGuard;
+  readonly secrets: OpenSecrets;
   readonly log: ServerLog;
   readonly store: SessionStore;
   readonly version: string;
@@ -59,21 +61,21 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
+    await parts.secrets.end();
     await parts.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, mcp, folder, own, guard, log } = parts;
+  const { options, profiles, defaultAgent, folder, own, guard, secrets, log } = parts;
   const { store, version } = parts;
   const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
-  const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, guard, log);
+  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const data = { folder, own };
+  const opened = await openAgentsAndShell(profiles, memoryMax, data, credentials, guard, log);
   const { agents, keeper, shell } = opened;
-  const tools = await openServerTools(mcp, { folder, own }, guard, log);
-  const rules = {
-    areOwnTrusted: !options.untrusted,
-    roots: settings.workspaceRoots,
-    closed: own,
-  };
+  const tools = await openServerTools(parts.mcp, data, guard, log);
+  const roots = settings.workspaceRoots;
+  const rules = { areOwnTrusted: !options.untrusted, roots, closed: own };
   const workspaces = await Workspaces.open(store, settings.workspaces, rules);
   const world = {
     store,
@@ -106,6 +108,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     server.stopAccepting();
     await host.shutDown(hurry);
     await tools.close();
+    await secrets.end();
     await server.close();
     await store.deactivate();
     await store.dispose();
