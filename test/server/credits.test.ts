@@ -96,6 +96,9 @@ describe("a server that is killed while a turn is paid for", () => {
     await asked(server, "POST", "/credits/limit", { limit: "granted" });
     await asked(server, "POST", "/credits/grants", { amountMicro: 100, id: "g" });
     const { sessionId } = await asked(server, "POST", "/session", { sessionScope: "thread" });
+    // After a stop in good order the session is at rest, and a side question leaves it there.
+    await server.kill("SIGTERM");
+    await server.restart();
     const question = { question: "sleep 60000" };
     const lost = asked(server, "POST", `/session/${sessionId}/btw`, question).catch(() => null);
     const openMicro = async () => (await asked(server, "GET", "/credits")).openMicro;

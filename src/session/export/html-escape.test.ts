@@ -40,7 +40,7 @@ describe("foreign text in HTML", () => {
   });
 
   it.each(HOSTILE)("P10: is as much for many of %j as for one, so many times", (unit) => {
-    const count = 500_000;
+    const count = 2_000;
     expect(escaped(unit.repeat(count)) === escaped(unit).repeat(count)).toBe(true);
   });
 });
