@@ -89,6 +89,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     clock: SYSTEM_CLOCK,
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
+    borders: guard,
     settings: sessionSettings(options, defaultAgent, profiles),
     ...log,
   };
