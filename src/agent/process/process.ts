@@ -16,6 +16,7 @@ import type { AgentExit } from "../../core/session/event.ts";
 import type { WireTap } from "../keeper.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
+import type { WorkspaceFiles } from "../workspace/files.ts";
 import type { OwnFolders } from "../workspace/location.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
 import { ErrorOutput, Redactor } from "./error-output.ts";
@@ -33,6 +34,8 @@ export interface ProcessOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The server's own folders, which stay closed to the agent. */
   readonly own?: OwnFolders;
+  /** Uses files for the agent, with the rights of its user. */
+  readonly files?: WorkspaceFiles;
   /** Takes its lines for traces. */
   readonly tap?: WireTap;
 }

@@ -21,7 +21,7 @@ import {
   openInside,
 } from "./location.ts";
 
-interface FileRequest {
+export interface FileRequest {
   readonly workspace: string;
   readonly path: string;
   /** The server's own folders, which stay closed in every workspace. */
@@ -43,8 +43,24 @@ export interface WriteRequest extends FileRequest {
 
 type Audit = AgentListener["audit"];
 
-/** The path of a file with all links followed, as a path in the workspace. */
-export function realPathOf(
+/** Uses the files of workspaces, with the rights of one user of the system. */
+export interface WorkspaceFiles {
+  /** The path of a file with all links followed, as a path in the workspace. */
+  realPathOf(request: FileRequest, to: "read" | "write"): Promise<Result<string>>;
+  /** Waits for the audit before it reads. */
+  read(request: ReadRequest, audit: Audit): Promise<Result<{ content: string }>>;
+  /** Waits for the audit before it changes anything. */
+  write(request: WriteRequest, audit: Audit): Promise<Result<void>>;
+}
+
+/** With the rights of this process. */
+export const OWN_FILES: WorkspaceFiles = {
+  realPathOf: (request, to) => realPathOf(request, to),
+  read: (request, audit) => readTextFile(request, audit),
+  write: (request, audit) => writeTextFile(request, audit),
+};
+
+function realPathOf(
   { workspace, path, own = OwnFolders.NONE }: FileRequest,
   to: "read" | "write",
 ): Promise<Result<string>> {

@@ -5,6 +5,7 @@ import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import { AGENT_MEMORY_PERCENT_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
@@ -91,6 +92,7 @@ export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   memoryBytesMax: number | null,
   { folder, own }: DataFolder,
+  users: AgentUsers,
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
@@ -100,12 +102,15 @@ export async function openAgentsAndShell(
     env: process.env,
     memoryBytesMax,
     own,
+    users,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
       secret: (value) => guard.know(value),
     },
   });
   if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });
-  const shell = new LocalShell(inheritedEnvironment(process.env), commandMarks);
+  const { account } = users;
+  const environment = inheritedEnvironment(process.env, account);
+  const shell = new LocalShell(environment, commandMarks, account);
   return { agents, keeper, shell };
 }

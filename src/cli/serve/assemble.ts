@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
@@ -16,6 +17,7 @@ import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS } from "../../session/world.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
+import { SHARED_USER_NOTE, workspaceCheck } from "./agent-user.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
@@ -27,6 +29,8 @@ import { type McpConfig, openLoader, openServerTools } from "./tools.ts";
 export interface RunningServer {
   readonly url: string;
   readonly defaultAgent: string;
+  /** A sentence for the operator; null if there is none. */
+  readonly note: string | null;
   /** Stops the server after its turns have ended, or at once when the signal fires. */
   stop(hurry: AbortSignal): Promise<void>;
 }
@@ -42,6 +46,8 @@ interface ServerParts {
   readonly folder: string;
   /** The folders of the server that are closed to clients and agents. */
   readonly own: OwnFolders;
+  /** The users of the system under which agents run. */
+  readonly users: AgentUsers;
   readonly guard: SecretGuard;
   readonly log: ServerLog;
   readonly store: SessionStore;
@@ -56,20 +62,22 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
+    await parts.users.close();
     await parts.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, mcp, folder, own, guard, log } = parts;
+  const { options, profiles, defaultAgent, mcp, folder, own, users, guard, log } = parts;
   const { store, version } = parts;
   const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
-  const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, guard, log);
+  const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, users, guard, log);
   const { agents, keeper, shell } = opened;
-  const tools = await openServerTools(mcp, { folder, own }, guard, log);
+  const tools = await openServerTools(mcp, { folder, own }, users, guard, log);
   const rules = {
     areOwnTrusted: !options.untrusted,
     roots: settings.workspaceRoots,
     closed: own,
+    access: workspaceCheck(users, profiles),
   };
   const workspaces = await Workspaces.open(store, settings.workspaces, rules);
   const world = {
@@ -89,10 +97,14 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const runtime = new SessionService(world);
   const endSweep = startCreditSweep(world.meter, runtime);
+  const isShared = users.account === null && authenticator.needsToken;
+  const note = isShared ? SHARED_USER_NOTE : null;
   const daemon = { runtime, world, keeper, settings, workspaces };
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (tenantId) => activityOf(daemon, server, tenantId)),
+    table: allRoutes(daemon, version, async (tenantId) => {
+      return { ...activityOf(daemon, server, tenantId), ...(note !== null && { note }) };
+    }),
     clock: SYSTEM_CLOCK,
     log: log.log,
     authenticator,
@@ -103,6 +115,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     server.stopAccepting();
     await runtime.shutDown(hurry);
     await tools.close();
+    await users.close();
     await server.close();
     await store.deactivate();
     await store.dispose();
@@ -114,7 +127,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   }
   if (options.preheat) void preheat(daemon, defaultAgent);
   void recover(runtime, log);
-  return ok({ url: address.value.url, defaultAgent, stop });
+  return ok({ url: address.value.url, defaultAgent, note, stop });
 }
 
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */

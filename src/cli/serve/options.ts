@@ -111,6 +111,14 @@ export const OPTIONS = {
     help: "Command line of an agent that speaks ACP, instead of --agent",
     placeholder: "COMMAND",
   }),
+  "agent-user": text({
+    help: "User of the system that agents, tools and shells run as (the server's own)",
+    placeholder: "NAME|UID:GID",
+  }),
+  "agent-home": text({
+    help: "Home directory of that user (the one of its account)",
+    placeholder: "DIR",
+  }),
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
   "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
