@@ -6,7 +6,7 @@ import { type ServeOptions, ServeProcess } from "./serve.fixture.ts";
 /** A user that no system has an entry for, so that none has to be created. */
 export const UID = 54_321;
 
-export const AS_AGENT_USER = ["--agent-user", `${UID}:${UID}`] as const;
+const AS_AGENT_USER = ["--agent-user", `${UID}:${UID}`] as const;
 
 /** Only root may start programs as other users; elsewhere these tests count as n/a. */
 export function asRoot(title: string, run: () => Promise<void>): void {
@@ -15,7 +15,7 @@ export function asRoot(title: string, run: () => Promise<void>): void {
 }
 
 /** Folders in which the agents' user can do its work, and reach nothing of the server's. */
-export function separated({ folder, home, workspace }: ServeProcess): void {
+function separated({ folder, home, workspace }: ServeProcess): void {
   chmodSync(folder, 0o711);
   chmodSync(home, 0o700);
   chownSync(workspace, UID, UID);

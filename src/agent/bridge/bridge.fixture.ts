@@ -10,7 +10,7 @@ import type { Access } from "../../core/policy/access.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
-import { type ModelChange, modelParts } from "../../core/session/state.ts";
+import { type ModelChange, settingsOfModel } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type {
   AccessDecision,
@@ -274,7 +274,7 @@ export class Hand {
 
   /** Says `ok`, or what was not taken and the code of why. */
   async setModel(change: ModelChange): Promise<string> {
-    const refused = await this.session.setModelConfig(modelParts(change));
+    const refused = await this.session.setModelConfig(settingsOfModel(change));
     return refused === null ? "ok" : `${refused.part.setting} ${refused.refusal.code}`;
   }
 

@@ -21,7 +21,7 @@ export interface WorkspaceAccess {
 }
 
 /** By number, as `setfacl` and `chown` take it, because a user need not have a name. */
-export interface UserName {
+interface UserName {
   readonly uid: number;
   readonly gid: number;
 }

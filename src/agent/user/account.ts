@@ -77,7 +77,7 @@ async function askSystem(key: string): Promise<string> {
   }
 }
 
-export function entryIn(list: string, key: string): UserEntry | null {
+function entryIn(list: string, key: string): UserEntry | null {
   for (const line of list.split("\n")) {
     const [name, , uid = "", gid = "", , home = "", shell = ""] = line.trim().split(":");
     if ((name !== key && uid !== key) || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) continue;
@@ -96,7 +96,7 @@ function shown(name: string): string {
 }
 
 /** What a process may do, by the lines of its `status` in `/proc`. */
-export interface ProcessRights {
+interface ProcessRights {
   readonly uids: readonly number[];
   readonly gids: readonly number[];
   readonly groups: readonly number[];

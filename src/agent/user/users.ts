@@ -43,6 +43,6 @@ export class AgentUsers {
   }
 }
 
-export function accessRefusal({ name }: Account, fault: AccessFault): Result<never> {
+function accessRefusal({ name }: Account, fault: AccessFault): Result<never> {
   return fail("agent_user_access", { user: name, ...fault });
 }

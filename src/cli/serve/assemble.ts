@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
@@ -11,11 +12,13 @@ import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
 import { Workspaces } from "../../server/workspaces.ts";
+import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
-import { RANDOM_IDS } from "../../session/world.ts";
+import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
+import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { SHARED_USER_NOTE, workspaceCheck } from "./agent-user.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
@@ -58,7 +61,7 @@ interface ServerParts {
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
   const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, runtime.liveOf(tenantId), userId);
+    return withoutVoter(world, host.liveOf(tenantId), userId);
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
@@ -95,15 +98,15 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     settings: sessionSettings(options, defaultAgent, profiles),
     ...log,
   };
-  const runtime = new SessionService(world);
-  const endSweep = startCreditSweep(world.meter, runtime);
+  const host = new SessionHost(world);
+  const endSweep = startCreditSweep(world.meter, host);
   const isShared = users.account === null && authenticator.needsToken;
   const note = isShared ? SHARED_USER_NOTE : null;
-  const daemon = { runtime, world, keeper, settings, workspaces };
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (tenantId) => {
-      return { ...activityOf(daemon, server, tenantId), ...(note !== null && { note }) };
+    table: allRoutes(daemon, version, async (caller) => {
+      return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
     }),
     clock: SYSTEM_CLOCK,
     log: log.log,
@@ -113,7 +116,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const stop = async (hurry: AbortSignal) => {
     endSweep();
     server.stopAccepting();
-    await runtime.shutDown(hurry);
+    await host.shutDown(hurry);
     await tools.close();
     await users.close();
     await server.close();
@@ -125,14 +128,28 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     await stop(AbortSignal.abort());
     return address;
   }
-  if (options.preheat) void preheat(daemon, defaultAgent);
-  void recover(runtime, log);
+  if (options.preheat) void preheat(agents, workspaces, defaultAgent);
+  void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, note, stop });
 }
 
+/** What routes may reach: of the store no sessions, and sessions through their door alone. */
+function daemonOf(
+  world: SessionWorld,
+  host: SessionHost,
+  parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+): Daemon {
+  const { store, meter, tenants, clock, ids, redact, holder } = world;
+  return {
+    ...{ ...parts, store, meter, tenants, clock, ids, redact },
+    sessions: new SessionService(world, host),
+    checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
+  };
+}
+
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */
-async function recover(runtime: SessionService, { log }: ServerLog): Promise<void> {
-  const recovered = await runtime.recover();
+async function recover(host: SessionHost, { log }: ServerLog): Promise<void> {
+  const recovered = await host.recover();
   if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
   const { total, setAside } = recovered.value;
   if (total > 0) log("recovered", { total, setAside: setAside.length });
@@ -140,8 +157,8 @@ async function recover(runtime: SessionService, { log }: ServerLog): Promise<voi
 }
 
 /** A failure is ignored: the client that creates a session gets the reason. */
-async function preheat({ world, workspaces }: Daemon, agent: string): Promise<void> {
+async function preheat(agents: Agents, workspaces: Workspaces, agent: string): Promise<void> {
   const known = await workspaces.of(LOCAL_TENANT);
   const [first] = known.ok ? known.value : [];
-  if (first !== undefined) await world.agents.preheat(LOCAL_TENANT, agent, first.cwd);
+  if (first !== undefined) await agents.preheat(LOCAL_TENANT, agent, first.cwd);
 }

@@ -11,9 +11,9 @@ import type { CommandResult } from "../../core/session/event.ts";
 import {
   type Chosen,
   type ModelPart,
-  modelParts,
   type RunningPrompt,
   type Session,
+  settingsOfModel,
 } from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
@@ -273,7 +273,7 @@ export class AgentLink {
         const asking = known.get(wanted.chosen.activeAgent) ?? ASKING_UNKNOWN;
         const askMode = askingMode(session, asking, wanted.fixed);
         this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
-        const parts = modelParts(wanted.chosen.modelConfig);
+        const parts = settingsOfModel(wanted.chosen.modelConfig);
         const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
         const options = wantsAsks(wanted.fixed.securityMode) ? Object.entries(asking.options) : [];
         if (parts.length + options.length === 0 && mode === null) void this.#ready(session);

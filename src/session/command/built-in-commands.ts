@@ -23,7 +23,7 @@ import { type Answered, agentCommands } from "./slash-commands.ts";
 export interface CommandDeps {
   readonly choices: Choices;
   /** Makes a session beside this one. */
-  create(key: SessionKey, creation: SessionCreation): Promise<Result<unknown>>;
+  create(key: SessionKey, creation: SessionCreation, actor: Actor): Promise<Result<unknown>>;
 }
 
 export type BuiltInCall = Extract<SlashMeaning, { kind: "built_in" }> & {
@@ -123,7 +123,11 @@ export class BuiltInCommands {
     const { key, session } = live;
     const sessionId = namedAfter(prompt, session);
     if (sessionId === null) return;
-    const made = await this.#hands.create({ ...key, sessionId }, likeThis(session));
+    const made = await this.#hands.create(
+      { ...key, sessionId },
+      likeThis(session),
+      makerOf(prompt),
+    );
     if (made.ok || made.refusal.code === "session_id_conflict") {
       return answer({ result: reply.sessionCreated(sessionId) });
     }
@@ -176,6 +180,11 @@ function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): Sessio
   const hash = createHash("sha256").update(`${sessionId} ${promptId}`).digest("hex");
   const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hash) ?? [];
   return parseSessionId(`${a}-${b}-4${c}-8${d}-${e}`);
+}
+
+/** The user of the prompt makes the session; without tokens the server does. */
+function makerOf({ userId }: WaitingPrompt): Actor {
+  return userId === null ? SERVER : { kind: "client", clientId: null, userId, loopback: false };
 }
 
 /** The same in everything that was chosen, and new in everything else. */
