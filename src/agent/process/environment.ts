@@ -1,6 +1,6 @@
 import { SECRET_CHARS_MIN } from "../../core/limits.ts";
 import { type AgentProfile, namesSecret } from "../profile/profile.ts";
-import type { Account } from "../user/account.ts";
+import type { SystemUser } from "../user/account.ts";
 
 /** Every process that an agent starts, or that is started for it, has this variable. */
 export const AGENT_MARK_VARIABLE = "FERMATA_AGENT_MARK";
@@ -65,7 +65,7 @@ export function environmentOf(
 /** The environment of shell commands: what every agent gets, too. Null is the server's user. */
 export function inheritedEnvironment(
   serverEnv: NodeJS.ProcessEnv,
-  account: Account | null = null,
+  account: SystemUser | null = null,
 ): Readonly<Record<string, string>> {
   const all = Object.entries({ ...serverEnv, ...loginOf(account) });
   const passedOn = all.flatMap(([name, value]) =>
@@ -75,14 +75,14 @@ export function inheritedEnvironment(
 }
 
 /** What a login of that user would set; empty for the server's own. */
-function loginOf(account: Account | null): NodeJS.ProcessEnv {
+function loginOf(account: SystemUser | null): NodeJS.ProcessEnv {
   if (account === null) return {};
   const { name, home, shell } = account;
   return { HOME: home ?? "/", USER: name, LOGNAME: name, SHELL: shell };
 }
 
 /** Another user gets none of the folders that are the server's user's own. */
-function isPassedOn(name: string, account: Account | null): boolean {
+function isPassedOn(name: string, account: SystemUser | null): boolean {
   if (account !== null && OF_ONE_USER.test(name)) return false;
   return PASSED_ON.has(name) || PASSED_ON_BY_PREFIX.test(name);
 }

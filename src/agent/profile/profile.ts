@@ -1,7 +1,7 @@
 import { AGENT_CALL_MS_MAX, AGENT_RESTORE_MS_MAX, AGENT_START_MS_MAX } from "../../core/limits.ts";
 import { type AgentAsking, ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import type { SpawnIdentity } from "../../platform/spawn-as.ts";
-import type { Account } from "../user/account.ts";
+import type { SystemUser } from "../user/account.ts";
 
 /** How to start an agent, and what it may use. It never has the values of secrets. */
 export interface AgentProfile {
@@ -20,7 +20,7 @@ export interface AgentProfile {
   readonly uid: number | null;
   readonly gid: number | null;
   /** That user, as the server has found it at its start. It is not part of a configuration. */
-  readonly account: Account | null;
+  readonly account: SystemUser | null;
   readonly limits: AgentLimits;
   /** Methods to sign in, if the agent requires that: the first usable one counts. */
   readonly auth: readonly SignInMethod[];

@@ -6,7 +6,7 @@ import { type SpawnIdentity, spawnAs } from "../../platform/spawn-as.ts";
 import { causeOf } from "../system-error.ts";
 
 /** A user of the system under which agents, their tools and shells run. */
-export interface Account extends SpawnIdentity {
+export interface SystemUser extends SpawnIdentity {
   /** As the operator wrote it. */
   readonly name: string;
   readonly uid: number;
@@ -17,13 +17,13 @@ export interface Account extends SpawnIdentity {
 }
 
 /** An account, or a sentence that says why there is none. */
-export type FoundAccount = Account | string;
+export type FoundUser = SystemUser | string;
 
 /**
  * Finds a user by name, or by `UID:GID`, which need not have an entry in the system's list: in a
  * container it often has none. The user must be another than the server's own, and not root.
  */
-export async function findAccount(name: string, home: string | null): Promise<FoundAccount> {
+export async function findAccount(name: string, home: string | null): Promise<FoundUser> {
   if (process.platform !== "linux") return "only on Linux can agents have another user";
   const [, uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(name) ?? [];
   if (uid !== undefined && gid !== undefined) {
@@ -33,7 +33,8 @@ export async function findAccount(name: string, home: string | null): Promise<Fo
   if (!USER_NAME.test(name)) return `"${shown(name)}" is not a user's name`;
   const entry = await entryOf(name);
   if (entry === null) {
-    return `there is no user "${name}" on this machine; create it with: useradd --system --create-home ${name}`;
+    const command = `useradd --system --create-home ${name}`;
+    return `there is no user "${name}" on this machine; to create it, run: ${command}`;
   }
   return accountOf(name, entry, home);
 }
@@ -51,7 +52,7 @@ interface UserEntry {
   readonly shell: string;
 }
 
-function accountOf(name: string, entry: UserEntry, home: string | null): FoundAccount {
+function accountOf(name: string, entry: UserEntry, home: string | null): FoundUser {
   const { uid, gid, shell } = entry;
   if (uid > ID_MAX || gid > ID_MAX) return `the system has no ids as large as those of "${name}"`;
   if (uid === 0) return `"${name}" is root, from whom nothing is safe; choose another user`;
@@ -122,7 +123,7 @@ export function rightsIn(status: string): ProcessRights {
 
 /** Why a process has not become this user, and nothing more; null if it has. */
 export function rightsFault(
-  { uid, gid }: Pick<Account, "uid" | "gid">,
+  { uid, gid }: Pick<SystemUser, "uid" | "gid">,
   rights: ProcessRights,
 ): string | null {
   const { uids, gids, groups, effective, permitted, ambient } = rights;
@@ -142,12 +143,13 @@ const NEEDED = [
  * Adds how programs are started as this user, and tries it. Without these capabilities the server
  * could not start them, or not end them.
  */
-export async function launchable(account: Account): Promise<FoundAccount> {
+export async function launchable(account: SystemUser): Promise<FoundUser> {
   const own = rightsIn(await readFile("/proc/self/status", "utf8").catch(() => ""));
   const missing = NEEDED.filter(([, bit]) => ((own.effective >> bit) & 1n) === 0n);
   if (missing.length > 0) {
     const names = missing.map(([name]) => name).join(", ");
-    return `the server may not run programs as another user: it lacks ${names}; start it as root, or with CAP_SETUID, CAP_SETGID and CAP_KILL`;
+    const advice = "start it as root, or with CAP_SETUID, CAP_SETGID and CAP_KILL";
+    return `the server may not run programs as another user: it lacks ${names}; ${advice}`;
   }
   // A user other than root passes ambient capabilities on, also after a change of the user.
   const isPassedOn = own.ambient !== 0n;
@@ -157,13 +159,13 @@ export async function launchable(account: Account): Promise<FoundAccount> {
   return `a program started as "${account.name}" is not safe: ${fault}`;
 }
 
-function launcherFor({ uid, gid }: Account): readonly string[] {
+function launcherFor({ uid, gid }: SystemUser): readonly string[] {
   const caps = ["--inh-caps=-all", "--ambient-caps=-all"];
   return ["/usr/bin/setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", ...caps, "--"];
 }
 
 /** Runs a program as this user that shows its own rights. */
-async function trialFault(account: Account): Promise<string | null> {
+async function trialFault(account: SystemUser): Promise<string | null> {
   const { file, args, identity } = spawnAs(account, "/bin/cat", ["/proc/self/status"]);
   try {
     const options = { cwd: "/", env: {}, timeout: ACCOUNT_LOOKUP_MS_MAX, ...identity };

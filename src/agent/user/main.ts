@@ -56,9 +56,9 @@ async function serve(line: string): Promise<void> {
   tell({ id, refusal: answer.refusal });
 }
 
-type Served = Exclude<UserRequest, { do: "recorded" }>;
+type ServedRequest = Exclude<UserRequest, { do: "recorded" }>;
 
-async function answerTo(request: Served): Promise<Result<UserValue>> {
+async function answerTo(request: ServedRequest): Promise<Result<UserValue>> {
   switch (request.do) {
     case "check_home":
       return ok(plain(await homeFault(user, request.home)));
@@ -83,7 +83,7 @@ function plain<Fields extends object>(
 }
 
 async function useFile(
-  request: Extract<Served, { workspace: string; path: string }>,
+  request: Extract<ServedRequest, { workspace: string; path: string }>,
 ): Promise<Result<UserValue>> {
   const { id, workspace, path, permitted } = request;
   const own = OwnFolders.of(request.own);

@@ -11,14 +11,18 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
-import type { AgentListener } from "../agent.ts";
-import type { FileRequest, ReadRequest, WorkspaceFiles, WriteRequest } from "../workspace/files.ts";
+import type {
+  FileAudit,
+  FileRequest,
+  ReadRequest,
+  WorkspaceFiles,
+  WriteRequest,
+} from "../workspace/files.ts";
 import { OwnFolders } from "../workspace/location.ts";
 import type { AccessFault, OwnFiles, WorkspaceAccess } from "./access.ts";
-import type { Account } from "./account.ts";
+import type { SystemUser } from "./account.ts";
 import { USER_ANSWER, USER_VALUES, type UserAnswer, type UserRequest } from "./protocol.ts";
 
-type Audit = AgentListener["audit"];
 type Call = Exclude<UserRequest, { do: "recorded" }>;
 /** `Omit` of each member of the union. */
 type WithoutId<Member> = Member extends unknown ? Omit<Member, "id"> : never;
@@ -28,13 +32,13 @@ type WithoutId<Member> = Member extends unknown ? Omit<Member, "id"> : never;
  * starts on first use, and again after it has ended: agents of the same user can end it.
  */
 export class UserFiles implements WorkspaceFiles {
-  readonly account: Account;
+  readonly account: SystemUser;
   readonly #calls = new Semaphore(USER_FILES_CALLS_MAX);
   #process: Promise<UserProcess | null> | null = null;
   #lastId = 0;
   #isClosed = false;
 
-  constructor(account: Account) {
+  constructor(account: SystemUser) {
     this.account = account;
   }
 
@@ -43,13 +47,13 @@ export class UserFiles implements WorkspaceFiles {
     return this.#call(call, USER_VALUES.locate, request.path);
   }
 
-  async read(request: ReadRequest, audit: Audit): Promise<Result<{ content: string }>> {
+  async read(request: ReadRequest, audit: FileAudit): Promise<Result<{ content: string }>> {
     const { line, limit } = request;
     const call = { do: "read" as const, ...fileOf(request), line, limit };
     return this.#call(call, USER_VALUES.read, request.path, audit);
   }
 
-  async write(request: WriteRequest, audit: Audit): Promise<Result<void>> {
+  async write(request: WriteRequest, audit: FileAudit): Promise<Result<void>> {
     const call = { do: "write" as const, ...fileOf(request), content: request.content };
     return this.#call(call, USER_VALUES.write, request.path, audit);
   }
@@ -79,7 +83,7 @@ export class UserFiles implements WorkspaceFiles {
     call: WithoutId<Call>,
     values: z.ZodType<Value>,
     path: string,
-    audit: Audit = recordsNothing,
+    audit: FileAudit = recordsNothing,
   ): Promise<Result<Value>> {
     return this.#calls.run(async () => {
       const running = await this.#running();
@@ -119,11 +123,11 @@ function unavailable(path: string, reason: string): Result<never> {
   return fail("file_unavailable", { path, reason });
 }
 
-type Outcome = Extract<UserAnswer, { value: unknown } | { refusal: unknown }>;
+type UserOutcome = Extract<UserAnswer, { value: unknown } | { refusal: unknown }>;
 
-interface OpenCall {
-  readonly audit: Audit;
-  readonly settle: (outcome: Outcome | null) => void;
+interface UserCall {
+  readonly audit: FileAudit;
+  readonly settle: (outcome: UserOutcome | null) => void;
   timer: NodeJS.Timeout;
 }
 
@@ -131,13 +135,13 @@ interface OpenCall {
 class UserProcess {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines = new LineSplitter(USER_FILES_LINE_BYTES_MAX);
-  readonly #open = new Map<number, OpenCall>();
+  readonly #open = new Map<number, UserCall>();
   readonly #ready = Promise.withResolvers<boolean>();
   readonly #gone = Promise.withResolvers<void>();
   #isAlive = true;
 
   /** Null if it cannot be started, or cannot become the user. */
-  static async start(account: Account): Promise<UserProcess | null> {
+  static async start(account: SystemUser): Promise<UserProcess | null> {
     const started = new UserProcess(account);
     const late = setTimeout(() => started.#kill(), ACCOUNT_LOOKUP_MS_MAX);
     const isReady = await started.#ready.promise;
@@ -145,7 +149,7 @@ class UserProcess {
     return isReady ? started : null;
   }
 
-  private constructor({ uid, gid }: Account) {
+  private constructor({ uid, gid }: SystemUser) {
     const args = [fileURLToPath(PROGRAM), String(uid), String(gid)];
     this.#child = spawn(process.execPath, args, {
       cwd: "/",
@@ -170,8 +174,8 @@ class UserProcess {
   }
 
   /** Null if the process ends, or does not answer in time. */
-  call(call: Call, audit: Audit): Promise<Outcome | null> {
-    const { promise, resolve: settle } = Promise.withResolvers<Outcome | null>();
+  call(call: Call, audit: FileAudit): Promise<UserOutcome | null> {
+    const { promise, resolve: settle } = Promise.withResolvers<UserOutcome | null>();
     this.#open.set(call.id, { audit, settle, timer: this.#timer() });
     this.#send(call);
     return promise;
@@ -205,8 +209,8 @@ class UserProcess {
   /** An audit that does not answer in time counts as one that failed. */
   async #record(
     id: number,
-    open: OpenCall,
-    { act, details }: { readonly act: string; readonly details: Parameters<Audit>[1] },
+    open: UserCall,
+    { act, details }: { readonly act: string; readonly details: Parameters<FileAudit>[1] },
   ): Promise<void> {
     const late = Promise.withResolvers<boolean>();
     const timer = setTimeout(late.resolve, USER_FILES_STEP_MS_MAX, false);

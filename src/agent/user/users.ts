@@ -1,7 +1,7 @@
 import { DONE, fail, type Result } from "../../core/result.ts";
 import { OWN_FILES, type WorkspaceFiles } from "../workspace/files.ts";
 import type { AccessFault } from "./access.ts";
-import type { Account } from "./account.ts";
+import type { SystemUser } from "./account.ts";
 import { UserFiles } from "./user-files.ts";
 
 /**
@@ -10,19 +10,19 @@ import { UserFiles } from "./user-files.ts";
  */
 export class AgentUsers {
   /** That of shells, of tools, and of agents whose profile names none; null is the server's own. */
-  readonly account: Account | null;
+  readonly account: SystemUser | null;
   readonly #files = new Map<string, UserFiles>();
 
-  constructor(account: Account | null = null) {
+  constructor(account: SystemUser | null = null) {
     this.account = account;
   }
 
   /** Null is the server's own user. */
-  filesOf(account: Account | null): WorkspaceFiles {
+  filesOf(account: SystemUser | null): WorkspaceFiles {
     return account === null ? OWN_FILES : this.userFilesOf(account);
   }
 
-  userFilesOf(account: Account): UserFiles {
+  userFilesOf(account: SystemUser): UserFiles {
     const key = `${account.uid}:${account.gid}`;
     const files = this.#files.get(key) ?? new UserFiles(account);
     this.#files.set(key, files);
@@ -30,7 +30,7 @@ export class AgentUsers {
   }
 
   /** Refuses a workspace in which the user cannot work, with the command that mends it. */
-  async checkWorkspace(account: Account | null, workspace: string): Promise<Result<void>> {
+  async checkWorkspace(account: SystemUser | null, workspace: string): Promise<Result<void>> {
     if (account === null) return DONE;
     const found = await this.userFilesOf(account).workspaceAccess(workspace);
     if (!found.ok) return found;
@@ -43,6 +43,6 @@ export class AgentUsers {
   }
 }
 
-function accessRefusal({ name }: Account, fault: AccessFault): Result<never> {
+function accessRefusal({ name }: SystemUser, fault: AccessFault): Result<never> {
   return fail("agent_user_access", { user: name, ...fault });
 }

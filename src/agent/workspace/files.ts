@@ -41,16 +41,17 @@ export interface WriteRequest extends FileRequest {
   readonly content: string;
 }
 
-type Audit = AgentListener["audit"];
+/** Records an act before it happens. */
+export type FileAudit = AgentListener["audit"];
 
 /** Uses the files of workspaces, with the rights of one user of the system. */
 export interface WorkspaceFiles {
   /** The path of a file with all links followed, as a path in the workspace. */
   realPathOf(request: FileRequest, to: "read" | "write"): Promise<Result<string>>;
   /** Waits for the audit before it reads. */
-  read(request: ReadRequest, audit: Audit): Promise<Result<{ content: string }>>;
+  read(request: ReadRequest, audit: FileAudit): Promise<Result<{ content: string }>>;
   /** Waits for the audit before it changes anything. */
-  write(request: WriteRequest, audit: Audit): Promise<Result<void>>;
+  write(request: WriteRequest, audit: FileAudit): Promise<Result<void>>;
 }
 
 /** With the rights of this process. */
@@ -76,7 +77,7 @@ function realPathOf(
  */
 export function readTextFile(
   request: ReadRequest,
-  audit: Audit,
+  audit: FileAudit,
 ): Promise<Result<{ content: string }>> {
   const { workspace, path, line, limit, own = OwnFolders.NONE } = request;
   return answerFor(path, async () => {
@@ -105,7 +106,7 @@ export function readTextFile(
  * workspace: ACP does not say so, but agents write `src/new/a.ts` and have no call for making
  * `src/new`. A link that stays inside is followed, and its target is replaced.
  */
-export function writeTextFile(request: WriteRequest, audit: Audit): Promise<Result<void>> {
+export function writeTextFile(request: WriteRequest, audit: FileAudit): Promise<Result<void>> {
   const { workspace, path, content, own = OwnFolders.NONE } = request;
   return answerFor(path, async () => {
     const bytes = Buffer.byteLength(content);
@@ -174,7 +175,7 @@ async function step(from: Directory, folder: string): Promise<Directory> {
   return next;
 }
 
-async function mustBeRecorded(audit: Audit, ...act: Parameters<Audit>): Promise<void> {
+async function mustBeRecorded(audit: FileAudit, ...act: Parameters<FileAudit>): Promise<void> {
   if (!(await isRecorded(audit, ...act))) throw unavailable(NOT_RECORDED);
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AccessFault, OwnFiles } from "../../agent/user/access.ts";
-import { type Account, findAccount, launchable } from "../../agent/user/account.ts";
+import { findAccount, launchable, type SystemUser } from "../../agent/user/account.ts";
 import { AgentUsers } from "../../agent/user/users.ts";
 import { USER_CHECKED_ENTRIES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
@@ -65,14 +65,17 @@ async function accountFor(
   path: string,
   name: string,
   home: string | null,
-): Promise<Result<Account>> {
+): Promise<Result<SystemUser>> {
   const found = await findAccount(name, home);
   const able = typeof found === "string" ? found : await launchable(found);
   return typeof able === "string" ? invalid(path, able) : ok(able);
 }
 
 /** The user of a profile, else that of the server's option. */
-async function withAccounts(profiles: Profiles, shared: Account | null): Promise<Result<Profiles>> {
+async function withAccounts(
+  profiles: Profiles,
+  shared: SystemUser | null,
+): Promise<Result<Profiles>> {
   const found = new Map<string, AgentProfile>();
   for (const [name, profile] of profiles) {
     const own = await ownAccount(profile, shared !== null);
@@ -89,7 +92,7 @@ async function withAccounts(profiles: Profiles, shared: Account | null): Promise
 async function ownAccount(
   { name, user, uid, gid }: AgentProfile,
   isRequired: boolean,
-): Promise<Result<Account | null>> {
+): Promise<Result<SystemUser | null>> {
   if (user === null && uid === null && gid === null) return ok(null);
   if (user === null && (uid === null || gid === null)) {
     if (!isRequired) return ok(null);
@@ -120,7 +123,7 @@ async function checkAll(users: AgentUsers, needs: AgentUserOptions): Promise<Res
 
 async function checkAccount(
   users: AgentUsers,
-  account: Account,
+  account: SystemUser,
   own: OwnFiles,
 ): Promise<Result<void>> {
   const files = users.userFilesOf(account);
@@ -139,7 +142,7 @@ async function checkAccount(
 /** Agents that can only read may be what the operator wants, so that is only logged. */
 async function checkOwnWorkspaces(
   users: AgentUsers,
-  account: Account,
+  account: SystemUser,
   { workspaces, log }: AgentUserOptions,
 ): Promise<Result<void>> {
   for (const workspace of workspaces) {
@@ -153,7 +156,7 @@ async function checkOwnWorkspaces(
   return DONE;
 }
 
-function unsafe({ name }: Account, { path, reason, command }: AccessFault): Result<never> {
+function unsafe({ name }: SystemUser, { path, reason, command }: AccessFault): Result<never> {
   return invalid(`user "${name}"`, `${path}: ${reason}. To mend it, run: ${command}`);
 }
 

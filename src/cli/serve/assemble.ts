@@ -11,6 +11,7 @@ import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
+import type { ServerSettings } from "../../server/settings.ts";
 import { Workspaces } from "../../server/workspaces.ts";
 import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
@@ -76,13 +77,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, users, guard, log);
   const { agents, keeper, shell } = opened;
   const tools = await openServerTools(mcp, { folder, own }, users, guard, log);
-  const rules = {
-    areOwnTrusted: !options.untrusted,
-    roots: settings.workspaceRoots,
-    closed: own,
-    access: workspaceCheck(users, profiles),
-  };
-  const workspaces = await Workspaces.open(store, settings.workspaces, rules);
+  const workspaces = await openWorkspaces(parts, settings);
   const world = {
     store,
     agents,
@@ -131,6 +126,18 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   if (options.preheat) void preheat(agents, workspaces, defaultAgent);
   void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, note, stop });
+}
+
+function openWorkspaces(
+  { options, store, own, users, profiles }: ServerParts,
+  settings: ServerSettings,
+): Promise<Workspaces> {
+  return Workspaces.open(store, settings.workspaces, {
+    areOwnTrusted: !options.untrusted,
+    roots: settings.workspaceRoots,
+    closed: own,
+    access: workspaceCheck(users, profiles),
+  });
 }
 
 /** What routes may reach: of the store no sessions, and sessions through their door alone. */

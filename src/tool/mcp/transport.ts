@@ -7,7 +7,7 @@ import { describeGone } from "../../agent/bridge/request.ts";
 import type { AgentMarks } from "../../agent/process/marks.ts";
 import { AgentProcess, type ProcessOptions } from "../../agent/process/process.ts";
 import { profileOf } from "../../agent/profile/profile.ts";
-import type { Account } from "../../agent/user/account.ts";
+import type { SystemUser } from "../../agent/user/account.ts";
 import type { Refusal } from "../../core/error.ts";
 import { MCP_MESSAGE_BYTES_MAX, MCP_OUTBOX_BYTES_MAX, RPC_NESTING_MAX } from "../../core/limits.ts";
 import { isNestedDeeper } from "../../wire/json.ts";
@@ -21,7 +21,7 @@ export interface LaunchOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly marks: AgentMarks;
   /** Their user; null is the server's own. */
-  readonly account: Account | null;
+  readonly account: SystemUser | null;
 }
 
 export function transportTo({ server, secrets }: ResolvedServer, launch: LaunchOptions): Transport {
