@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Agents } from "./agent.ts";
 import { type HostObserver, startHost } from "./bridge/start.ts";
+import type { Credentials } from "./credential/credentials.ts";
 import type { AgentKeeper } from "./keeper.ts";
 import { AgentPool } from "./pool/pool.ts";
 import { AgentMarks, CommandMarks, endOrphans, type OrphanReport } from "./process/marks.ts";
@@ -21,6 +22,8 @@ export interface AgentsOptions {
   readonly own?: OwnFolders;
   /** The users under which agents run; the server's own by default. */
   readonly users?: AgentUsers;
+  /** Finds the keys and homes of users. */
+  readonly credentials?: Credentials;
 }
 
 export interface OpenedAgents {
@@ -42,12 +45,14 @@ export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> 
   const marks = new AgentMarks(marksFolder);
   const agents = new AgentPool({
     profiles,
-    start: async (profile, cwd, signal, tap) => {
+    start: async ({ profile, workspace: cwd, credentials }, signal, tap) => {
       const checked = await users.checkWorkspace(profile.account, cwd);
       if (!checked.ok) return checked;
       const files = users.filesOf(profile.account);
-      return startHost({ profile, cwd, marks, env, own, files, tap }, watch, signal);
+      const options = { profile, cwd, marks, env, own, files, tap, credentials };
+      return startHost(options, watch, signal);
     },
+    ...(options.credentials && { credentials: options.credentials }),
     memoryBytesMax,
     nowMs: () => performance.now(),
   });

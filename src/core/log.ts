@@ -33,6 +33,7 @@ export const LOG_MESSAGES = {
   "agent fault": "warn",
   "mcp server unusable": "warn",
   "workspace is read-only to agents": "warn",
+  "secret needs attention": "warn",
 } as const satisfies Readonly<Record<string, LogLevel>>;
 
 export type LogMessage = keyof typeof LOG_MESSAGES;

@@ -1,4 +1,6 @@
 /** What stores are made of and held by, as `fermata/store`. */
+
+export { caseSafe, idOfCaseSafe } from "../platform/case-safe.ts";
 export type {
   Backend,
   Claim,
@@ -9,7 +11,6 @@ export type {
   ListRange,
   ListRows,
 } from "./backend.ts";
-export { caseSafe, idOfCaseSafe } from "./case-safe.ts";
 export {
   checkBytes,
   checkCommit,

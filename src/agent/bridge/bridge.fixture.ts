@@ -51,7 +51,7 @@ export class Stage {
   constructor(memoryBytesMax: number | null = null) {
     this.pool = new AgentPool({
       profiles: this.profiles,
-      start: (profile, cwd, signal) => {
+      start: ({ profile, workspace: cwd, credentials }, signal) => {
         this.starts += 1;
         const fault = (kind: FaultKind, count: number, sample: string) => {
           this.faults.push({ kind, count });
@@ -61,7 +61,7 @@ export class Stage {
           this.secrets.push(value);
           return DONE;
         };
-        const order = { profile, cwd, marks: this.#marks, env: this.env };
+        const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
         return startHost(order, { fault, secret }, signal);
       },
       memoryBytesMax,
@@ -103,6 +103,7 @@ export class Stage {
   order(profile: string, change: Partial<ConnectRequest> = {}): ConnectRequest {
     return {
       tenantId: tenant("acme"),
+      userId: null,
       owner: parseSessionId("ada") ?? expect.fail(),
       profile,
       asks: true,

@@ -7,6 +7,7 @@ import { version } from "../output.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
 import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
+import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
@@ -114,7 +115,7 @@ export async function startServer(
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
   const settings = await serverSettings(options, mayKnowCallers);
   if (!settings.ok) return settings;
-  const own = await ownFolders(folder, env);
+  const own = await ownFolders(options, folder, env);
   const fault = await checkWorkspaces(settings.value, own);
   if (fault !== null) return fault;
   const agents = await readAgentProfiles(options);
@@ -123,6 +124,8 @@ export async function startServer(
   if (!mcp.ok) return mcp;
   const prices = await readPriceFile(options);
   if (!prices.ok) return prices;
+  const homes = await prepareHomes(options);
+  if (!homes.ok) return homes;
   const guard = new SecretGuard();
   const { token, workspaces } = settings.value;
   if (token !== null) guard.know(token);
@@ -130,10 +133,16 @@ export async function startServer(
   const { profiles } = agents.value;
   const opened = await openAgentUsers({ options, profiles, folder, workspaces, env, log });
   if (!opened.ok) return opened;
+  const { users } = opened.value;
+  const secrets = await openSecrets(options, opened.value.profiles, env, guard, log);
+  if (!secrets.ok) {
+    await users.close();
+    return secrets;
+  }
   const opening = openStore(options, folder, guard, log);
   const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
   if (!store.ok) {
-    await opened.value.users.close();
+    await Promise.all([users.close(), secrets.value.end()]);
     return store;
   }
   const parts = {
@@ -146,6 +155,7 @@ export async function startServer(
     folder,
     own,
     guard,
+    secrets: secrets.value,
     log,
     version,
   };

@@ -1,4 +1,4 @@
-import { readdir, realpath } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
@@ -30,9 +30,11 @@ export interface OpenedUsers {
   readonly profiles: Profiles;
 }
 
-/** Said where callers have roles, and agents the rights of the server. */
-export const SHARED_USER_NOTE =
-  "Agents run as the server's user, so roles, credits and audit are advice: see --agent-user.";
+/** A sentence for servers whose callers have roles, and whose agents have all rights. */
+export function sharedUserNote({ account }: AgentUsers, needsToken: boolean): string | null {
+  if (account !== null || !needsToken) return null;
+  return "Agents run as the server's user, so roles, credits and audit are advice: see --agent-user.";
+}
 
 /**
  * Finds the users that agents are to run as, and checks as each of them what it can reach: its
@@ -175,7 +177,11 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
   ];
   return {
     // Folders that do not exist yet count, too: the agents' user must not make them first.
-    secret: [...folders.flat(), ...(await existing([key, config, mcp]))],
+    secret: [
+      ...folders.flat(),
+      ...(await existing([key, config, mcp])),
+      ...(await filesBelow(options["secrets-dir"])),
+    ],
     loaded: await existing(loaded),
     owner: process.getuid?.() ?? 0,
   };
@@ -189,6 +195,15 @@ async function entriesOf(folder: string): Promise<readonly string[]> {
     return join(await realpath(dirname(folder)).catch(() => dirname(folder)), basename(folder));
   });
   return [real, ...secret.map((name) => join(real, name))];
+}
+
+/** Not the folders: where a platform mounts secrets, all users may list them. */
+async function filesBelow(folder: string | null): Promise<readonly string[]> {
+  if (folder === null) return [];
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  const paths = names.slice(0, USER_CHECKED_ENTRIES_MAX).map((name) => resolve(folder, name));
+  const kinds = await Promise.all(paths.map((path) => stat(path).catch(() => null)));
+  return paths.filter((_, index) => kinds[index]?.isFile());
 }
 
 /** The real paths of those that there are. */

@@ -1,5 +1,6 @@
 import { totalmem } from "node:os";
 import type { Agents } from "../../agent/agent.ts";
+import type { Credentials } from "../../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../../agent/keeper.ts";
 import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
@@ -92,7 +93,7 @@ export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   memoryBytesMax: number | null,
   { folder, own }: DataFolder,
-  users: AgentUsers,
+  { users, credentials }: { readonly users: AgentUsers; readonly credentials: Credentials },
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
@@ -103,6 +104,7 @@ export async function openAgentsAndShell(
     memoryBytesMax,
     own,
     users,
+    credentials,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
       secret: (value) => guard.know(value),

@@ -21,8 +21,9 @@ import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
-import { SHARED_USER_NOTE, workspaceCheck } from "./agent-user.ts";
+import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
+import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
@@ -53,6 +54,7 @@ interface ServerParts {
   /** The users of the system under which agents run. */
   readonly users: AgentUsers;
   readonly guard: SecretGuard;
+  readonly secrets: OpenSecrets;
   readonly log: ServerLog;
   readonly store: SessionStore;
   readonly version: string;
@@ -66,17 +68,20 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
-    await parts.users.close();
+    await Promise.all([parts.users.close(), parts.secrets.end()]);
     await parts.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, mcp, folder, own, users, guard, log } = parts;
+  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
   const { store, version } = parts;
   const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
-  const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, users, guard, log);
+  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const data = { folder, own };
+  const whose = { users, credentials };
+  const opened = await openAgentsAndShell(profiles, memoryMax, data, whose, guard, log);
   const { agents, keeper, shell } = opened;
-  const tools = await openServerTools(mcp, { folder, own }, users, guard, log);
+  const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings);
   const world = {
     store,
@@ -95,8 +100,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const isShared = users.account === null && authenticator.needsToken;
-  const note = isShared ? SHARED_USER_NOTE : null;
+  const note = sharedUserNote(users, authenticator.needsToken);
   const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
@@ -113,7 +117,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     server.stopAccepting();
     await host.shutDown(hurry);
     await tools.close();
-    await users.close();
+    await Promise.all([users.close(), secrets.end()]);
     await server.close();
     await store.deactivate();
     await store.dispose();

@@ -107,6 +107,7 @@ export class AgentLink {
     if (unread !== null) return this.#isOver ? null : unread;
     const request = {
       tenantId,
+      userId: session.fixed.createdBy ?? null,
       owner: key.sessionId,
       profile: activeAgent,
       asks: wantsAsks(session.fixed.securityMode),
