@@ -18,7 +18,7 @@ import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
-import type { TenantSubscription } from "./bus/tenant-stream.ts";
+import type { TenantReader, TenantSubscription } from "./bus/tenant-stream.ts";
 import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
@@ -306,8 +306,8 @@ export class SessionHost {
   }
 
   /** All sessions of a tenant as they are, and then each that changes. */
-  watchTenant(tenantId: TenantId): Result<TenantSubscription> {
-    return this.#streams.watchTenant(tenantId, (sessionId) => {
+  watchTenant(tenantId: TenantId, reader: TenantReader): Result<TenantSubscription> {
+    return this.#streams.watchTenant(tenantId, reader, (sessionId) => {
       return this.#registry.peek({ tenantId, sessionId }) !== null;
     });
   }
