@@ -33,7 +33,8 @@ export interface OpenedUsers {
 /** A sentence for servers whose callers have roles, and whose agents have all rights. */
 export function sharedUserNote({ account }: AgentUsers, needsToken: boolean): string | null {
   if (account !== null || !needsToken) return null;
-  return "Agents run as the server's user, so roles, credits and audit are advice: see --agent-user.";
+  const advice = "so roles, credits and audit are advice: see --agent-user.";
+  return `Agents run as the server's user, ${advice}`;
 }
 
 /**
