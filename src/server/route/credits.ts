@@ -82,19 +82,6 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       },
     }),
     route({
-      method: "GET",
-      path: "/credits/me",
-      needs: null,
-      async handle({ caller: { tenantId, userId, role } }) {
-        // A caller that is no user gets the figures of the tenant, which not every role may read.
-        if (userId === null && !isPermitted(role, "credits:read")) {
-          const reason = "This token belongs to no user, so it has no budget or use of its own.";
-          return refused(refusal("invalid_request", { reason }));
-        }
-        return answerTo(await meter.ownUse(tenantId, userId), (use) => json(200, use));
-      },
-    }),
-    route({
       method: "POST",
       path: "/credits/limit",
       needs: "credits:write",
@@ -192,9 +179,22 @@ const usageQuery = z
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
-/** Statement and usage report of the caller's tenant. Ours. */
+/** The caller's own use, and the statement and usage report of their tenant. Ours. */
 export function creditReportRoutes({ meter }: Daemon): readonly Route[] {
   return [
+    route({
+      method: "GET",
+      path: "/credits/me",
+      needs: null,
+      async handle({ caller: { tenantId, userId, role } }) {
+        // A caller that is no user gets the figures of the tenant, which not every role may read.
+        if (userId === null && !isPermitted(role, "credits:read")) {
+          const reason = "This token belongs to no user, so it has no budget or use of its own.";
+          return refused(refusal("invalid_request", { reason }));
+        }
+        return answerTo(await meter.ownUse(tenantId, userId), (use) => json(200, use));
+      },
+    }),
     route({
       method: "GET",
       path: "/credits/statement",
