@@ -22,7 +22,7 @@ class Desk {
     const clock = {
       nowMs: () => 0,
       after: (ms: number, act: () => void) => {
-        expect(ms).toBe(SECRET_HELD_MS);
+        expect([SECRET_HELD_MS, 0]).toContain(ms);
         this.#timers.add(act);
         return () => void this.#timers.delete(act);
       },
@@ -44,7 +44,7 @@ class Desk {
   }
 
   wait() {
-    for (const act of [...this.#timers]) {
+    for (const act of this.#timers) {
       this.#timers.delete(act);
       act();
     }

@@ -118,8 +118,12 @@ export class HeldText {
   }
 
   #hold(piece: TextPiece, text: string) {
+    const { clock } = this.#deps.world;
     this.#held = { piece, text };
-    this.#callOff = this.#deps.world.clock.after(SECRET_HELD_MS, () => this.#releaseHeld());
+    // Of a server that was busy for so long the next chunk may have come already: it is read first.
+    this.#callOff = clock.after(SECRET_HELD_MS, () => {
+      this.#callOff = clock.after(0, () => this.#releaseHeld());
+    });
   }
 
   #releaseHeld() {
