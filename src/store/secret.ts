@@ -22,7 +22,7 @@ import {
 /** What is nested deeper than this in a text that has a secret is hidden whole. */
 const DEPTH_MAX = 128;
 
-export const REDACTED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /**
  * Knows the secret values that Fermata has resolved, and finds them again (P11). Code that
