@@ -111,7 +111,7 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     expect(body.error).toMatch(/leads out of --secrets-dir/);
   });
 
-  it("P11: a key that its agent says in two halves is not sent or stored, nor a part of it", async () => {
+  it("P11: a key that its agent says in two halves is not sent or stored", async () => {
     const ada = await keyed.user("acme", "ada");
     const session = await ada.session();
     const said = await ada.said(session, "tell");

@@ -160,7 +160,7 @@ describe("text that may begin a secret", () => {
     }
   });
 
-  it("P11: is redacted if something else comes, where it is long enough to give the key away", () => {
+  it("P11: is redacted if something else comes and it has eight characters or more", () => {
     const desk = new Desk(SECRET).say(SECRET.slice(0, 12));
     void desk.held.pass(TOOL_CALL);
     desk.say(SECRET.slice(12));
