@@ -119,7 +119,7 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     const spellings = [ADAS, encodeURIComponent(ADAS), Buffer.from(ADAS).toString("base64")];
     const parts = spellings.flatMap(partsOf);
     const heard = await ada.heard(session, "turn_complete");
-    expect(heard).toContain("secret_redacted");
+    await ada.heard(session, "secret_redacted");
     expect(parts.filter((part) => heard.includes(part))).toEqual([]);
     await keyed.server.kill("SIGTERM");
     expect(filesWith(keyed.server.data, parts)).toEqual([]);
