@@ -74,6 +74,7 @@ const EXPECTED = `
   invalid_agent_profile      400 never  Validation/AgentProfileInvalid
   agent_command_missing      502 never  Agent/CommandMissing
   agent_command_forbidden    502 never  Agent/CommandForbidden
+  agent_user_access          403 never  Agent/UserAccess
   agent_exited_early         502 later  Agent/ExitedEarly
   agent_not_speaking         502 never  Agent/NotSpeaking
   agent_start_timeout        504 later  Agent/StartTimeout

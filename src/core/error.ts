@@ -148,6 +148,8 @@ export const ERRORS = {
     'The command "{command}" of agent "{profile}" was not found; install it or mend the profile.'),
   agent_command_forbidden: row(502, "never", "Agent/CommandForbidden",
     'The command "{command}" of agent "{profile}" cannot be run: {reason}.'),
+  agent_user_access: row(403, "never", "Agent/UserAccess",
+    'The path "{path}" cannot be used as "{user}": {reason}. To mend it, run: {command}'),
   agent_exited_early: row(502, "later", "Agent/ExitedEarly",
     'Agent "{profile}" ended before it could be used ({exit}). It said: {said}'),
   agent_not_speaking: row(502, "never", "Agent/NotSpeaking",

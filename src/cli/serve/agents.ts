@@ -6,6 +6,7 @@ import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import { AGENT_MEMORY_PERCENT_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
@@ -90,9 +91,9 @@ interface AgentsAndShell {
 /** Opens agents and shell, and first ends the processes that an earlier server left (P5). */
 export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
-  memoryBytesMax: number | null,
+  options: ServeOptions,
   { folder, own }: DataFolder,
-  credentials: Credentials,
+  { users, credentials }: { readonly users: AgentUsers; readonly credentials: Credentials },
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
@@ -100,8 +101,9 @@ export async function openAgentsAndShell(
     folder,
     profiles,
     env: process.env,
-    memoryBytesMax,
+    memoryBytesMax: agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes()),
     own,
+    users,
     credentials,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
@@ -109,6 +111,8 @@ export async function openAgentsAndShell(
     },
   });
   if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });
-  const shell = new LocalShell(inheritedEnvironment(process.env), commandMarks);
+  const { account } = users;
+  const environment = inheritedEnvironment(process.env, account);
+  const shell = new LocalShell(environment, commandMarks, account);
   return { agents, keeper, shell };
 }
