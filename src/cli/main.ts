@@ -9,7 +9,8 @@ Commands:
   serve          Serve sessions over HTTP (default command).
   agents         List the known agents, or try one.
   tokens         Make, list, rotate and revoke the tokens of users.
-  members        List, add, change and remove the members of a tenant.
+  members        List, invite, add, change and remove the members of a tenant.
+  join           Redeem an invitation, and save your token.
   credits        Show, grant and limit what a tenant may spend.
   tenants        List the tenants of a data directory, or delete one.
   audit          Print what was done in a tenant, by whom, and what was refused.
@@ -33,6 +34,7 @@ const COMMANDS = {
   audit: async (args) => (await import("./commands/audit.ts")).audit(args),
   backup: async (args) => (await import("./commands/backup.ts")).backup(args),
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
+  join: async (args) => (await import("./commands/join.ts")).join(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restore: async (args) => (await import("./commands/backup.ts")).restore(args),
