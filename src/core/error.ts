@@ -272,6 +272,10 @@ export const ERRORS = {
     "Too many attempts from this address have failed; wait a little."),
   key_set_unavailable: row(503, "later", "Server/KeySetUnavailable",
     "The keys that tokens are checked with cannot be had at the moment; try again."),
+  policy_forbids: row(403, "never", "Identity/PolicyForbids",
+    'This tenant\'s policy forbids "{wanted}" (rule {rule}, role {role}); allowed: {allowed}.'),
+  policy_conflict: row(409, "reread", "Identity/PolicyConflict",
+    "The policy is at version {version}, not {expected}; read it, and send yours with {version}."),
   session_shell_disabled: row(403, "never", "Session/ShellDisabled",
     "Shell commands are not enabled on this server."),
   invalid_transcript_cursor: row(400, "never", "Validation/TranscriptCursorInvalid",
@@ -360,6 +364,7 @@ export const TURN_ERRORS = {
   snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
   agent_unavailable: "The agent could not be started.",
   unknown_command: "There is no such command.",
+  policy_forbids: "The tenant's policy forbids this prompt in this session.",
   SERVER_RESTART: "The session was interrupted by a server restart.",
   STORE_FAILURE: "The session was interrupted by a failure of its store.",
 } as const;

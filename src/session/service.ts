@@ -16,6 +16,7 @@ import {
 import { slashTextOf } from "../core/slash/commands.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
+import type { CreationRequest } from "./actor/open.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
@@ -30,10 +31,11 @@ import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clien
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
-import { type CreationRequest, SessionRegistry } from "./registry.ts";
+import { SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
+import { boundCommand } from "./tenant/policy-check.ts";
 import { removeTenant } from "./tenant/tenant-removal.ts";
 import { SessionReads } from "./view/reads.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
@@ -97,7 +99,7 @@ export class SessionService {
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
       choices: this.choices,
-      create: (key, creation) => this.#registry.create({ key, creation, actor: SERVER }),
+      create: (request) => this.#registry.create({ ...request, actor: SERVER }),
     });
     this.#registry = new SessionRegistry(world, {
       join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
@@ -188,10 +190,12 @@ export class SessionService {
   /** Its verdict reaches no stream before `answered` was called. */
   async #admit(live: LiveSession, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
     // The credits and streams of a session are those of the log as it is opened now.
+    const bounded = await boundCommand(this.#world, live, command);
+    if (!bounded.ok) return bounded;
     const away = await live.settled();
     if (away !== null) return { ok: false, refusal: away };
     let answered = () => {};
-    const outcome = await live.credit.admit(command, async (paid) => {
+    const outcome = await live.credit.admit(bounded.value, async (paid) => {
       await live.settled();
       answered = this.#streams.holdVerdict(live, command.promptId);
       return this.#submit(live, paid);

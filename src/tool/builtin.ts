@@ -17,6 +17,7 @@ import {
   failed,
   failedBy,
   parseObject,
+  SHELL_TOOL,
   type ToolAnswer,
   type ToolCall,
   type ToolContext,
@@ -42,7 +43,7 @@ export interface ShellOptions {
 /** Runs a command line in the workspace. When it answers, none of its processes is left. */
 export function shellTool(options: ShellOptions): BuiltinTool {
   return builtin({
-    name: "shell",
+    name: SHELL_TOOL,
     description: "Run a command line of /bin/sh in the workspace: {command}, or the command.",
     schema: z.strictObject({ command: SYSTEM_TEXT }),
     inputOf: (text) => ({ command: text.trim() }),

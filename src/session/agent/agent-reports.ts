@@ -15,6 +15,7 @@ import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
+import { turnBound } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** Something that a session is set to, and its agent is set to in turn. */
@@ -57,15 +58,21 @@ export class AgentReports {
 
   /** Answers whether the session took it; how it ends is an event. */
   async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
+    const bound = this.#world.policies && (await turnBound(this.#world, this.#seat));
+    if (bound?.ok === false) return false;
     const command = { type: "ask", requestId, ...ask, ...this.#mediation() } as const;
-    return (await this.#seat.submit({ ...this.#by(), ...command })) === null;
+    const by = { ...this.#by(), ...(bound?.value && { bound: bound.value }) };
+    return (await this.#seat.submit({ ...by, ...command })) === null;
   }
 
   /** Answers when it is decided, or known that people have to; how it ends is an event. */
   async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
+    const bound = this.#world.policies && (await turnBound(this.#world, this.#seat));
+    if (bound?.ok === false) return bound.refusal;
     const { workflow: _, ...mediation } = this.#mediation();
     const command = { type: "access", requestId, access, ...mediation } as const;
-    const why = await this.#seat.submit({ ...this.#by(), ...command });
+    const by = { ...this.#by(), ...(bound?.value && { bound: bound.value }) };
+    const why = await this.#seat.submit({ ...by, ...command });
     const { openAsks } = this.#seat.decided.connection.turn;
     return why ?? (openAsks.has(requestId) ? "people" : "decided");
   }

@@ -9,7 +9,8 @@ import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { ensureAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import { stampedBy } from "../world.ts";
+import { boundCommand } from "../tenant/policy-check.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /**
  * Chooses the mode that a session's agent is in from its next turn on; answers the one before.
@@ -51,11 +52,11 @@ function isOffered({ agent }: LiveSession, mode: AgentMode): Result<void> {
  * what that had agreed to.
  */
 export class ModelChanges {
-  readonly #clock: Clock;
+  readonly #world: SessionWorld;
   readonly #last = new WeakMap<LiveSession, Promise<unknown>>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(world: SessionWorld) {
+    this.#world = world;
   }
 
   change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
@@ -68,7 +69,10 @@ export class ModelChanges {
 
   async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
     const parts = modelParts(change);
-    const why = live.refusalOf(this.#command({ change }, actor)) ?? (await ensureAgent(live));
+    // The agent is not asked for what the policy forbids.
+    const bounded = await boundCommand(this.#world, live, this.#command({ change }, actor));
+    if (!bounded.ok) return bounded;
+    const why = live.refusalOf(bounded.value) ?? (await ensureAgent(live));
     if (why !== null) return { ok: false, refusal: why };
     const { agent } = live;
     const refused = await refusalBy(live, agent, parts);
@@ -111,7 +115,7 @@ export class ModelChanges {
   }
 
   #by(actor: Actor) {
-    return stampedBy(this.#clock, actor);
+    return stampedBy(this.#world.clock, actor);
   }
 }
 

@@ -107,7 +107,7 @@ export class Choices {
   constructor(world: SessionWorld, find: Find) {
     this.#world = world;
     this.#find = find;
-    this.#models = new ModelChanges(world.clock);
+    this.#models = new ModelChanges(world);
     this.reloads = new Reloads(world);
   }
 
