@@ -5,6 +5,7 @@ import { allRoutes } from "../src/server/route/all-routes.ts";
 import { activityOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
 import { Workspaces } from "../src/server/workspaces.ts";
+import { SessionHost } from "../src/session/host.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionService } from "../src/session/service.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
@@ -29,7 +30,7 @@ export class WireWorld {
   readonly agents = new SpeakingAgents();
   readonly stores = new StoreWorld();
   readonly world: SessionWorld;
-  readonly runtime: SessionService;
+  readonly runtime: SessionHost;
   port = 0;
   #server: HttpServer | null = null;
 
@@ -49,7 +50,7 @@ export class WireWorld {
       settings: { ...SETTINGS, sessionsLiveMax: null },
       log: () => {},
     };
-    this.runtime = new SessionService(this.world);
+    this.runtime = new SessionHost(this.world);
   }
 
   async open(): Promise<void> {
@@ -58,7 +59,13 @@ export class WireWorld {
     const { tenantId } = this.stores;
     const settings = value(readServerSettings({ port: 0, maxConnections: 0, workspaces: ["/"] }));
     const workspaces = await Workspaces.open(world.store, settings.workspaces);
-    const daemon = { runtime, world, keeper: NO_KEEPER, settings, workspaces };
+    const { store, meter, tenants, clock, ids, redact } = world;
+    const daemon = {
+      ...{ store, meter, tenants, clock, ids, redact, settings, workspaces },
+      sessions: new SessionService(world, runtime),
+      checkNoForeignHolders: async () => DONE,
+      keeper: NO_KEEPER,
+    };
     const server: HttpServer = new HttpServer({
       settings,
       table: allRoutes(daemon, "bench", async () => activityOf(daemon, server)),

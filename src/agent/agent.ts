@@ -1,6 +1,6 @@
 import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";
-import type { SessionId, TenantId, TurnId } from "../core/id.ts";
+import type { SessionId, TenantId, TurnId, UserId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Access } from "../core/policy/access.ts";
 import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
@@ -33,8 +33,8 @@ export interface Agents {
   /** Starts a process in advance. A failure is ignored: the next `connect` reports it. */
   preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void>;
   /**
-   * Ends every process of a tenant, also starting ones, and forgets their failures. Listeners of
-   * connected sessions get `exit`.
+   * Ends every process of a tenant, also starting ones, and forgets their failures and the homes
+   * of its users. Listeners of connected sessions get `exit`.
    */
   dismiss(tenantId: TenantId): Promise<void>;
   /**
@@ -47,6 +47,8 @@ export interface Agents {
 /** What a session needs of its agent. */
 export interface ConnectRequest {
   readonly tenantId: TenantId;
+  /** Whose keys and home the agent gets: the user who made the session; null is the tenant. */
+  readonly userId: UserId | null;
   /** The session, where it may be restored later by the agent's id for it. */
   readonly owner?: SessionId;
   readonly profile: string;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Agents } from "./agent.ts";
 import { type HostObserver, startHost } from "./bridge/start.ts";
+import type { Credentials } from "./credential/credentials.ts";
 import type { AgentKeeper } from "./keeper.ts";
 import { AgentPool } from "./pool/pool.ts";
 import { AgentMarks, CommandMarks, endOrphans, type OrphanReport } from "./process/marks.ts";
@@ -18,6 +19,8 @@ export interface AgentsOptions {
   readonly watch: HostObserver;
   /** The server's own folders, which stay closed to agents in every workspace. */
   readonly own?: OwnFolders;
+  /** Finds the keys and homes of users. */
+  readonly credentials?: Credentials;
 }
 
 export interface OpenedAgents {
@@ -38,8 +41,9 @@ export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> 
   const marks = new AgentMarks(marksFolder);
   const agents = new AgentPool({
     profiles,
-    start: (profile, cwd, signal, tap) =>
-      startHost({ profile, cwd, marks, env, own, tap }, watch, signal),
+    start: ({ profile, workspace: cwd, credentials }, signal, tap) =>
+      startHost({ profile, cwd, marks, env, own, tap, credentials }, watch, signal),
+    ...(options.credentials && { credentials: options.credentials }),
     memoryBytesMax,
     nowMs: () => performance.now(),
   });

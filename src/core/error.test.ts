@@ -79,6 +79,9 @@ const EXPECTED = `
   agent_start_timeout        504 later  Agent/StartTimeout
   agent_protocol_version     502 never  Agent/ProtocolVersion
   agent_auth_required        502 never  Agent/AuthRequired
+  agent_secret_missing       502 never  Agent/SecretMissing
+  agent_secret_unusable      502 never  Agent/SecretUnusable
+  agent_home_unusable        502 never  Agent/HomeUnusable
   agent_call_timeout         504 later  Agent/CallTimeout
   agent_call_failed          502 never  Agent/CallFailed
   agent_choice_unknown       400 never  Agent/ChoiceUnknown

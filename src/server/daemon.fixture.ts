@@ -2,12 +2,16 @@ import { request } from "node:http";
 import { onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Outsiders } from "../core/policy/bound.ts";
 import { ok } from "../core/result.ts";
 import type { Clock } from "../platform/clock.ts";
+import { SessionHost } from "../session/host.ts";
 import { SessionService } from "../session/service.ts";
 import { Stage } from "../session/stage.fixture.ts";
+import { TenantPolicies } from "../session/tenant/tenant-policies.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { SessionWorld } from "../session/world.ts";
+import { checkNoForeignHolders } from "../store/foreign-holders.ts";
 import type { Daemon } from "./daemon.ts";
 import type { RequestAuthenticator } from "./http/authenticator.ts";
 import { type Caller, type Route, RouteTable } from "./http/route.ts";
@@ -25,11 +29,19 @@ export interface DaemonOptions {
   /** What of the sessions' world is another than the stage's. */
   readonly world?: Partial<SessionWorld>;
   /** How callers say who they are, where they are not believed. */
-  readonly authenticator?: (daemon: Daemon) => RequestAuthenticator;
+  readonly authenticator?: (daemon: TestDaemon) => RequestAuthenticator;
   /** Of the server's outside, where time is to pass when a test says so. */
   readonly clock?: Clock;
   /** False is a server that wants no token: its strict routes are refused. */
   readonly needsToken?: boolean;
+  /** Who comes to a tenant beside its members; any user unless a test says otherwise. */
+  readonly outsiders?: Outsiders;
+}
+
+/** A daemon, and what is behind its door. */
+export interface TestDaemon extends Daemon {
+  readonly host: SessionHost;
+  readonly world: SessionWorld;
 }
 
 export interface Call {
@@ -51,11 +63,11 @@ export interface Called extends Omit<Reply, "text"> {
 
 /** A whole daemon on a free port: real store, real agents, and the routes under test. */
 export class DaemonWorld extends ServerWorld {
-  readonly daemon: Daemon;
+  readonly daemon: TestDaemon;
   readonly stage: Stage;
   #hasEnded = false;
 
-  private constructor(http: ServerWorld, daemon: Daemon, stage: Stage) {
+  private constructor(http: ServerWorld, daemon: TestDaemon, stage: Stage) {
     super(http.server, http.url, http.port, http.logged);
     this.daemon = daemon;
     this.stage = stage;
@@ -64,12 +76,17 @@ export class DaemonWorld extends ServerWorld {
   static async open(options: DaemonOptions): Promise<DaemonWorld> {
     const stage = await Stage.open(options.stage);
     const { folder } = stage;
-    const world = { ...stage.world, ...options.world };
     const wanted = { port: 0, workspaces: [folder], ...options.settings };
     const settings = granted(readServerSettings(wanted));
-    const daemon: Daemon = {
-      runtime: new SessionService(world),
-      world,
+    const { enableShell } = settings;
+    const stageWorld = { ...stage.world, settings: { ...stage.world.settings, enableShell } };
+    const world = { ...stageWorld, ...policiesOf(stage.world, options), ...options.world };
+    const host = new SessionHost(world);
+    const { store, meter, tenants, clock, ids, redact } = world;
+    const daemon: TestDaemon = {
+      ...{ host, world, store, meter, tenants, clock, ids, redact },
+      sessions: new SessionService(world, host),
+      checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, world.holder),
       keeper: stage.keeper,
       settings,
       workspaces: await Workspaces.open(world.store, settings.workspaces),
@@ -95,7 +112,7 @@ export class DaemonWorld extends ServerWorld {
   async end(): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    await this.daemon.runtime.shutDown(AbortSignal.abort());
+    await this.daemon.host.shutDown(AbortSignal.abort());
     await this.server.close();
   }
 
@@ -124,6 +141,13 @@ export class DaemonWorld extends ServerWorld {
     asked.on("error", reject).end(sent);
     return promise;
   }
+}
+
+/** Users whom no list of members has are believed, unless a test says who they are. */
+function policiesOf({ store, clock }: SessionWorld, options: DaemonOptions) {
+  if (options.needsToken === false) return {};
+  const outsiders = options.outsiders ?? { users: true, operator: true };
+  return { policies: new TenantPolicies(store, clock, () => outsiders) };
 }
 
 /** A caller of another tenant, for whom nothing here exists (P8). */

@@ -6,8 +6,11 @@ import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { changeEntry, details, type Steward } from "../session/index.ts";
-import type { SessionStore } from "../store/store.ts";
-import { type LockedChange, withTenantMutex } from "./identity/tenant-document.ts";
+import {
+  type LockedChange,
+  type TenantStore,
+  withTenantMutex,
+} from "./identity/tenant-document.ts";
 
 /** A directory in which a tenant may have sessions. */
 export interface Workspace {
@@ -90,15 +93,11 @@ export interface WorkspaceRules {
 
 /** The server's own workspaces, for all tenants, and those of each tenant. */
 export class Workspaces {
-  readonly #store: SessionStore;
+  readonly #store: TenantStore;
   readonly #own: readonly string[];
   readonly #rules: Required<WorkspaceRules>;
 
-  private constructor(
-    store: SessionStore,
-    own: readonly string[],
-    rules: Required<WorkspaceRules>,
-  ) {
+  private constructor(store: TenantStore, own: readonly string[], rules: Required<WorkspaceRules>) {
     this.#store = store;
     this.#own = own;
     this.#rules = rules;
@@ -106,7 +105,7 @@ export class Workspaces {
 
   /** Opens with the workspaces of the settings: the operator vouches for them. */
   static async open(
-    store: SessionStore,
+    store: TenantStore,
     own: readonly string[],
     { areOwnTrusted = true, roots = [], closed = NOTHING_CLOSED }: WorkspaceRules = {},
   ): Promise<Workspaces> {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../store/index.ts";
+import { SessionHost } from "./host.ts";
 import { shutDown } from "./life/ending.ts";
-import { SessionService } from "./service.ts";
 import { echo, Stage, value } from "./stage.fixture.ts";
 
 /** The reference's checks of the session's side, by number (section 14). */
@@ -136,7 +136,7 @@ describe("86: the end of a server", () => {
     const order: string[] = [];
     const wrap = (store: SessionStore) => noting(store, order);
     const stage = await Stage.open({ wrap });
-    const runtime = new SessionService(stage.world);
+    const runtime = new SessionHost(stage.world);
     const { agents } = stage.world;
     const shutdown = agents.shutdown.bind(agents);
     agents.shutdown = async () => {

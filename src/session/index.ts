@@ -2,7 +2,12 @@
  * What fronts know of sessions: one service, and the words of its requests and answers. A front
  * (HTTP today) imports this module and nothing else of `session/`; `test/layering.test.ts` says so.
  */
-export type { SessionCreation } from "./actor/open.ts";
+export type {
+  ForkedSession,
+  JoinedSession,
+  KnownSession,
+  SessionAccess,
+} from "./access.ts";
 export { changeIn } from "./actor/written.ts";
 export {
   AUDIT_FILES,
@@ -16,23 +21,21 @@ export { AUDIT_ACTS, type ChangeAct, details } from "./audit/audited.ts";
 export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
 export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
-export type { Resumed } from "./life/clients.ts";
-export type { LiveSession } from "./live.ts";
+export type { ClientCommand, PromptRequest, SteerRequest } from "./host.ts";
 export {
   ALL_TIME,
   type Balance,
+  type Meter,
   type StatementLine,
   statementCsv,
   USAGE_GROUPINGS,
   type WaitingForCredit,
 } from "./meter/index.ts";
-export { sessionPages } from "./replay.ts";
-export type { ClientCommand, PromptRequest, SessionService, SteerRequest } from "./service.ts";
+export type { SessionOptions, SessionService } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
-export type { Forked } from "./side/fork.ts";
 export { UNFINISHED_FORK } from "./side/fork-draft.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
-export { summaryOfLive, summaryOfStored } from "./view/summary.ts";
+export { type PolicyBody, policyBody, policyOf } from "./tenant/tenant-policies.ts";
 export type { TranscriptStart } from "./view/transcript.ts";
 export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
-export type { SessionWorld } from "./world.ts";
+export type { FreshIds } from "./world.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { altered } from "./altered-store.fixture.ts";
+import { SessionHost } from "./host.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { NEVER, turn } from "./runtime.fixture.ts";
-import { SessionService } from "./service.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
 
 const MIB = 1_024 * 1_024;
@@ -53,7 +53,7 @@ describe("P10: the size of a turn", () => {
     await live.until(({ connection }) => connection.turn.pendingToolCalls.size === 1);
     await runtime.shutDown(AbortSignal.abort());
 
-    const next = new SessionService({ ...stage.world, agents });
+    const next = new SessionHost({ ...stage.world, agents });
     const again = value(await next.find(key));
     const { play } = agents;
     agents.play = async (agent, order) => {

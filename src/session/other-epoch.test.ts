@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { SessionKey } from "../store/store.ts";
+import { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { NEVER, turn } from "./runtime.fixture.ts";
-import { SessionService } from "./service.ts";
 import { promptOf, Stage, value } from "./stage.fixture.ts";
 
 /** Gives the log another epoch, as a restored backup or a cut has it. */
@@ -21,7 +21,7 @@ async function atNext<Value>(
   key: SessionKey,
   act: (live: LiveSession) => Value | Promise<Value>,
 ): Promise<Value> {
-  const runtime = new SessionService({ ...stage.world, agents });
+  const runtime = new SessionHost({ ...stage.world, agents });
   const done = await act(value(await runtime.find(key)));
   await runtime.shutDown(NEVER);
   return done;

@@ -11,8 +11,8 @@ import type { AgentUpdate, ContentBlock } from "../core/agent-update.ts";
 import type { Refusal } from "../core/error.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { AgentContext } from "../core/session/event.ts";
+import { SessionHost } from "./host.ts";
 import { ada } from "./runtime.fixture.ts";
-import { SessionService } from "./service.ts";
 import { type Stage, TENANT, value } from "./stage.fixture.ts";
 import { CREATION } from "./world.fixture.ts";
 import type { SessionWorld } from "./world.ts";
@@ -146,7 +146,7 @@ export async function playedSession(
   agents: PlayedAgents,
   world: Partial<SessionWorld> = {},
 ) {
-  const runtime = new SessionService({ ...stage.world, agents, ...world });
+  const runtime = new SessionHost({ ...stage.world, agents, ...world });
   const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
   const creation = { ...CREATION, workspaceCwd: stage.folder };
   const { live } = value(await runtime.create({ key, creation, actor: ada }));

@@ -2,8 +2,8 @@ import { expect } from "vitest";
 import { type ClientId, parseClientId } from "../core/id.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { Subscription } from "./bus/subscription.ts";
+import { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
-import { SessionService } from "./service.ts";
 import { promptOf, type Stage, TENANT, value } from "./stage.fixture.ts";
 import { CREATION } from "./world.fixture.ts";
 
@@ -19,7 +19,7 @@ export const bob = named("bob");
 
 /** A runtime over a stage's world, and a session in it that a client has made. */
 export async function withSession(stage: Stage, actor: Actor = ada) {
-  const runtime = new SessionService(stage.world);
+  const runtime = new SessionHost(stage.world);
   const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
   const creation = { ...CREATION, workspaceCwd: stage.folder };
   const { live } = value(await runtime.create({ key, creation, actor }));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { parseSessionId } from "../core/id.ts";
 import { SESSION_IDLE_MS } from "../core/limits.ts";
+import { SessionHost } from "./host.ts";
 import { ada, bob, NEVER, read, turn, withSession } from "./runtime.fixture.ts";
-import { SessionService } from "./service.ts";
 import { promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
 import { sessionStats } from "./stats/stats.ts";
 
@@ -17,7 +17,7 @@ describe("a stream", () => {
     await runtime.shutDown(NEVER);
 
     const after = await Stage.open({ folder: stage.folder });
-    const again = new SessionService(after.world);
+    const again = new SessionHost(after.world);
     await again.recover();
     const found = value(await again.find(key));
     const request = { after: last, epoch: found.epoch };

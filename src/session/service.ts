@@ -1,403 +1,180 @@
-import type { ContentBlock } from "../core/agent-update.ts";
-import { refusal } from "../core/error.ts";
-import type { ClientId, TenantId } from "../core/id.ts";
-import type { JsonObject } from "../core/json.ts";
-import type { LiveReplayMode } from "../core/replay/window.ts";
-import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { type AskId, parseSessionId, type SessionId } from "../core/id.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { Actor } from "../core/session/command.ts";
+import { pendingCount } from "../core/session/state.ts";
+import { hasTurn } from "../core/status.ts";
+import type { ListFilter, Listing, ListPage, StoredRecord } from "../store/store.ts";
+import { type JoinedSession, KnownSession, SessionAccess, type Viewer } from "./access.ts";
+import type { SessionCreation } from "./actor/open.ts";
 import {
-  type Actor,
-  type Command,
-  type CommandData,
-  type CommandType,
-  type Idempotency,
-  SERVER,
-  userOf,
-} from "../core/session/command.ts";
-import { slashTextOf } from "../core/slash/commands.ts";
-import type { CallOff } from "../platform/clock.ts";
-import type { SessionKey } from "../store/store.ts";
-import type { CreationRequest } from "./actor/open.ts";
-import type { Outcome } from "./actor/written.ts";
-import { SessionStreams } from "./bus/streams.ts";
-import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
+  type AuditFileFormat,
+  type AuditFilter,
+  type AuditPage,
+  WHOLE_AUDIT,
+} from "./audit/audit-view.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
-import { Choices } from "./choice/choices.ts";
-import { BuiltInCommands } from "./command/built-in-commands.ts";
-import { SlashCommands } from "./command/slash-commands.ts";
-import { EVICTED, retryIfEvicted } from "./eviction.ts";
-import { EXPORT_FORMATS, type ExportFormat, exportSession } from "./export/export.ts";
-import { storeSource } from "./export/source.ts";
-import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
-import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
-import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
+import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
-import { SessionRegistry } from "./registry.ts";
-import { replayOf, type SessionReplay } from "./replay.ts";
-import { deleteUnfinishedForks } from "./side/fork.ts";
-import { SideWork } from "./side/side-work.ts";
-import { boundCommand } from "./tenant/policy-check.ts";
-import { removeTenant } from "./tenant/tenant-removal.ts";
-import { SessionReads } from "./view/reads.ts";
-import { type SessionWorld, stampedBy } from "./world.ts";
+import { PolicyAccess } from "./tenant/policy-access.ts";
+import { summaryOfLive, summaryOfStored } from "./view/summary.ts";
+import type { SessionWorld } from "./world.ts";
 
-/** A command that has no actor and no time yet. */
-export type ClientCommand = {
-  [Type in CommandType]: { readonly type: Type } & Readonly<CommandData[Type]>;
-}[CommandType];
-
-/** What a client wants done. */
-export interface PromptRequest {
-  readonly content: readonly ContentBlock[];
-  /** Null is as long as the server allows. */
-  readonly deadlineMs: number | null;
-  /** Passed to the agent as it is. */
-  readonly params: JsonObject | null;
-  readonly isRetry: boolean;
-  readonly idempotency: Idempotency;
-}
-
-export interface SteerRequest {
-  readonly messageId: string;
-  readonly content: readonly ContentBlock[];
-}
-
-/** An admitted prompt, and what to call when its client knows of it. */
-export interface AdmittedPrompt extends Outcome {
-  readonly eventEpoch: string;
-  answered(): void;
-}
-
-interface ExportedFile {
-  readonly mediaType: string;
-  readonly pieces: AsyncIterable<string>;
+/** What a new session is made with. */
+export interface SessionOptions {
+  readonly sessionId: SessionId;
+  readonly creation: Omit<SessionCreation, "storeId">;
+  /** The request names no autonomy: that of the tenant's settings is lowered to what is allowed. */
+  readonly isUsualAutonomy?: boolean;
+  readonly actor: Actor;
 }
 
 /**
- * All live sessions of a server, with their streams and the rules by which they come and go. This
- * is what a network in front of it, or a program around it, speaks to.
+ * The door: the sessions of a server as callers may see them. A front names the viewer and gets a
+ * session to work with, or the answer for a missing one; there is no other way to a session (P8).
  */
 export class SessionService {
   readonly #world: SessionWorld;
-  readonly #registry: SessionRegistry;
-  /** What can be done with sessions beside their turns. */
-  readonly side: SideWork;
-  /** What sessions are set to. */
-  readonly choices: Choices;
-  readonly reads: SessionReads;
-  readonly #arrivals: Arrivals;
-  readonly #departures: Departures;
-  readonly #streams: SessionStreams;
-  #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
-  #callOffReaper: CallOff = () => {};
-  #isStopping = false;
+  readonly #host: SessionHost;
+  /** What the owners of a tenant allow its users. */
+  readonly policy: PolicyAccess;
 
-  constructor(world: SessionWorld, streams = new SessionStreams(world)) {
+  constructor(world: SessionWorld, host: SessionHost) {
     this.#world = world;
-    this.reads = new SessionReads(world);
-    this.#streams = streams;
-    const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
-    this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
-    const builtIns = new BuiltInCommands(world, {
-      choices: this.choices,
-      create: (request) => this.#registry.create({ ...request, actor: SERVER }),
-    });
-    this.#registry = new SessionRegistry(world, {
-      join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
-      isWatched,
-    });
-    const find = (key: SessionKey) => this.find(key);
-    this.#arrivals = new Arrivals({ world, registry: this.#registry, find });
-    this.#departures = new Departures({ world, registry: this.#registry, streams });
-    this.side = new SideWork(world, find);
-    this.#reapLater();
+    this.policy = new PolicyAccess(world);
+    this.#host = host;
+  }
+
+  /** The agents that a session can be given, by name. */
+  get agentNames(): readonly string[] {
+    return this.#world.settings.agentNames;
+  }
+
+  get defaultAgent(): string {
+    return this.#world.settings.defaultAgent;
   }
 
   /** How far the recovery after the start has come; sessions can be used meanwhile. */
-  get recovery(): RecoveryProgress {
-    return this.#progress;
-  }
-
-  /** Closes what the last server left open. Sessions can be used meanwhile. */
-  async recover(): Promise<Result<Recovery>> {
-    const forks = await deleteUnfinishedForks(this.#world);
-    if (!forks.ok) return forks;
-    const tell = (progress: RecoveryProgress) => {
-      this.#progress = progress;
-    };
-    return reconcileStaleSessions(this.#world, this.#registry, tell);
+  get recovery() {
+    return this.#host.recovery;
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
-  create(order: CreationRequest): Promise<Result<Resumed>> {
-    return this.#arrivals.create(order);
+  async create(viewer: Viewer, request: SessionOptions): Promise<Result<JoinedSession>> {
+    const { sessionId, actor, isUsualAutonomy = false } = request;
+    const creation = { ...request.creation, storeId: this.#world.store.contract.storeId };
+    const key = { tenantId: viewer.tenantId, sessionId };
+    const joined = await this.#host.create({ key, creation, actor, isUsualAutonomy });
+    if (!joined.ok) return joined;
+    const { live, ...how } = joined.value;
+    return ok({ ...how, session: this.#access(live, viewer) });
   }
 
   /**
-   * The session, as its clients may have it: opened from the store if it is not live, and not
-   * found if it was closed on request and not loaded since.
+   * The session, opened from the store if it is not live. It is not found if it was closed on
+   * request and not loaded since. An impossible id is answered like that of an absent session.
    */
-  async find(key: SessionKey): Promise<Result<LiveSession>> {
-    const found = await this.#registry.get(key);
-    if (!found.ok || !found.value.session.closed) return found;
-    if (this.#departures.isLeft(found.value)) await this.#registry.release(found.value);
-    return fail("session_not_found", { sessionId: key.sessionId });
+  async find(viewer: Viewer, id: string): Promise<Result<SessionAccess>> {
+    const sessionId = parseSessionId(id);
+    if (sessionId === null) return fail("session_not_found", { sessionId: id });
+    const found = await this.#host.find({ tenantId: viewer.tenantId, sessionId });
+    return found.ok ? ok(this.#access(found.value, viewer)) : found;
   }
 
-  /** Brings a session back, also one that was closed, with its agent or without one (P6). */
-  resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
-    return this.#arrivals.resume(key, actor);
+  /** The session, also a closed one; nothing is opened for it. */
+  async known(viewer: Viewer, id: string): Promise<Result<KnownSession>> {
+    const sessionId = parseSessionId(id);
+    if (sessionId === null) return fail("session_not_found", { sessionId: id });
+    const key = { tenantId: viewer.tenantId, sessionId };
+    if (this.#host.peek(key) !== null) return ok(new KnownSession(this.#host, key, viewer));
+    const record = await this.#host.reads.record(key);
+    // What is damaged can be deleted.
+    if (!record.ok && record.refusal.code !== "session_corrupt") return record;
+    return ok(new KnownSession(this.#host, key, viewer, record));
   }
 
-  attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    return this.#arrivals.attach(key, actor);
-  }
-
-  /** Gives a command to a session on behalf of an actor. */
-  command(key: SessionKey, actor: Actor, request: ClientCommand): Promise<Result<Outcome>> {
-    return this.submit(key, { ...request, ...this.#by(actor) });
-  }
-
-  /** Gives a command to a session, for a client that is present by that. */
-  submit(key: SessionKey, command: Command): Promise<Result<Outcome>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      return found.ok ? accepted(await this.#submit(found.value, command)) : found;
+  /** The live session in which this ask is open, or was resolved recently. */
+  asking(viewer: Viewer, requestId: AskId): SessionAccess | null {
+    const asking = this.#liveFor(viewer).find(({ session }) => {
+      const open = session.connection.turn.openAsks;
+      return open.has(requestId) || session.resolvedAsks.has(requestId);
     });
+    return asking === undefined ? null : this.#access(asking, viewer);
   }
 
-  /** Admits a prompt of a client. Where it reads on is noted before, so that it misses nothing. */
-  prompt(key: SessionKey, actor: Actor, request: PromptRequest): Promise<Result<AdmittedPrompt>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const { content, params, idempotency, deadlineMs, isRetry } = request;
-      // Others have seen the words of a prompt that failed; any other prompt is shown to them.
-      const isSeen = isRetry && found.value.session.lastTurnError !== null;
-      const prompt = { ...this.#newPrompt(found.value, content, deadlineMs), params, idempotency };
-      const by = this.#by(actor);
-      return this.#admit(found.value, { ...by, type: "prompt", ...prompt, echo: !isSeen });
-    });
+  /** A page of stored sessions, without forks that are not finished. */
+  list({ tenantId }: Viewer, filter: ListFilter, page: ListPage): Promise<Result<Listing>> {
+    return this.#host.reads.list(tenantId, filter, page);
   }
 
-  /** Admits a prompt as it is. */
-  admit(key: SessionKey, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      return found.ok ? this.#admit(found.value, command) : found;
-    });
+  /** A session of a list, with what is known of it in memory. */
+  summaryOf({ tenantId }: Viewer, record: StoredRecord) {
+    const live = this.#host.peek({ tenantId, sessionId: record.sessionId });
+    return live === null ? summaryOfStored(record) : summaryOfLive(live);
   }
 
-  /** Its verdict reaches no stream before `answered` was called. */
-  async #admit(live: LiveSession, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
-    // The credits and streams of a session are those of the log as it is opened now.
-    const bounded = await boundCommand(this.#world, live, command);
-    if (!bounded.ok) return bounded;
-    const away = await live.settled();
-    if (away !== null) return { ok: false, refusal: away };
-    let answered = () => {};
-    const outcome = await live.credit.admit(bounded.value, async (paid) => {
-      await live.settled();
-      answered = this.#streams.holdVerdict(live, command.promptId);
-      return this.#submit(live, paid);
-    });
-    const admitted = accepted(outcome);
-    if (!admitted.ok) answered();
-    return admitted.ok ? ok({ ...outcome, eventEpoch: live.epoch, answered }) : admitted;
+  /** How many sessions of a workspace are live. */
+  liveCount(viewer: Viewer, workspaceCwd: string): number {
+    return this.#liveFor(viewer).filter(({ session }) => {
+      return session.fixed.workspaceCwd === workspaceCwd && !session.closed;
+    }).length;
   }
 
-  /**
-   * Sends a message to an agent at work. One that can take it gets it at once; for any other it
-   * waits as a prompt of its own, so nothing that was accepted is lost.
-   */
-  steer(key: SessionKey, actor: Actor, message: SteerRequest): Promise<Result<Outcome>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const live = found.value;
-      const { messageId, content } = message;
-      const isFree = slashTextOf(content) !== null;
-      const paid = isFree ? DONE : await live.credit.affordable(userOf(actor));
-      const prompt = this.#newPrompt(live, content, null);
-      const steered = { messageId, prompt, agentCanSteer: live.agent?.offer.canSteer ?? false };
-      const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
-      const command = { ...this.#by(actor), type: "steer", ...steered, ...unpaid } as const;
-      return accepted(await this.#submit(live, command));
-    });
-  }
-
-  /** A client can only shorten the time that the server gives a prompt. */
-  #newPrompt(live: LiveSession, content: readonly ContentBlock[], deadlineMs: number | null) {
-    const { clock, ids, settings } = this.#world;
-    const { promptMs } = settings;
-    const ms = promptMs === null ? null : Math.min(promptMs, deadlineMs ?? promptMs);
+  /** Figures of the live sessions of a viewer; null is all of all tenants, for the operator. */
+  activity(viewer: Viewer | null) {
+    const all = viewer === null ? this.#host.live : this.#liveFor(viewer);
+    const states = all.map(({ session }) => session.connection.sessionState);
     return {
-      promptId: ids.prompt(),
-      content,
-      deadlineAtMs: ms === null ? null : clock.nowMs() + ms,
-      idempotency: null,
-      lastEventId: live.lastEventId,
-      params: null,
-      pendingMax: settings.pendingPromptsMax,
-      echo: true,
+      sessions: all.length,
+      openAsks: all.reduce((sum, { session }) => sum + session.connection.turn.openAsks.size, 0),
+      activePrompts: all.filter(({ session }) => pendingCount(session) > 0).length,
+      hasAgent: states.some((state) => state === "ready" || hasTurn(state)),
+      /** When a client was last seen in any of them; 0 is never. */
+      activeMs: all.reduce((last, { attendance }) => Math.max(last, attendance.activeMs), 0),
     };
   }
 
-  async #submit(live: LiveSession, command: Command): Promise<Outcome> {
-    if (this.#isStopping && command.type === "prompt") {
-      const { lastEventId } = live;
-      const stopping = refusal("server_stopping");
-      return { refusal: stopping, answer: null, isNews: false, events: [], lastEventId };
-    }
-    noteSignOfLife(this.#world, live, command.actor);
-    return live.submit(command);
+  /** All sessions as they are, and then each that changes. */
+  watch({ tenantId }: Viewer): Result<TenantSubscription> {
+    return this.#host.watchTenant(tenantId);
   }
 
-  async heartbeat(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const found = await this.#seen(key, actor);
-    return found.ok ? DONE : found;
-  }
-
-  /** Takes a client's registration back. The last one to leave lets the session rest. */
-  async detach(key: SessionKey, clientId: ClientId, actor: Actor): Promise<Result<void>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    return this.#departures.detach(found.value, clientId, actor);
-  }
-
-  /** Ends a session for all clients, and answers when it has ended. What is stored stays. */
-  close(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const closing = await found.value.submit({ ...this.#by(actor), type: "close" });
-      if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
-      // A client may load it again in the same moment, or it is evicted.
-      await found.value.until(({ closed, ending }) => closed || ending === null);
-      return DONE;
-    });
-  }
-
-  /** Closes it if it is live, and removes what is stored of it. */
-  async delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const close = (closed: SessionKey, by: Actor) => this.close(closed, by);
-    const parts = { world: this.#world, registry: this.#registry, close };
-    const deleted = await deleteSession(parts, key, actor);
-    if (deleted.ok) this.#streams.deleted(key);
-    return deleted;
-  }
-
-  /** The client that made this session does not know of it: the answer was lost. */
-  ownerVanished(live: LiveSession, actor: Actor): Promise<void> {
-    return this.#departures.ownerVanished(live, actor);
-  }
-
-  subscribe(key: SessionKey, request: SubscribeRequest): Promise<Result<Subscription>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const why = await found.value.settled();
-      if (why !== null) return { ok: false, refusal: why };
-      await this.#streams.caughtUp(found.value);
-      // Nothing is waited for from here on: the stream of one that was let go would tell nothing.
-      const live = this.#registry.peek(key);
-      if (live !== found.value) return { ok: false, refusal: EVICTED };
-      return this.#streams.subscribe(live, request);
-    });
-  }
-
-  /** Where a stream of this session goes on that is opened now, without a replay. */
-  cursorOf(live: LiveSession): Pick<SessionReplay, "lastEventId" | "eventEpoch"> {
-    return { lastEventId: this.#streams.publishedThrough(live), eventEpoch: live.epoch };
-  }
-
-  /** All sessions of a tenant as they are, and then each that changes. */
-  watchTenant(tenantId: TenantId): Result<TenantSubscription> {
-    return this.#streams.watchTenant(tenantId, (sessionId) => {
-      return this.#registry.peek({ tenantId, sessionId }) !== null;
-    });
+  audit({ tenantId }: Viewer, filter: AuditFilter, range: AuditRange): Promise<Result<AuditPage>> {
+    return this.#host.reads.audit(tenantId, filter, range);
   }
 
   /**
-   * What a client that loads a session is shown; it subscribes from where that ends. It may want
-   * no more than so many turns.
+   * The audit of one session. It outlives the session: there is none only if there is neither a
+   * session nor an entry.
    */
-  async replay(
-    key: SessionKey,
-    mode: LiveReplayMode,
-    turnsMax: number | null = null,
-  ): Promise<Result<SessionReplay>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    const { store, settings } = this.#world;
-    const through = this.#streams.publishedThrough(found.value);
-    return replayOf(store, key, { through, mode, bounds: settings.replay, turnsMax });
+  async auditOf(viewer: Viewer, id: string, range: AuditRange): Promise<Result<AuditPage>> {
+    const sessionId = parseSessionId(id);
+    if (sessionId === null) return fail("session_not_found", { sessionId: id });
+    const page = await this.audit(viewer, { ...WHOLE_AUDIT, sessionId }, range);
+    if (!page.ok || page.value.entries.length > 0 || page.value.nextBefore !== null) return page;
+    const known = await this.known(viewer, sessionId);
+    const record = known.ok ? await known.value.record() : known;
+    return record.ok ? page : record;
   }
 
-  /** The session as a file, in pieces, with what kind of file that is. */
-  async export(key: SessionKey, format: ExportFormat): Promise<Result<ExportedFile>> {
-    const found = await this.find(key);
-    if (!found.ok) return found;
-    const pieces = await exportSession(storeSource(this.#world.store, key), format);
-    if (!pieces.ok) return pieces;
-    return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces: pieces.value });
+  auditFile({ tenantId }: Viewer, filter: AuditFilter, format: AuditFileFormat) {
+    return this.#host.reads.auditFile(tenantId, filter, format);
   }
 
-  /** Deletes a tenant with all that it has; the log is told by whom. */
-  removeTenant(tenantId: TenantId, by: string): Promise<Result<void>> {
-    const parts = { world: this.#world, registry: this.#registry, streams: this.#streams };
-    return removeTenant(parts, tenantId, by);
+  /** Deletes the viewer's tenant with all that it has. */
+  removeTenant({ tenantId, userId }: Viewer): Promise<Result<void>> {
+    return this.#host.removeTenant(tenantId, userId ?? "an owner without a name");
   }
 
-  /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
-  async shutDown(hurry: AbortSignal): Promise<void> {
-    this.#isStopping = true;
-    this.#streams.stop();
-    this.#callOffReaper();
-    await shutDown(this.#world, this.#registry, hurry);
-    await this.side.end();
-    this.#streams.endTenants();
+  #access(live: LiveSession, viewer: Viewer): SessionAccess {
+    return new SessionAccess(this.#host, live, viewer);
   }
 
-  /** Evicts sessions that have been idle for too long. */
-  reapIdle(): Promise<void> {
-    return reapIdle(this.#world, this.#registry, (live) => this.#streams.isWatched(live));
-  }
-
-  /** The session if it is live, as its clients may have it; nothing is opened for a look. */
-  peek(key: SessionKey): LiveSession | null {
-    return this.#registry.peek(key);
-  }
-
-  /** All live sessions of all tenants, for the operator. */
-  get live(): readonly LiveSession[] {
-    return this.#registry.all;
-  }
-
-  /** The sessions of a tenant that are live at the moment. */
-  liveOf(tenantId: TenantId): readonly LiveSession[] {
-    return this.#registry.all.filter(({ key }) => key.tenantId === tenantId);
-  }
-
-  #reapLater() {
-    this.#callOffReaper = this.#world.clock.after(this.#world.settings.reapMs, () => {
-      void this.reapIdle().finally(() => {
-        if (!this.#isStopping) this.#reapLater();
-      });
-    });
-  }
-
-  /** Finds the session, for a client that is present by that. */
-  async #seen(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    const found = await this.find(key);
-    if (found.ok) noteSignOfLife(this.#world, found.value, actor);
-    return found;
-  }
-
-  #by(actor: Actor) {
-    return stampedBy(this.#world.clock, actor);
+  #liveFor({ tenantId }: Viewer): readonly LiveSession[] {
+    return this.#host.live.filter(({ key }) => key.tenantId === tenantId);
   }
 }
 
-function accepted(outcome: Outcome): Result<Outcome> {
-  return outcome.refusal === null ? ok(outcome) : { ok: false, refusal: outcome.refusal };
+interface AuditRange {
+  readonly before: number | null;
+  readonly limit: number;
 }

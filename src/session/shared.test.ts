@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { SessionHost } from "./host.ts";
 import { PlayedAgents } from "./played-agents.fixture.ts";
 import { ada, bob } from "./runtime.fixture.ts";
-import { SessionService } from "./service.ts";
 import { Stage, TENANT, value } from "./stage.fixture.ts";
 import { CREATION } from "./world.fixture.ts";
 
@@ -21,7 +21,7 @@ describe("the session that a workspace shares", () => {
   it("is not joined any more while its client closes it: there will be another", async () => {
     const stage = await Stage.open();
     const agents = new PlayedAgents();
-    const runtime = new SessionService({ ...stage.world, agents });
+    const runtime = new SessionHost({ ...stage.world, agents });
     const creation = { ...CREATION, workspaceCwd: stage.folder, scope: "single" } as const;
     const keyed = () => ({ tenantId: TENANT, sessionId: stage.world.ids.session() });
     const key = keyed();

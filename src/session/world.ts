@@ -64,7 +64,7 @@ export interface SessionWorld {
   trace?(what: string, about: Readonly<Record<string, string | number>>): void;
 }
 
-interface FreshIds {
+export interface FreshIds {
   session(): SessionId;
   prompt(): PromptId;
   turn(): TurnId;

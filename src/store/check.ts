@@ -231,7 +231,7 @@ export function checkQuery({ journal, sessionId, key, after }: S.JournalQuery): 
   if (!JOURNALS.includes(journal)) return invalid("journal", "there is no such journal");
   if (key !== undefined && !isName(key)) return invalid("key", "it must be a short name");
   if (sessionId !== undefined && !isId(sessionId)) return invalid("sessionId", "it is no id");
-  return checkPlace(after);
+  return checkEventId(after);
 }
 
 export function checkNames(names: Readonly<Record<string, unknown>>): Result<void> {
@@ -245,7 +245,7 @@ export function checkFilter(filter: S.ListFilter): Result<void> {
 }
 
 /** Where a page begins. Ids count from 1, so 0 is before all of them. */
-export function checkPlace(place: number): Result<void> {
+export function checkEventId(place: number): Result<void> {
   return isPlace(place) ? DONE : invalid("range", "it does not begin at an id");
 }
 

@@ -1,4 +1,6 @@
 /** What stores are made of and held by, as `fermata/store`. */
+
+export { caseSafe, idOfCaseSafe } from "../platform/case-safe.ts";
 export type {
   Backend,
   Claim,
@@ -9,19 +11,18 @@ export type {
   ListRange,
   ListRows,
 } from "./backend.ts";
-export { caseSafe, idOfCaseSafe } from "./case-safe.ts";
 export {
   checkBytes,
   checkCommit,
   checkCut,
   checkEntries,
+  checkEventId,
   checkFilter,
   checkJournal,
   checkKey,
   checkManifestOf,
   checkNames,
   checkOwner,
-  checkPlace,
   checkPosition,
   checkQuery,
   checkTenant,

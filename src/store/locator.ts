@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { TenantId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import { caseSafe } from "./case-safe.ts";
+import { caseSafe } from "../platform/case-safe.ts";
 import { checkKey, checkTenant, invalid } from "./check.ts";
 import type { SessionKey } from "./store.ts";
 

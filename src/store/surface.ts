@@ -142,7 +142,7 @@ export class StoreSurface implements S.SessionStore {
       content: () => onlyJournal(cut.audit),
       check: ({ journal }) => [
         () => check.checkKey(key),
-        () => check.checkPlace(cut.lastEventId),
+        () => check.checkEventId(cut.lastEventId),
         () => check.checkNames({ epoch: cut.epoch }),
         () => check.checkEntries(journal, this.contract),
       ],
@@ -163,17 +163,17 @@ export class StoreSurface implements S.SessionStore {
 
   readEvents(key: S.SessionKey, range: S.Range) {
     const act = () => this.#backend.readEvents(key, bounded(range));
-    return this.#readSession("readEvents", key, act, () => check.checkPlace(range.after));
+    return this.#readSession("readEvents", key, act, () => check.checkEventId(range.after));
   }
 
   readTurns(key: S.SessionKey, range: S.BackwardRange) {
     const act = () => this.#backend.readTurns(key, bounded(range));
-    return this.#readSession("readTurns", key, act, () => check.checkPlace(range.before));
+    return this.#readSession("readTurns", key, act, () => check.checkEventId(range.before));
   }
 
   readMessages(key: S.SessionKey, range: S.Range) {
     const act = () => this.#backend.readMessages(key, bounded(range));
-    return this.#readSession("readMessages", key, act, () => check.checkPlace(range.after));
+    return this.#readSession("readMessages", key, act, () => check.checkEventId(range.after));
   }
 
   readSlots(key: S.SessionKey) {

@@ -7,9 +7,9 @@ import type { LogEvent } from "../../src/core/replay/compact.ts";
 import { DONE } from "../../src/core/result.ts";
 import { BUILT_IN_NAMES } from "../../src/core/slash/commands.ts";
 import { FilesLoader } from "../../src/loader/loader.ts";
+import { SessionHost } from "../../src/session/host.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import { ada, NEVER } from "../../src/session/runtime.fixture.ts";
-import { SessionService } from "../../src/session/service.ts";
 import { echo, promptOf, Stage, TENANT, value } from "../../src/session/stage.fixture.ts";
 import { sessionFields } from "../../src/session/view/fields.ts";
 import { CREATION, RANDOM_IDS } from "../../src/session/world.fixture.ts";
@@ -86,11 +86,11 @@ function layOut(folder: string, act: number) {
 /** A server without its network. */
 class House {
   readonly #stage: Stage;
-  readonly #runtime: SessionService;
+  readonly #runtime: SessionHost;
 
   private constructor(stage: Stage) {
     this.#stage = stage;
-    this.#runtime = new SessionService(stage.world);
+    this.#runtime = new SessionHost(stage.world);
   }
 
   static async open(folder: string): Promise<House> {

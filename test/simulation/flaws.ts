@@ -2,8 +2,8 @@ import type { AgentSession, Agents } from "../../src/agent/agent.ts";
 import { ok, type Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
 import type { Outcome, Written } from "../../src/session/actor/written.ts";
+import type { SessionHost } from "../../src/session/host.ts";
 import type { LiveSession } from "../../src/session/live.ts";
-import type { SessionService } from "../../src/session/service.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import type { Commit } from "../../src/store/index.ts";
 import { altered, reworded, withStore } from "./altered.ts";
@@ -15,7 +15,7 @@ export interface Flaw {
   /** What the sessions have for a world. */
   world?(world: SessionWorld, scene: Scene): SessionWorld;
   /** What clients speak to. */
-  runtime?(runtime: SessionService, scene: Scene): SessionService;
+  runtime?(runtime: SessionHost, scene: Scene): SessionHost;
   /** What is told to streams in place of what is durable. */
   told?(written: readonly Written[]): readonly Written[];
   /** What a client is answered, if not what the session answers. */

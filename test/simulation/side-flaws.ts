@@ -1,7 +1,7 @@
 import type { AgentListener, AgentSession, Agents } from "../../src/agent/agent.ts";
 import type { TenantId } from "../../src/core/id.ts";
 import { DONE, ok } from "../../src/core/result.ts";
-import type { SessionService } from "../../src/session/service.ts";
+import type { SessionHost } from "../../src/session/host.ts";
 import type { ShellRunner } from "../../src/session/side/shell-command.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import type { Listing } from "../../src/store/index.ts";
@@ -192,8 +192,8 @@ function withShell(change: (shell: ShellRunner) => ShellRunner) {
   return (world: SessionWorld): SessionWorld => ({ ...world, shell: change(world.shell) });
 }
 
-function withRuntime(change: (runtime: SessionService) => Partial<SessionService>) {
-  return (runtime: SessionService): SessionService => altered(runtime, change(runtime));
+function withRuntime(change: (runtime: SessionHost) => Partial<SessionHost>) {
+  return (runtime: SessionHost): SessionHost => altered(runtime, change(runtime));
 }
 
 /** Agents that say yes to a setting, and have not heard it. */

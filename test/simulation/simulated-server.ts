@@ -3,9 +3,9 @@ import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
+import { SessionHost } from "../../src/session/host.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { Participant } from "../../src/session/participant.ts";
-import { SessionService } from "../../src/session/service.ts";
 import { TenantGate } from "../../src/session/tenant/tenant-gate.ts";
 import { NO_LOADER, NO_METER, NO_TOOLS } from "../../src/session/world.fixture.ts";
 import type { SessionSettings, SessionWorld } from "../../src/session/world.ts";
@@ -21,7 +21,7 @@ import type { Witness } from "./witness.ts";
 export class SimulatedServer {
   readonly number: number;
   readonly settings: SessionSettings;
-  readonly runtime: SessionService;
+  readonly runtime: SessionHost;
   readonly agents: SimulatedAgents;
   readonly shell: SimulatedShell;
   /** What was asked of it and not answered yet. */
@@ -60,7 +60,7 @@ export class SimulatedServer {
     this.shell = new SimulatedShell(scene, number, (order) => witness.shellRan(order));
     const world = this.#world();
     const given = flaw.world?.(world, scene) ?? world;
-    const runtime = new SessionService(given, new WatchedStreams(given, witness, flaw));
+    const runtime = new SessionHost(given, new WatchedStreams(given, witness, flaw));
     this.runtime = flaw.runtime?.(runtime, scene) ?? runtime;
   }
 

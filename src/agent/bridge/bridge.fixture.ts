@@ -10,7 +10,7 @@ import type { Access } from "../../core/policy/access.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
-import { type ModelChange, modelParts } from "../../core/session/state.ts";
+import { type ModelChange, settingsOfModel } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type {
   AccessDecision,
@@ -51,7 +51,7 @@ export class Stage {
   constructor(memoryBytesMax: number | null = null) {
     this.pool = new AgentPool({
       profiles: this.profiles,
-      start: (profile, cwd, signal) => {
+      start: ({ profile, workspace: cwd, credentials }, signal) => {
         this.starts += 1;
         const fault = (kind: FaultKind, count: number, sample: string) => {
           this.faults.push({ kind, count });
@@ -61,7 +61,7 @@ export class Stage {
           this.secrets.push(value);
           return DONE;
         };
-        const order = { profile, cwd, marks: this.#marks, env: this.env };
+        const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
         return startHost(order, { fault, secret }, signal);
       },
       memoryBytesMax,
@@ -103,6 +103,7 @@ export class Stage {
   order(profile: string, change: Partial<ConnectRequest> = {}): ConnectRequest {
     return {
       tenantId: tenant("acme"),
+      userId: null,
       owner: parseSessionId("ada") ?? expect.fail(),
       profile,
       asks: true,
@@ -274,7 +275,7 @@ export class Hand {
 
   /** Says `ok`, or what was not taken and the code of why. */
   async setModel(change: ModelChange): Promise<string> {
-    const refused = await this.session.setModelConfig(modelParts(change));
+    const refused = await this.session.setModelConfig(settingsOfModel(change));
     return refused === null ? "ok" : `${refused.part.setting} ${refused.refusal.code}`;
   }
 

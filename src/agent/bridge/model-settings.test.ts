@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { type ModelChange, modelParts } from "../../core/session/state.ts";
+import { type ModelChange, settingsOfModel } from "../../core/session/state.ts";
 import { Stage } from "./bridge.fixture.ts";
 import { Settings } from "./settings.ts";
 
@@ -19,7 +19,7 @@ class Played {
   }
 
   set(change: ModelChange) {
-    return this.settings.setModelConfig(modelParts(change));
+    return this.settings.setModelConfig(settingsOfModel(change));
   }
 
   #offer(): readonly JsonObject[] {

@@ -6,6 +6,7 @@ import { ACP_VERSION, AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import { patientLimit } from "../call-limit.ts";
 import { AgentConnection, type AgentMessageHandler } from "../connection.ts";
+import { NO_CREDENTIALS } from "../credential/credentials.ts";
 import { type FaultListener, FaultLog } from "../fault.ts";
 import { environmentOf } from "../process/environment.ts";
 import { AgentProcess, type ProcessOptions } from "../process/process.ts";
@@ -35,7 +36,8 @@ export async function startHost(
   observer: HostObserver,
   signal: AbortSignal = NEVER,
 ): Promise<Result<AgentHost>> {
-  for (const secret of environmentOf(options.profile, options.env, "").secrets) {
+  const { profile, env, credentials } = options;
+  for (const secret of environmentOf(profile, env, "", credentials).secrets) {
     const watched = observer.secret(secret);
     if (!watched.ok) return watched;
   }
@@ -93,12 +95,13 @@ async function initialize(
 
 /** Commands of an agent get none of the secrets of its environment. */
 function terminalsOf(
-  { profile, env, own = OwnFolders.NONE }: ProcessOptions,
+  { profile, env, own = OwnFolders.NONE, credentials = NO_CREDENTIALS }: ProcessOptions,
   process: AgentProcess,
 ) {
   const { marker } = process;
   const { uid, gid } = profile;
-  const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker);
+  const home = { ...NO_CREDENTIALS, home: credentials.home };
+  const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker, home);
   return { environment: bare.env, marker, uid, gid, own };
 }
 

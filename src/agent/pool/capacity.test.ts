@@ -12,7 +12,7 @@ function poolOfSlow(memoryBytesMax: number | null) {
   let starts = 0;
   const pool = new AgentPool({
     profiles: new Map([["slow", profile]]),
-    start: (_profile, _workspace, signal) => {
+    start: (_key, signal) => {
       starts += 1;
       return new Promise<Result<AgentHost>>((resolve) => {
         const stop = () => resolve(fail("agent_connect_aborted"));
@@ -27,7 +27,13 @@ function poolOfSlow(memoryBytesMax: number | null) {
   const connect = (place: number, signal = new AbortController().signal) => {
     const workspace = `/place-${place}`;
     const folders = { workspace, cwd: workspace };
-    const wants = { tenantId: tenant("acme"), profile: "slow", asks: true, mcpServers: [] };
+    const wants = {
+      tenantId: tenant("acme"),
+      userId: null,
+      profile: "slow",
+      asks: true,
+      mcpServers: [],
+    };
     const order = { ...wants, ...folders, systemPrompt: null, past: null };
     return pool.connect(order, new Ears(), signal);
   };

@@ -2,6 +2,7 @@ import type { TenantId } from "../../core/id.ts";
 import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { AgentHost } from "../bridge/host.ts";
+import type { AgentCredentials } from "../credential/credentials.ts";
 import type {
   AgentKeeper,
   AgentLog,
@@ -20,6 +21,8 @@ export interface PoolKey {
   readonly tenantId: TenantId;
   readonly profile: AgentProfile;
   readonly workspace: string;
+  /** Users with other keys or homes have another name of the key. */
+  readonly credentials: AgentCredentials;
 }
 
 /** A process that is starting, and the sessions that wait for it. */

@@ -11,6 +11,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import { describeGone } from "../bridge/request.ts";
+import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
 import { PoolKeeper, type PoolKey, PoolMember, type StartingProcess } from "./members.ts";
@@ -18,20 +19,17 @@ import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
 
 export interface PoolOptions {
   readonly profiles: ReadonlyMap<string, AgentProfile>;
-  /** Starts a process for this profile in this directory, unless the signal fires. */
-  start(
-    profile: AgentProfile,
-    workspace: string,
-    signal: AbortSignal,
-    tap: WireTap,
-  ): Promise<Result<AgentHost>>;
+  /** Starts a process for this key in its workspace, unless the signal fires. */
+  start(key: PoolKey, signal: AbortSignal, tap: WireTap): Promise<Result<AgentHost>>;
+  /** Finds the keys and homes of users; without it agents have those of the server. */
+  readonly credentials?: Credentials;
   /** The limit of all agents together; null for none. */
   readonly memoryBytesMax: number | null;
   nowMs(): number;
 }
 
 /** What decides which processes a session can use. */
-type KeyParts = Pick<ConnectRequest, "tenantId" | "profile" | "workspace" | "asks">;
+type KeyParts = Pick<ConnectRequest, "tenantId" | "userId" | "profile" | "workspace" | "asks">;
 
 /** Capacity for one session in a process. */
 interface Seat {
@@ -41,9 +39,9 @@ interface Seat {
 }
 
 /**
- * The agent processes of one server, by tenant, profile and workspace. Sessions share a process as
- * far as its profile allows. An unused process ends after a while; one that dies takes only its
- * own sessions with it.
+ * The agent processes of one server, by tenant, profile, workspace, and keys and home of the user.
+ * Sessions share a process as far as its profile allows. An unused process ends after a while; one
+ * that dies takes only its own sessions with it.
  */
 export class AgentPool implements Agents {
   readonly #options: PoolOptions;
@@ -75,7 +73,7 @@ export class AgentPool implements Agents {
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
-    const key = this.#keyOf(request);
+    const key = await this.#keyOf(request);
     if (!key.ok) return key;
     if (signal.aborted) return fail("agent_connect_aborted");
     listener.status({ status: "created" });
@@ -89,7 +87,7 @@ export class AgentPool implements Agents {
   }
 
   async preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void> {
-    const key = this.#keyOf({ tenantId, profile, workspace, asks: true });
+    const key = await this.#keyOf({ tenantId, userId: null, profile, workspace, asks: true });
     if (!key.ok || this.#memberFor(key.value) !== undefined) return;
     if (this.#startingFor(key.value) !== undefined) return;
     const starting = this.#start(key.value);
@@ -108,6 +106,7 @@ export class AgentPool implements Agents {
     this.#breakers.forgiveAll(keyPrefix(tenantId));
     this.keeper.forget(tenantId);
     this.#traces.endOf(tenantId);
+    await this.#options.credentials?.forget(tenantId);
   }
 
   async shutdown(): Promise<void> {
@@ -126,16 +125,24 @@ export class AgentPool implements Agents {
     return this.#members.size;
   }
 
-  /** A process that was started to ask is not shared with sessions that want no asks. */
-  #keyOf({ tenantId, profile: profileName, workspace, asks }: KeyParts): Result<PoolKey> {
-    if (this.#isOver) return shuttingDown();
+  /**
+   * A process that was started to ask is not shared with sessions that want no asks, and none is
+   * shared by users with other keys or homes.
+   */
+  async #keyOf(parts: KeyParts): Promise<Result<PoolKey>> {
+    const { tenantId, profile: profileName, workspace, asks } = parts;
     const plain = this.#options.profiles.get(profileName);
     const known = [...this.#options.profiles.keys()].join(", ");
     if (plain === undefined) return fail("agent_unknown", { profile: profileName, known });
     const profile = asks ? this.#asking(plain) : plain;
+    const found = (await this.#options.credentials?.of(profile, parts)) ?? ok(NO_CREDENTIALS);
+    if (this.#isOver) return shuttingDown();
+    if (!found.ok) return found;
+    const credentials = found.value;
     const suffix = profile === plain ? [] : ["asks"];
-    const name = JSON.stringify([tenantId, profile.name, workspace, ...suffix]);
-    return ok({ name, tenantId, profile, workspace });
+    const digest = credentials.digest === "" ? [] : [credentials.digest];
+    const name = JSON.stringify([tenantId, profile.name, workspace, ...suffix, ...digest]);
+    return ok({ name, tenantId, profile, workspace, credentials });
   }
 
   /** The same object each time, because members compare profiles by identity. */
@@ -230,7 +237,7 @@ export class AgentPool implements Agents {
 
   async #startProcess(starting: StartingProcess): Promise<Result<AgentHost>> {
     const { key, abort, tap } = starting;
-    const { profile, workspace } = key;
+    const { profile } = key;
     const { signal } = abort;
     const stopped = () => (this.#isOver ? shuttingDown() : fail("agent_connect_aborted"));
     const advice = this.#advice(key.name);
@@ -244,7 +251,7 @@ export class AgentPool implements Agents {
     if (!capacity.ok) return capacity;
     if (signal.aborted) return stopped();
     const begunMs = this.#options.nowMs();
-    const started = await this.#options.start(profile, workspace, signal, tap);
+    const started = await this.#options.start(key, signal, tap);
     if (signal.aborted) {
       if (started.ok) await started.value.end();
       return stopped();

@@ -1,4 +1,5 @@
 import { SECRET_CHARS_MIN } from "../../core/limits.ts";
+import { type AgentCredentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { type AgentProfile, namesSecret } from "../profile/profile.ts";
 
 /** Every process that an agent starts, or that is started for it, has this variable. */
@@ -30,10 +31,12 @@ export interface AgentEnvironment {
   readonly missing: readonly string[];
 }
 
+/** `credentials` has the secrets and the home of the session's user. */
 export function environmentOf(
   profile: AgentProfile,
   serverEnv: NodeJS.ProcessEnv,
   marker: string,
+  { secrets: own, home }: AgentCredentials = NO_CREDENTIALS,
 ): AgentEnvironment {
   const env = new Map<string, string>();
   const secrets = new Set<string>();
@@ -41,24 +44,41 @@ export function environmentOf(
   const inherited = new Set(profile.inherit);
   for (const [name, value] of Object.entries(serverEnv)) {
     if (value === undefined || !(isPassedOn(name) || inherited.has(name))) continue;
+    if (home?.variable === "HOME" && IN_HOME.test(name)) continue;
     env.set(name, value);
     if (namesSecret(name)) secrets.add(value);
     for (const password of passwordsIn(value)) secrets.add(password);
   }
+  if (home !== null) env.set(home.variable, home.path);
+  for (const name of inherited) {
+    const value = own.get(name);
+    if (value !== undefined) setSecret(name, value);
+  }
   for (const [name, setting] of Object.entries(profile.env)) {
-    const value = typeof setting === "string" ? setting : ownValue(serverEnv, setting.from);
-    if (value === undefined) {
-      env.delete(name);
-      missing.push(typeof setting === "string" ? name : setting.from);
+    if (typeof setting === "string") {
+      env.set(name, setting);
       continue;
     }
-    env.set(name, value);
-    if (typeof setting !== "string") secrets.add(value);
+    const source = "from" in setting ? setting.from : setting.secret;
+    const given = "from" in setting ? undefined : own.get(source);
+    const value = given ?? ownValue(serverEnv, source);
+    if (value !== undefined) setSecret(name, value);
+    else env.delete(name);
+    const isOptional = "secret" in setting && setting.optional === true;
+    if (value === undefined && !isOptional) missing.push(source);
   }
   env.set(AGENT_MARK_VARIABLE, marker);
   const worthHiding = [...secrets].filter((secret) => secret.length >= SECRET_CHARS_MIN);
   return { env: Object.fromEntries(env), secrets: worthHiding, missing };
+
+  function setSecret(name: string, value: string) {
+    env.set(name, value);
+    secrets.add(value);
+  }
 }
+
+/** Folders of the server's user, which another home has its own of. */
+const IN_HOME = /^XDG_/;
 
 /** The environment of shell commands: what every agent gets, too. */
 export function inheritedEnvironment(

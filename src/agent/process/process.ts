@@ -13,6 +13,7 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
+import type { AgentCredentials } from "../credential/credentials.ts";
 import type { WireTap } from "../keeper.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
@@ -31,6 +32,8 @@ export interface ProcessOptions {
   readonly marks: AgentMarks;
   /** The server's environment; the profile says what the agent gets of it. */
   readonly env: NodeJS.ProcessEnv;
+  /** The keys and home of the session's user. */
+  readonly credentials?: AgentCredentials;
   /** The server's own folders, which stay closed to the agent. */
   readonly own?: OwnFolders;
   /** Takes its lines for traces. */
@@ -67,17 +70,18 @@ export class AgentProcess {
   #isOver = false;
   #ending: Promise<AgentExit> | null = null;
 
-  static async start({ profile, cwd, marks, env }: ProcessOptions): Promise<Result<AgentProcess>> {
+  static async start(options: ProcessOptions): Promise<Result<AgentProcess>> {
+    const { profile, cwd, marks, env, credentials } = options;
     const marker = randomUUID();
-    const environment = environmentOf(profile, env, marker);
+    const environment = environmentOf(profile, env, marker, credentials);
     const directory = await checkDirectory(profile.cwd ?? cwd);
     if (!directory.ok) return directory;
     const path = await commandOf(profile, environment.env);
     if (!path.ok) return path;
     const mark = await recorded(marks, marker, profile.name);
     if (!mark.ok) return mark;
-    const options = { cwd: directory.value, env: environment.env };
-    const spawned = await spawnAgent(profile, path.value, options);
+    const start = { cwd: directory.value, env: environment.env };
+    const spawned = await spawnAgent(profile, path.value, start);
     if (spawned.ok) return ok(new AgentProcess(spawned.value, environment, marks, mark.value));
     await marks.remove(mark.value).catch(ignored);
     return spawned;

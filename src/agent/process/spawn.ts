@@ -6,6 +6,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
+import { environmentOf } from "./environment.ts";
 
 /** Finds the file of a profile's command in this environment. */
 export async function commandOf(
@@ -131,8 +132,7 @@ export function detect(
 ): Promise<readonly Detected[]> {
   const found = [...profiles].map(async (profile) => {
     // A profile may set a PATH of its own, which is then the one to search.
-    const path = profile.env.PATH;
-    const searched = typeof path === "string" ? path : env[path?.from ?? "PATH"];
+    const searched = environmentOf(profile, env, "").env.PATH;
     const command = await findCommand(profile.command, searched);
     return { profile, path: command.kind === "found" ? command.path : null };
   });

@@ -24,7 +24,7 @@ export interface AgentProfile {
   readonly resume: ResumePreference;
   readonly usage: UsageScope;
   readonly mcp: McpUse;
-  /** The variable with the folder of its settings and sessions. */
+  /** The variable with the folder of its settings, log-ins and sessions. */
   readonly home: string | null;
   /** How to install it. */
   readonly install: string | null;
@@ -61,8 +61,32 @@ export type McpUse = "offered" | "withheld" | "unknown";
 
 export const MCP_USES: readonly McpUse[] = ["offered", "withheld", "unknown"];
 
-/** A value, or the name of the server's variable that has it when the agent starts. */
-type EnvironmentValue = string | { readonly from: string };
+/**
+ * A value, the name of the server's variable that has it when the agent starts, or the name of a
+ * secret, which users may have their own of.
+ */
+type EnvironmentValue =
+  | string
+  | { readonly from: string }
+  | { readonly secret: string; readonly optional?: boolean | undefined };
+
+/** A secret that an agent gets when it starts. */
+interface WantedSecret {
+  readonly variable: string;
+  readonly name: string;
+  /** Without it the agent is not started. */
+  readonly isRequired: boolean;
+}
+
+/** A variable that is inherited and named like a secret is one that the agent can do without. */
+export function secretsOf({ env, inherit }: AgentProfile): readonly WantedSecret[] {
+  const named = Object.entries(env).flatMap(([variable, value]): readonly WantedSecret[] => {
+    if (typeof value === "string" || !("secret" in value)) return [];
+    return [{ variable, name: value.secret, isRequired: value.optional !== true }];
+  });
+  const inherited = inherit.filter((name) => namesSecret(name) && !Object.hasOwn(env, name));
+  return [...named, ...inherited.map((name) => ({ variable: name, name, isRequired: false }))];
+}
 
 export interface AgentLimits {
   /** From the spawn to the answer to `initialize`. */

@@ -176,7 +176,7 @@ describe("own profiles", () => {
     (name) => {
       expect(refusal({ env: { [name]: "abc" } })).toMatchObject({
         path: `env.${name}`,
-        reason: expect.stringContaining(`{"from": "${name}"}`),
+        reason: expect.stringContaining(`{"secret": "${name}"}`),
       });
     },
   );

@@ -73,6 +73,7 @@ function pathTo(path: string, key: PropertyKey): string {
 }
 
 const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const SECRET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const ID_MAX = 2 ** 32 - 2; // The system uses the last one for "no user".
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
@@ -81,12 +82,14 @@ const NONEMPTY = checked((text) => (text === "" ? "it is empty" : textFault(text
 const VARIABLE_NAME = checked(variableFault);
 const ABSOLUTE = NONEMPTY.refine((path) => isAbsolute(path), "it must be an absolute path");
 
+const FROM_SERVER = z.strictObject({ from: VARIABLE_NAME }, "it must be an object");
+const FROM_SECRETS = z.strictObject(
+  { secret: checked(secretFault), optional: z.boolean("it must be true or false").optional() },
+  "it must be an object",
+);
+
 const ENVIRONMENT = z
-  .record(
-    z.string(),
-    z.union([TEXT, z.strictObject({ from: VARIABLE_NAME }, "it must be an object")]),
-    "it must be an object",
-  )
+  .record(z.string(), z.union([TEXT, FROM_SERVER, FROM_SECRETS]), "it must be an object")
   .superRefine((env, context) => {
     const entries = Object.entries(env);
     if (entries.length > limits.AGENT_VARIABLES_MAX) {
@@ -95,7 +98,7 @@ const ENVIRONMENT = z
     }
     for (const [name, value] of entries) {
       const isSecret = typeof value === "string" && value !== "" && namesSecret(name);
-      const hint = `a secret is not written down here; say {"from": "${name}"} instead`;
+      const hint = `a secret is not written down here; say {"secret": "${name}"} instead`;
       const message = variableFault(name) ?? (isSecret ? hint : null);
       if (message !== null) context.addIssue({ code: "custom", path: [name], message });
     }
@@ -216,6 +219,11 @@ function oneOf<Word extends string>(words: readonly Word[]) {
 function variableFault(name: string): string | null {
   if (!VARIABLE.test(name)) return "it is not a variable's name";
   return name === AGENT_MARK_VARIABLE ? "this variable is Fermata's own" : null;
+}
+
+/** A secret's name is that of its file. */
+function secretFault(name: string): string | null {
+  return SECRET_NAME.test(name) ? null : `it must match ${SECRET_NAME.source}`;
 }
 
 /** What is wrong with a text for the system; null if nothing is. */

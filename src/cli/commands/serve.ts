@@ -6,6 +6,7 @@ import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
 import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
+import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
@@ -112,7 +113,7 @@ export async function startServer(
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
   const settings = await serverSettings(options, mayKnowCallers);
   if (!settings.ok) return settings;
-  const own = await ownFolders(folder, env);
+  const own = await ownFolders(options, folder, env);
   const fault = await checkWorkspaces(settings.value, own);
   if (fault !== null) return fault;
   const agents = await readAgentProfiles(options);
@@ -121,13 +122,20 @@ export async function startServer(
   if (!mcp.ok) return mcp;
   const prices = await readPriceFile(options);
   if (!prices.ok) return prices;
+  const homes = await prepareHomes(options);
+  if (!homes.ok) return homes;
   const guard = new SecretGuard();
   const { token } = settings.value;
   if (token !== null) guard.know(token);
   const log = openLog(options["log-level"], guard);
+  const secrets = await openSecrets(options, agents.value.profiles, env, guard, log);
+  if (!secrets.ok) return secrets;
   const opening = openStore(options, folder, guard, log);
   const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
-  if (!store.ok) return store;
+  if (!store.ok) {
+    await secrets.value.end();
+    return store;
+  }
   const parts = {
     options,
     ...agents.value,
@@ -137,6 +145,7 @@ export async function startServer(
     folder,
     own,
     guard,
+    secrets: secrets.value,
     log,
     version,
   };

@@ -95,7 +95,7 @@ describe("fermata tokens", () => {
     const more = await run("create", ...ADA);
     expect(more.exitCode).toBe(1);
     expect(more.stderr).toBe(
-      'fermata: User "ada" is viewer in this tenant, and a token makes nobody more than that.',
+      'fermata: User "ada" is viewer in this tenant, and a token cannot give a higher role.',
     );
   });
 

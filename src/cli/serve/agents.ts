@@ -1,5 +1,6 @@
 import { totalmem } from "node:os";
 import type { Agents } from "../../agent/agent.ts";
+import type { Credentials } from "../../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../../agent/keeper.ts";
 import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
@@ -91,6 +92,7 @@ export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   memoryBytesMax: number | null,
   { folder, own }: DataFolder,
+  credentials: Credentials,
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
@@ -100,6 +102,7 @@ export async function openAgentsAndShell(
     env: process.env,
     memoryBytesMax,
     own,
+    credentials,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
       secret: (value) => guard.know(value),

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
@@ -9,14 +10,19 @@ import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
+import type { ServerSettings } from "../../server/settings.ts";
 import { Workspaces } from "../../server/workspaces.ts";
+import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
+import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
-import { RANDOM_IDS } from "../../session/world.ts";
+import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
+import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
+import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
@@ -43,6 +49,7 @@ interface ServerParts {
   /** The folders of the server that are closed to clients and agents. */
   readonly own: OwnFolders;
   readonly guard: SecretGuard;
+  readonly secrets: OpenSecrets;
   readonly log: ServerLog;
   readonly store: SessionStore;
   readonly version: string;
@@ -52,25 +59,25 @@ interface ServerParts {
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
   const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, runtime.liveOf(tenantId), userId);
+    return withoutVoter(world, host.liveOf(tenantId), userId);
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
+    await parts.secrets.end();
     await parts.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, mcp, folder, own, guard, log } = parts;
+  const { options, profiles, defaultAgent, folder, own, guard, secrets, log } = parts;
   const { store, version } = parts;
   const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
-  const opened = await openAgentsAndShell(profiles, memoryMax, { folder, own }, guard, log);
+  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const data = { folder, own };
+  const opened = await openAgentsAndShell(profiles, memoryMax, data, credentials, guard, log);
   const { agents, keeper, shell } = opened;
-  const tools = await openServerTools(mcp, { folder, own }, guard, log);
-  const rules = {
-    areOwnTrusted: !options.untrusted,
-    roots: settings.workspaceRoots,
-    closed: own,
-  };
+  const tools = await openServerTools(parts.mcp, data, guard, log);
+  const roots = settings.workspaceRoots;
+  const rules = { areOwnTrusted: !options.untrusted, roots, closed: own };
   const workspaces = await Workspaces.open(store, settings.workspaces, rules);
   const world = {
     store,
@@ -85,14 +92,15 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
     settings: sessionSettings(options, defaultAgent, profiles),
+    ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };
-  const runtime = new SessionService(world);
-  const endSweep = startCreditSweep(world.meter, runtime);
-  const daemon = { runtime, world, keeper, settings, workspaces };
+  const host = new SessionHost(world);
+  const endSweep = startCreditSweep(world.meter, host);
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (tenantId) => activityOf(daemon, server, tenantId)),
+    table: allRoutes(daemon, version, async (caller) => activityOf(daemon, server, caller)),
     clock: SYSTEM_CLOCK,
     log: log.log,
     authenticator,
@@ -101,8 +109,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const stop = async (hurry: AbortSignal) => {
     endSweep();
     server.stopAccepting();
-    await runtime.shutDown(hurry);
+    await host.shutDown(hurry);
     await tools.close();
+    await secrets.end();
     await server.close();
     await store.deactivate();
     await store.dispose();
@@ -112,14 +121,36 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     await stop(AbortSignal.abort());
     return address;
   }
-  if (options.preheat) void preheat(daemon, defaultAgent);
-  void recover(runtime, log);
+  if (options.preheat) void preheat(agents, workspaces, defaultAgent);
+  void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, stop });
 }
 
+/** What routes may reach: of the store no sessions, and sessions through their door alone. */
+function daemonOf(
+  world: SessionWorld,
+  host: SessionHost,
+  parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+): Daemon {
+  const { store, meter, tenants, clock, ids, redact, holder } = world;
+  return {
+    ...{ ...parts, store, meter, tenants, clock, ids, redact },
+    sessions: new SessionService(world, host),
+    checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
+  };
+}
+
+/** A tenant's members decide, with users by JWT and, in the local tenant, the shared token. */
+function openPolicies({ store, jwt }: ServerParts, { token }: ServerSettings): TenantPolicies {
+  return new TenantPolicies(store, SYSTEM_CLOCK, (tenantId) => ({
+    users: jwt !== null,
+    operator: token !== null && tenantId === LOCAL_TENANT,
+  }));
+}
+
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */
-async function recover(runtime: SessionService, { log }: ServerLog): Promise<void> {
-  const recovered = await runtime.recover();
+async function recover(host: SessionHost, { log }: ServerLog): Promise<void> {
+  const recovered = await host.recover();
   if (!recovered.ok) return log("recovery failed", { because: recovered.refusal.code });
   const { total, setAside } = recovered.value;
   if (total > 0) log("recovered", { total, setAside: setAside.length });
@@ -127,8 +158,8 @@ async function recover(runtime: SessionService, { log }: ServerLog): Promise<voi
 }
 
 /** A failure is ignored: the client that creates a session gets the reason. */
-async function preheat({ world, workspaces }: Daemon, agent: string): Promise<void> {
+async function preheat(agents: Agents, workspaces: Workspaces, agent: string): Promise<void> {
   const known = await workspaces.of(LOCAL_TENANT);
   const [first] = known.ok ? known.value : [];
-  if (first !== undefined) await world.agents.preheat(LOCAL_TENANT, agent, first.cwd);
+  if (first !== undefined) await agents.preheat(LOCAL_TENANT, agent, first.cwd);
 }

@@ -3,9 +3,9 @@ import { CREDIT_SWEEP_MS, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type CallOff, SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
+import type { SessionHost } from "../../session/host.ts";
 import { settledSession } from "../../session/life/recovery.ts";
 import { LedgerMeter, type Meter, PriceTable, readPrices } from "../../session/meter/index.ts";
-import type { SessionService } from "../../session/service.ts";
 import type { SessionStore } from "../../store/index.ts";
 import { messageOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
@@ -44,14 +44,14 @@ export function openMeter(
 }
 
 /** Releases reservations without a turn at an interval, one sweep at a time. */
-export function startCreditSweep(meter: Meter, runtime: SessionService): CallOff {
+export function startCreditSweep(meter: Meter, host: SessionHost): CallOff {
   let isOver = false;
   let callOff: CallOff = () => {};
   const later = () => {
     callOff = SYSTEM_CLOCK.after(CREDIT_SWEEP_MS, () => {
       const swept = meter.sweep(async (key) => {
-        const found = await runtime.find(key);
-        return found.ok ? settledSession(found.value, () => runtime.peek(key)) : found;
+        const found = await host.find(key);
+        return found.ok ? settledSession(found.value, () => host.peek(key)) : found;
       });
       void swept.finally(() => {
         if (!isOver) later();

@@ -111,6 +111,14 @@ export const OPTIONS = {
     help: "Command line of an agent that speaks ACP, instead of --agent",
     placeholder: "COMMAND",
   }),
+  "secrets-dir": text({
+    help: "Folder of secrets for agents: TENANT/USER/NAME, TENANT/NAME or NAME (the environment)",
+    placeholder: "DIR",
+  }),
+  "agent-homes": text({
+    help: "Folder in which each user has homes of their own for agents, once there are tokens",
+    placeholder: "DIR",
+  }),
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
   "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),

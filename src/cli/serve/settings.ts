@@ -104,6 +104,7 @@ export function sessionSettings(
     ...defaults,
     defaultAgent,
     agentNames: [...profiles.keys()],
+    enableShell: options["enable-session-shell"],
     asking: new Map([...profiles].map(([name, { ask }]) => [name, ask])),
     policy: options["permission-policy"],
     quorum: options["consensus-quorum"],
@@ -165,9 +166,18 @@ export interface DataFolder {
   readonly own: OwnFolders;
 }
 
-/** The folders of the server itself: its data and its home. Only `skills` may be read. */
-export function ownFolders(dataFolder: string, env: NodeJS.ProcessEnv): Promise<OwnFolders> {
-  return OwnFolders.at([homeOf(env), dataFolder], ["skills"]);
+/**
+ * The folders of the server itself: its data, its home, and the keys and homes of users. Only
+ * `skills` may be read.
+ */
+export function ownFolders(
+  options: ServeOptions,
+  dataFolder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<OwnFolders> {
+  const { "secrets-dir": secrets, "agent-homes": homes } = options;
+  const ofUsers = [secrets, homes].flatMap((folder) => (folder === null ? [] : [resolve(folder)]));
+  return OwnFolders.at([homeOf(env), dataFolder, ...ofUsers], ["skills"]);
 }
 
 /** Refuses a workspace inside the server's own folders: an agent could do nothing there. */
@@ -177,6 +187,6 @@ export async function checkWorkspaces(
 ): Promise<Result<never> | null> {
   const paths = await Promise.all(workspaces.map(canonical));
   if (!paths.some(own.isClosed)) return null;
-  const reason = "agents cannot work in the data directory or the home of the server";
+  const reason = "agents cannot work in the data directory, or another folder of the server";
   return fail("invalid_server_config", { path: "--workspace", reason });
 }

@@ -78,6 +78,18 @@ export const SECRET_CHARS_MAX = 64 * 1_024;
 /** Secrets known at a time: a text is compared with all of them. */
 export const SECRETS_KNOWN_MAX = 1_024;
 
+/** One file of `--secrets-dir`: as much as a secret may have, and a newline. */
+export const SECRET_FILE_BYTES_MAX = 64 * 1_024;
+
+/** Files of `--secrets-dir`; half of the secrets that can be known, so that replaced ones fit. */
+export const SECRET_FILES_MAX = 512;
+
+/** Values of that folder that were replaced, and that agents or people may still have. */
+export const SECRETS_REPLACED_MAX = 256;
+
+/** How often the server looks for changed secrets. */
+export const SECRET_SCAN_MS = 5_000;
+
 /** Locations that a refusal for a secret names; after a fix the caller tries again anyway. */
 export const LEAK_PATHS_MAX = 16;
 export const LEAK_PATH_CHARS_MAX = 256;

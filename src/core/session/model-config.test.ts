@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { isSameConfig, MODEL_SETTINGS, modelParts } from "./state.ts";
+import { isSameConfig, MODEL_SETTINGS, settingsOfModel } from "./state.ts";
 
 describe("a model's configuration", () => {
   it("has parts, the model first, and none for what is not set", () => {
-    expect(modelParts({ modelId: null })).toEqual([]);
-    expect(modelParts({ verbosity: "low", temperature: 0, modelId: "large" })).toEqual([
+    expect(settingsOfModel({ modelId: null })).toEqual([]);
+    expect(settingsOfModel({ verbosity: "low", temperature: 0, modelId: "large" })).toEqual([
       { setting: "modelId", value: "large" },
       { setting: "temperature", value: 0 },
       { setting: "verbosity", value: "low" },

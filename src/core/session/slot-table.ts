@@ -117,6 +117,7 @@ const FIXED: Fields<Fixed> = {
   source: orNull(object({ type: text, id: orNull(text) })),
   parentSessionId: orNull(sessionId),
   createdAtMs: timeMs,
+  createdBy: optional(userId),
 };
 
 const MODEL_CONFIG: Fields<ModelConfig> = {

@@ -85,6 +85,8 @@ export interface Fixed {
   readonly source: { readonly type: string; readonly id: string | null } | null;
   readonly parentSessionId: SessionId | null;
   readonly createdAtMs: number;
+  /** The user who made it, once tokens are in use: its agent has the keys and home of that user. */
+  readonly createdBy?: UserId;
 }
 
 /** What changes only by an explicit command, one field at a time (P7). */
@@ -106,7 +108,7 @@ export type TitleSource = "manual" | "auto";
 
 /** What a session is created with. */
 export interface Creation
-  extends Omit<Fixed, "createdAtMs">,
+  extends Omit<Fixed, "createdAtMs" | "createdBy">,
     Omit<Chosen, "titleSource" | "currentCwd"> {
   /** Null takes the profile that the approval mode stands for. */
   readonly autonomyProfile: AutonomyProfile | null;
@@ -276,7 +278,7 @@ export interface ModelFailure extends ModelPart {
 }
 
 /** What is set in it, in the order in which an agent is asked for it. */
-export function modelParts(config: ModelConfig | ModelChange): readonly ModelPart[] {
+export function settingsOfModel(config: ModelConfig | ModelChange): readonly ModelPart[] {
   return MODEL_SETTINGS.flatMap((setting) => {
     const value = config[setting] ?? null;
     return value === null ? [] : [{ setting, value }];

@@ -7,9 +7,8 @@ import { isAtLeast, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { changeEntry, type Steward } from "../../session/index.ts";
-import type { SessionStore } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
-import { changeDocument } from "./tenant-document.ts";
+import { changeDocument, type TenantStore } from "./tenant-document.ts";
 
 const member = z.object({
   userId: userField,
@@ -38,10 +37,10 @@ const KEY = "all";
  * processes cannot leave a tenant without an owner.
  */
 export class Members {
-  readonly #store: SessionStore;
+  readonly #store: TenantStore;
   readonly #clock: Pick<Clock, "nowMs">;
 
-  constructor(store: SessionStore, clock: Pick<Clock, "nowMs">) {
+  constructor(store: TenantStore, clock: Pick<Clock, "nowMs">) {
     this.#store = store;
     this.#clock = clock;
   }

@@ -1,7 +1,7 @@
 import type { Role } from "../../core/permission.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { value } from "../../store/kit/expect.ts";
-import { type Call, type DaemonOptions, DaemonWorld } from "../daemon.fixture.ts";
+import { type Call, type DaemonOptions, DaemonWorld, type TestDaemon } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Authenticator, byToken, type RequestAuthenticator } from "../http/authenticator.ts";
 import { IDLE } from "../http/server.fixture.ts";
@@ -34,10 +34,12 @@ export class People {
 
   static async open({ otherWays = [], ...options }: Options = {}): Promise<People> {
     const lookups = { count: 0 };
-    const authenticator = (daemon: Daemon) =>
+    const authenticator = (daemon: TestDaemon) =>
       counted(byToken([storedWay(daemon), ...otherWays]), lookups);
     const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
-    return new People(await DaemonWorld.open({ ...options, routes, authenticator }), lookups);
+    const outsiders = { users: otherWays.length > 0, operator: false };
+    const world = await DaemonWorld.open({ outsiders, ...options, routes, authenticator });
+    return new People(world, lookups);
   }
 
   /** A member of a tenant, who from now on calls with a token of their own. */
@@ -83,10 +85,10 @@ export class Person {
   }
 }
 
-function storedWay({ world, runtime }: Daemon): TokenAuthenticator {
+function storedWay({ world, host }: TestDaemon): TokenAuthenticator {
   const { store, clock, tenants } = world;
   const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, runtime.liveOf(tenantId), userId);
+    return withoutVoter(world, host.liveOf(tenantId), userId);
   });
   return new TokenAuthenticator(store, new Members(store, clock), clock, tenants, voters);
 }

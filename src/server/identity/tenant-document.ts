@@ -5,6 +5,12 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
 
+/** What a server reads and writes of tenants beside their sessions. */
+export type TenantStore = Pick<
+  SessionStore,
+  "readDocument" | "writeDocument" | "listDocuments" | "appendJournal" | "tenants"
+>;
+
 export interface DocumentAddress {
   readonly tenantId: TenantId;
   readonly kind: string;
@@ -30,7 +36,7 @@ export type LockedChange = <Outcome>(
 ) => Promise<Result<Outcome>>;
 
 /** By store, so that all parts of a server that change a tenant's documents wait for each other. */
-const MUTEXES = new WeakMap<SessionStore, KeyedMutex>();
+const MUTEXES = new WeakMap<TenantStore, KeyedMutex>();
 
 /**
  * Changes a document of a tenant. The change is decided by the current document, and written
@@ -38,7 +44,7 @@ const MUTEXES = new WeakMap<SessionStore, KeyedMutex>();
  * again. What cannot be audited does not happen.
  */
 export function changeDocument<Outcome>(
-  store: SessionStore,
+  store: TenantStore,
   { tenantId, ...address }: DocumentAddress,
   change: DocumentChange<Outcome>,
 ): Promise<Result<Outcome>> {
@@ -51,7 +57,7 @@ export function changeDocument<Outcome>(
  * the given function, not by `changeDocument`, which would wait for itself.
  */
 export async function withTenantMutex<Value>(
-  store: SessionStore,
+  store: TenantStore,
   tenantId: TenantId,
   act: (change: LockedChange) => Promise<Result<Value>>,
 ): Promise<Result<Value>> {
@@ -64,7 +70,7 @@ export async function withTenantMutex<Value>(
 }
 
 async function changeNow<Outcome>(
-  store: SessionStore,
+  store: TenantStore,
   { tenantId, kind, key }: DocumentAddress,
   change: DocumentChange<Outcome>,
 ): Promise<Result<Outcome>> {

@@ -5,7 +5,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { TenantGate } from "../../session/index.ts";
-import type { Document, SessionStore } from "../../store/store.ts";
+import type { Document } from "../../store/store.ts";
 import {
   type Authenticator,
   bearerToken,
@@ -14,6 +14,7 @@ import {
   UNKNOWN_CALLER,
 } from "../http/authenticator.ts";
 import type { Member, Members } from "./members.ts";
+import type { TenantStore } from "./tenant-document.ts";
 import {
   type Credential,
   isInUse,
@@ -29,7 +30,7 @@ import {
  * request on.
  */
 export class TokenAuthenticator implements Authenticator {
-  readonly #store: SessionStore;
+  readonly #store: TenantStore;
   readonly #members: Members;
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #tenants: TenantGate;
@@ -38,7 +39,7 @@ export class TokenAuthenticator implements Authenticator {
   readonly #writing = new Set<string>();
 
   constructor(
-    store: SessionStore,
+    store: TenantStore,
     members: Members,
     clock: Pick<Clock, "nowMs">,
     tenants = new TenantGate(),
@@ -136,7 +137,7 @@ const TENANT_GONE: Identified = fail("unauthorized");
  * Whether any token is stored, in use or not: then all callers need one. A tenant that cannot be
  * read counts as having tokens.
  */
-export async function hasStoredTokens(store: SessionStore): Promise<Result<boolean>> {
+export async function hasStoredTokens(store: TenantStore): Promise<Result<boolean>> {
   const tenants = await store.tenants();
   if (!tenants.ok) return tenants;
   for (const tenantId of tenants.value) {

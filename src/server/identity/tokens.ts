@@ -7,10 +7,15 @@ import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type ChangeAct, changeEntry, type Steward } from "../../session/index.ts";
-import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
+import type { Document, JournalEntry } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import type { Members } from "./members.ts";
-import { changeDocument, type LockedChange, withTenantMutex } from "./tenant-document.ts";
+import {
+  changeDocument,
+  type LockedChange,
+  type TenantStore,
+  withTenantMutex,
+} from "./tenant-document.ts";
 
 /** A stored token with its id. */
 export interface KeptToken extends TokenRecord {
@@ -33,11 +38,11 @@ export interface TokenRequest {
 
 /** Creates, lists, rotates, revokes and deletes tokens. */
 export class Tokens {
-  readonly #store: SessionStore;
+  readonly #store: TenantStore;
   readonly #members: Members;
   readonly #clock: Pick<Clock, "nowMs">;
 
-  constructor(store: SessionStore, members: Members, clock: Pick<Clock, "nowMs">) {
+  constructor(store: TenantStore, members: Members, clock: Pick<Clock, "nowMs">) {
     this.#store = store;
     this.#members = members;
     this.#clock = clock;

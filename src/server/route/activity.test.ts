@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { TenantId } from "../../core/id.ts";
 import { StreamClient } from "../http/stream-client.fixture.ts";
 import { ACME, tenant } from "../identity/identity.fixture.ts";
 import { People } from "../identity/people.fixture.ts";
 import { activityOf } from "./server-info.ts";
 import { heard } from "./work.fixture.ts";
+
+const ownerOf = (tenantId: TenantId) => ({ tenantId, userId: null, role: "owner" }) as const;
 
 describe("P8: what a server is busy with", () => {
   it("is told of one tenant as if there were no other, or of all", async () => {
@@ -24,11 +27,11 @@ describe("P8: what a server is busy with", () => {
       channelAlive: true,
       lastActivityAt: expect.any(String),
     };
-    expect(activityOf(daemon, server, ACME)).toMatchObject(busy);
+    expect(activityOf(daemon, server, ownerOf(ACME))).toMatchObject(busy);
     const all = { ...busy, recovery: { total: 0 }, rateLimitHits: { prompt: 0 } };
     expect(activityOf(daemon, server)).toMatchObject(all);
     // Nothing here reveals other tenants, or how busy they are.
-    expect(activityOf(daemon, server, tenant("other"))).toEqual({
+    expect(activityOf(daemon, server, ownerOf(tenant("other")))).toEqual({
       workspaceCount: 1,
       sessions: 0,
       pendingPermissions: 0,

@@ -16,7 +16,7 @@ import { type Caller, type Route, route, type ServerRequest } from "../http/rout
 
 /** Agent processes of the caller's tenant, for those who operate its agents or write one. Ours. */
 export function agentsRoutes(daemon: Daemon): readonly Route[] {
-  const { keeper, world } = daemon;
+  const { keeper } = daemon;
   return [
     route({
       method: "GET",
@@ -38,7 +38,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
       handle: async ({ caller, params }) =>
         auditedAnswer(daemon, caller, { act: "agent_logs_read", agent: params.name }, () => {
           const logs = keeper.logs(caller.tenantId, params.name);
-          const shown = logs.map((log) => ({ ...log, text: world.redact(log.text) }));
+          const shown = logs.map((log) => ({ ...log, text: daemon.redact(log.text) }));
           return json(200, { logs: shown });
         }),
     }),
@@ -61,7 +61,7 @@ async function auditedAnswer(
   { act, agent }: { readonly act: ChangeAct; readonly agent: string },
   answer: () => Answer,
 ): Promise<Answer> {
-  const { agentNames } = daemon.world.settings;
+  const { agentNames } = daemon.sessions;
   if (!agentNames.includes(agent)) {
     return refused(refusal("agent_unknown", { profile: agent, known: agentNames.join(", ") }));
   }
@@ -69,14 +69,14 @@ async function auditedAnswer(
 }
 
 function audited(
-  { world }: Daemon,
+  { store, clock }: Daemon,
   caller: Caller,
   act: ChangeAct,
   details: JsonObject,
 ): Promise<Result<void>> {
-  const atMs = world.clock.nowMs();
+  const atMs = clock.nowMs();
   const entry = changeEntry({ act, by: stewardOf(caller), details, atMs });
-  return world.store.appendJournal(caller.tenantId, [entry]);
+  return store.appendJournal(caller.tenantId, [entry]);
 }
 
 /** Streams JSON lines until the client disconnects, loses its permission, or the server stops. */
@@ -84,8 +84,8 @@ async function traceOf(
   daemon: Daemon,
   { caller, signal }: ServerRequest<unknown>,
 ): Promise<Answer> {
-  const { keeper, world } = daemon;
-  const queue = new TraceQueue((line) => world.redact(line));
+  const { keeper } = daemon;
+  const queue = new TraceQueue((line) => daemon.redact(line));
   const leave = keeper.trace(caller.tenantId, queue);
   if (leave === null) return refused(refusal("trace_limit_exceeded", { limit: AGENT_TRACES_MAX }));
   const ended = () => {

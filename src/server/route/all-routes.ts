@@ -7,6 +7,7 @@ import { createRoute } from "./create.ts";
 import { creditReportRoutes, creditsRoutes } from "./credits.ts";
 import { membersRoutes, tokensRoutes } from "./members.ts";
 import { midTurnRoutes } from "./mid-turn.ts";
+import { policyRoutes } from "./policy.ts";
 import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
 import { branchRoute, loadRoute, resumeRoute } from "./restore.ts";
 import {
@@ -50,6 +51,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   creditsRoutes,
   creditReportRoutes,
   tenantRoutes,
+  policyRoutes,
   membersRoutes,
   tenantAuditRoute,
   tokensRoutes,

@@ -3,12 +3,12 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import { type AskId, parseAskId } from "../../core/id.ts";
 import { VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
 import type { Actor, CommandData } from "../../core/session/command.ts";
-import type { LiveSession } from "../../session/index.ts";
+import type { SessionAccess } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, readClientId, route, type ServerRequest } from "../http/route.ts";
-import { actorOf, withLive, withSession } from "./session-request.ts";
+import { actorOf, withSession } from "./session-request.ts";
 
 const answers = z
   .record(z.string(), z.string().max(VOTE_ANSWER_CHARS_MAX))
@@ -39,14 +39,12 @@ function sessionVoteRoute(daemon: Daemon): Route {
     honours: ["permission_mediation"],
     handle: (request) =>
       withVoter(request, (vote, actor) =>
-        withSession(request, async (key) => {
-          const found = await daemon.runtime.find(key);
-          if (!found.ok) return refused(found.refusal);
+        withSession(daemon, request, async (session) => {
           const { requestId } = request.params;
           const asked = parseAskId(requestId);
-          const { sessionId } = key;
+          const { sessionId } = session.key;
           if (asked === null) return refused(refusal("ask_not_found", { sessionId, requestId }));
-          const why = await cast(daemon, found.value, asked, vote, actor);
+          const why = await cast(session, asked, vote, actor);
           return why === null ? json(200, {}) : refused(why);
         }),
       ),
@@ -66,9 +64,9 @@ function requestVoteRoute(daemon: Daemon): Route {
       withVoter(request, async (vote, actor) => {
         const { requestId } = request.params;
         const asked = parseAskId(requestId);
-        const live = asked && sessionAsking(daemon, request, asked);
-        if (asked === null || !live) return notPending(requestId);
-        const why = await cast(daemon, live, asked, vote, actor);
+        const session = asked && daemon.sessions.asking(request.caller, asked);
+        if (asked === null || session === null) return notPending(requestId);
+        const why = await cast(session, asked, vote, actor);
         if (why === null) return json(200, {});
         return UNKNOWN.has(why.code) ? notPending(requestId) : refused(why);
       }),
@@ -95,26 +93,13 @@ async function withVoter(
 }
 
 async function cast(
-  { runtime }: Daemon,
-  live: LiveSession,
+  session: SessionAccess,
   requestId: AskId,
   vote: VoteData,
   actor: Actor,
 ): Promise<Refusal | null> {
-  const counted = await runtime.command(live.key, actor, { type: "vote", requestId, ...vote });
+  const counted = await session.command(actor, { type: "vote", requestId, ...vote });
   return counted.ok ? null : counted.refusal;
-}
-
-/** Finds the caller's live session in which this ask is open, or was resolved recently. */
-function sessionAsking(
-  { runtime }: Daemon,
-  { caller }: ServerRequest<unknown>,
-  requestId: AskId,
-): LiveSession | undefined {
-  return runtime.liveOf(caller.tenantId).find(({ session }) => {
-    const open = session.connection.turn.openAsks;
-    return open.has(requestId) || session.resolvedAsks.has(requestId);
-  });
 }
 
 /** Refusals that mean only that no ask waits for this vote. */
@@ -137,9 +122,9 @@ export function approvalsRoute(daemon: Daemon): Route {
     path: "/session/:id/approvals",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
-        const { sessionId } = live.key;
-        const known = await daemon.runtime.reads.approvals(live);
+      withSession(daemon, request, async (session) => {
+        const { sessionId } = session.key;
+        const known = await session.approvals();
         return answerTo(known, (approvals) => json(200, { v: 1, sessionId, ...approvals }));
       }),
   });
@@ -171,13 +156,13 @@ export function grantsRoutes(daemon: Daemon): readonly Route[] {
 }
 
 function revoked(
-  { runtime }: Daemon,
+  daemon: Daemon,
   request: ServerRequest<{ readonly id: string }>,
   grant: string | null,
 ): Promise<Answer> {
-  return withSession(request, async (key) => {
+  return withSession(daemon, request, async (session, actor) => {
     const revoke = { type: "revoke_grant", key: grant } as const;
-    const done = await runtime.command(key, actorOf(request), revoke);
+    const done = await session.command(actor, revoke);
     return answerTo(done, () => empty());
   });
 }

@@ -43,7 +43,7 @@ describe("GET /session/:id/audit", () => {
   it("is there when the session is not any more", async () => {
     const beside = await SessionBeside.open();
     const actor = { kind: "server" } as const;
-    await beside.world.daemon.runtime.delete(beside.key, actor);
+    await beside.world.daemon.host.delete(beside.key, actor);
     const { status, body } = await beside.get("/audit");
     expect(status).toBe(200);
     expect(Object(body.entries).length).toBeGreaterThan(0);

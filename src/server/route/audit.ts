@@ -1,16 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
-import {
-  parseClientId,
-  parseSessionId,
-  parseUserId,
-  type SessionId,
-  type TenantId,
-} from "../../core/id.ts";
+import { parseClientId, parseSessionId, parseUserId, type TenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { AUDIT_ACTS_MAX, AUDIT_ROWS_DEFAULT_MAX, AUDIT_ROWS_MAX } from "../../core/limits.ts";
-import type { Result } from "../../core/result.ts";
 import {
   AUDIT_ACTS,
   AUDIT_FILES,
@@ -20,12 +13,10 @@ import {
   isAuditFileFormat,
   WHOLE_AUDIT,
 } from "../../session/index.ts";
-import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
 import { listOf, readQuery, timeField } from "../http/request-schema.ts";
-import { type Route, route } from "../http/route.ts";
-import { withSession } from "./session-request.ts";
+import { type Caller, type Route, route } from "../http/route.ts";
 
 /** An unknown act is refused: an empty answer would look as if nothing had been done. */
 const actName = z.enum(AUDIT_ACTS, { error: `it is one of ${AUDIT_ACTS.join(", ")}` });
@@ -84,50 +75,36 @@ const auditQuery = z.object({
  * The audit of one session, newest first (ours). It outlives the session: the answer is
  * `session_not_found` only if there is neither a session nor an entry (P8).
  */
-export function auditRoute(daemon: Daemon): Route {
+export function auditRoute({ sessions }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/audit",
     needs: "session:write",
-    async handle(request) {
-      return withSession(request, async (key) => {
-        const { sessionId } = key;
-        const query = readQuery(auditQuery, request.query);
-        if (!query.ok) return refused(query.refusal);
-        const { limit, cursor } = query.value;
-        const before = cursor === undefined ? null : readSessionCursor(cursor, sessionId);
-        if (before === null && cursor !== undefined) return refused(refusal("invalid_cursor"));
-        const page = await sessionAuditPage(daemon, key, { before, limit });
-        return answerTo(page, (found) => json(200, bodyOf(sessionId, found)));
-      });
+    async handle({ caller, params, query: asked }) {
+      const { id } = params;
+      const query = readQuery(auditQuery, asked);
+      if (!query.ok) return refused(query.refusal);
+      const { limit, cursor } = query.value;
+      const before = cursor === undefined ? null : readSessionCursor(cursor, id);
+      if (before === null && cursor !== undefined) return refused(refusal("invalid_cursor"));
+      const page = await sessions.auditOf(caller, id, { before, limit });
+      return answerTo(page, (found) => json(200, bodyOf(id, found)));
     },
   });
 }
 
-async function sessionAuditPage(
-  { runtime: { reads } }: Daemon,
-  key: SessionKey,
-  range: { readonly before: number | null; readonly limit: number },
-): Promise<Result<AuditPage>> {
-  const { tenantId, sessionId } = key;
-  const page = await reads.audit(tenantId, { ...WHOLE_AUDIT, sessionId }, range);
-  if (!page.ok || page.value.entries.length > 0 || page.value.nextBefore !== null) return page;
-  const record = await reads.record(key);
-  return record.ok ? page : record;
-}
-
-function bodyOf(sessionId: SessionId, { entries, nextBefore }: AuditPage): JsonObject {
+function bodyOf(sessionId: string, { entries, nextBefore }: AuditPage): JsonObject {
   const hasMore = nextBefore !== null;
   const more = hasMore ? { nextCursor: writeSessionCursor(sessionId, nextBefore) } : {};
   return { v: 1, sessionId, entries, hasMore, ...more };
 }
 
-function writeSessionCursor(sessionId: SessionId, seq: number): string {
+function writeSessionCursor(sessionId: string, seq: number): string {
   return Buffer.from(JSON.stringify([sessionId, "audit", seq])).toString("base64url");
 }
 
 /** Null if it is not a cursor of this session: writing it again must give the same text. */
-function readSessionCursor(cursor: string, sessionId: SessionId): number | null {
+function readSessionCursor(cursor: string, sessionId: string): number | null {
   const seq = /,(\d{1,15})\]$/.exec(Buffer.from(cursor, "base64url").toString())?.[1];
   const position = seq === undefined ? null : Number(seq);
   return position !== null && writeSessionCursor(sessionId, position) === cursor ? position : null;
@@ -154,27 +131,28 @@ export function tenantAuditRoute(daemon: Daemon): Route {
     method: "GET",
     path: "/audit",
     needs: "audit:read",
-    async handle({ caller: { tenantId }, query }) {
+    async handle({ caller, query }) {
       const read = readQuery(tenantAuditQuery, query);
       if (!read.ok) return refused(read.refusal);
       const { format, limit = AUDIT_ROWS_DEFAULT_MAX, cursor = null } = read.value;
       const filter = auditFilterOf(read.value);
-      if (isAuditFileFormat(format)) return wholeFile(daemon, tenantId, filter, format);
-      return onePage(daemon, tenantId, filter, { limit, cursor });
+      if (isAuditFileFormat(format)) return wholeFile(daemon, caller, filter, format);
+      return onePage(daemon, caller, filter, { limit, cursor });
     },
   });
 }
 
 /** Answers one page, newest first. */
 async function onePage(
-  { runtime: { reads } }: Daemon,
-  tenantId: TenantId,
+  { sessions }: Daemon,
+  caller: Caller,
   filter: AuditFilter,
   { limit, cursor }: { readonly limit: number; readonly cursor: string | null },
 ): Promise<Answer> {
+  const { tenantId } = caller;
   const before = cursor === null ? null : readTenantCursor(cursor, tenantId, filter);
   if (before === null && cursor !== null) return refused(refusal("invalid_cursor"));
-  const page = await reads.audit(tenantId, filter, { before, limit });
+  const page = await sessions.audit(caller, filter, { before, limit });
   return answerTo(page, ({ entries, nextBefore }) => {
     const hasMore = nextBefore !== null;
     const more = hasMore ? { nextCursor: writeTenantCursor(tenantId, filter, nextBefore) } : {};
@@ -184,13 +162,13 @@ async function onePage(
 
 /** Answers the whole audit as a file, oldest first. */
 async function wholeFile(
-  { runtime: { reads } }: Daemon,
-  tenantId: TenantId,
+  { sessions }: Daemon,
+  caller: Caller,
   filter: AuditFilter,
   format: AuditFileFormat,
 ): Promise<Answer> {
   const disposition = `attachment; filename="fermata-audit.${format}"`;
-  return answerTo(await reads.auditFile(tenantId, filter, format), (pieces) => {
+  return answerTo(await sessions.auditFile(caller, filter, format), (pieces) => {
     return file(AUDIT_FILES[format].mediaType, pieces, { "Content-Disposition": disposition });
   });
 }

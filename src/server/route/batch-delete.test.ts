@@ -23,7 +23,7 @@ describe("deleting sessions", () => {
     for (const sessionId of all) {
       expect((await statusOf(world, sessionId)).status).toBe(404);
       expect((await world.call("POST", `/session/${sessionId}/load`)).status).toBe(404);
-      expect(world.daemon.runtime.peek(keyOf(sessionId))).toBeNull();
+      expect(world.daemon.host.peek(keyOf(sessionId))).toBeNull();
     }
     expect((await remove(world, ...all)).body).toMatchObject({ removed: [], notFound: all });
   });

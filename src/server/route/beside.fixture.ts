@@ -56,7 +56,7 @@ export class SessionBeside {
     const { daemon, stage } = world;
     const key = { tenantId: LOCAL.tenantId, sessionId: daemon.world.ids.session() };
     const creation = { ...CREATION, workspaceCwd: stage.folder };
-    value(await daemon.runtime.create({ key, creation, actor: ada }));
+    value(await daemon.host.create({ key, creation, actor: ada }));
     return new SessionBeside(world, key);
   }
 
@@ -80,13 +80,13 @@ export class SessionBeside {
   async rest(): Promise<void> {
     const { stage, daemon } = this.world;
     stage.aheadMs += SESSION_IDLE_MS;
-    await daemon.runtime.reapIdle();
-    expect(daemon.runtime.liveOf(this.key.tenantId)).toEqual([]);
+    await daemon.host.reapIdle();
+    expect(daemon.host.liveOf(this.key.tenantId)).toEqual([]);
   }
 
   /** The session as it is in memory now. */
   async live(): Promise<LiveSession> {
-    return value(await this.world.daemon.runtime.find(this.key));
+    return value(await this.world.daemon.host.find(this.key));
   }
 }
 

@@ -44,7 +44,7 @@ describe("what is read of a session, and done beside it", () => {
   it("is not there for a session that was closed, except for its audit", async () => {
     const { world, sessionId, key } = await SessionBeside.open(WITH_SHELL);
     const actor = { kind: "server" } as const;
-    await world.daemon.runtime.close(key, actor);
+    await world.daemon.host.close(key, actor);
     for (const [method, path, body] of ROUTES) {
       const call = { body, clientId: "ada" };
       const { status } = await world.call(method, `/session/${sessionId}${path}`, call);

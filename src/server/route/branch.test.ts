@@ -25,9 +25,9 @@ function keyOf(body: JsonObject) {
 
 /** What the branch's agent knows of the conversation. */
 async function recalled(beside: SessionBeside, branch: JsonObject): Promise<string> {
-  const { runtime } = beside.world.daemon;
-  await turn(value(await runtime.find(keyOf(branch))), "recall");
-  const { compactedReplay } = value(await runtime.replay(keyOf(branch), "full"));
+  const { host } = beside.world.daemon;
+  await turn(value(await host.find(keyOf(branch))), "recall");
+  const { compactedReplay } = value(await host.replay(keyOf(branch), "full"));
   return JSON.stringify(compactedReplay);
 }
 
@@ -69,7 +69,7 @@ describe("POST /session/:id/branch", () => {
     });
     expect(body.sessionId).not.toBe(beside.sessionId);
     expect(JSON.stringify(body.compactedReplay)).toContain("My name is Ada.");
-    const live = value(await beside.world.daemon.runtime.find(keyOf(body)));
+    const live = value(await beside.world.daemon.host.find(keyOf(body)));
     expect([...live.session.clients.keys()]).toEqual([body.clientId]);
     expect(await recalled(beside, body)).toContain("I remember 1 turn");
   });
@@ -156,29 +156,29 @@ describe("POST /session/:id/branch", () => {
     await beside.turn("hello");
     const { daemon } = beside.world;
     const answer = await branchRoute(daemon).handle(requestTo(beside.sessionId));
-    expect(daemon.runtime.liveOf(beside.key.tenantId)).toHaveLength(2);
+    expect(daemon.host.liveOf(beside.key.tenantId)).toHaveLength(2);
     answer.afterwards?.("lost");
-    while (daemon.runtime.liveOf(beside.key.tenantId).length > 1) await aMoment();
+    while (daemon.host.liveOf(beside.key.tenantId).length > 1) await aMoment();
     expect((await beside.live()).session.sessionId).toBe(beside.sessionId);
   });
 
   it("P5: registers nobody whom it cannot tell under which name", async () => {
     const beside = await SessionBeside.open();
     await beside.turn("hello");
-    const { runtime } = beside.world.daemon;
-    vi.spyOn(runtime, "replay").mockResolvedValueOnce(AWAY);
+    const { host } = beside.world.daemon;
+    vi.spyOn(host, "replay").mockResolvedValueOnce(AWAY);
     const { status, body } = await beside.post("/branch");
     expect(status).toBe(201);
     expect(body).not.toHaveProperty("clientId");
-    expect(value(await runtime.find(keyOf(body))).session.clients.size).toBe(0);
+    expect(value(await host.find(keyOf(body))).session.clients.size).toBe(0);
   });
 
   it("P5: is made and rests when there is no room for another live session", async () => {
     const settings = { sessionsLiveMax: 1 };
     const beside = await SessionBeside.open({ stage: { settings } });
     await beside.turn("hello");
-    const { runtime } = beside.world.daemon;
-    const stream = value(await runtime.subscribe(beside.key, { after: null, epoch: null }));
+    const { host } = beside.world.daemon;
+    const stream = value(await host.subscribe(beside.key, { after: null, epoch: null }));
     const { status, body } = await beside.post("/branch");
     stream.cancel();
     const { sessionId } = body;
@@ -190,7 +190,7 @@ describe("POST /session/:id/branch", () => {
         forkedFrom: { sessionId: beside.sessionId, displayName: "hello" },
       },
     ]);
-    const { compactedReplay } = value(await runtime.replay(keyOf(body), "full"));
+    const { compactedReplay } = value(await host.replay(keyOf(body), "full"));
     expect(JSON.stringify(compactedReplay)).toContain("hello");
   });
 });

@@ -59,9 +59,9 @@ describe("detaching", () => {
     expect(body.clients).toMatchObject([{ clientId }]);
     const last = await world.call("POST", `${path}/detach`, { clientId });
     expect([last.status, last.text]).toEqual([204, ""]);
-    const { runtime } = world.daemon;
+    const { host } = world.daemon;
     await until(
-      async () => runtime.peek(keyOf(sessionId)),
+      async () => host.peek(keyOf(sessionId)),
       (live) => live === null,
     );
     expect((await statusOf(world, sessionId)).body).toMatchObject({

@@ -19,11 +19,11 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
-import type { LiveSession, Resumed } from "../../session/index.ts";
-import type { SessionStore } from "../../store/store.ts";
+import type { JoinedSession, SessionAccess } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
+import type { TenantStore } from "../identity/tenant-document.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
 import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
@@ -39,7 +39,7 @@ interface CreateRequest {
 
 /** Creates a session, or joins the one that its workspace shares. */
 export function createRoute(daemon: Daemon): Route {
-  const keys = new CreateKeys(daemon.world.store, daemon.world.clock);
+  const keys = new CreateKeys(daemon.store, daemon.clock);
   return route({
     method: "POST",
     path: "/session",
@@ -74,7 +74,7 @@ async function createRequestOf(
   if (!wanted.ok) return wanted;
   const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wanted.value.cwd);
   if (!workspace.ok) return workspace;
-  const { ids } = daemon.world;
+  const { ids } = daemon;
   const clientId = request.clientId ?? freshClientId(ids.session());
   if (clientId === null) return fail("internal_error");
   const sessionId = wanted.value.sessionId ?? ids.session();
@@ -84,7 +84,7 @@ async function createRequestOf(
 
 async function create(daemon: Daemon, order: CreateRequest): Promise<Answer> {
   const joined = await join(daemon, order);
-  return joined.ok ? createdAnswer(daemon, order, joined.value) : refused(joined.refusal);
+  return joined.ok ? createdAnswer(order, joined.value) : refused(joined.refusal);
 }
 
 /** Answers a repeated request with the session that the first one created. */
@@ -110,11 +110,11 @@ async function createOnce(
       await keys.forget(tenantId, name);
       return refused(joined.refusal);
     }
-    const { live, attached } = joined.value;
-    const isOther = attached || live.key.sessionId !== kept.sessionId;
-    const noted = { ...kept, attached, sessionId: live.key.sessionId };
+    const { session, attached } = joined.value;
+    const isOther = attached || session.key.sessionId !== kept.sessionId;
+    const noted = { ...kept, attached, sessionId: session.key.sessionId };
     if (isOther) await keys.correct(tenantId, noted);
-    return createdAnswer(daemon, named, joined.value);
+    return createdAnswer(named, joined.value);
   });
 }
 
@@ -124,8 +124,9 @@ async function madeBefore(
   { request }: CreateRequest,
   { sessionId, clientId, attached }: KeptCreate,
 ): Promise<Answer | null> {
-  const key = { tenantId: request.caller.tenantId, sessionId };
-  const record = await daemon.runtime.reads.record(key);
+  const known = await daemon.sessions.known(request.caller, sessionId);
+  if (!known.ok) return known.refusal.code === "session_not_found" ? null : refused(known.refusal);
+  const record = await known.value.record();
   if (record.ok && record.value.closed) {
     // The session was closed since. It is still what this request created, and can be loaded.
     const { workspaceCwd, createdAtMs, epoch: eventEpoch } = record.value;
@@ -134,37 +135,38 @@ async function madeBefore(
   }
   const actor = actorOf(request, clientId);
   // The client may have received the first answer after all, and is then registered already.
-  const isThere = daemon.runtime.peek(key)?.session.clients.has(clientId) ?? false;
+  const isThere = known.value.hasClient(clientId);
   const anybody = { ...actor, clientId: null };
-  const found = await daemon.runtime.resume(key, isThere ? anybody : actor);
+  const found = await known.value.resume(isThere ? anybody : actor);
   if (!found.ok) return found.refusal.code === "session_not_found" ? null : refused(found.refusal);
-  const { live } = found.value;
-  const answer = json(200, sessionBody(daemon, live, { attached, clientId }));
-  return reapIfLost(daemon, answer, { live, isMade: false, clientId, actor });
+  const { session } = found.value;
+  const answer = json(200, sessionBody(session, { attached, clientId }));
+  return reapIfLost(answer, { session, isMade: false, clientId, actor });
 }
 
 /** Returns the session with the client registered, or changes nothing. */
-async function join(daemon: Daemon, order: CreateRequest): Promise<Result<Resumed>> {
+async function join(daemon: Daemon, order: CreateRequest): Promise<Result<JoinedSession>> {
   const { request, wanted, workspaceCwd, sessionId, clientId } = order;
-  const key = { tenantId: request.caller.tenantId, sessionId };
   const actor = actorOf(request, clientId);
   const creation = { ...wanted.creation, workspaceCwd };
-  const joined = await daemon.runtime.create({ key, creation, actor });
+  const { isUsualAutonomy } = wanted;
+  const options = { sessionId, creation, actor, isUsualAutonomy };
+  const joined = await daemon.sessions.create(request.caller, options);
   if (!joined.ok) return { ok: false, refusal: withConflict(joined.refusal) };
   if (!joined.value.attached) return joined;
-  const { live } = joined.value;
-  const why = await suitRefusal(daemon, live, order);
+  const { session } = joined.value;
+  const why = await suitRefusal(session, order);
   if (why === null) return joined;
-  await daemon.runtime.detach(live.key, clientId, actor);
+  await session.detach(clientId, actor);
   return { ok: false, refusal: why };
 }
 
 /** Joining changes no setting of a session unless the request names it (P7). */
 async function suitRefusal(
-  { runtime }: Daemon,
-  { key, session }: LiveSession,
+  access: SessionAccess,
   { request, wanted, clientId }: CreateRequest,
 ): Promise<Refusal | null> {
+  const { session } = access;
   const { activeAgent } = session.chosen;
   const { securityMode, allowlist } = session.fixed;
   if (wanted.agent !== null && wanted.agent !== activeAgent) {
@@ -178,7 +180,7 @@ async function suitRefusal(
   }
   const actor = actorOf(request, clientId);
   for (const command of requestedSettings(wanted)) {
-    const changed = await runtime.command(key, actor, command);
+    const changed = await access.command(actor, command);
     if (!changed.ok) return changed.refusal;
   }
   return null;
@@ -207,17 +209,16 @@ function withConflict(why: Refusal): Refusal {
  * sees an event.
  */
 async function createdAnswer(
-  daemon: Daemon,
   { request, wanted, clientId }: CreateRequest,
-  { live, attached, agentFailure }: Resumed,
+  { session, attached, agentFailure }: JoinedSession,
 ): Promise<Answer> {
   const actor = actorOf(request, clientId);
   const { modelId } = wanted;
-  const model = modelId && (await daemon.runtime.choices.changeModel(live.key, { modelId }, actor));
-  const body = sessionBody(daemon, live, { attached, clientId });
+  const model = modelId && (await session.changeModel({ modelId }, actor));
+  const body = sessionBody(session, { attached, clientId });
   const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
   const answer = json(200, { ...body, ...(model && { modelApplied: model.ok }), ...failure });
-  return reapIfLost(daemon, answer, { live, isMade: !attached, clientId, actor });
+  return reapIfLost(answer, { session, isMade: !attached, clientId, actor });
 }
 
 /** A create request that may be repeated, and its outcome. */
@@ -246,12 +247,12 @@ const KEY = "creates";
  * a crash the next process finds that session, or creates it under that id.
  */
 export class CreateKeys {
-  readonly #store: SessionStore;
+  readonly #store: TenantStore;
   readonly #clock: Clock;
   readonly #requests = new KeyedMutex();
   readonly #writes = new KeyedMutex();
 
-  constructor(store: SessionStore, clock: Clock) {
+  constructor(store: TenantStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
   }

@@ -35,11 +35,11 @@ describe("a session that costs", () => {
     const world = await openPaid();
     const work = await Work.made(world);
     world.stage.aheadMs += SESSION_IDLE_MS;
-    await world.daemon.runtime.reapIdle();
-    expect(world.daemon.runtime.liveOf(LOCAL.tenantId)).toEqual([]);
+    await world.daemon.host.reapIdle();
+    expect(world.daemon.host.liveOf(LOCAL.tenantId)).toEqual([]);
     const refused = await work.prompt("say hello");
     expect([refused.status, refused.body.code]).toEqual([402, "insufficient_credits"]);
-    const { session } = value(await world.daemon.runtime.find(work.live.key));
+    const { session } = value(await world.daemon.host.find(work.live.key));
     expect([session.queue, session.connection.sessionState]).toEqual([[], "inactive"]);
   });
 

@@ -40,7 +40,7 @@ const budgetBody = z.object({ budgetMicro: z.int().min(0).max(MICRO_CREDITS_MAX)
 
 /** Balance, grants, limits and budgets of the caller's tenant. Ours. */
 export function creditsRoutes(daemon: Daemon): readonly Route[] {
-  const { meter } = daemon.world;
+  const { meter } = daemon;
   return [
     route({
       method: "GET",
@@ -94,7 +94,7 @@ async function setBudget(
   request: ServerRequest<{ readonly scope: string }>,
   budgetMicro: number | null,
 ): Promise<Answer> {
-  const { meter } = daemon.world;
+  const { meter } = daemon;
   const { params, caller } = request;
   const { tenantId } = caller;
   const by = stewardOf(caller);
@@ -111,13 +111,14 @@ async function setBudget(
     const scope = { of: "user", userId } as const;
     return answerTo(await meter.setBudget(tenantId, scope, budgetMicro, by), balanceAnswer);
   }
-  const sessionId = of === "session" ? parseSessionId(name) : null;
-  if (sessionId === null) {
+  if (of !== "session" || parseSessionId(name) === null) {
     const reason = "A budget belongs to `tenant`, `user:NAME` or `session:ID`.";
     return refused(refusal("invalid_request", { reason }));
   }
   const change = { type: "set_budget", budgetMicro } as const;
-  const set = await daemon.runtime.command({ tenantId, sessionId }, actorOf(request), change);
+  const found = await daemon.sessions.find(caller, name);
+  if (!found.ok) return refused(found.refusal);
+  const set = await found.value.command(actorOf(request), change);
   return answerTo(set, () => json(200, { scope: params.scope, budgetMicro }));
 }
 
@@ -161,7 +162,7 @@ const usageQuery = z
   .refine(isInOrder, NOT_IN_ORDER);
 
 /** Statement and usage report of the caller's tenant. Ours. */
-export function creditReportRoutes({ world: { meter } }: Daemon): readonly Route[] {
+export function creditReportRoutes({ meter }: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",

@@ -218,8 +218,8 @@ describe("the end of a stream", () => {
     const work = await Work.made(await openWork());
     const stream = await work.stream();
     await work.admitted("hang");
-    const { runtime } = work.world.daemon;
-    value(await runtime.close(work.live.key, ada));
+    const { host } = work.world.daemon;
+    value(await host.close(work.live.key, ada));
     expect(await stream.over()).toBe("ended");
     const types = typesOf(stream);
     expect(types.at(-1)).toBe("session_closed");

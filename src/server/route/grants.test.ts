@@ -87,7 +87,7 @@ describe("grants", () => {
     expect(await keys(session)).toEqual([]);
     const prompt = [{ type: "text", text: LIST }];
     await ada.call("POST", `${path}/prompt`, { body: { prompt }, clientId: "ada-1" });
-    const live = people.world.daemon.runtime.live[0] ?? expect.fail();
+    const live = people.world.daemon.host.live[0] ?? expect.fail();
     await live.until(({ connection }) => connection.sessionState === "waiting");
   });
 });

@@ -32,8 +32,8 @@ describe("GET /health", () => {
 
   it("P8: tells users of their tenant, the operator of all, and others nothing", async () => {
     const asked: unknown[] = [];
-    const report: ActivityReport = async (tenantId) => {
-      asked.push(tenantId);
+    const report: ActivityReport = async (caller) => {
+      asked.push(caller?.tenantId ?? null);
       return { ...IDLE, sessions: asked.length };
     };
     const identity = await IdentityWorld.open();

@@ -52,7 +52,7 @@ export function keyOf(sessionId: string) {
 }
 
 export async function liveOf(world: DaemonWorld, sessionId: string): Promise<LiveSession> {
-  return value(await world.daemon.runtime.find(keyOf(sessionId)));
+  return value(await world.daemon.host.find(keyOf(sessionId)));
 }
 
 /** Has the agent do something, to its end. */

@@ -198,11 +198,11 @@ describe("the number of sessions", () => {
   it("has no branch in it that is still being made, as the list has none", async () => {
     const world = await openLife();
     await made(world);
-    const { runtime, world: parts } = world.daemon;
+    const { host, world: parts } = world.daemon;
     const key = { tenantId: LOCAL.tenantId, sessionId: parts.ids.session() };
     const source = { type: UNFINISHED_FORK, id: null };
     const creation = { ...CREATION, workspaceCwd: world.stage.folder, source };
-    value(await runtime.create({ key, creation, actor: ada }));
+    value(await host.create({ key, creation, actor: ada }));
     expect(rows((await list(world)).body)).toHaveLength(1);
     const { body } = await world.call("GET", `${pathOf(world)}/session-info`);
     expect(body).toMatchObject({ active: 1, total: 1 });

@@ -12,7 +12,7 @@ import { type IssuedToken, type KeptToken, Tokens } from "../identity/tokens.ts"
 const memberBody = z.object({ role: roleField });
 
 /** Members of the caller's tenant and their roles. Ours. */
-export function membersRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
+export function membersRoutes({ store, clock }: Daemon): readonly Route[] {
   const members = new Members(store, clock);
   const tokens = new Tokens(store, members, clock);
   return [
@@ -83,7 +83,7 @@ const tokenBody = z.object({
 const rotateBody = z.object({ graceMs: z.int().min(0).max(TOKEN_GRACE_MS_MAX).default(0) });
 
 /** Tokens of the caller's tenant (ours). Only the answer that creates a token contains its text. */
-export function tokensRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
+export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
   const tokens = new Tokens(store, new Members(store, clock), clock);
   return [
     route({

@@ -2,13 +2,13 @@ import { z } from "zod";
 import type { ErrorCode } from "../../core/error.ts";
 import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
-import { type LiveSession, promotedMessages, type SteerRequest } from "../../session/index.ts";
+import { promotedMessages, type SessionAccess, type SteerRequest } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { attachmentRefusal, mediaContent } from "./prompts.ts";
-import { withLive, withReader } from "./session-request.ts";
+import { withReader, withSession } from "./session-request.ts";
 
 const messageBody = z
   .object({
@@ -36,15 +36,15 @@ function sendRoute(daemon: Daemon): Route {
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
-      withLive(daemon, request, async (live, actor) => {
+      withSession(daemon, request, async (session, actor) => {
         const body = readBody(messageBody, request.body);
         if (!body.ok) return refused(body.refusal);
         const { message, messageId, content } = body.value;
         const missing = attachmentRefusal(content);
         if (missing !== null) return refused(missing);
         const text = message === "" ? [] : [{ type: "text", text: message }];
-        const id = messageId ?? daemon.world.ids.prompt();
-        return send(daemon, live, actor, { messageId: id, content: [...text, ...content] });
+        const id = messageId ?? daemon.ids.prompt();
+        return send(session, actor, { messageId: id, content: [...text, ...content] });
       }),
   });
 }
@@ -57,18 +57,13 @@ const NOT_NOW: ReadonlySet<ErrorCode> = new Set([
   "prompts_too_large",
 ]);
 
-async function send(
-  daemon: Daemon,
-  live: LiveSession,
-  actor: Actor,
-  message: SteerRequest,
-): Promise<Answer> {
+async function send(session: SessionAccess, actor: Actor, message: SteerRequest): Promise<Answer> {
   const { messageId } = message;
-  const sent = await daemon.runtime.steer(live.key, actor, message);
+  const sent = await session.steer(actor, message);
   if (sent.ok) return json(200, { accepted: true, messageId });
   const { code } = sent.refusal;
   if (!NOT_NOW.has(code)) return refused(sent.refusal);
-  const known = await daemon.runtime.reads.messageIds(live);
+  const known = await session.messageIds();
   return answerTo(known, ({ settled, promoted }) => {
     // A repeat after the turn is of a message that was delivered already.
     const isRepeat = settled.includes(messageId) || promoted.includes(messageId);
@@ -85,8 +80,8 @@ function listRoute(daemon: Daemon): Route {
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async (live) => {
-        return answerTo(await daemon.runtime.reads.messageIds(live), ({ settled, promoted }) => {
+      withReader(daemon, request, async (session) => {
+        return answerTo(await session.messageIds(), ({ settled, promoted }) => {
           const ids = { settledMessageIds: settled, promotedMessageIds: promoted };
           return json(200, { messages: [], ...ids });
         });
@@ -96,14 +91,14 @@ function listRoute(daemon: Daemon): Route {
 
 /** Removes a message that waits as a prompt. A message that the agent has cannot be removed. */
 function removeRoute(daemon: Daemon): Route {
-  const { runtime } = daemon;
   return route({
     method: "DELETE",
     path: "/session/:id/mid-turn-messages/:messageId",
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async ({ key, session }, actor) => {
+      withReader(daemon, request, async (access, actor) => {
+        const { session } = access;
         const { messageId } = request.params;
         const waiting = promotedMessages(session).find((message) => {
           const isWaiting = session.queue.some(({ promptId }) => promptId === message.promptId);
@@ -111,7 +106,7 @@ function removeRoute(daemon: Daemon): Route {
         });
         if (waiting === undefined) return json(200, { removed: false });
         const { promptId } = waiting;
-        const removed = await runtime.command(key, actor, { type: "remove_prompt", promptId });
+        const removed = await access.command(actor, { type: "remove_prompt", promptId });
         const isLate = !removed.ok && removed.refusal.code === "prompt_not_found";
         return isLate ? json(200, { removed: false }) : answerTo(removed, () => REMOVED);
       }),

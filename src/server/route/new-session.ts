@@ -17,7 +17,7 @@ import {
 } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
-import { type ClientCommand, type SessionCreation, UNFINISHED_FORK } from "../../session/index.ts";
+import { type ClientCommand, type SessionOptions, UNFINISHED_FORK } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
 import { TenantSettings } from "./tenant.ts";
@@ -119,7 +119,9 @@ export interface NewSessionRequest {
   readonly allowlist: readonly string[] | null;
   readonly approvalMode: ApprovalMode | null;
   readonly autonomy: AutonomyProfile | null;
-  readonly creation: Omit<SessionCreation, "workspaceCwd">;
+  /** Whether the autonomy is the tenant's usual one. */
+  readonly isUsualAutonomy: boolean;
+  readonly creation: Omit<SessionOptions["creation"], "workspaceCwd">;
 }
 
 /** Fields that the request omits come from the tenant's settings, or are the server's defaults. */
@@ -131,10 +133,11 @@ export async function readNewSession(
   const read = readBody(newSessionBody, body, CODES);
   if (!read.ok) return read;
   const { agent = null, mode = null, autonomy = null, modelServiceId } = read.value;
-  const { agentNames } = daemon.world.settings;
+  const { agentNames } = daemon.sessions;
   if (agent !== null && !agentNames.includes(agent)) {
     return fail("agent_unknown", { profile: agent, known: agentNames.join(", ") });
   }
+  const isUsualAutonomy = autonomy === null && read.value.approvalMode === undefined;
   const profile = await profileOf(daemon, tenantId, read.value);
   if (!profile.ok) return profile;
   return ok({
@@ -146,6 +149,7 @@ export async function readNewSession(
     allowlist: read.value.allowlist ?? null,
     approvalMode: read.value.approvalMode ?? null,
     autonomy,
+    isUsualAutonomy,
     creation: creationOf(daemon, read.value, profile.value),
   });
 }
@@ -154,7 +158,7 @@ type NewSessionBody = z.output<typeof newSessionBody>;
 
 /** Null is the profile of the approval mode: both are names of one setting. */
 async function profileOf(
-  { world: { store, clock } }: Daemon,
+  { store, clock }: Daemon,
   tenantId: TenantId,
   { autonomy, approvalMode: mode }: NewSessionBody,
 ): Promise<Result<AutonomyProfile | null>> {
@@ -175,7 +179,7 @@ export function requestedSettings({
 }
 
 function creationOf(
-  { world, settings }: Daemon,
+  { sessions, settings }: Daemon,
   body: NewSessionBody,
   autonomyProfile: AutonomyProfile | null,
 ): NewSessionRequest["creation"] {
@@ -185,10 +189,9 @@ function creationOf(
     scope: isOneOfItsOwn ? "thread" : (body.sessionScope ?? settings.sessionScope),
     securityMode: body.mode ?? "ask",
     allowlist: body.allowlist ?? [],
-    storeId: world.store.contract.storeId,
     source: type === undefined ? null : { type, id },
     parentSessionId: null,
-    activeAgent: body.agent ?? world.settings.defaultAgent,
+    activeAgent: body.agent ?? sessions.defaultAgent,
     modelConfig: body.model_config ?? { modelId: null },
     approvalMode: body.approvalMode ?? "default",
     displayName: null,

@@ -118,9 +118,8 @@ export class Room {
 
   /** Sends a line that is answered as a command; the answer. */
   async command(who: Person, line: string) {
-    const { data } = (
-      await heard(this.stream, "command_result", await this.admitted(who, line))
-    ).data;
+    const { data } = (await heard(this.stream, "command_result", await this.admitted(who, line)))
+      .data;
     return data;
   }
 

@@ -8,12 +8,12 @@ import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../../core/limits.ts
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
-import type { LiveSession, PromptRequest, WaitingForCredit } from "../../session/index.ts";
+import type { PromptRequest, SessionAccess, WaitingForCredit } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
-import { actorOf, withLive, withReader, withSession } from "./session-request.ts";
+import { withReader, withSession } from "./session-request.ts";
 
 /** Says what is wrong with a block of this type, in words that follow a colon. */
 type BlockCheck = (block: JsonObject) => string | null;
@@ -94,9 +94,9 @@ export function promptRoute(daemon: Daemon): Route {
     rate: "prompt",
     honours: ["non_blocking_prompt"],
     handle: (request) =>
-      withLive(daemon, request, async (live, actor) => {
+      withSession(daemon, request, async (session, actor) => {
         const wanted = readPromptRequest(request.body, request.header("idempotency-key"));
-        return wanted.ok ? admit(daemon, live, actor, wanted.value) : refused(wanted.refusal);
+        return wanted.ok ? admit(daemon, session, actor, wanted.value) : refused(wanted.refusal);
       }),
   });
 }
@@ -117,16 +117,16 @@ function readPromptRequest(body: JsonObject, key: string | null): Result<PromptR
 }
 
 async function admit(
-  { runtime, world, settings }: Daemon,
-  live: LiveSession,
+  { clock, settings }: Daemon,
+  session: SessionAccess,
   actor: Actor,
   request: PromptRequest,
 ): Promise<Answer> {
-  const admitted = await runtime.prompt(live.key, actor, request);
+  const admitted = await session.prompt(actor, request);
   if (!admitted.ok) return refused(admitted.refusal);
   const { answer, eventEpoch, answered } = admitted.value;
   // Once the client has its answer, and the time to read it, streams may have the verdict.
-  const afterwards = () => void world.clock.after(settings.verdictLeadMs, answered);
+  const afterwards = () => void clock.after(settings.verdictLeadMs, answered);
   return { ...json(202, { ...answer, eventEpoch }), afterwards };
 }
 
@@ -170,8 +170,8 @@ function pendingPromptsRoute(daemon: Daemon): Route {
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async ({ session, credit }) => {
-        return json(200, { pendingPrompts: pendingPrompts(session, credit.waitingForCredit) });
+      withReader(daemon, request, async ({ session, waitingForCredit }) => {
+        return json(200, { pendingPrompts: pendingPrompts(session, waitingForCredit) });
       }),
   });
 }
@@ -198,17 +198,16 @@ function summaryOf(prompt: WaitingPrompt | RunningPrompt, state: "queued" | "run
 
 /** Removes a queued prompt, or cancels the running one. */
 function removePromptRoute(daemon: Daemon): Route {
-  const { runtime } = daemon;
   return route({
     method: "DELETE",
     path: "/session/:id/pending-prompts/:promptId",
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async ({ key }, actor) => {
+      withReader(daemon, request, async (session, actor) => {
         const promptId = parsePromptId(request.params.promptId);
         if (promptId === null) return json(200, { removed: false });
-        const removed = await runtime.command(key, actor, { type: "remove_prompt", promptId });
+        const removed = await session.command(actor, { type: "remove_prompt", promptId });
         const isUnknown = !removed.ok && removed.refusal.code === "prompt_not_found";
         if (removed.ok || isUnknown) return json(200, { removed: removed.ok });
         return refused(removed.refusal);
@@ -217,15 +216,15 @@ function removePromptRoute(daemon: Daemon): Route {
 }
 
 /** Cancels the running prompt. Queued prompts go on. */
-export function cancelRoute({ runtime }: Daemon): Route {
+export function cancelRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/cancel",
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
-      withSession(request, async (key) => {
-        const cancelled = await runtime.command(key, actorOf(request), { type: "cancel" });
+      withSession(daemon, request, async (session, actor) => {
+        const cancelled = await session.command(actor, { type: "cancel" });
         return answerTo(cancelled, () => empty());
       }),
   });
@@ -243,8 +242,8 @@ function currentTurnRoute(daemon: Daemon): Route {
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async (live) => {
-        const turn = await daemon.runtime.reads.currentTurn(live);
+      withReader(daemon, request, async (session) => {
+        const turn = await session.currentTurn();
         return answerTo(turn, (status) => json(200, status));
       }),
   });
@@ -257,12 +256,11 @@ function turnRoute(daemon: Daemon): Route {
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async (live) => {
-        const { sessionId } = live.key;
+      withReader(daemon, request, async (session) => {
+        const { sessionId } = session.key;
         const { promptId } = request.params;
         const parsed = parsePromptId(promptId);
-        const { reads } = daemon.runtime;
-        const turn = parsed === null ? ok(null) : await reads.turn(live, parsed);
+        const turn = parsed === null ? ok(null) : await session.turn(parsed);
         return answerTo(turn, (status) => {
           if (status !== null) return json(200, status);
           return refused(refusal("prompt_not_found", { sessionId, promptId }));

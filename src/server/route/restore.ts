@@ -14,16 +14,16 @@ import type { Actor } from "../../core/session/command.ts";
 import { displayNameRefusal } from "../../core/session/decide/setting.ts";
 import { pendingCount } from "../../core/session/state.ts";
 import {
-  type Forked,
-  type LiveSession,
+  type ForkedSession,
+  type JoinedSession,
+  type KnownSession,
   promptTerminals,
-  type Resumed,
+  type SessionAccess,
 } from "../../session/index.ts";
-import type { SessionKey } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
-import { type Route, route, type ServerRequest } from "../http/route.ts";
+import { type Route, route } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
 import { approvalMode, cwd } from "./new-session.ts";
 import {
@@ -31,8 +31,9 @@ import {
   freshClientId,
   reapIfLost,
   refusedMode,
+  type SessionRequest,
   sessionBody,
-  withLive,
+  withKnown,
   withSession,
 } from "./session-request.ts";
 
@@ -54,7 +55,6 @@ const CODES = {
 
 type RestoreBody = z.output<typeof restoreBody>;
 type LoadBody = z.output<typeof loadBody>;
-type RestoreRequest = ServerRequest<{ readonly id: string }>;
 
 /** Loads a session and answers with its history. */
 export function loadRoute(daemon: Daemon): Route {
@@ -64,14 +64,16 @@ export function loadRoute(daemon: Daemon): Route {
     path: "/session/:id/load",
     needs: "session:write",
     clientId: "shape",
-    handle: (request) =>
-      withSession(request, async (key) => {
-        const options = readBody(loadBody, request.body, CODES);
-        if (!options.ok) return refusedMode(options.refusal);
-        const call = { key, request, action: "load", options: options.value } as const;
-        const shown = () => historyOf(daemon, key, options.value);
+    async handle(request) {
+      const read = readBody(loadBody, request.body, CODES);
+      if (!read.ok) return refusedMode(read.refusal);
+      const { value: options } = read;
+      const shown = ({ session }: JoinedSession) => historyOf(session, options);
+      return withKnown(daemon, request, (known) => {
+        const call = { known, request, action: "load", options } as const;
         return restore(daemon, call, shown, (make) => gate.pass(make));
-      }),
+      });
+    },
   });
 }
 
@@ -82,20 +84,22 @@ export function resumeRoute(daemon: Daemon): Route {
     path: "/session/:id/resume",
     needs: "session:write",
     clientId: "shape",
-    handle: (request) =>
-      withSession(request, async (key) => {
-        const options = readBody(restoreBody, request.body, CODES);
-        if (!options.ok) return refusedMode(options.refusal);
-        const call = { key, request, action: "resume", options: options.value } as const;
-        const shown = async ({ live }: Resumed) => ok(daemon.runtime.cursorOf(live));
+    async handle(request) {
+      const read = readBody(restoreBody, request.body, CODES);
+      if (!read.ok) return refusedMode(read.refusal);
+      const { value: options } = read;
+      const shown = async ({ session }: JoinedSession) => ok(session.cursor);
+      return withKnown(daemon, request, (known) => {
+        const call = { known, request, action: "resume", options } as const;
         return restore(daemon, call, shown, (make) => make());
-      }),
+      });
+    },
   });
 }
 
 interface RestoreCall {
-  readonly key: SessionKey;
-  readonly request: RestoreRequest;
+  readonly known: KnownSession;
+  readonly request: SessionRequest;
   readonly action: "load" | "resume";
   readonly options: RestoreBody;
 }
@@ -109,47 +113,46 @@ interface RestoringClient {
 async function restore(
   daemon: Daemon,
   call: RestoreCall,
-  shown: (resumed: Resumed) => Promise<Result<object>>,
+  shown: (joined: JoinedSession) => Promise<Result<object>>,
   limited: (make: () => Promise<Answer>) => Promise<Answer>,
 ): Promise<Answer> {
-  const { key, request } = call;
+  const { known, request } = call;
   const isThere = await hasWorkspace(daemon, call);
   if (!isThere.ok) return refused(isThere.refusal);
-  const clientId = request.clientId ?? freshClientId(daemon.world.ids.session());
+  const clientId = request.clientId ?? freshClientId(daemon.ids.session());
   if (clientId === null) return refused(refusal("internal_error"));
   const client = { clientId, actor: actorOf(request, clientId) };
-  const resumed = await resumedInTime(daemon, key, client);
+  const resumed = await resumedInTime(daemon, known, client);
   if (resumed === "late") return tooLate(daemon, call);
   if (!resumed.ok) return refused(resumed.refusal);
   return limited(async () => {
-    const body = await restoredBody(daemon, call, client, resumed.value, shown);
+    const { session } = resumed.value;
+    const body = await restoredBody(call, client, resumed.value, shown);
     if (body.ok) {
-      const answer = json(200, body.value);
-      return reapIfLost(daemon, answer, { ...client, live: resumed.value.live, isMade: false });
+      return reapIfLost(json(200, body.value), { ...client, session, isMade: false });
     }
-    await daemon.runtime.detach(key, clientId, client.actor);
+    await session.detach(clientId, client.actor);
     return refused(body.refusal);
   });
 }
 
 async function restoredBody(
-  daemon: Daemon,
   { options }: RestoreCall,
   { clientId, actor }: RestoringClient,
-  resumed: Resumed,
-  shown: (resumed: Resumed) => Promise<Result<object>>,
+  joined: JoinedSession,
+  shown: (joined: JoinedSession) => Promise<Result<object>>,
 ): Promise<Result<object>> {
-  const { live, attached, agentFailure } = resumed;
-  const set = await setMode(daemon, live.key, actor, options.approvalMode);
+  const { session, attached, agentFailure } = joined;
+  const set = await setMode(session, actor, options.approvalMode);
   if (!set.ok) return set;
-  const state = await daemon.runtime.reads.agentState(live);
+  const state = await session.agentState();
   if (!state.ok) return state;
-  const more = await shown(resumed);
+  const more = await shown(joined);
   if (!more.ok) return more;
-  const { skipped } = live;
+  const { skipped } = session;
   return ok({
-    ...sessionBody(daemon, live, { attached, clientId }),
-    hasActivePrompt: pendingCount(live.session) > 0,
+    ...sessionBody(session, { attached, clientId }),
+    hasActivePrompt: pendingCount(session.session) > 0,
     state: state.value,
     ...more.value,
     ...(agentFailure !== null && { agentFailure: errorBody(agentFailure) }),
@@ -158,11 +161,10 @@ async function restoredBody(
 }
 
 async function historyOf(
-  { runtime }: Daemon,
-  key: SessionKey,
+  session: SessionAccess,
   { historyPageSize, liveReplayMode }: LoadBody,
 ): Promise<Result<object>> {
-  const replay = await runtime.replay(key, liveReplayMode, historyPageSize ?? null);
+  const replay = await session.replay(liveReplayMode, historyPageSize ?? null);
   if (!replay.ok) return replay;
   const { hasOlder, ...shown } = replay.value;
   const events = [...shown.compactedReplay, ...shown.liveJournal];
@@ -177,11 +179,14 @@ async function historyOf(
 }
 
 /** A client that names a workspace gets only sessions of it. */
-async function hasWorkspace(daemon: Daemon, { key, options }: RestoreCall): Promise<Result<void>> {
-  const record = await daemon.runtime.reads.record(key);
+async function hasWorkspace(
+  { workspaces }: Daemon,
+  { known, options }: RestoreCall,
+): Promise<Result<void>> {
+  const record = await known.record();
   if (!record.ok) return record;
   if (options.cwd === undefined) return DONE;
-  const wanted = await trustedWorkspaceOf(daemon.workspaces, key.tenantId, options.cwd);
+  const wanted = await trustedWorkspaceOf(workspaces, known.key.tenantId, options.cwd);
   if (!wanted.ok) return wanted;
   const boundWorkspace = record.value.workspaceCwd;
   const requestedWorkspace = wanted.value.cwd;
@@ -190,35 +195,34 @@ async function hasWorkspace(daemon: Daemon, { key, options }: RestoreCall): Prom
 }
 
 async function setMode(
-  { runtime }: Daemon,
-  key: SessionKey,
+  session: SessionAccess,
   actor: Actor,
   mode: RestoreBody["approvalMode"],
 ): Promise<Result<unknown>> {
   if (mode === undefined) return DONE;
-  return runtime.command(key, actor, { type: "approval_mode", mode, persisted: false });
+  return session.command(actor, { type: "approval_mode", mode, persisted: false });
 }
 
 /** A late resume goes on: the next request finds the session, or joins the same resume. */
 async function resumedInTime(
-  { runtime, world, settings }: Daemon,
-  key: SessionKey,
+  { clock, settings }: Daemon,
+  known: KnownSession,
   { clientId, actor }: RestoringClient,
-): Promise<Result<Resumed> | "late"> {
+): Promise<Result<JoinedSession> | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
-  const callOff = world.clock.after(settings.sessionRestoreTimeoutMs, () => resolve("late"));
-  const resuming = runtime.resume(key, actor);
+  const callOff = clock.after(settings.sessionRestoreTimeoutMs, () => resolve("late"));
+  const resuming = known.resume(actor);
   const first = await Promise.race([resuming, late]);
   callOff();
   if (first === "late") {
-    void resuming.then((resumed) => (resumed.ok ? runtime.detach(key, clientId, actor) : null));
+    void resuming.then((resumed) => (resumed.ok ? known.detach(clientId, actor) : null));
   }
   return first;
 }
 
-function tooLate({ settings }: Daemon, { key, action }: RestoreCall): Answer {
+function tooLate({ settings }: Daemon, { known, action }: RestoreCall): Answer {
   const { sessionRestoreTimeoutMs: timeoutMs } = settings;
-  const { sessionId } = key;
+  const { sessionId } = known.key;
   const about = { errorKind: "restore_timeout", sessionId, action, timeoutMs };
   const retryMs = Math.min(Math.max(timeoutMs, RESTORE_RETRY_MS_MIN), RESTORE_RETRY_MS_MAX);
   const body = { ...errorBody(refusal("session_restore_timeout", about)), retryable: true };
@@ -284,18 +288,18 @@ export function branchRoute(daemon: Daemon): Route {
     needs: "session:create",
     clientId: "shape",
     handle: (request) =>
-      withLive(daemon, request, async (live, actor) => {
+      withSession(daemon, request, async (session, actor) => {
         const read = readBody(branchBody, request.body);
         if (!read.ok) return refused(read.refusal);
         const { name = null, atRecordId = null } = read.value;
         const badName = displayNameRefusal(name?.trim() ?? "");
         if (badName !== null) return refused(badName);
-        const turnId = await turnAt(daemon, live, atRecordId);
+        const turnId = await turnAt(session, atRecordId);
         if (!turnId.ok) return refused(turnId.refusal);
         const order = { actor, turnId: turnId.value, name };
-        const forked = await daemon.runtime.side.fork(live.key, order);
+        const forked = await session.fork(order);
         if (!forked.ok) return refused(forked.refusal);
-        if (forked.value === null) return refused(noSuchTurn(live, atRecordId));
+        if (forked.value === null) return refused(noSuchTurn(session, atRecordId));
         return joined(daemon, request, forked.value);
       }),
   });
@@ -303,20 +307,19 @@ export function branchRoute(daemon: Daemon): Route {
 
 /** The named turn, or null for the last one. Refused while a prompt has no verdict. */
 async function turnAt(
-  { runtime }: Daemon,
-  live: LiveSession,
+  session: SessionAccess,
   recordId: string | null,
 ): Promise<Result<TurnId | null>> {
-  const { sessionId } = live.key;
-  if (pendingCount(live.session) > 0) return fail("branch_while_prompt_active", { sessionId });
+  const { sessionId } = session.key;
+  if (pendingCount(session.session) > 0) return fail("branch_while_prompt_active", { sessionId });
   if (recordId === null) return ok(null);
   const named = parsePromptId(recordId);
-  const turn = named === null ? ok(null) : await runtime.reads.turnOfRecord(live.key, named);
-  if (turn.ok && turn.value === null) return { ok: false, refusal: noSuchTurn(live, recordId) };
+  const turn = named === null ? ok(null) : await session.turnOfRecord(named);
+  if (turn.ok && turn.value === null) return { ok: false, refusal: noSuchTurn(session, recordId) };
   return turn;
 }
 
-function noSuchTurn({ key: { sessionId } }: LiveSession, atRecordId: string | null): Refusal {
+function noSuchTurn({ key: { sessionId } }: SessionAccess, atRecordId: string | null): Refusal {
   const at = atRecordId === null ? {} : { atRecordId };
   return refusal("branch_point_invalid", { sessionId, ...at });
 }
@@ -325,26 +328,28 @@ function noSuchTurn({ key: { sessionId } }: LiveSession, atRecordId: string | nu
  * Opens the new session for the client. The session exists by then: if it cannot be opened now, the
  * answer describes it as stored, and the client can load it later.
  */
-async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): Promise<Answer> {
-  const { runtime, world } = daemon;
-  const { key, displayName, forkedFrom } = forked;
-  const made = { sessionId: key.sessionId, displayName, forkedFrom };
-  const clientId = request.clientId ?? freshClientId(world.ids.session());
+async function joined(
+  { ids }: Daemon,
+  request: SessionRequest,
+  { known, displayName, forkedFrom }: ForkedSession,
+): Promise<Answer> {
+  const made = { sessionId: known.key.sessionId, displayName, forkedFrom };
+  const clientId = request.clientId ?? freshClientId(ids.session());
   const actor = actorOf(request, clientId);
-  const resumed = await runtime.resume(key, actor);
+  const resumed = await known.resume(actor);
   if (!resumed.ok || clientId === null) return json(201, made);
-  const { live, attached, agentFailure } = resumed.value;
-  const state = await runtime.reads.agentState(live);
-  const replay = await runtime.replay(key, "full");
+  const { session, attached, agentFailure } = resumed.value;
+  const state = await session.agentState();
+  const replay = await session.replay("full");
   if (!state.ok || !replay.ok) {
     // A client that does not learn its id could not detach under it either.
-    await runtime.detach(key, clientId, actor);
+    await session.detach(clientId, actor);
     return json(201, made);
   }
   const { compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
   const body = {
-    ...sessionBody(daemon, live, { attached, clientId }),
-    hasActivePrompt: pendingCount(live.session) > 0,
+    ...sessionBody(session, { attached, clientId }),
+    hasActivePrompt: pendingCount(session.session) > 0,
     state: state.value,
     compactedReplay,
     liveJournal,
@@ -353,5 +358,5 @@ async function joined(daemon: Daemon, request: ServerRequest, forked: Forked): P
     ...(agentFailure !== null && { agentFailure: errorBody(agentFailure) }),
     ...made,
   };
-  return reapIfLost(daemon, json(201, body), { live, clientId, actor, isMade: false });
+  return reapIfLost(json(201, body), { session, clientId, actor, isMade: false });
 }

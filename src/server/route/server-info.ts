@@ -1,10 +1,7 @@
-import type { TenantId } from "../../core/id.ts";
 import { ADMISSION } from "../../core/session/admission.ts";
-import { pendingCount } from "../../core/session/state.ts";
 import {
   AGENT_STATUSES,
   applySessionTransition,
-  hasTurn,
   SESSION_STATES,
   VALID_TRANSITIONS,
 } from "../../core/status.ts";
@@ -44,8 +41,8 @@ interface Degradation {
   readonly degraded: "aggregation_failed" | "bootstrap" | "workspace_runtime_blocked";
 }
 
-/** Reports one tenant; null reports all. */
-export type ActivityReport = (tenantId: TenantId | null) => Promise<ServerActivity | Degradation>;
+/** Reports what one caller may know; null reports all. */
+export type ActivityReport = (caller: Caller | null) => Promise<ServerActivity | Degradation>;
 
 /**
  * Says that the server answers, and on request what it is doing: everything for the operator and
@@ -60,7 +57,7 @@ export function healthRoute(report: ActivityReport): Route {
     mindsCaller: isDeep,
     async handle({ query, caller }) {
       if (caller === null || !isDeep(query)) return json(200, { status: "ok" });
-      return deepHealth(() => report(caller.userId === null ? null : caller.tenantId));
+      return deepHealth(() => report(caller.userId === null ? null : caller));
     },
   });
 }
@@ -162,13 +159,13 @@ type KnownRoutes = Pick<RouteTable, "routes" | "has">;
 type RouteName = `${Method} /${string}`;
 
 /** A tag is listed if a route exists, if a row honours it, or if an option is on. */
-type Condition =
+type FeatureCondition =
   | { readonly route: RouteName; readonly option?: (settings: ServerSettings) => boolean }
   | { readonly honoured: true }
   | { readonly option: (settings: ServerSettings) => boolean };
 
 /** Every feature tag with its condition; see "Feature tags" in docs/protocol.md. */
-const FEATURES: Readonly<Record<string, Condition>> = {
+const FEATURES: Readonly<Record<string, FeatureCondition>> = {
   health: { route: "GET /health" },
   capabilities: { route: "GET /capabilities" },
   session_create: { route: "POST /session" },
@@ -279,30 +276,27 @@ function byState<Value>(cellOf: (state: (typeof SESSION_STATES)[number]) => Valu
  * by tenant are only in the report of all.
  */
 export function activityOf(
-  { runtime, settings, world }: Daemon,
+  { sessions, settings, clock }: Daemon,
   server: HttpServer,
-  tenantId: TenantId | null = null,
+  caller: Caller | null = null,
 ): ServerActivity {
-  const all = runtime.live.filter(({ key }) => tenantId === null || key.tenantId === tenantId);
-  const states = all.map(({ session }) => session.connection.sessionState);
-  const asks = all.map(({ session }) => session.connection.turn.openAsks.size);
-  const activePrompts = all.filter(({ session }) => pendingCount(session) > 0).length;
-  const activeMs = all.reduce((last, { attendance }) => Math.max(last, attendance.activeMs), 0);
+  const { activePrompts, activeMs, ...figures } = sessions.activity(caller);
   const hits = server.rateLimitHits;
-  const { total, recovered, setAside } = runtime.recovery;
+  const { total, recovered, setAside } = sessions.recovery;
+  const streams = caller === null ? server.openStreamCount : server.streamCountOf(caller.tenantId);
   return {
     workspaceCount: settings.workspaces.length,
-    sessions: all.length,
-    pendingPermissions: asks.reduce((sum, one) => sum + one, 0),
+    sessions: figures.sessions,
+    pendingPermissions: figures.openAsks,
     activePrompts,
     activeWork: activePrompts > 0,
     activeWorkReporting: "full",
     activeWorkStaleMs: null,
-    connectedClients: tenantId === null ? server.openStreamCount : server.streamCountOf(tenantId),
-    channelAlive: states.some((state) => state === "ready" || hasTurn(state)),
+    connectedClients: streams,
+    channelAlive: figures.hasAgent,
     lastActivityAt: activeMs === 0 ? null : new Date(activeMs).toISOString(),
-    idleSinceMs: activeMs === 0 || activePrompts > 0 ? null : world.clock.nowMs() - activeMs,
-    ...(tenantId === null && { recovery: { total, recovered, setAside: setAside.length } }),
-    ...(tenantId === null && hits !== null && { rateLimitHits: hits }),
+    idleSinceMs: activeMs === 0 || activePrompts > 0 ? null : clock.nowMs() - activeMs,
+    ...(caller === null && { recovery: { total, recovered, setAside: setAside.length } }),
+    ...(caller === null && hits !== null && { rateLimitHits: hits }),
   };
 }

@@ -1,12 +1,11 @@
 import type { z } from "zod";
 import { errorBody, type Refusal, refusal } from "../../core/error.ts";
-import { type ClientId, parseClientId, parseSessionId } from "../../core/id.ts";
+import { type ClientId, parseClientId } from "../../core/id.ts";
 import { isPermitted } from "../../core/permission.ts";
 import { APPROVAL_MODES } from "../../core/policy/risk.ts";
 import type { Actor } from "../../core/session/command.ts";
 import { isRegistered, pendingCount } from "../../core/session/state.ts";
-import type { LiveSession } from "../../session/index.ts";
-import type { SessionKey } from "../../store/store.ts";
+import type { JoinedSession, KnownSession, SessionAccess } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type FieldCodes, readBody } from "../http/request-schema.ts";
@@ -14,8 +13,9 @@ import { type Route, route, type ServerRequest } from "../http/route.ts";
 
 /** The requesting client, as the core describes it. */
 export function actorOf(request: ServerRequest<unknown>, clientId = request.clientId): Actor {
-  const { caller, isLoopbackPeer } = request;
-  return { kind: "client", clientId, userId: caller.userId, loopback: isLoopbackPeer };
+  const { caller, isLoopbackPeer: loopback } = request;
+  const { userId, role } = caller;
+  return { kind: "client", clientId, userId, role, loopback };
 }
 
 /** An id for a client that has none yet. */
@@ -23,55 +23,50 @@ export function freshClientId(uuid: string): ClientId | null {
   return parseClientId(`client_${uuid}`);
 }
 
-/**
- * Runs `act` with the key of the path's session. An impossible id is answered like that of an
- * absent session (P8).
- */
+export type SessionRequest = ServerRequest<{ readonly id: string }>;
+
+/** Runs `act` with the session of the path, which may be closed; nothing is opened for it. */
+export async function withKnown(
+  { sessions }: Daemon,
+  { params, caller }: SessionRequest,
+  act: (known: KnownSession) => Promise<Answer>,
+): Promise<Answer> {
+  const known = await sessions.known(caller, params.id);
+  return known.ok ? act(known.value) : refused(known.refusal);
+}
+
+type SessionAct = (session: SessionAccess, actor: Actor) => Promise<Answer>;
+
+/** Runs `act` with the open session of the path. */
 export async function withSession(
-  { params, caller }: ServerRequest<{ readonly id: string }>,
-  act: (key: SessionKey) => Promise<Answer>,
-): Promise<Answer> {
-  const sessionId = parseSessionId(params.id);
-  if (sessionId === null) return refused(refusal("session_not_found", { sessionId: params.id }));
-  return act({ tenantId: caller.tenantId, sessionId });
-}
-
-type SessionRequest = ServerRequest<{ readonly id: string }>;
-
-type LiveAct = (live: LiveSession, actor: Actor) => Promise<Answer>;
-
-/** Runs `act` with the live session of the path. */
-export async function withLive(
-  daemon: Daemon,
+  { sessions }: Daemon,
   request: SessionRequest,
-  act: LiveAct,
+  act: SessionAct,
 ): Promise<Answer> {
-  return withSession(request, async (key) => {
-    const found = await daemon.runtime.find(key);
-    return found.ok ? act(found.value, actorOf(request)) : refused(found.refusal);
-  });
+  const found = await sessions.find(request.caller, request.params.id);
+  return found.ok ? act(found.value, actorOf(request)) : refused(found.refusal);
 }
 
 /**
- * Like `withLive`, for reads, which submit no command that the core could refuse: a client that
+ * Like `withSession`, for reads, which submit no command that the core could refuse: a client that
  * sends its id must be registered, and the request counts as its heartbeat.
  */
 export async function withReader(
   daemon: Daemon,
   request: SessionRequest,
-  act: LiveAct,
+  act: SessionAct,
 ): Promise<Answer> {
-  return withLive(daemon, request, async (live, actor) => {
+  return withSession(daemon, request, async (found, actor) => {
     const { clientId, caller } = request;
-    const { sessionId } = live.key;
-    if (clientId !== null && !isRegistered(live.session, clientId, caller.userId)) {
+    const { sessionId } = found.key;
+    if (clientId !== null && !isRegistered(found.session, clientId, caller.userId)) {
       return refused(refusal("invalid_client_id", { sessionId, clientId }));
     }
     // A client without a vote does not count as present: an ask would wait for it in vain.
     const isVoter = isPermitted(caller.role, "session:vote");
     const shown = isVoter ? actor : actorOf(request, null);
-    const seen = await daemon.runtime.heartbeat(live.key, shown);
-    return seen.ok ? act(live, actor) : refused(seen.refusal);
+    const seen = await found.heartbeat(shown);
+    return seen.ok ? act(found, actor) : refused(seen.refusal);
   });
 }
 
@@ -81,7 +76,7 @@ interface Setting<Schema extends z.ZodType> {
   readonly codes?: FieldCodes;
   /** Answers a body that cannot be read, where the refusal alone says too little. */
   refusedBody?(why: Refusal): Answer;
-  set(live: LiveSession, wanted: z.output<Schema>, actor: Actor): Promise<Answer>;
+  set(session: SessionAccess, wanted: z.output<Schema>, actor: Actor): Promise<Answer>;
 }
 
 /** A route that changes one setting of a session. */
@@ -95,15 +90,15 @@ export function settingRoute<Schema extends z.ZodType>(
     needs: "session:write",
     clientId: "registered",
     handle: (request) =>
-      withLive(daemon, request, async (live, actor) => {
+      withSession(daemon, request, async (session, actor) => {
         const body = readBody(schema, request.body, codes);
-        return body.ok ? set(live, body.value, actor) : refusedBody(body.refusal);
+        return body.ok ? set(session, body.value, actor) : refusedBody(body.refusal);
       }),
   });
 }
 
 interface JoinedClient {
-  readonly live: LiveSession;
+  readonly session: SessionAccess;
   /** Whether this request created the session. */
   readonly isMade: boolean;
   readonly clientId: ClientId;
@@ -115,32 +110,22 @@ interface JoinedClient {
  * session that was created for this request alone is deleted again.
  */
 export function reapIfLost(
-  { runtime }: Daemon,
   answer: Answer,
-  { live, isMade, clientId, actor }: JoinedClient,
+  { session, isMade, clientId, actor }: JoinedClient,
 ): Answer {
   const afterwards = (fate: "delivered" | "lost") => {
     if (fate === "delivered") return;
-    void (isMade ? runtime.ownerVanished(live, actor) : runtime.detach(live.key, clientId, actor));
+    void (isMade ? session.ownerVanished(actor) : session.detach(clientId, actor));
   };
   return { ...answer, afterwards };
 }
 
-/** How a client joined a session. */
-export interface Joining {
-  /** Whether the session existed before. */
-  readonly attached: boolean;
-  /** The client's id from now on. */
-  readonly clientId: ClientId;
-}
-
 /** The answer to a client that creates, joins or restores a session. */
 export function sessionBody(
-  { runtime }: Daemon,
-  live: LiveSession,
-  { attached, clientId }: Joining,
+  access: SessionAccess,
+  { attached, clientId }: Pick<JoinedSession, "attached"> & { readonly clientId: ClientId },
 ) {
-  const { session, epoch } = live;
+  const { session, epoch } = access;
   const { fixed, chosen, connection, sessionId } = session;
   const { workspaceCwd, source, parentSessionId } = fixed;
   const { currentCwd } = chosen;
@@ -157,7 +142,7 @@ export function sessionBody(
     ...(parentSessionId !== null && { parentSessionId, parentSessionPersisted: true }),
     eventEpoch: epoch,
     status: connection.sessionState,
-    ...runtime.reads.askingDoubt(live),
+    ...access.askingDoubt,
   };
 }
 

@@ -14,8 +14,8 @@ export function modelRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/model",
     schema: modelChange,
-    set: async ({ key }, wanted, actor) => {
-      const changed = await daemon.runtime.choices.changeModel(key, wanted, actor);
+    set: async (session, wanted, actor) => {
+      const changed = await session.changeModel(wanted, actor);
       return answerTo(changed, () => json(200, {}));
     },
   });
@@ -26,8 +26,8 @@ export function activeAgentRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/agent",
     schema: z.object({ agent: z.string().min(1).max(AGENT_NAME_CHARS_MAX) }),
-    set: async ({ key }, { agent }, actor) => {
-      const changed = await daemon.runtime.choices.changeAgent(key, agent, actor);
+    set: async (session, { agent }, actor) => {
+      const changed = await session.changeAgent(agent, actor);
       return answerTo(changed, (change) => json(200, change));
     },
   });
@@ -38,9 +38,9 @@ export function agentModeRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/agent-mode",
     schema: z.object({ mode: z.string().min(1).max(AGENT_NAME_CHARS_MAX).nullable() }),
-    set: async ({ key }, { mode }, actor) => {
-      const { sessionId } = key;
-      const changed = await daemon.runtime.choices.changeAgentMode(key, mode, actor);
+    set: async (session, { mode }, actor) => {
+      const { sessionId } = session.key;
+      const changed = await session.changeAgentMode(mode, actor);
       return answerTo(changed, (previous) => json(200, { sessionId, mode, previous }));
     },
   });
@@ -48,20 +48,19 @@ export function agentModeRoute(daemon: Daemon): Route {
 
 /** Sets which calls the session approves without asking. */
 export function approvalModeRoute(daemon: Daemon): Route {
-  const { runtime } = daemon;
   return settingRoute(daemon, {
     path: "/session/:id/approval-mode",
     schema: z.object({ mode: z.enum(APPROVAL_MODES), persist: z.boolean().optional() }),
     codes: { mode: "invalid_approval_mode", persist: "invalid_persist_flag" },
     refusedBody: refusedMode,
-    set: async ({ key }, { mode }, actor) => {
+    set: async (session, { mode }, actor) => {
       // The session itself stores the mode; there are no workspace settings to persist it in.
       const persisted = false;
       const change = { type: "approval_mode", mode, persisted } as const;
-      const changed = await runtime.command(key, actor, change);
+      const changed = await session.command(actor, change);
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "approval_mode_changed")?.previous ?? mode;
-        return json(200, { sessionId: key.sessionId, mode, previous, persisted });
+        return json(200, { sessionId: session.key.sessionId, mode, previous, persisted });
       });
     },
   });
@@ -72,15 +71,14 @@ export function approvalModeRoute(daemon: Daemon): Route {
  * Ours.
  */
 export function autonomyRoute(daemon: Daemon): Route {
-  const { runtime } = daemon;
   return settingRoute(daemon, {
     path: "/session/:id/autonomy",
     schema: z.object({ profile: z.enum(AUTONOMY_PROFILES) }),
-    set: async ({ key }, { profile }, actor) => {
-      const changed = await runtime.command(key, actor, { type: "autonomy", profile });
+    set: async (session, { profile }, actor) => {
+      const changed = await session.command(actor, { type: "autonomy", profile });
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "autonomy_profile_changed")?.from ?? profile;
-        return json(200, { sessionId: key.sessionId, profile, previous });
+        return json(200, { sessionId: session.key.sessionId, profile, previous });
       });
     },
   });
@@ -91,15 +89,14 @@ export function autonomyRoute(daemon: Daemon): Route {
  * Ours.
  */
 export function sandboxRoute(daemon: Daemon): Route {
-  const { runtime } = daemon;
   return settingRoute(daemon, {
     path: "/session/:id/sandbox",
     schema: z.object({ state: z.enum(SANDBOX_STATES) }),
-    set: async ({ key }, { state }, actor) => {
-      const changed = await runtime.command(key, actor, { type: "sandbox", state });
+    set: async (session, { state }, actor) => {
+      const changed = await session.command(actor, { type: "sandbox", state });
       return answerTo(changed, (outcome) => {
         const previous = changeIn(outcome, "sandbox_changed")?.from ?? state;
-        return json(200, { sessionId: key.sessionId, state, previous });
+        return json(200, { sessionId: session.key.sessionId, state, previous });
       });
     },
   });
@@ -113,8 +110,8 @@ export function skillsReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/skills/reload",
     schema,
-    set: async ({ key }, _nothing, actor) => {
-      const reloaded = await daemon.runtime.choices.reloadSkills(key, actor);
+    set: async (session, _nothing, actor) => {
+      const reloaded = await session.reloadSkills(actor);
       return answerTo(reloaded, (change) => json(200, change));
     },
   });
@@ -125,8 +122,8 @@ export function personaReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/persona/reload",
     schema,
-    set: async ({ key }, _nothing, actor) => {
-      const reloaded = await daemon.runtime.choices.reloadPersona(key, actor);
+    set: async (session, _nothing, actor) => {
+      const reloaded = await session.reloadPersona(actor);
       return answerTo(reloaded, (change) => json(200, change));
     },
   });

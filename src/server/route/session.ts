@@ -1,29 +1,27 @@
 import { z } from "zod";
 import { type ErrorCode, refusal } from "../../core/error.ts";
-import { parseSessionId } from "../../core/id.ts";
 import {
   DISPLAY_NAME_CHARS_MAX,
   FIELDS_MESSAGES_DEFAULT_MAX,
   FIELDS_MESSAGES_MAX,
 } from "../../core/limits.ts";
 import { offeredCommands } from "../../core/slash/commands.ts";
-import { summaryOfStored } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, empty, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
-import { actorOf, withLive, withReader, withSession } from "./session-request.ts";
+import { actorOf, withKnown, withReader, withSession } from "./session-request.ts";
 
 /** Closes a session for all its clients. It stays stored, and can be loaded. */
-export function closeRoute({ runtime }: Daemon): Route {
+export function closeRoute(daemon: Daemon): Route {
   return route({
     method: "DELETE",
     path: "/session/:id",
     needs: "session:write",
     clientId: "registered",
     handle: (request) =>
-      withSession(request, async (key) => {
-        return answerTo(await runtime.close(key, actorOf(request)), () => empty());
+      withSession(daemon, request, async (session, actor) => {
+        return answerTo(await session.close(actor), () => empty());
       }),
   });
 }
@@ -32,7 +30,7 @@ export function closeRoute({ runtime }: Daemon): Route {
 const LEFT: ReadonlySet<ErrorCode> = new Set(["session_not_found", "session_closing"]);
 
 /** Detaches a client. Detaching from a session that the client is not in is no error. */
-export function detachRoute({ runtime }: Daemon): Route {
+export function detachRoute({ sessions }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/detach",
@@ -40,10 +38,9 @@ export function detachRoute({ runtime }: Daemon): Route {
     clientId: "shape",
     async handle(request) {
       const { clientId, caller, params } = request;
-      const sessionId = parseSessionId(params.id);
-      if (clientId === null || sessionId === null) return empty();
-      const key = { tenantId: caller.tenantId, sessionId };
-      const detached = await runtime.detach(key, clientId, actorOf(request));
+      if (clientId === null) return empty();
+      const found = await sessions.find(caller, params.id);
+      const detached = found.ok ? await found.value.detach(clientId, actorOf(request)) : found;
       return detached.ok || LEFT.has(detached.refusal.code) ? empty() : refused(detached.refusal);
     },
   });
@@ -58,10 +55,9 @@ export function heartbeatRoute(daemon: Daemon): Route {
     clientId: "registered",
     rate: "exempt",
     handle: (request) =>
-      withReader(daemon, request, async ({ key, attendance }) => {
+      withReader(daemon, request, async ({ key, activeMs: lastSeenAt }) => {
         const { clientId } = request;
         const { sessionId } = key;
-        const { activeMs: lastSeenAt } = attendance;
         return json(200, { sessionId, ...(clientId !== null && { clientId }), lastSeenAt });
       }),
   });
@@ -72,24 +68,23 @@ const metadataBody = z.object({ displayName: z.string().optional() });
 
 /** Names a session. The empty name removes its name. */
 export function metadataRoute(daemon: Daemon): Route {
-  const { runtime } = daemon;
   return route({
     method: "PATCH",
     path: "/session/:id/metadata",
     needs: "session:write",
     clientId: "registered",
     handle: (request) =>
-      withReader(daemon, request, async (live, actor) => {
+      withReader(daemon, request, async (session, actor) => {
         const body = metadataBody.safeParse(request.body);
         if (!body.success) return refused(notText());
         const { displayName } = body.data;
-        const { key } = live;
+        const { sessionId } = session.key;
         if (displayName !== undefined) {
-          const named = await runtime.command(key, actor, { type: "metadata", displayName });
+          const named = await session.command(actor, { type: "metadata", displayName });
           if (!named.ok) return refused(named.refusal);
         }
-        const { displayName: name } = live.session.chosen;
-        return json(200, { sessionId: key.sessionId, ...(name !== null && { displayName: name }) });
+        const { displayName: name } = session.session.chosen;
+        return json(200, { sessionId, ...(name !== null && { displayName: name }) });
       }),
   });
 }
@@ -99,20 +94,14 @@ function notText() {
 }
 
 /** A session as in a list, with its clients. Reading it opens nothing. */
-export function sessionStatusRoute({ runtime }: Daemon): Route {
+export function sessionStatusRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/status",
     needs: "session:read",
     handle: (request) =>
-      withSession(request, async (key) => {
-        const { sessionId } = key;
-        const live = runtime.peek(key);
-        if (live?.session.closed === false) return json(200, runtime.reads.status(live));
-        return answerTo(await runtime.reads.record(key), (record) => {
-          if (record.closed) return refused(refusal("session_not_found", { sessionId }));
-          return json(200, { ...summaryOfStored(record), clients: [] });
-        });
+      withKnown(daemon, request, async (known) => {
+        return answerTo(await known.status(), (status) => json(200, status));
       }),
   });
 }
@@ -135,12 +124,12 @@ export function fieldsRoute(daemon: Daemon): Route {
     path: "/session/:id/fields",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
+      withSession(daemon, request, async (session) => {
         const query = readQuery(fieldsQuery, request.query);
         if (!query.ok) return refused(query.refusal);
         const { detail, messages = FIELDS_MESSAGES_DEFAULT_MAX, after = 0 } = query.value;
         const order = { isFull: detail === "full", after, limit: messages };
-        const fields = await daemon.runtime.reads.fields(live, order);
+        const fields = await session.fields(order);
         return answerTo(fields, (body) => json(200, body));
       }),
   });
@@ -153,10 +142,10 @@ export function contextRoute(daemon: Daemon): Route {
     path: "/session/:id/context",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
-        const { sessionId, fixed } = live.session;
+      withSession(daemon, request, async (session) => {
+        const { sessionId, fixed } = session.session;
         const { workspaceCwd } = fixed;
-        const known = await daemon.runtime.reads.agentState(live);
+        const known = await session.agentState();
         return answerTo(known, (state) => json(200, { v: 1, sessionId, workspaceCwd, state }));
       }),
   });
@@ -169,9 +158,9 @@ export function contextUsageRoute(daemon: Daemon): Route {
     path: "/session/:id/context-usage",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
+      withSession(daemon, request, async (session) => {
         const showDetails = request.query.get("detail") === "true";
-        const usage = await daemon.runtime.reads.contextUsage(live, showDetails);
+        const usage = await session.contextUsage(showDetails);
         return answerTo(usage, (answer) => json(200, answer));
       }),
   });
@@ -184,8 +173,8 @@ export function statsRoute(daemon: Daemon): Route {
     path: "/session/:id/stats",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
-        return answerTo(await daemon.runtime.reads.stats(live), (stats) => json(200, stats));
+      withSession(daemon, request, async (session) => {
+        return answerTo(await session.stats(), (stats) => json(200, stats));
       }),
   });
 }
@@ -197,9 +186,9 @@ export function supportedCommandsRoute(daemon: Daemon): Route {
     path: "/session/:id/supported-commands",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
-        const { sessionId } = live.key;
-        return answerTo(await daemon.runtime.reads.commands(live), ({ skills, commands }) => {
+      withSession(daemon, request, async (session) => {
+        const { sessionId } = session.key;
+        return answerTo(await session.commands(), ({ skills, commands }) => {
           const availableCommands = offeredCommands(skills, commands);
           const availableSkills = skills.entries.map(({ skill_name }) => skill_name);
           return json(200, { v: 1, sessionId, availableCommands, availableSkills });

@@ -12,7 +12,6 @@ import {
   SESSIONS_COUNTED_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { summaryOfLive, summaryOfStored } from "../../session/index.ts";
 import type { ListFilter, Listing, SessionStore, StoredRecord } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
@@ -70,24 +69,18 @@ async function inWorkspace(
 async function listed({ daemon, caller, query, workspace }: WorkspaceRequest): Promise<Answer> {
   const options = readListOptions(query);
   if (!options.ok) return refused(options.refusal);
-  const { reads } = daemon.runtime;
+  const { sessions: service } = daemon;
   const page = await sessionPage((filter, cursor, limit) => {
     const inside = { ...filter, workspaceCwd: workspace.cwd };
-    return reads.list(caller.tenantId, inside, { cursor, limit });
+    return service.list(caller, inside, { cursor, limit });
   }, options.value);
   return answerTo(page, ({ sessions, nextCursor, damaged }) => {
     return json(200, {
-      sessions: sessions.map((record) => summaryOf(daemon, caller, record)),
+      sessions: sessions.map((row) => ({ ...service.summaryOf(caller, row), isArchived: false })),
       ...(nextCursor !== null && { nextCursor }),
       ...(damaged.length > 0 && { damaged }),
     });
   });
-}
-
-function summaryOf({ runtime }: Daemon, { tenantId }: Caller, record: StoredRecord) {
-  const live = runtime.peek({ tenantId, sessionId: record.sessionId });
-  const summary = live ? summaryOfLive(live) : summaryOfStored(record);
-  return { ...summary, isArchived: false };
 }
 
 /** Counts sessions up to a limit; `truncated` says that there are more. */
@@ -95,33 +88,27 @@ async function counted({ daemon, caller, workspace }: WorkspaceRequest): Promise
   const stored = await countStored(daemon, caller, workspace.cwd);
   return answerTo(stored, ({ count, isCut }) => {
     const totals = { active: count, archived: 0, total: count };
-    const live = liveIn(daemon, caller, workspace).length;
+    const live = daemon.sessions.liveCount(caller, workspace.cwd);
     const cost = { expensive: true, cost: "disk_scan" };
     return json(200, { ...totals, live, ...cost, ...(isCut && { truncated: true }) });
   });
 }
 
 async function countStored(
-  { runtime }: Daemon,
-  { tenantId }: Caller,
+  { sessions }: Daemon,
+  caller: Caller,
   workspaceCwd: string,
 ): Promise<Result<{ count: number; isCut: boolean }>> {
   let count = 0;
   let cursor: string | null = null;
   do {
     const limit = Math.min(PAGE_ROWS_MAX, SESSIONS_COUNTED_MAX - count);
-    const page = await runtime.reads.list(tenantId, { workspaceCwd }, { cursor, limit });
+    const page = await sessions.list(caller, { workspaceCwd }, { cursor, limit });
     if (!page.ok) return page;
     count += page.value.sessions.length;
     cursor = page.value.nextCursor;
   } while (cursor !== null && count < SESSIONS_COUNTED_MAX);
   return ok({ count, isCut: cursor !== null });
-}
-
-function liveIn({ runtime }: Daemon, { tenantId }: Caller, { cwd }: Workspace) {
-  return runtime.liveOf(tenantId).filter(({ session }) => {
-    return session.fixed.workspaceCwd === cwd && !session.closed;
-  });
 }
 
 /** Sessions without a source are listed under this one, too. */
@@ -282,20 +269,18 @@ async function deleteSessions(
 }
 
 async function deleteOne(
-  { runtime }: Daemon,
+  { sessions }: Daemon,
   request: ServerRequest<unknown>,
-  named: string,
+  sessionId: string,
   workspaceCwd: string | null,
 ): Promise<Fate> {
-  const sessionId = parseSessionId(named);
-  if (sessionId === null) return "notFound";
-  const key = { tenantId: request.caller.tenantId, sessionId };
-  if (workspaceCwd !== null) {
-    const record = await runtime.reads.record(key);
+  const known = await sessions.known(request.caller, sessionId);
+  if (known.ok && workspaceCwd !== null) {
+    const record = await known.value.record();
     if (record.ok && record.value.workspaceCwd !== workspaceCwd) return "notFound";
   }
   // No client is named as the closer: the session is gone, so no client can ask.
-  const deleted = await runtime.delete(key, actorOf(request, null));
+  const deleted = known.ok ? await known.value.delete(actorOf(request, null)) : known;
   if (deleted.ok) return "removed";
   if (deleted.refusal.code === "session_not_found") return "notFound";
   return { sessionId, error: `${errorBody(deleted.refusal).error}` };
@@ -307,7 +292,7 @@ const workspaceBody = z.object({
 });
 
 /** Lists and adds the directories in which the caller's tenant may have sessions. */
-export function workspacesRoutes({ workspaces, world: { clock } }: Daemon): readonly Route[] {
+export function workspacesRoutes({ workspaces, clock }: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",

@@ -9,7 +9,7 @@ import type { Daemon } from "../daemon.ts";
 import { answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
-import { actorOf, withLive, withSession } from "./session-request.ts";
+import { actorOf, withSession } from "./session-request.ts";
 
 const btwBody = z.object({
   question: z.string().superRefine((question, context) => {
@@ -19,35 +19,35 @@ const btwBody = z.object({
 });
 
 /** Asks the agent a question beside the conversation. A client that disconnects cancels it. */
-export function btwRoute({ runtime }: Daemon): Route {
+export function btwRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/btw",
     needs: "session:write",
     clientId: "shape",
-    handle: (request) =>
-      withSession(request, async (key) => {
-        const read = readBody(btwBody, request.body);
-        if (!read.ok) return refused(read.refusal);
-        const { caller, signal } = request;
-        const asked = await runtime.side.btw(key, read.value.question, signal, caller.userId);
-        return answerTo(asked, (answer) => json(200, { sessionId: key.sessionId, answer }));
-      }),
+    async handle(request) {
+      const read = readBody(btwBody, request.body);
+      if (!read.ok) return refused(read.refusal);
+      return withSession(daemon, request, async (session) => {
+        const { sessionId } = session.key;
+        const asked = await session.btw(read.value.question, request.signal);
+        return answerTo(asked, (answer) => json(200, { sessionId, answer }));
+      });
+    },
   });
 }
 
 /** A summary of the conversation by the agent, or null. */
-export function recapRoute({ runtime }: Daemon): Route {
+export function recapRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/recap",
     needs: "session:write",
     clientId: "shape",
     handle: (request) =>
-      withSession(request, async (key) => {
-        const { sessionId } = key;
-        const recapped = await runtime.side.recap(key, request.caller.userId);
-        return answerTo(recapped, (recap) => json(200, { sessionId, recap }));
+      withSession(daemon, request, async (session) => {
+        const { sessionId } = session.key;
+        return answerTo(await session.recap(), (recap) => json(200, { sessionId, recap }));
       }),
   });
 }
@@ -60,7 +60,7 @@ const shellBody = z.object({
  * Runs a client's command line beside the agent. It ends when the client disconnects, unless it has
  * ended before. A repeat under the same key gets the first outcome.
  */
-export function shellRoute({ runtime, settings }: Daemon): Route {
+export function shellRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/shell",
@@ -68,15 +68,15 @@ export function shellRoute({ runtime, settings }: Daemon): Route {
     needs: "session:write",
     clientId: "registered",
     async handle(request) {
-      if (!settings.enableShell) return forbidden("session_shell_disabled");
+      if (!daemon.settings.enableShell) return forbidden("session_shell_disabled");
       if (request.clientId === null) return forbidden("client_id_required");
       const read = readBody(shellBody, request.body);
       if (!read.ok) return refused(read.refusal);
       const { command } = read.value;
       const idempotency = idempotencyOf(request.header("idempotency-key"), command);
       const options = { command, actor: actorOf(request), idempotency };
-      return withSession(request, async (key) => {
-        const ran = await runtime.side.shell(key, options, request.signal);
+      return withSession(daemon, request, async (session) => {
+        const ran = await session.shell(options, request.signal);
         return answerTo(ran, ({ exitCode, output, aborted }) => {
           return json(200, { exitCode, output, aborted });
         });
@@ -99,14 +99,14 @@ export function taskRoutes(daemon: Daemon): readonly Route[] {
   return [listTasksRoute(daemon), cancelTaskRoute(daemon)];
 }
 
-function listTasksRoute({ runtime }: Daemon): Route {
+function listTasksRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/tasks",
     needs: "session:read",
     handle: (request) =>
-      withSession(request, async (key) => {
-        return answerTo(await runtime.side.tasks(key), (tasks) => json(200, tasks));
+      withSession(daemon, request, async (session) => {
+        return answerTo(await session.tasks(), (tasks) => json(200, tasks));
       }),
   });
 }
@@ -120,10 +120,9 @@ function cancelTaskRoute(daemon: Daemon): Route {
     needs: "session:steer",
     clientId: "shape",
     handle: (request) =>
-      withLive(daemon, request, async ({ key }) => {
+      withSession(daemon, request, async (session) => {
         const shellId = parseShellId(request.params.taskId);
-        const { side } = daemon.runtime;
-        const ended = shellId === null ? ok(false) : await side.cancelTask(key, shellId);
+        const ended = shellId === null ? ok(false) : await session.cancelTask(shellId);
         return answerTo(ended, (cancelled) => json(200, { cancelled }));
       }),
   });

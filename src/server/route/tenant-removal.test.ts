@@ -8,6 +8,7 @@ import { LedgerMeter, PriceTable } from "../../session/meter/index.ts";
 import { thisHolder } from "../../store/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { DaemonWorld, LOCAL } from "../daemon.fixture.ts";
+import type { Daemon } from "../daemon.ts";
 import { IDLE } from "../http/server.fixture.ts";
 import { StreamClient } from "../http/stream-client.fixture.ts";
 import { ACME, OPERATOR, tenant } from "../identity/identity.fixture.ts";
@@ -102,7 +103,7 @@ describe("deleting a tenant over HTTP", () => {
     expect(await all.over()).toBe("ended");
     const { event, data } = all.frames.at(-1) ?? expect.fail();
     expect([event, data.data.errorKind]).toEqual(["stream_error", "tenant_deleted"]);
-    expect(people.world.daemon.runtime.live).toEqual([]);
+    expect(people.world.daemon.host.live).toEqual([]);
   });
 
   it("leaves tokens that nobody knows, and nothing in the store", async () => {
@@ -329,8 +330,7 @@ const ELSEWHERE = { ...thisHolder("another"), host: "elsewhere", bootId: "anothe
 
 describe("the tenant of a server without tokens", () => {
   it("is deleted the same way, and is there again with nothing in it", async () => {
-    const routes = (daemon: DaemonWorld["daemon"]) =>
-      allRoutes(daemon, "0", async () => IDLE).routes;
+    const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
     const world = await DaemonWorld.open({ routes, needsToken: false, stage: { meter } });
     const before = await world.call("POST", "/session", { body: {} });
     await world.call("POST", "/credits/grants", { body: { amountMicro: 7, id: "g" } });
@@ -343,6 +343,6 @@ describe("the tenant of a server without tokens", () => {
     expect((await world.call("GET", "/credits")).body).toMatchObject({ grantedMicro: 0 });
     const after = await world.call("POST", "/session", { body: {} });
     expect(after.body).toMatchObject({ attached: false });
-    expect(world.daemon.runtime.liveOf(LOCAL.tenantId)).toHaveLength(1);
+    expect(world.daemon.host.liveOf(LOCAL.tenantId)).toHaveLength(1);
   });
 });

@@ -1,26 +1,23 @@
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
-import type { SessionId, TenantId } from "../../core/id.ts";
+import type { TenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { HELD_SESSIONS_NAMED_MAX } from "../../core/limits.ts";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
-import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { changeEntry, type Steward, sessionPages } from "../../session/index.ts";
-import { describeHolder, type Holder, mayTake } from "../../store/holder.ts";
-import type { SessionStore } from "../../store/store.ts";
+import { changeEntry, type Steward } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, events, json, refused } from "../http/answer.ts";
 import { readBody, stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route } from "../http/route.ts";
-import { changeDocument } from "../identity/tenant-document.ts";
+import { changeDocument, type TenantStore } from "../identity/tenant-document.ts";
 
 const tenantBody = z.object({
   settings: z.strictObject({ autonomy: z.enum(AUTONOMY_PROFILES) }),
 });
 
 /** The tenant's settings and the caller's role in it. Ours. */
-export function tenantRoutes({ world: { store, clock } }: Daemon): readonly Route[] {
+export function tenantRoutes({ store, clock, sessions }: Daemon): readonly Route[] {
   const settings = new TenantSettings(store, clock);
   return [
     route({
@@ -41,6 +38,8 @@ export function tenantRoutes({ world: { store, clock } }: Daemon): readonly Rout
         const read = readBody(tenantBody, body);
         if (!read.ok) return refused(read.refusal);
         const { settings: wanted } = read.value;
+        const forbidden = await sessions.policy.forbidsAutonomy(caller, wanted.autonomy);
+        if (forbidden !== null) return refused(forbidden);
         const set = await settings.set(caller.tenantId, wanted, stewardOf(caller));
         return answerTo(set, (chosen) => tenantAnswer(caller, chosen));
       },
@@ -65,10 +64,10 @@ const KEY = "all";
 
 /** The tenant's settings, set by its owners. Existing sessions keep theirs (P7). */
 export class TenantSettings {
-  readonly #store: SessionStore;
+  readonly #store: TenantStore;
   readonly #clock: Pick<Clock, "nowMs">;
 
-  constructor(store: SessionStore, clock: Pick<Clock, "nowMs">) {
+  constructor(store: TenantStore, clock: Pick<Clock, "nowMs">) {
     this.#store = store;
     this.#clock = clock;
   }
@@ -106,22 +105,22 @@ function choicesIn(value: JsonObject | null): TenantChoices {
 }
 
 /** Deletes the caller's tenant and all its data, if the body confirms which tenant. Ours. */
-export function tenantRemovalRoute({ runtime, world }: Daemon): Route {
-  const { store, holder, tenants } = world;
+export function tenantRemovalRoute(daemon: Daemon): Route {
+  const { sessions, tenants } = daemon;
   return route({
     method: "DELETE",
     path: "/tenant",
     needs: "tenant:write",
     deletesTenant: true,
-    async handle({ caller: { tenantId, userId }, body }) {
+    async handle({ caller, body }) {
+      const { tenantId } = caller;
       if (body.confirm !== tenantId) return unconfirmed(tenantId);
       const ending = tenants.endingOf(tenantId);
-      const free = await checkNoForeignHolders(store, tenantId, holder);
+      const free = await daemon.checkNoForeignHolders(tenantId);
       if (!free.ok) return refused(free.refusal);
       // A new tenant may have taken the name by now, which the caller does not mean.
       if (ending.aborted) return refused(refusal("tenant_deleting"));
-      const by = userId ?? "an owner without a name";
-      return answerTo(await runtime.removeTenant(tenantId, by), () => empty());
+      return answerTo(await sessions.removeTenant(caller), () => empty());
     },
   });
 }
@@ -133,46 +132,15 @@ function unconfirmed(tenantId: TenantId): Answer {
   return refused(refusal("invalid_request", { reason, path: "confirm" }));
 }
 
-/**
- * Refuses to delete the tenant while other holders may have its sessions open. The store checks it
- * too, but only after the tenant's own sessions were ended. This check comes before anything is
- * done, and its refusal says what an operator can do. Sessions that cannot be read are left to the
- * store.
- */
-export async function checkNoForeignHolders(
-  store: SessionStore,
-  tenantId: TenantId,
-  holder: Holder,
-): Promise<Result<void>> {
-  const named: SessionId[] = [];
-  let count = 0;
-  let first: Holder | null = null;
-  for await (const page of sessionPages(store, tenantId)) {
-    if (!page.ok) return DONE;
-    for (const { sessionId, holder: held } of page.value.sessions) {
-      if (held === null || mayTake(held, holder)) continue;
-      first ??= held;
-      count += 1;
-      if (named.length < HELD_SESSIONS_NAMED_MAX) named.push(sessionId);
-    }
-  }
-  if (first === null) return DONE;
-  const sessionIds = `${named.join(", ")}${count > named.length ? ", …" : ""}`;
-  const advice = `Stop it. If it is gone for good, "${seizing(tenantId)}" frees a session.`;
-  return fail("tenant_locked", { count, sessionIds, holder: describeHolder(first), advice });
-}
-
-const seizing = (tenantId: TenantId) => `fermata seize ID --tenant ${tenantId}`;
-
 /** Streams all sessions of the tenant, and then each change. Ours. */
-export function tenantEventsRoute({ runtime }: Daemon): Route {
+export function tenantEventsRoute({ sessions }: Daemon): Route {
   return route({
     method: "GET",
     path: "/events",
     needs: "session:read",
     rate: "exempt",
     async handle({ caller }) {
-      return answerTo(runtime.watchTenant(caller.tenantId), (source) => events(source, null));
+      return answerTo(sessions.watch(caller), (source) => events(source, null));
     },
   });
 }

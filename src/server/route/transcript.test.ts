@@ -104,7 +104,7 @@ describe("GET /session/:id/transcript", () => {
     const beside = await conversation("one");
     await beside.rest();
     expect(saidIn((await beside.get("/transcript")).body)).toEqual(["one"]);
-    expect(beside.world.daemon.runtime.liveOf(beside.key.tenantId)).toEqual([]);
+    expect(beside.world.daemon.host.liveOf(beside.key.tenantId)).toEqual([]);
   });
 
   it("is refused with a limit that is none, or too high", async () => {

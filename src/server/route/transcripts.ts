@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type Refusal, refusal } from "../../core/error.ts";
 import { parsePromptId } from "../../core/id.ts";
-import { stringAt } from "../../core/json.ts";
 import {
   HISTORY_TURNS_MAX,
   HISTORY_TURNS_MIN,
@@ -10,19 +9,13 @@ import {
   TRANSCRIPT_TURNS_DEFAULT_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import {
-  EXPORT_FORMATS,
-  isExportFormat,
-  type LiveSession,
-  notice,
-  type TranscriptStart,
-} from "../../session/index.ts";
+import { EXPORT_FORMATS, isExportFormat, type TranscriptStart } from "../../session/index.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, events, file, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
-import { withLive, withSession } from "./session-request.ts";
+import { withKnown, withSession } from "./session-request.ts";
 
 /** Streams the session's events from a given one, or from now on. */
 export function eventsRoute(daemon: Daemon): Route {
@@ -33,30 +26,14 @@ export function eventsRoute(daemon: Daemon): Route {
     rate: "exempt",
     honours: ["slow_client_warning", "typed_event_schema"],
     handle: (request) =>
-      withLive(daemon, request, async (live) => {
+      withSession(daemon, request, async (session) => {
         const wanted = readStreamRequest(request);
         if (!wanted.ok) return refused(wanted.refusal);
         const { wantsSnapshot, ...from } = wanted.value;
-        const snapshot = wantsSnapshot ? { snapshot: () => snapshotOf(live) } : {};
-        const stream = await daemon.runtime.subscribe(live.key, { ...from, ...snapshot });
+        const stream = await session.subscribe(from, wantsSnapshot);
         return answerTo(stream, (source) => events(source, source.epoch));
       }),
   });
-}
-
-function snapshotOf({ key, session, agent }: LiveSession) {
-  const { modelConfig, approvalMode } = session.chosen;
-  return notice("session_snapshot", {
-    sessionId: key.sessionId,
-    currentModelId: modelConfig.modelId ?? offeredModel(agent),
-    currentApprovalMode: approvalMode,
-  });
-}
-
-/** Without a chosen model, the session uses the agent's own default. */
-function offeredModel(agent: LiveSession["agent"]): string | null {
-  const option = agent?.offer.configOptions.find(({ category }) => category === "model");
-  return option === undefined ? null : stringAt(option, "currentValue");
 }
 
 /** Options of a session's stream; the first three are as the bus takes them. */
@@ -96,18 +73,18 @@ type TranscriptQuery = z.output<typeof transcriptQuery>;
  * Pages of finished turns: forward from the first, or backward from the last one or from the one
  * that the client names.
  */
-export function transcriptRoute({ runtime }: Daemon): Route {
+export function transcriptRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/transcript",
     needs: "session:read",
-    handle: (request) =>
-      withSession(request, async (key) => {
-        const wanted = pageRequestOf(request.query);
-        if (!wanted.ok) return refused(wanted.refusal);
-        const page = await runtime.reads.transcript(key, wanted.value);
-        return answerTo(page, (body) => json(200, body));
-      }),
+    async handle(request) {
+      const wanted = pageRequestOf(request.query);
+      if (!wanted.ok) return refused(wanted.refusal);
+      return withKnown(daemon, request, async (known) => {
+        return answerTo(await known.transcript(wanted.value), (body) => json(200, body));
+      });
+    },
   });
 }
 
@@ -150,14 +127,14 @@ export function exportRoute(daemon: Daemon): Route {
     path: "/session/:id/export",
     needs: "session:read",
     handle: (request) =>
-      withLive(daemon, request, async ({ key }) => {
+      withSession(daemon, request, async (session) => {
         const format = request.query.get("format") ?? "html";
         if (!isExportFormat(format)) {
           const formats = Object.keys(EXPORT_FORMATS).join(", ");
           return refused(refusal("invalid_export_format", { formats }));
         }
-        const name = `fermata-${key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
-        const exported = await daemon.runtime.export(key, format);
+        const name = `fermata-${session.key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
+        const exported = await session.export(format);
         return answerTo(exported, ({ mediaType, pieces }) => {
           return file(mediaType, pieces, {
             "Content-Disposition": `attachment; filename="${name}.${format}"`,

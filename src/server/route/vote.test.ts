@@ -139,7 +139,7 @@ describe("a vote under consensus", () => {
 
   it("P4: of somebody who came later is not counted", async () => {
     const { work, vote } = await asked("consensus");
-    await work.world.daemon.runtime.attach(work.live.key, named("dora"));
+    await work.world.daemon.host.attach(work.live.key, named("dora"));
     const answer = await vote(ALLOW, { clientId: "dora" });
     expect([answer.status, answer.body.reason]).toEqual([403, "designated_mismatch"]);
   });

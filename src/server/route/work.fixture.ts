@@ -63,13 +63,13 @@ export class Work {
     world: DaemonWorld,
     ...clients: readonly string[]
   ) {
-    const { runtime } = world.daemon;
+    const { host } = world.daemon;
     const key = { tenantId, sessionId: world.daemon.world.ids.session() };
     const creation = { ...CREATION, workspaceCwd: world.stage.folder };
     const [maker = "ada", ...others] = clients;
     const actor = { ...named(maker), userId };
-    const { live } = value(await runtime.create({ key, creation, actor }));
-    for (const name of others) value(await runtime.attach(key, named(name)));
+    const { live } = value(await host.create({ key, creation, actor }));
+    for (const name of others) value(await host.attach(key, named(name)));
     return new Work(world, live);
   }
 

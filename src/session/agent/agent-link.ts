@@ -11,9 +11,9 @@ import type { CommandResult } from "../../core/session/event.ts";
 import {
   type Chosen,
   type ModelPart,
-  modelParts,
   type RunningPrompt,
   type Session,
+  settingsOfModel,
 } from "../../core/session/state.ts";
 import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
@@ -112,6 +112,7 @@ export class AgentLink {
     if (unread !== null) return this.#isOver ? null : unread;
     const request = {
       tenantId,
+      userId: session.fixed.createdBy ?? null,
       owner: key.sessionId,
       profile: activeAgent,
       asks: wantsAsks(session.fixed.securityMode, this.#isShared),
@@ -279,7 +280,7 @@ export class AgentLink {
         const isAsking = wantsAsks(wanted.fixed.securityMode, this.#isShared);
         const askMode = askingMode(session, asking, wanted.fixed, this.#isShared);
         this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
-        const parts = modelParts(wanted.chosen.modelConfig);
+        const parts = settingsOfModel(wanted.chosen.modelConfig);
         const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
         const options = isAsking ? Object.entries(asking.options) : [];
         if (parts.length + options.length === 0 && mode === null) void this.#ready(session);

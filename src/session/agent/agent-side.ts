@@ -208,5 +208,8 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "agent_breaker_open",
   "agent_unknown",
   "agent_auth_required",
+  "agent_secret_missing",
+  "agent_secret_unusable",
+  "agent_home_unusable",
   "agent_protocol_version",
 ]);

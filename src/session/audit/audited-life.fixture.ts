@@ -4,7 +4,7 @@ import type { Actor, Command, CommandData, CommandType } from "../../core/sessio
 import type { Decision } from "../../core/session/draft.ts";
 import { Life, SERVER, sessionId } from "../../core/session/life.fixture.ts";
 import type { JournalEntry } from "../../store/store.ts";
-import { SessionAudit } from "./session-audit.ts";
+import { SessionAudit } from "./entries.ts";
 
 export const told = ({ text }: JournalEntry): JsonObject => {
   const value: unknown = JSON.parse(text);

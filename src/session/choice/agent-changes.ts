@@ -2,7 +2,7 @@ import type { AgentSession, ModelRefusal } from "../../agent/agent.ts";
 import { refusal, sentenceOf } from "../../core/error.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
-import { type ModelChange, type ModelPart, modelParts } from "../../core/session/state.ts";
+import { type ModelChange, type ModelPart, settingsOfModel } from "../../core/session/state.ts";
 import type { AgentMode } from "../../core/turn.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { changeIn } from "../actor/written.ts";
@@ -68,7 +68,7 @@ export class ModelChanges {
   }
 
   async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
-    const parts = modelParts(change);
+    const parts = settingsOfModel(change);
     // The agent is not asked for what the policy forbids.
     const bounded = await boundCommand(this.#world, live, this.#command({ change }, actor));
     if (!bounded.ok) return bounded;
@@ -100,7 +100,7 @@ export class ModelChanges {
 
   /** An agent may go back to its own settings with another model; the session has not (P7). */
   async #setRest(live: LiveSession, agent: AgentSession, change: ModelChange): Promise<void> {
-    const all = modelParts(live.session.chosen.modelConfig);
+    const all = settingsOfModel(live.session.chosen.modelConfig);
     for (const part of all.filter(({ setting }) => change[setting] === undefined)) {
       const refused = await agent.setModelConfig([part]);
       if (live.agent !== agent || refused?.refusal.code === "agent_gone") return;

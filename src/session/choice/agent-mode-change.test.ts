@@ -5,14 +5,14 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { ApprovalMode } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
+import { SessionHost } from "../host.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import { SessionService } from "../service.ts";
 import { echo, promptOf, Stage, value } from "../stage.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;
-  readonly runtime: SessionService;
+  readonly runtime: SessionHost;
   readonly live: LiveSession;
 }
 
@@ -59,7 +59,7 @@ async function held(session: Opened): Promise<string | undefined> {
 async function atRest(before: Opened, profiles?: Profiles): Promise<Opened> {
   await before.runtime.shutDown(NEVER);
   const stage = await Stage.open({ folder: before.stage.folder, ...(profiles && { profiles }) });
-  const runtime = new SessionService(stage.world);
+  const runtime = new SessionHost(stage.world);
   return { stage, runtime, live: value(await runtime.find(before.live.key)) };
 }
 

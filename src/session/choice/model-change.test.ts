@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { ModelConfig } from "../../core/session/state.ts";
+import type { SessionHost } from "../host.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import type { SessionService } from "../service.ts";
 import { echo, Stage, TENANT, value } from "../stage.fixture.ts";
 import { CREATION } from "../world.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;
-  readonly runtime: SessionService;
+  readonly runtime: SessionHost;
   readonly live: LiveSession;
 }
 

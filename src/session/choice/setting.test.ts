@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Command } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
+import type { SessionHost } from "../host.ts";
 import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";
-import type { SessionService } from "../service.ts";
 import { echo, Stage, value } from "../stage.fixture.ts";
 
 async function opened(...flags: readonly string[]) {
@@ -12,7 +12,7 @@ async function opened(...flags: readonly string[]) {
 }
 
 /** All that was told, folded, as a client sees it that loads the session. */
-async function told(runtime: SessionService, key: SessionKey): Promise<readonly LogEvent[]> {
+async function told(runtime: SessionHost, key: SessionKey): Promise<readonly LogEvent[]> {
   const { compactedReplay, liveJournal } = value(await runtime.replay(key, "full"));
   const all = [...compactedReplay, ...liveJournal];
   return all.flatMap((event) => ("id" in event ? [event] : []));

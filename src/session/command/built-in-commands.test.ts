@@ -4,8 +4,8 @@ import { NO_PERSONA } from "../../core/persona.ts";
 import { ok } from "../../core/result.ts";
 import { skill } from "../../core/slash/snapshot.fixture.ts";
 import type { Loader } from "../../loader/loader.ts";
+import { SessionHost } from "../host.ts";
 import { ada, bob, NEVER } from "../runtime.fixture.ts";
-import { SessionService } from "../service.ts";
 import { promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
 import { CREATION } from "../world.fixture.ts";
 import { codesIn, Desk, SlowShelf, verdictIn } from "./command.fixture.ts";
@@ -106,7 +106,7 @@ describe("sessions of two tenants in one workspace", () => {
       persona: async () => ok(NO_PERSONA),
     };
     const stage = await Stage.open({ loader });
-    const runtime = new SessionService(stage.world);
+    const runtime = new SessionHost(stage.world);
     const other = parseTenantId("other") ?? expect.fail();
     for (const tenantId of [TENANT, other]) {
       const key = { tenantId, sessionId: stage.world.ids.session() };

@@ -25,7 +25,7 @@ import { type Answered, agentCommands } from "./slash-commands.ts";
 export interface CommandDeps {
   readonly choices: Choices;
   /** Makes a session beside this one. */
-  create(request: Omit<CreationRequest, "actor">): Promise<Result<unknown>>;
+  create(request: CreationRequest): Promise<Result<unknown>>;
 }
 
 export type BuiltInCall = Extract<SlashMeaning, { kind: "built_in" }> & {
@@ -130,9 +130,10 @@ export class BuiltInCommands {
     const sessionId = namedAfter(prompt, session);
     if (sessionId === null) return;
     const creation = likeThis(session);
+    const actor = makerOf(prompt);
     const why = await promptForbidden(this.#world, live, prompt, creationSettings(creation));
     if (why !== null) return answer({ result: reply.commandRefused(why) });
-    const made = await this.#hands.create({ key: { ...key, sessionId }, creation });
+    const made = await this.#hands.create({ key: { ...key, sessionId }, creation, actor });
     if (made.ok || made.refusal.code === "session_id_conflict") {
       return answer({ result: reply.sessionCreated(sessionId) });
     }
@@ -186,6 +187,11 @@ function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): Sessio
   const hash = createHash("sha256").update(`${sessionId} ${promptId}`).digest("hex");
   const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hash) ?? [];
   return parseSessionId(`${a}-${b}-4${c}-8${d}-${e}`);
+}
+
+/** The user of the prompt makes the session; without tokens the server does. */
+function makerOf({ userId }: WaitingPrompt): Actor {
+  return userId === null ? SERVER : { kind: "client", clientId: null, userId, loopback: false };
 }
 
 /** The same in everything that was chosen, and new in everything else. */

@@ -6,9 +6,9 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import type { SessionStore } from "../../store/index.ts";
+import type { SessionHost } from "../host.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, withSession } from "../runtime.fixture.ts";
-import type { SessionService } from "../service.ts";
 import { echo, promptOf, Stage, value } from "../stage.fixture.ts";
 
 /** Files that a test changes, and that are read when it says so. */
@@ -39,7 +39,7 @@ export class SlowShelf {
 /** A session whose commands are carried out, over files and a store that a test can change. */
 export class Desk {
   readonly stage: Stage;
-  readonly runtime: SessionService;
+  readonly runtime: SessionHost;
   readonly live: LiveSession;
   readonly shelf: SlowShelf;
 

@@ -7,8 +7,8 @@ import {
   messageTexts,
   type PastPart,
   parsed,
-  pastParts,
   turnEvents,
+  wholePast,
 } from "./source.ts";
 
 interface FormatWriter {
@@ -77,7 +77,7 @@ async function* jsonDocument({ source, record, manifest }: Exported) {
   yield '],"turns":[';
   let isTail = false;
   let isFirst = true;
-  for await (const part of pastParts(source, record)) {
+  for await (const part of wholePast(source, record)) {
     if (part.kind !== "turn" && !isTail) {
       yield '],"tail":[';
       isTail = true;
@@ -122,7 +122,7 @@ function checked(text: string, what: string): string {
 
 /** One event a line: those of the folded turns, then the raw ones since. */
 async function* jsonLines({ source, record }: Exported) {
-  for await (const part of pastParts(source, record)) {
+  for await (const part of wholePast(source, record)) {
     for (const line of linesOf(part)) yield `${line}\n`;
   }
 }

@@ -5,10 +5,10 @@ import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { type EventTypeThat, eventIs } from "../../core/session/event-table.ts";
 import type { AskEnd } from "../../core/session/reason.ts";
-import { type ModelConfig, modelParts } from "../../core/session/state.ts";
+import { type ModelConfig, settingsOfModel } from "../../core/session/state.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
 import type { StoredRecord } from "../../store/store.ts";
-import { type Exported, type PastPart, pastParts, storedEvent, turnEvents } from "./source.ts";
+import { type Exported, type PastPart, storedEvent, turnEvents, wholePast } from "./source.ts";
 
 type NarratedType = EventTypeThat<"narrated">;
 
@@ -109,7 +109,7 @@ function fact(about: string, ...words: readonly Word[]): Passage {
 
 /** The settings of the model that are others now; the model itself has an event of its own. */
 function modelSettings(from: ModelConfig, to: ModelConfig): Passage | null {
-  const changed = modelParts(to).filter(({ setting, value }) => {
+  const changed = settingsOfModel(to).filter(({ setting, value }) => {
     return setting !== "modelId" && value !== from[setting];
   });
   const words = changed.flatMap(({ setting, value }, index): readonly Word[] => {
@@ -223,7 +223,7 @@ const plain = (text: string): Word => ({ plain: text });
 /** What a person wants to read: who was asked what, when, and what came of it. */
 export async function* passages({ source, record }: Exported): AsyncGenerator<Passage> {
   const narrator = new Narrator();
-  for await (const part of pastParts(source, record)) yield* passagesOf(part, narrator);
+  for await (const part of wholePast(source, record)) yield* passagesOf(part, narrator);
 }
 
 /** What stands above all passages. */

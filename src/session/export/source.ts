@@ -81,7 +81,7 @@ export type PastPart =
   | { readonly kind: "events"; readonly events: readonly StoredText[] }
   | { readonly kind: "missing"; readonly notice: HistoryTruncated };
 
-export async function* pastParts(
+export async function* wholePast(
   source: ExportSource,
   record: StoredRecord,
 ): AsyncGenerator<PastPart> {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { refusal } from "../../core/error.ts";
+import { SessionHost } from "../host.ts";
 import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
 import { ada, NEVER, turn } from "../runtime.fixture.ts";
-import { SessionService } from "../service.ts";
 import { echo, promptOf, SERVER, Stage, value } from "../stage.fixture.ts";
 import { REAL_CLOCK } from "../world.fixture.ts";
 
@@ -22,7 +22,7 @@ describe("a prompt that waits for an agent that cannot be had", () => {
       return REAL_CLOCK.after(0, act);
     };
     const clock = { nowMs: REAL_CLOCK.nowMs, after };
-    const next = new SessionService({ ...stage.world, agents, clock });
+    const next = new SessionHost({ ...stage.world, agents, clock });
     const live = value(await next.find(key));
     agents.refusal = refusal("agent_exited_early", { exit: "code 1" });
     agents.acts.length = 0;

@@ -5,9 +5,9 @@ import {
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
 } from "../../core/limits.ts";
+import { SessionHost } from "../host.ts";
 import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
 import { ada, bob, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import { SessionService } from "../service.ts";
 import { ANYBODY, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
 import { CREATION, REAL_CLOCK } from "../world.fixture.ts";
 
@@ -24,7 +24,7 @@ describe("a sign of life", () => {
 
   it("P10: counts at the cap: the one that was idle for longest makes room", async () => {
     const stage = await Stage.open();
-    const runtime = new SessionService({ ...stage.world, agents: new PlayedAgents() });
+    const runtime = new SessionHost({ ...stage.world, agents: new PlayedAgents() });
     const made = async () => {
       const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
       const creation = { ...CREATION, workspaceCwd: stage.folder };
@@ -78,7 +78,7 @@ describe("P10: a client that has shown no sign of life for a day", () => {
     const { runtime, key } = await playedSession(stage, new PlayedAgents());
     await runtime.shutDown(NEVER);
     stage.aheadMs = CLIENT_IDLE_MS_MAX;
-    const next = new SessionService({ ...stage.world, agents: new PlayedAgents() });
+    const next = new SessionHost({ ...stage.world, agents: new PlayedAgents() });
     const live = value(await next.attach(key, bob));
     await next.reapIdle();
     expect([...live.session.clients.keys()]).toEqual([bob.clientId]);
@@ -113,7 +113,7 @@ describe("who leaves", () => {
     const { runtime, key } = await withSession(stage, ada);
     await runtime.shutDown(NEVER);
     const after = await Stage.open({ folder: stage.folder });
-    const again = new SessionService(after.world);
+    const again = new SessionHost(after.world);
     const live = value(await again.attach(key, bob));
     expect([...live.session.clients.keys()]).toEqual([ada.clientId, bob.clientId]);
     value(await again.detach(key, bob.clientId, bob));
@@ -125,7 +125,7 @@ describe("who leaves", () => {
 describe("who joins a session that is just being made", () => {
   it("keeps it, though whoever made it vanishes at that moment", async () => {
     const stage = await Stage.open();
-    const runtime = new SessionService({ ...stage.world, agents: new PlayedAgents() });
+    const runtime = new SessionHost({ ...stage.world, agents: new PlayedAgents() });
     const creation = { ...CREATION, workspaceCwd: stage.folder, scope: "single" } as const;
     const keyed = () => ({ tenantId: TENANT, sessionId: stage.world.ids.session() });
     const vanishing = runtime

@@ -155,6 +155,7 @@ export class Asides {
       });
     return {
       tenantId: key.tenantId,
+      userId: session.fixed.createdBy ?? null,
       profile: session.chosen.activeAgent,
       // In any security mode: what it asks for is refused, and unasked it would act.
       asks: true,

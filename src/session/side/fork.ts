@@ -143,7 +143,7 @@ async function agentCopy(
 
 /** The fork has the current settings of its source, and is never the shared session. */
 function creationOf({ sessionId, fixed, chosen, connection }: Session, displayName: string) {
-  const { createdAtMs: _createdAtMs, ...kept } = fixed;
+  const { createdAtMs: _createdAtMs, createdBy: _createdBy, ...kept } = fixed;
   const { titleSource: _titleSource, currentCwd: _currentCwd, ...settings } = chosen;
   const creation: Creation = {
     ...kept,

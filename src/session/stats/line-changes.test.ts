@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { lineChanges } from "./tool-calls.ts";
+import { lineChanges } from "./tally.ts";
 
 describe("the lines that an edit changed", () => {
   it.each([

@@ -13,7 +13,7 @@ const roster = z.object({
 
 /** The roles of a tenant's members. An unreadable list is refused, never taken for an empty one. */
 export async function readRoster(
-  store: SessionStore,
+  store: Pick<SessionStore, "readDocument">,
   tenantId: TenantId,
 ): Promise<Result<ReadonlyMap<UserId, Role>>> {
   const { kind, key } = ROSTER;

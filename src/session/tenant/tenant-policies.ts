@@ -83,6 +83,8 @@ export interface StoredPolicy {
   readonly policy: TenantPolicy;
 }
 
+type PolicyStore = Pick<SessionStore, "readDocument" | "writeDocument">;
+
 const KIND = "policy";
 const KEY = "all";
 
@@ -91,12 +93,12 @@ const KEY = "all";
  * change counts at once, also one that another process has made.
  */
 export class TenantPolicies {
-  readonly #store: SessionStore;
+  readonly #store: PolicyStore;
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #outsiders: (tenantId: TenantId) => Outsiders;
 
   constructor(
-    store: SessionStore,
+    store: PolicyStore,
     clock: Pick<Clock, "nowMs">,
     outsiders: (tenantId: TenantId) => Outsiders = () => NO_OUTSIDERS,
   ) {

@@ -10,9 +10,9 @@ import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import { thisHolder } from "../../store/index.ts";
 import { AWAY, altered } from "../altered-store.fixture.ts";
 import type { Chunk } from "../bus/frame.ts";
+import { SessionHost } from "../host.ts";
 import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
 import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";
-import { SessionService } from "../service.ts";
 import { echo, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
 import { CREATION, REAL_CLOCK } from "../world.fixture.ts";
 import { TenantGate } from "./tenant-gate.ts";
@@ -52,7 +52,7 @@ describe("deleting a tenant", () => {
 
   it("gives a session up that waits for its agent, and nothing is left of it", async () => {
     const stage = await Stage.open({ profiles: new Map([echo("--slow-start", "60000")]) });
-    const runtime = new SessionService(stage.world);
+    const runtime = new SessionHost(stage.world);
     const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
     const creation = { ...CREATION, workspaceCwd: stage.folder };
     const creating = runtime.create({ key, creation, actor: ada });

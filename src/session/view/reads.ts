@@ -134,12 +134,12 @@ export class SessionReads {
   }
 }
 
-interface CommandsView {
+export interface CommandsView {
   readonly skills: SkillSnapshot;
   readonly commands: readonly JsonObject[];
 }
 
-interface MessageIds {
+export interface MessageIds {
   readonly settled: readonly string[];
   readonly promoted: readonly string[];
 }

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { memoryHarness } from "../memory/harness.fixture.ts";
 import { altered } from "./broken/altered.ts";
 import { litters } from "./broken/loss.ts";
-import { type Outcome, RecordingRunner } from "./harness.ts";
+import { type CheckOutcome, RecordingRunner } from "./harness.ts";
 import {
   BROKEN_STORES,
   type BrokenStore,
@@ -15,22 +15,22 @@ import {
   storePromises,
 } from "./index.ts";
 
-async function outcomesOf(harness: StoreHarness): Promise<readonly Outcome[]> {
+async function outcomesOf(harness: StoreHarness): Promise<readonly CheckOutcome[]> {
   const runner = new RecordingRunner();
   storePromises(runner, harness);
   return runner.run();
 }
 
 /** The numbers in front of a title: `49, 50: …` has two. */
-function numbersOf({ title }: Outcome): readonly string[] {
+function numbersOf({ title }: CheckOutcome): readonly string[] {
   return title.slice(0, title.indexOf(":")).split(", ");
 }
 
-function failuresOf(outcomes: readonly Outcome[]): readonly Outcome[] {
+function failuresOf(outcomes: readonly CheckOutcome[]): readonly CheckOutcome[] {
   return outcomes.filter(({ outcome }) => outcome === "fail");
 }
 
-function fails(outcomes: readonly Outcome[], { by, saying }: Omit<BrokenStore, "store">) {
+function fails(outcomes: readonly CheckOutcome[], { by, saying }: Omit<BrokenStore, "store">) {
   const failures = failuresOf(outcomes);
   const numbers = failures.flatMap(numbersOf);
   expect(numbers).toEqual(expect.arrayContaining([...by]));

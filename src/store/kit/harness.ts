@@ -134,7 +134,7 @@ export function whenTrue(flag: CapabilityFlag): Unless {
 export const slotless: Unless = ({ contract }) =>
   contract.stateSlot === null ? "stateSlot is null" : null;
 
-export interface Outcome {
+export interface CheckOutcome {
   readonly title: string;
   readonly outcome: "pass" | "fail" | "n/a";
   /** What went wrong, or why it does not apply. */
@@ -143,7 +143,7 @@ export interface Outcome {
 
 /** A runner of its own: takes all checks, then runs them one after the other and remembers. */
 export class RecordingRunner implements Runner {
-  readonly #checks: (() => Promise<Outcome>)[] = [];
+  readonly #checks: (() => Promise<CheckOutcome>)[] = [];
 
   test(title: string, body: () => Promise<void>) {
     this.#checks.push(() =>
@@ -158,8 +158,8 @@ export class RecordingRunner implements Runner {
     this.#checks.push(async () => ({ title, outcome: "n/a", detail }));
   }
 
-  async run(): Promise<readonly Outcome[]> {
-    const outcomes: Outcome[] = [];
+  async run(): Promise<readonly CheckOutcome[]> {
+    const outcomes: CheckOutcome[] = [];
     for (const check of this.#checks) outcomes.push(await check());
     return outcomes;
   }

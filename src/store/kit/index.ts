@@ -21,7 +21,7 @@ import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
 
 export { BROKEN_STORES, type BrokenStore } from "./broken/index.ts";
 export type { ConfigSamples, Forge, Runner, StoreHarness, Undo, World } from "./harness.ts";
-export { CRASH_CHECKS, type Outcome, RecordingRunner } from "./harness.ts";
+export { type CheckOutcome, CRASH_CHECKS, RecordingRunner } from "./harness.ts";
 
 const CHECKS: readonly StoreCheck[] = [
   ...SHAPE,

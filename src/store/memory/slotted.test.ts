@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Outcome, RecordingRunner, storePromises } from "../kit/index.ts";
+import { type CheckOutcome, RecordingRunner, storePromises } from "../kit/index.ts";
 import type { SessionStore } from "../store.ts";
 import { memoryHarness } from "./harness.fixture.ts";
 import { claimedSlotted, slottedStore } from "./slotted.fixture.ts";
@@ -8,7 +8,7 @@ import { claimedSlotted, slottedStore } from "./slotted.fixture.ts";
 const WITHOUT_JOURNAL = "62: events without a snapshot are refused";
 const OWN_SLOT_FIRST = "74: its own slot is the first of every snapshot";
 
-async function outcomesOf(store: () => SessionStore): Promise<readonly Outcome[]> {
+async function outcomesOf(store: () => SessionStore): Promise<readonly CheckOutcome[]> {
   const runner = new RecordingRunner();
   const isWanted = (title: string) => [WITHOUT_JOURNAL, OWN_SLOT_FIRST].includes(title);
   storePromises(

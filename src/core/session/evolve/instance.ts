@@ -6,14 +6,19 @@ import { type SessionEvent, stampOf } from "../event.ts";
 import { isEndReason } from "../reason.ts";
 import type { Session } from "../state.ts";
 
-export function created({ data, _meta }: SessionEvent<"session_created">): Session {
+export function created(event: SessionEvent<"session_created">): Session {
+  const { data, originatorUserId: createdBy } = event;
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
   const { approvalMode, agentMode = null, displayName, budgetMicro, ...fixed } = rest;
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
     sessionId: data.sessionId,
-    fixed: { ...fixed, createdAtMs: _meta.serverTimestamp },
+    fixed: {
+      ...fixed,
+      createdAtMs: event._meta.serverTimestamp,
+      ...(createdBy && { createdBy }),
+    },
     chosen: {
       activeAgent,
       modelConfig,

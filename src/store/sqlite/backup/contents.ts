@@ -6,7 +6,7 @@ import { parseTenantId, type TenantId } from "../../../core/id.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { BACKUP_CONTENTS_BYTES_MAX } from "../../../core/limits.ts";
 import { fail, ok, type Result } from "../../../core/result.ts";
-import { caseSafe } from "../../case-safe.ts";
+import { caseSafe } from "../../../platform/case-safe.ts";
 import { syncFolder } from "../database.ts";
 
 /** What a backup says of itself, in its `backup.json`. */

@@ -16,7 +16,7 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import Database from "better-sqlite3";
 import { parseTenantId, type TenantId } from "../../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../../core/result.ts";
-import { idOfCaseSafe } from "../../case-safe.ts";
+import { idOfCaseSafe } from "../../../platform/case-safe.ts";
 import { isGone, readHolder, thisHolder } from "../../holder.ts";
 import {
   databaseFile,

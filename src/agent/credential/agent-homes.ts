@@ -1,0 +1,59 @@
+import { chmod, chown, lstat, mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { TenantId } from "../../core/id.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { caseSafe } from "../../platform/case-safe.ts";
+import type { AgentProfile } from "../profile/profile.ts";
+import { causeOf } from "../system-error.ts";
+import type { CredentialHolder } from "./secret-files.ts";
+
+/** No id begins so: the home of sessions that no user made, such as those of the operator. */
+const OF_THE_TENANT = "+tenant";
+
+/**
+ * The homes of agents, one for each tenant, user and profile: `<tenant>/<user>/<profile>`. An agent
+ * keeps its log-ins, settings and sessions there, so that two users never share them.
+ */
+export class AgentHomes {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** The home, which is made if there is none. Only its owner may enter it. */
+  async of(profile: AgentProfile, { tenantId, userId }: CredentialHolder): Promise<Result<string>> {
+    const user = userId === null ? OF_THE_TENANT : caseSafe(userId);
+    const name = join(caseSafe(tenantId), user, profile.name);
+    const path = join(this.#root, name);
+    const unusable = (reason: string) =>
+      fail("agent_home_unusable", { profile: profile.name, path: name, reason });
+    try {
+      await mkdir(join(path, ".."), { recursive: true, mode: MAY_PASS });
+      await mkdir(path, { mode: OWNER_ONLY }).catch(unlessExists);
+      const stats = await lstat(path);
+      if (!stats.isDirectory()) return unusable("it is not a folder");
+      // The umask may have taken more, and an operator who made it may have left it open.
+      if ((stats.mode & 0o777) !== OWNER_ONLY) await chmod(path, OWNER_ONLY);
+      const { uid, gid } = profile;
+      const isTheirs = uid === null || (stats.uid === uid && stats.gid === (gid ?? stats.gid));
+      if (!isTheirs) await chown(path, uid, gid ?? stats.gid);
+      return ok(path);
+    } catch (thrown) {
+      return unusable(`the system says ${causeOf(thrown)}`);
+    }
+  }
+
+  /** Removes all homes of a tenant. */
+  async remove(tenantId: TenantId): Promise<void> {
+    await rm(join(this.#root, caseSafe(tenantId)), { recursive: true, force: true });
+  }
+}
+
+/** An agent of another user has to pass the folders above its home, and must not list them. */
+const MAY_PASS = 0o711;
+const OWNER_ONLY = 0o700;
+
+function unlessExists(thrown: unknown) {
+  if (causeOf(thrown) !== "EEXIST") throw thrown;
+}

@@ -1,0 +1,109 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { type AgentProfile, secretsOf } from "../profile/profile.ts";
+import type { AgentHomes } from "./agent-homes.ts";
+import type { CredentialHolder, SecretFiles } from "./secret-files.ts";
+
+/** The keys and the home of one user for one agent. They are resolved for a start, never stored. */
+export interface AgentCredentials {
+  /** By the secret's name; what the server's environment has is not in here. */
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly home: { readonly variable: string; readonly path: string } | null;
+  /** Equal for equal keys and homes, and says nothing of them; empty if there are none. */
+  readonly digest: string;
+}
+
+export const NO_CREDENTIALS: AgentCredentials = { secrets: new Map(), home: null, digest: "" };
+
+interface CredentialsOptions {
+  /** Null without `--secrets-dir`. */
+  readonly files: SecretFiles | null;
+  /** Null without `--agent-homes`, and for a server without tokens. */
+  readonly homes: AgentHomes | null;
+  /** The server's environment, which has what the files lack. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Finds the keys and the home that an agent gets for a user. */
+export class Credentials {
+  readonly #options: CredentialsOptions;
+  /** Of this process only, so that a digest tells nothing to a reader of its memory or log. */
+  readonly #seal = randomBytes(32);
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options;
+  }
+
+  /** Refused if a secret is missing or unusable: an agent is not started with half of its keys. */
+  async of(profile: AgentProfile, owner: CredentialHolder): Promise<Result<AgentCredentials>> {
+    const secrets = new Map<string, string>();
+    for (const { name, isRequired } of secretsOf(profile)) {
+      const found = await this.#find(profile, owner, name);
+      if (!found.ok) return found;
+      if (found.value !== null) secrets.set(name, found.value);
+      else if (isRequired && !this.#isInEnvironment(name)) {
+        return this.#missing(profile, owner, name);
+      }
+    }
+    const home = await this.#homeOf(profile, owner);
+    if (!home.ok) return home;
+    return ok({ secrets, home: home.value, digest: this.#digest(secrets, home.value) });
+  }
+
+  /** Removes the homes of a tenant that is deleted, with the log-ins in them. */
+  async forget(tenantId: CredentialHolder["tenantId"]): Promise<void> {
+    await this.#options.homes?.remove(tenantId);
+  }
+
+  #isInEnvironment(name: string): boolean {
+    const { env } = this.#options;
+    return Object.hasOwn(env, name) && env[name] !== "";
+  }
+
+  /** Null if no file has it. */
+  async #find(
+    profile: AgentProfile,
+    owner: CredentialHolder,
+    secret: string,
+  ): Promise<Result<string | null>> {
+    const file = (await this.#options.files?.find(owner, secret)) ?? null;
+    if (file === null) return ok(null);
+    const { path } = file;
+    const unusable = (reason: string, advice: string) =>
+      fail("agent_secret_unusable", { profile: profile.name, path, reason, advice });
+    if (file.kind === "unusable") return unusable(file.reason, REPLACE_IT);
+    // Container platforms mount secrets readable for all users, of which a container has one. An
+    // agent that is another user could read the keys of all.
+    if (file.isExposed && profile.uid !== null) return unusable(OPEN_TO_ALL, CLOSE_IT);
+    return ok(file.value);
+  }
+
+  #missing({ name: profile }: AgentProfile, owner: CredentialHolder, secret: string) {
+    const { files } = this.#options;
+    const variable = `the server's environment (${secret})`;
+    const paths = files === null ? null : files.pathsOf(owner, secret).join(", ");
+    const places = paths === null ? variable : `--secrets-dir (${paths}) or to ${variable}`;
+    return fail("agent_secret_missing", { profile, secret, places });
+  }
+
+  async #homeOf(
+    profile: AgentProfile,
+    owner: CredentialHolder,
+  ): Promise<Result<AgentCredentials["home"]>> {
+    const { homes } = this.#options;
+    const { home: variable } = profile;
+    if (homes === null || variable === null) return ok(null);
+    const made = await homes.of(profile, owner);
+    return made.ok ? ok({ variable, path: made.value }) : made;
+  }
+
+  #digest(secrets: ReadonlyMap<string, string>, home: AgentCredentials["home"]): string {
+    if (secrets.size === 0 && home === null) return "";
+    const all = JSON.stringify([[...secrets], home]);
+    return createHmac("sha256", this.#seal).update(all).digest("base64");
+  }
+}
+
+const OPEN_TO_ALL = "every user of the machine may read it, and so could this agent";
+const REPLACE_IT = "An operator replaces or removes it.";
+const CLOSE_IT = "An operator closes it to others (chmod o-r; in Kubernetes, defaultMode: 0400).";

@@ -1,0 +1,300 @@
+import type { Refusal } from "../core/error.ts";
+import type { ClientId, PromptId, ShellId, TenantId, TurnId, UserId } from "../core/id.ts";
+import { stringAt } from "../core/json.ts";
+import type { Role } from "../core/permission.ts";
+import type { LiveReplayMode } from "../core/replay/window.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { Actor } from "../core/session/command.ts";
+import type { ModelChange, Session } from "../core/session/state.ts";
+import type { AgentMode } from "../core/turn.ts";
+import type { SessionKey, StoredRecord } from "../store/store.ts";
+import { notice } from "./bus/frame.ts";
+import type { SubscribeRequest } from "./bus/subscription.ts";
+import type { ExportFormat } from "./export/export.ts";
+import type { ClientCommand, PromptRequest, SessionHost, SteerRequest } from "./host.ts";
+import type { LiveSession } from "./live.ts";
+import type { Forked, ForkOptions } from "./side/fork.ts";
+import type { ShellRequest } from "./side/shell.ts";
+import type { FieldsOptions } from "./view/fields.ts";
+import { type SeenClient, type SessionSummary, summaryOfStored } from "./view/summary.ts";
+import type { TranscriptStart } from "./view/transcript.ts";
+
+/** Who asks for a session. */
+export interface Viewer {
+  readonly tenantId: TenantId;
+  /** Null if all callers share one token, or need none. */
+  readonly userId: UserId | null;
+  readonly role: Role;
+}
+
+/**
+ * A session that its viewer may see; it may be closed, and nothing is opened for it. Only
+ * `SessionService` makes one, so a front cannot reach a session without that check (P8).
+ */
+export class KnownSession {
+  readonly key: SessionKey;
+  readonly viewer: Viewer;
+  protected readonly host: SessionHost;
+  /** As it was read when the session was found; null for a live one. */
+  readonly #record: Result<StoredRecord> | null;
+
+  constructor(
+    host: SessionHost,
+    key: SessionKey,
+    viewer: Viewer,
+    record: Result<StoredRecord> | null = null,
+  ) {
+    this.host = host;
+    this.key = key;
+    this.viewer = viewer;
+    this.#record = record;
+  }
+
+  async record(): Promise<Result<StoredRecord>> {
+    return this.#record ?? this.host.reads.record(this.key);
+  }
+
+  /** The session as in a list, with its clients. */
+  async status(): Promise<Result<StatusView>> {
+    const live = this.host.peek(this.key);
+    if (live?.session.closed === false) return ok(this.host.reads.status(live));
+    const record = await this.record();
+    if (!record.ok) return record;
+    if (record.value.closed) return fail("session_not_found", { sessionId: this.key.sessionId });
+    return ok({ ...summaryOfStored(record.value), clients: [] });
+  }
+
+  transcript(page: { readonly start: TranscriptStart; readonly limit: number }) {
+    return this.host.reads.transcript(this.key, page);
+  }
+
+  /** Whether this client is registered, as far as that is in memory. */
+  hasClient(clientId: ClientId): boolean {
+    return this.host.peek(this.key)?.session.clients.has(clientId) ?? false;
+  }
+
+  /** Brings it back, also if it was closed, with its agent or without one (P6). */
+  async resume(actor: Actor): Promise<Result<JoinedSession>> {
+    const resumed = await this.host.resume(this.key, actor);
+    if (!resumed.ok) return resumed;
+    const { live, ...how } = resumed.value;
+    return ok({ ...how, session: new SessionAccess(this.host, live, this.viewer) });
+  }
+
+  /** Takes back the registration of a client of which nothing else is known. */
+  detach(clientId: ClientId, actor: Actor) {
+    return this.host.detach(this.key, clientId, actor);
+  }
+
+  delete(actor: Actor) {
+    return this.host.delete(this.key, actor);
+  }
+}
+
+interface StatusView extends SessionSummary {
+  readonly clients: readonly SeenClient[];
+}
+
+/** A session that a client has created, joined or brought back. */
+export interface JoinedSession {
+  readonly session: SessionAccess;
+  /** Whether it was there before. */
+  readonly attached: boolean;
+  /** Why it has no agent, if it has none. */
+  readonly agentFailure: Refusal | null;
+}
+
+/** A new session that goes on from another one. */
+export interface ForkedSession extends Omit<Forked, "key"> {
+  readonly known: KnownSession;
+}
+
+/** All that a client can read of an open session and do with it. */
+export class SessionAccess extends KnownSession {
+  readonly #live: LiveSession;
+
+  constructor(host: SessionHost, live: LiveSession, viewer: Viewer) {
+    super(host, live.key, viewer);
+    this.#live = live;
+  }
+
+  /** The session as it is on the disk. */
+  get session(): Session {
+    return this.#live.session;
+  }
+
+  get epoch(): string {
+    return this.#live.epoch;
+  }
+
+  get lastEventId(): number {
+    return this.#live.lastEventId;
+  }
+
+  /** When a client was last seen in it. */
+  get activeMs(): number {
+    return this.#live.attendance.activeMs;
+  }
+
+  /** What could not be brought back when it was opened, and why (P6). */
+  get skipped() {
+    return this.#live.skipped;
+  }
+
+  /** The prompt that waits for credit, and for how much. */
+  get waitingForCredit() {
+    return this.#live.credit.waitingForCredit;
+  }
+
+  /** Gives it a command on behalf of an actor. */
+  command(actor: Actor, request: ClientCommand) {
+    return this.host.command(this.key, actor, request);
+  }
+
+  prompt(actor: Actor, request: PromptRequest) {
+    return this.host.prompt(this.key, actor, request);
+  }
+
+  steer(actor: Actor, message: SteerRequest) {
+    return this.host.steer(this.key, actor, message);
+  }
+
+  heartbeat(actor: Actor) {
+    return this.host.heartbeat(this.key, actor);
+  }
+
+  close(actor: Actor) {
+    return this.host.close(this.key, actor);
+  }
+
+  /** The client that made this session does not know of it: the answer was lost. */
+  ownerVanished(actor: Actor): Promise<void> {
+    return this.host.ownerVanished(this.#live, actor);
+  }
+
+  /** Its events; a snapshot, where one is wanted, comes with the end of the replay. */
+  subscribe(request: Omit<SubscribeRequest, "snapshot">, wantsSnapshot: boolean) {
+    const snapshot = wantsSnapshot ? { snapshot: () => this.#snapshot() } : {};
+    return this.host.subscribe(this.key, { ...request, ...snapshot });
+  }
+
+  #snapshot() {
+    const { session, agent } = this.#live;
+    const { modelConfig, approvalMode } = session.chosen;
+    const option = agent?.offer.configOptions.find(({ category }) => category === "model");
+    // Without a chosen model, the session uses the agent's own default.
+    const offered = option === undefined ? null : stringAt(option, "currentValue");
+    return notice("session_snapshot", {
+      sessionId: this.key.sessionId,
+      currentModelId: modelConfig.modelId ?? offered,
+      currentApprovalMode: approvalMode,
+    });
+  }
+
+  /** Where a stream goes on that is opened now, without a replay. */
+  get cursor() {
+    return this.host.cursorOf(this.#live);
+  }
+
+  replay(mode: LiveReplayMode, turnsMax: number | null = null) {
+    return this.host.replay(this.key, mode, turnsMax);
+  }
+
+  export(format: ExportFormat) {
+    return this.host.export(this.key, format);
+  }
+
+  /** How the agent asks for permission, where that is not certain. */
+  get askingDoubt() {
+    return this.host.reads.askingDoubt(this.#live);
+  }
+
+  fields(options: FieldsOptions) {
+    return this.host.reads.fields(this.#live, options);
+  }
+
+  agentState() {
+    return this.host.reads.agentState(this.#live);
+  }
+
+  contextUsage(showDetails: boolean) {
+    return this.host.reads.contextUsage(this.#live, showDetails);
+  }
+
+  stats() {
+    return this.host.reads.stats(this.#live);
+  }
+
+  approvals() {
+    return this.host.reads.approvals(this.#live);
+  }
+
+  commands() {
+    return this.host.reads.commands(this.#live);
+  }
+
+  currentTurn() {
+    return this.host.reads.currentTurn(this.#live);
+  }
+
+  turn(promptId: PromptId) {
+    return this.host.reads.turn(this.#live, promptId);
+  }
+
+  turnOfRecord(recordId: PromptId | TurnId) {
+    return this.host.reads.turnOfRecord(this.key, recordId);
+  }
+
+  messageIds() {
+    return this.host.reads.messageIds(this.#live);
+  }
+
+  shell(request: ShellRequest, signal: AbortSignal) {
+    return this.host.side.shell(this.key, request, signal);
+  }
+
+  recap() {
+    return this.host.side.recap(this.key, this.viewer.userId);
+  }
+
+  btw(question: string, signal: AbortSignal) {
+    return this.host.side.btw(this.key, question, signal, this.viewer.userId);
+  }
+
+  tasks() {
+    return this.host.side.tasks(this.key);
+  }
+
+  cancelTask(shellId: ShellId) {
+    return this.host.side.cancelTask(this.key, shellId);
+  }
+
+  /** A new session that goes on from a completed turn; null if there is no such turn. */
+  async fork(options: Omit<ForkOptions, "agent">): Promise<Result<ForkedSession | null>> {
+    const forked = await this.host.side.fork(this.key, options);
+    if (!forked.ok) return forked;
+    if (forked.value === null) return ok(null);
+    const { key, ...made } = forked.value;
+    return ok({ ...made, known: new KnownSession(this.host, key, this.viewer) });
+  }
+
+  changeModel(change: ModelChange, actor: Actor) {
+    return this.host.choices.changeModel(this.key, change, actor);
+  }
+
+  changeAgent(agent: string, actor: Actor) {
+    return this.host.choices.changeAgent(this.key, agent, actor);
+  }
+
+  changeAgentMode(mode: AgentMode, actor: Actor) {
+    return this.host.choices.changeAgentMode(this.key, mode, actor);
+  }
+
+  reloadSkills(actor: Actor) {
+    return this.host.choices.reloadSkills(this.key, actor);
+  }
+
+  reloadPersona(actor: Actor) {
+    return this.host.choices.reloadPersona(this.key, actor);
+  }
+}
