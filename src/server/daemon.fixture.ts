@@ -78,8 +78,9 @@ export class DaemonWorld extends ServerWorld {
     const { folder } = stage;
     const wanted = { port: 0, workspaces: [folder], ...options.settings };
     const settings = granted(readServerSettings(wanted));
-    const { enableShell } = settings;
-    const stageWorld = { ...stage.world, settings: { ...stage.world.settings, enableShell } };
+    const { settings: known } = stage.world;
+    const enableShell = settings.enableShell || known.enableShell;
+    const stageWorld = { ...stage.world, settings: { ...known, enableShell } };
     const world = { ...stageWorld, ...policiesOf(stage.world, options), ...options.world };
     const host = new SessionHost(world);
     const { store, meter, tenants, clock, ids, redact } = world;

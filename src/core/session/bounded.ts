@@ -96,7 +96,7 @@ function settingsIn(session: Session | null, command: Command): BoundSettings {
     case "autonomy":
       return { autonomy: command.profile };
     case "agent_mode":
-      return { agentMode: command.mode };
+      return { agentMode: modeOtherThanUsual(session, command.mode) };
     case "model":
       return "change" in command ? modelSettings(command.change.modelId) : {};
     case "change_agent":
@@ -106,6 +106,11 @@ function settingsIn(session: Session | null, command: Command): BoundSettings {
     default:
       return {};
   }
+}
+
+/** The agent's usual mode may be chosen by its name, too. */
+function modeOtherThanUsual(session: Session | null, mode: string | null): string | null {
+  return mode === session?.agentUsualMode ? null : mode;
 }
 
 function modelSettings(modelId: string | undefined): BoundSettings {
@@ -129,7 +134,9 @@ function promptSettings(session: Session, content: Command<"prompt">["content"])
 }
 
 /** With what a turn would run: no policy can lower these, so a turn above them does not begin. */
-export function turnSettings({ chosen, connection }: Session): BoundSettings {
+export function turnSettings(session: Session): BoundSettings {
+  const { chosen, connection } = session;
   const { activeAgent: agent, modelConfig } = chosen;
-  return { agent, model: modelConfig.modelId, agentMode: connection.agentMode };
+  const agentMode = modeOtherThanUsual(session, connection.agentMode);
+  return { agent, model: modelConfig.modelId, agentMode };
 }

@@ -140,6 +140,13 @@ export class Room {
     return who.call("POST", `${this.path}/permission/${requestId}`, { body });
   }
 
+  /** Answers the agent's question with what it offers first, so that its turn goes on. */
+  async answer(who: Person, { requestId, options }: Readonly<Record<string, unknown>>) {
+    const [first] = Array.isArray(options) ? options : [];
+    const voted = await this.vote(who, requestId, String(first?.optionId));
+    expect(voted.status, voted.text).toBe(200);
+  }
+
   /** The data of all events of this type so far. */
   all(event: string): readonly Readonly<Record<string, unknown>>[] {
     return this.stream.frames.filter((one) => one.event === event).map(({ data }) => data.data);

@@ -4,7 +4,6 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
 import { type ModelChange, type ModelPart, settingsOfModel } from "../../core/session/state.ts";
 import type { AgentMode } from "../../core/turn.ts";
-import type { Clock } from "../../platform/clock.ts";
 import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { ensureAgent } from "../eviction.ts";
@@ -18,15 +17,17 @@ import { type SessionWorld, stampedBy } from "../world.ts";
  * not offer is refused before anything is recorded. Its usual mode every agent has.
  */
 export async function changeAgentMode(
-  clock: Clock,
+  world: SessionWorld,
   live: LiveSession,
   mode: AgentMode,
   actor: Actor,
 ): Promise<Result<AgentMode>> {
   const command = (): Command<"agent_mode"> => {
-    return { type: "agent_mode", atMs: clock.nowMs(), actor, mode };
+    return { type: "agent_mode", ...stampedBy(world.clock, actor), mode };
   };
-  const why = live.refusalOf(command()) ?? (mode === null ? null : await ensureAgent(live));
+  const bounded = await boundCommand(world, live, command());
+  if (!bounded.ok) return bounded;
+  const why = live.refusalOf(bounded.value) ?? (mode === null ? null : await ensureAgent(live));
   if (why !== null) return { ok: false, refusal: why };
   const offered = isOffered(live, mode);
   if (!offered.ok) return offered;

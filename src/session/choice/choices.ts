@@ -125,7 +125,7 @@ export class Choices {
   ): Promise<Result<AgentMode>> {
     return retryIfEvicted(async () => {
       const found = await this.#find(key, actor);
-      return found.ok ? changeAgentMode(this.#world.clock, found.value, mode, actor) : found;
+      return found.ok ? changeAgentMode(this.#world, found.value, mode, actor) : found;
     });
   }
 

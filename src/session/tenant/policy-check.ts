@@ -96,7 +96,12 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
     const { promptId } = prompt;
     if (checked === promptId || slash === "tool") {
       checked = null;
-      return begin(prompt, slash, again);
+      // One that waits for credit goes on at once when there is some.
+      const goOn = () => {
+        checked = promptId;
+        again();
+      };
+      return begin(prompt, slash, goOn);
     }
     if (checking === promptId) return;
     checking = promptId;
