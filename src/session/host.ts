@@ -19,7 +19,7 @@ import type { CreationRequest } from "./actor/open.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
-import type { TenantSubscription } from "./bus/tenant-stream.ts";
+import type { TenantReader, TenantSubscription } from "./bus/tenant-stream.ts";
 import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
@@ -242,11 +242,8 @@ export class SessionHost {
   }
 
   async #submit(live: LiveSession, command: Command): Promise<Outcome> {
-    if (this.#isStopping && command.type === "prompt") {
-      const { lastEventId } = live;
-      const stopping = refusal("server_stopping");
-      return { refusal: stopping, answer: null, isNews: false, events: [], lastEventId };
-    }
+    const isLate = this.#isStopping && command.type === "prompt";
+    if (isLate) return live.refuse(refusal("server_stopping"));
     noteSignOfLife(this.#world, live, command.actor);
     return live.submit(command);
   }
@@ -310,8 +307,8 @@ export class SessionHost {
   }
 
   /** All sessions of a tenant as they are, and then each that changes. */
-  watchTenant(tenantId: TenantId): Result<TenantSubscription> {
-    return this.#streams.watchTenant(tenantId, (sessionId) => {
+  watchTenant(tenantId: TenantId, reader: TenantReader): Result<TenantSubscription> {
+    return this.#streams.watchTenant(tenantId, reader, (sessionId) => {
       return this.#registry.peek({ tenantId, sessionId }) !== null;
     });
   }

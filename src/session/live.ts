@@ -26,10 +26,8 @@ import type { Tally } from "./stats/tally.ts";
 import { boundCommand, policyChecked } from "./tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
 
-const REOPENED = "the session is being opened again";
-
 /** Its store is away and tried again with pauses, which no request waits for. */
-const STORE_AWAY: Refusal = refusal("store_unavailable", { reason: REOPENED });
+const STORE_AWAY = refusal("store_unavailable", { reason: "the session is being opened again" });
 
 interface LiveParts {
   readonly actor: SessionActor;
@@ -202,11 +200,9 @@ export class LiveSession {
 
   async submit(command: Command): Promise<Outcome> {
     const bounded = await boundCommand(this.#world, this, command);
-    if (!bounded.ok) return this.#refuse(bounded.refusal);
-    const why = await this.settled();
-    if (why !== null) return this.#refuse(why);
-    if (this.#isOver) return this.#refuse(EVICTED);
-    return this.#parts.actor.decide(bounded.value);
+    if (!bounded.ok) return this.refuse(bounded.refusal);
+    const why = (await this.settled()) ?? (this.#isOver ? EVICTED : null);
+    return why === null ? this.#parts.actor.decide(bounded.value) : this.refuse(why);
   }
 
   /** The same for what cannot be given later: a release may yet come to nothing. */
@@ -215,7 +211,7 @@ export class LiveSession {
     return this.submit(command);
   }
 
-  #refuse(refusal: Refusal): Outcome {
+  refuse(refusal: Refusal): Outcome {
     return { refusal, answer: null, isNews: false, events: [], lastEventId: this.lastEventId };
   }
 

@@ -134,8 +134,8 @@ export class SessionService {
   }
 
   /** All sessions as they are, and then each that changes. */
-  watch({ tenantId }: Viewer): Result<TenantSubscription> {
-    return this.#host.watchTenant(tenantId);
+  watch(viewer: Viewer): Result<TenantSubscription> {
+    return this.#host.watchTenant(viewer.tenantId, viewer);
   }
 
   audit({ tenantId }: Viewer, filter: AuditFilter, range: AuditRange): Promise<Result<AuditPage>> {

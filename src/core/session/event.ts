@@ -1,7 +1,7 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
-import type { CreditScope } from "../ledger.ts";
+import type { BudgetPeriod, CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { Authority } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
@@ -62,6 +62,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   active_agent_changed: { from: string; to: string };
   session_cwd_changed: { from: string; to: string };
   session_budget_changed: { from: number | null; to: number | null };
+  session_month_budget_changed: { from: number | null; to: number | null };
 
   // Clients and their shell
   client_attached: { clientId: ClientId; userId?: UserId };
@@ -77,7 +78,7 @@ export interface Announcements {
   skill_invoked: SkillInvoked;
   session_branched: { sourceSessionId: SessionId; newSessionId: SessionId; displayName: string };
   secret_redacted: { where: string };
-  credits_warning: { scope: "session" | "user" | "tenant"; usedMicro: number; budgetMicro: number };
+  credits_warning: BudgetWarning;
   credits_waiting: { promptId: PromptId } & CreditWait;
   agent_setting_refused: SettingRefused;
 }
@@ -306,11 +307,25 @@ export interface CreditWait {
   code: "insufficient_credits" | "price_unknown";
   /** The limit that leaves too little, what is needed, and what is left. */
   scope?: CreditScope;
+  /** Of a budget: what it counts, and when one of a month is renewed. */
+  period?: BudgetPeriod;
+  renewsAt?: string;
   neededMicro?: number;
   availableMicro?: number;
   /** What has no known price. */
   agent?: string;
   model?: string;
+}
+
+/** Nearly all of a budget is used. */
+interface BudgetWarning {
+  scope: "session" | "user" | "tenant";
+  period?: BudgetPeriod;
+  /** Of the budget of a user: whose it is. */
+  userId?: UserId;
+  usedMicro: number;
+  budgetMicro: number;
+  renewsAt?: string;
 }
 
 interface Settled {

@@ -137,6 +137,7 @@ const CHOSEN: Fields<Chosen> = {
   titleSource: orNull(oneOf("manual", "auto")),
   currentCwd: text,
   budgetMicro: orNull(count),
+  monthBudgetMicro: optional(orNull(count)),
 };
 
 const MEDIATION: Fields<Mediation> = {

@@ -101,6 +101,8 @@ export interface Chosen {
   readonly currentCwd: string;
   /** What the session may cost in all; null is no limit of its own. */
   readonly budgetMicro: number | null;
+  /** What it may cost in each calendar month (UTC); none is no limit of its own. */
+  readonly monthBudgetMicro?: number | null;
 }
 
 /** Given by a person, or by the agent as long as no person has. */

@@ -212,7 +212,7 @@ describe("the stream of a tenant's sessions", () => {
     const updated = sessionUpdated({ sessionId, state: { status: "ready" } });
     const list = async () => ok({ sessions: [{ sessionId, updated }], nextCursor: null });
     const watch = answering("/sessions/events", async () => {
-      const made = stream.subscribe(list);
+      const made = stream.subscribe(list, { userId: null, role: "owner" });
       return made.ok ? events(made.value, null) : refused(made.refusal);
     });
     const world = await serve([watch]);

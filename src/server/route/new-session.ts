@@ -92,6 +92,7 @@ const newSessionBody = z
     autonomy: z.enum(AUTONOMY_PROFILES).optional(),
     model_config: modelConfig.optional(),
     budget: z.number().nullish(),
+    monthBudget: z.number().nullish(),
   })
   .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
     path: ["sourceId"],
@@ -197,5 +198,6 @@ function creationOf(
     displayName: null,
     autonomyProfile,
     budgetMicro: body.budget ?? null,
+    ...(body.monthBudget != null && { monthBudgetMicro: body.monthBudget }),
   };
 }

@@ -15,6 +15,7 @@ import type { SubscribeRequest, Subscription } from "./subscription.ts";
 import {
   type ListedSession,
   sessionUpdated,
+  type TenantReader,
   TenantStream,
   type TenantSubscription,
 } from "./tenant-stream.ts";
@@ -92,6 +93,11 @@ class SessionStream implements Participant {
 
   durable(written: readonly Written[]) {
     if (written.some(({ event }) => eventIs(event, "listed"))) this.#list();
+    for (const { event } of written) {
+      if (event.type === "credits_warning") {
+        this.#streams.warn(this.#live.key.tenantId, event.data);
+      }
+    }
     if (this.#outlet === null) this.#publish(written);
     else this.#outlet.publish(written);
   }
@@ -173,6 +179,7 @@ export class SessionStreams {
   /** All sessions of a tenant as they are, and then each that changes. */
   watchTenant(
     tenantId: TenantId,
+    reader: TenantReader,
     isLive: (sessionId: SessionId) => boolean,
   ): Result<TenantSubscription> {
     const stream = this.#tenants.get(tenantId) ?? new TenantStream();
@@ -189,12 +196,17 @@ export class SessionStreams {
           return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
         });
       return ok({ sessions: listed, nextCursor });
-    });
+    }, reader);
   }
 
   /** A session looks different in lists. */
   list(tenantId: TenantId, summary: ListedSession) {
     this.#tenants.get(tenantId)?.update(summary);
+  }
+
+  /** A session's log says that a budget is nearly used up. */
+  warn(tenantId: TenantId, warning: Parameters<TenantStream["warn"]>[0]) {
+    this.#tenants.get(tenantId)?.warn(warning);
   }
 
   /** A session is deleted. */

@@ -13,6 +13,7 @@ import {
 } from "./tenant-stream.ts";
 
 const PAGE = 2;
+const OWNER = { userId: null, role: "owner" } as const;
 
 /** Sessions as a list shows them: the name of each, and how it is. */
 class Sessions {
@@ -32,7 +33,7 @@ class Sessions {
   }
 
   subscribe(): TenantSubscription {
-    const made = this.stream.subscribe((cursor) => this.#list(cursor));
+    const made = this.stream.subscribe((cursor) => this.#list(cursor), OWNER);
     return made.ok ? made.value : assert.fail(made.refusal.code);
   }
 
@@ -134,7 +135,7 @@ describe("a tenant's stream", () => {
   it("P10: has so many subscribers and no more", () => {
     const sessions = new Sessions();
     const streams = Array.from({ length: TENANT_SUBSCRIBERS_MAX }, () => sessions.subscribe());
-    expect(sessions.stream.subscribe(async () => fail("session_not_found"))).toMatchObject({
+    expect(sessions.stream.subscribe(async () => fail("session_not_found"), OWNER)).toMatchObject({
       refusal: { code: "subscriber_limit_exceeded", details: { limit: TENANT_SUBSCRIBERS_MAX } },
     });
     streams[0]?.cancel();
@@ -160,7 +161,7 @@ describe("a tenant's stream", () => {
   });
 
   it("ends with the code of a list that cannot be read", async () => {
-    const made = new TenantStream().subscribe(async () => fail("store_unavailable"));
+    const made = new TenantStream().subscribe(async () => fail("store_unavailable"), OWNER);
     const stream = made.ok ? made.value : assert.fail();
     expect(await heard(stream)).toEqual(["stream_error"]);
     expect(await heard(stream)).toBe("over");

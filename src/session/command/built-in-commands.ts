@@ -197,7 +197,7 @@ function makerOf({ userId }: WaitingPrompt): Actor {
 /** The same in everything that was chosen, and new in everything else. */
 function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
   const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
-  const { activeAgent, modelConfig, approvalMode, budgetMicro } = chosen;
+  const { activeAgent, modelConfig, approvalMode, budgetMicro, monthBudgetMicro } = chosen;
   return {
     workspaceCwd,
     scope: "thread",
@@ -212,5 +212,6 @@ function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
     displayName: null,
     autonomyProfile: connection.autonomyProfile,
     budgetMicro,
+    ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
   };
 }

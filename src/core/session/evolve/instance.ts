@@ -9,7 +9,8 @@ import type { Session } from "../state.ts";
 export function created(event: SessionEvent<"session_created">): Session {
   const { data, originatorUserId: createdBy } = event;
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, agentMode = null, displayName, budgetMicro, ...fixed } = rest;
+  const { approvalMode, agentMode = null, displayName, ...budgeted } = rest;
+  const { budgetMicro, monthBudgetMicro, ...fixed } = budgeted;
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
@@ -29,6 +30,7 @@ export function created(event: SessionEvent<"session_created">): Session {
       titleSource,
       currentCwd: fixed.workspaceCwd,
       budgetMicro,
+      ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
     },
     phase: "none",
     connection: {
