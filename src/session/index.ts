@@ -34,8 +34,9 @@ export {
 export type { SessionOptions, SessionService } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
 export { UNFINISHED_FORK } from "./side/fork-draft.ts";
+export { ROSTER } from "./tenant/roster.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
-export { type PolicyBody, policyBody, policyOf } from "./tenant/tenant-policies.ts";
+export { policyBody, policyOf } from "./tenant/tenant-policies.ts";
 export type { TranscriptStart } from "./view/transcript.ts";
 export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
 export type { FreshIds } from "./world.ts";

@@ -10,6 +10,7 @@ import { Terminals } from "../agent/workspace/terminals.ts";
 import type { JsonObject } from "../core/json.ts";
 import { TOOL_ANSWER_CHARS_MAX, TOOL_SHELL_MS_MAX, TOOL_TITLE_CHARS_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import { SHELL_TOOL } from "../core/skill/skill.ts";
 import type { TerminalExit } from "../core/terminal-output.ts";
 import { cutText } from "../core/text.ts";
 import type { SpawnIdentity } from "../platform/spawn-as.ts";
@@ -18,7 +19,6 @@ import {
   failed,
   failedBy,
   parseObject,
-  SHELL_TOOL,
   type ToolAnswer,
   type ToolCall,
   type ToolContext,

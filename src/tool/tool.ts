@@ -30,9 +30,6 @@ export interface Tools {
   close(): Promise<void>;
 }
 
-/** The built-in tool that runs a command line. */
-export const SHELL_TOOL = "shell";
-
 export interface ToolInfo {
   readonly name: string;
   readonly description: string;

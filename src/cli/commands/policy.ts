@@ -81,14 +81,14 @@ function readAction([name, ...words]: readonly string[]): Result<PolicyAction> {
 }
 
 /** One `ROLE.FIELD=VALUE`; `visibility` has no role. */
-interface Setting {
+interface PolicySetting {
   readonly role: string | null;
   readonly field: string;
   readonly value: unknown;
 }
 
-function readSettings(words: readonly string[]): Result<readonly Setting[]> {
-  const settings: Setting[] = [];
+function readSettings(words: readonly string[]): Result<readonly PolicySetting[]> {
+  const settings: PolicySetting[] = [];
   for (const word of words) {
     const [, role = null, field = "", text = ""] = /^(?:(\w+)\.)?(\w+)=(.*)$/s.exec(word) ?? [];
     if (field === "") return wrong(`expected ROLE.FIELD=VALUE, not "${word}"`);
@@ -108,7 +108,7 @@ function settingValue(field: string, text: string): unknown {
 /** The policy with these settings, by the rules that a request has to keep as well. */
 function withSettings(
   { roles, visibility }: TenantPolicy,
-  settings: readonly Setting[],
+  settings: readonly PolicySetting[],
 ): Result<TenantPolicy> {
   const raw: Record<string, unknown> = { visibility };
   const byRole: Record<string, Record<string, unknown>> = {

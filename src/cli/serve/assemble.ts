@@ -64,13 +64,12 @@ interface ServerParts {
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
-  const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, host.liveOf(tenantId), userId);
-  });
+  const voters = new Voters((tenantId, userId) =>
+    withoutVoter(world, host.liveOf(tenantId), userId),
+  );
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
-    await Promise.all([parts.users.close(), parts.secrets.end()]);
-    await parts.store.dispose();
+    await Promise.all([parts.users.close(), parts.secrets.end(), parts.store.dispose()]);
     return identified;
   }
   const { settings, authenticator } = identified.value;
@@ -81,7 +80,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, memoryMax, data, whose, guard, log);
-  const { agents, keeper, shell } = opened;
+  const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings);
   const world = {
@@ -90,7 +89,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     loader: openLoader(process.env, workspaces, tools),
     tools,
     meter: openMeter(store, parts.prices, options, log),
-    shell,
+    shell: opened.shell,
     holder: thisHolder(randomUUID()),
     tenants,
     clock: SYSTEM_CLOCK,

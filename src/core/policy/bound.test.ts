@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId, type UserId } from "../id.ts";
 import type { Role } from "../permission.ts";
-import { type BindingTenant, boundOf, type Outsiders, type Speaker } from "./bound.ts";
+import { type BindingTenant, boundOf, type Outsiders, type TurnSpeaker } from "./bound.ts";
 import { DEFAULT_POLICY } from "./ceiling.ts";
 
 function user(name: string): UserId {
@@ -16,7 +16,7 @@ function tenant(
   return { policy: DEFAULT_POLICY, members: new Map(known), outsiders };
 }
 
-function speaker(name: string | null, role: Role | null, isMember = true): Speaker {
+function speaker(name: string | null, role: Role | null, isMember = true): TurnSpeaker {
   const userId = name === null ? null : user(name);
   return { userId, authority: role === null ? null : { role, isMember } };
 }
@@ -24,7 +24,7 @@ function speaker(name: string | null, role: Role | null, isMember = true): Speak
 const BY_JWT: Outsiders = { users: true, operator: false };
 
 describe("the role that binds a user", () => {
-  it.each<[string, BindingTenant, Speaker, Role | null]>([
+  it.each<[string, BindingTenant, TurnSpeaker, Role | null]>([
     ["is the member's", tenant({ ada: "owner" }), speaker("ada", "owner"), "owner"],
     ["is at most the token's", tenant({ ada: "owner" }), speaker("ada", "member"), "member"],
     ["is at most the member's", tenant({ ada: "member" }), speaker("ada", "owner"), "member"],

@@ -10,7 +10,7 @@ export interface Authority {
 }
 
 /** A user whose words are in a turn; older logs do not say with which role. */
-export interface Speaker {
+export interface TurnSpeaker {
   readonly userId: UserId | null;
   readonly authority: Authority | null;
 }
@@ -48,7 +48,7 @@ export interface BindingTenant {
  * What binds these users together: the lowest of their ceilings, by the roles that they have now. A
  * token never makes its user more than a member, and a member who was removed has no role.
  */
-export function boundOf(tenant: BindingTenant, speakers: readonly Speaker[]): Bound {
+export function boundOf(tenant: BindingTenant, speakers: readonly TurnSpeaker[]): Bound {
   const [first = NO_SPEAKER, ...others] = speakers;
   const ceiling = others.reduce(
     (lowest, speaker) => lowerCeiling(lowest, ceilingFor(tenant, speaker)),
@@ -59,13 +59,13 @@ export function boundOf(tenant: BindingTenant, speakers: readonly Speaker[]): Bo
   return { ceiling, authority: { role, isMember }, others: othersThan(tenant, speakers) };
 }
 
-const NO_SPEAKER: Speaker = { userId: null, authority: { role: "viewer", isMember: false } };
+const NO_SPEAKER: TurnSpeaker = { userId: null, authority: { role: "viewer", isMember: false } };
 
-function ceilingFor(tenant: BindingTenant, speaker: Speaker): Ceiling {
+function ceilingFor(tenant: BindingTenant, speaker: TurnSpeaker): Ceiling {
   return ceilingOf(tenant.policy, roleNow(tenant, speaker));
 }
 
-function roleNow({ members, outsiders }: BindingTenant, speaker: Speaker): Role | null {
+function roleNow({ members, outsiders }: BindingTenant, speaker: TurnSpeaker): Role | null {
   const { userId, authority } = speaker;
   if (userId === null) return authority?.role ?? "owner";
   const member = members.get(userId) ?? null;
@@ -74,7 +74,7 @@ function roleNow({ members, outsiders }: BindingTenant, speaker: Speaker): Role 
   return isOutsider ? authority.role : null;
 }
 
-function othersThan(tenant: BindingTenant, speakers: readonly Speaker[]): Others {
+function othersThan(tenant: BindingTenant, speakers: readonly TurnSpeaker[]): Others {
   const { members, outsiders } = tenant;
   const isOther = (id: UserId | null) => !speakers.some(({ userId }) => userId === id);
   const roles = [...members].filter(([id]) => isOther(id)).map(([, role]) => role);

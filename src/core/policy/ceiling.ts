@@ -15,7 +15,7 @@ import {
 /** Roles that can be bound: a viewer starts nothing that a policy could bind. */
 export const BOUND_ROLES = ["owner", "admin", "member"] as const satisfies readonly Role[];
 
-export type BoundRole = (typeof BOUND_ROLES)[number];
+type BoundRole = (typeof BOUND_ROLES)[number];
 
 /** Names that are allowed; `any` is all that there are. */
 export type AllowedNames = "any" | readonly string[];

@@ -92,7 +92,7 @@ export function commandFor(life: Life, intent: Intent, step: number): Command {
   return { type, atMs: step * 1_000, actor, ...data, ...bound } as Command;
 }
 
-/** A tenant's policy that is careful, or is not, and may leave nobody else to decide. */
+/** A tenant's policy that is careful, or is not, and may leave no other user to decide. */
 function someBound(pick: number, odd: boolean): Bound {
   const role = one(ROLES, pick >> 2);
   const ceiling = ceilingOf(DEFAULT_POLICY, role);

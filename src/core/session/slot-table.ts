@@ -19,7 +19,7 @@ import {
   MEDIATION_POLICIES,
   type Mediation,
 } from "../policy/ask.ts";
-import type { Authority, Speaker } from "../policy/bound.ts";
+import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
 import type { Price, TokenUsage } from "../price.ts";
 import { SESSION_STATES } from "../status.ts";
@@ -228,7 +228,7 @@ const CONNECTION: Fields<Connection> = {
 
 const AUTHORITY: Fields<Authority> = { role: oneOf(...ROLES), isMember: flag };
 
-const SPEAKER: Fields<Speaker> = {
+const SPEAKER: Fields<TurnSpeaker> = {
   userId: orNull(userId),
   authority: orNull(object(AUTHORITY)),
 };

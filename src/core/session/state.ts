@@ -4,7 +4,7 @@ import type { JsonObject } from "../json.ts";
 import type { PhaseBefore } from "../lifecycle.ts";
 import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
-import type { Authority, Speaker } from "../policy/bound.ts";
+import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
 import type { AgentMode, Connection, TurnState } from "../turn.ts";
@@ -175,7 +175,7 @@ export interface RunningPrompt extends WaitingPrompt {
   readonly stopAskedAtMs: number | null;
   readonly steeredIds: readonly string[];
   /** Other users who have steered it: what binds them binds the turn. */
-  readonly steeredBy?: readonly Speaker[];
+  readonly steeredBy?: readonly TurnSpeaker[];
   /** What the agent gets beside the prompt: the shell results since the last turn. */
   readonly shellContext: readonly string[];
   /** What was answered to the calls of this turn, for what the agent does after it. */
@@ -242,11 +242,11 @@ export function pendingCount(session: Session): number {
 }
 
 /** The users whose words are in the turn at work; none if there is no turn. */
-export function speakersOf({ running }: Session): readonly Speaker[] {
+export function speakersOf({ running }: Session): readonly TurnSpeaker[] {
   return running === null ? [] : [speakerOf(running), ...(running.steeredBy ?? [])];
 }
 
-export function speakerOf({ userId, authority }: WaitingPrompt): Speaker {
+export function speakerOf({ userId, authority }: WaitingPrompt): TurnSpeaker {
   return { userId, authority: authority ?? null };
 }
 

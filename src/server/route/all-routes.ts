@@ -7,7 +7,6 @@ import { createRoute } from "./create.ts";
 import { creditReportRoutes, creditsRoutes } from "./credits.ts";
 import { membersRoutes, tokensRoutes } from "./members.ts";
 import { midTurnRoutes } from "./mid-turn.ts";
-import { policyRoutes } from "./policy.ts";
 import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
 import { branchRoute, loadRoute, resumeRoute } from "./restore.ts";
 import {
@@ -41,7 +40,7 @@ import {
 } from "./session-settings.ts";
 import { batchDeleteRoutes, listRoutes, workspaceEntry, workspacesRoutes } from "./sessions.ts";
 import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
-import { tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
+import { policyRoutes, tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
 import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
 
 /** All routes that need nothing but the daemon, by resource. */

@@ -4,7 +4,7 @@ import { Team } from "./policy.fixture.ts";
 const ROLES_MATTER = "P8, P9: roles are rules";
 
 describe(`${ROLES_MATTER}: a member does not become an owner with two requests`, () => {
-  it("is refused a session in which everything happens, and the answer names the rule", async () => {
+  it("is refused a session in which everything happens, by a named rule", async () => {
     const team = await Team.open();
     const body = { mode: "yolo", sessionScope: "thread" };
     const made = await team.mel.call("POST", "/session", { body });

@@ -9,7 +9,7 @@ const CAPPED = { role: "member", securityMode: "ask", autonomyProfile: "balanced
 const RUN = "ask kind=execute command=ls";
 
 describe("P8: a turn is bound by the role of the user whose prompt it is", () => {
-  it("asks for a member in an owner's session where everything happens, and not for the owner", async () => {
+  it("asks for a member in an owner's session where everything happens", async () => {
     const team = await Team.open();
     const room = await team.session(team.ada, YOLO);
     await room.verdict(await room.admitted(team.ada, RUN, "say done"));
@@ -56,7 +56,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
     await room.stream.until(() => room.all("turn_complete").length === 1);
   });
 
-  it("follows a policy that is lowered in mid-turn, and one that another process lowers", async () => {
+  it("follows a policy that is raised in mid-turn, and lowered", async () => {
     const team = await Team.open();
     const room = await team.session(team.ada, YOLO);
     const first = await room.asked(team.mel, RUN, RUN, "say done");
@@ -71,7 +71,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
     await room.vote(team.ada, lowered.requestId);
   });
 
-  it("follows the member's role in mid-turn: made a viewer, or removed, people decide", async () => {
+  it("follows the member's role in mid-turn: made a viewer, or removed", async () => {
     const team = await Team.open();
     const { members } = team.people;
     await team.policy({ roles: { member: { mode: "yolo", autonomy: "autonomous" } } });

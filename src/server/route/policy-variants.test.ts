@@ -5,7 +5,7 @@ import { heard } from "./work.fixture.ts";
 
 const FORBIDS = { code: "policy_forbids", role: "member" };
 
-/** Two agents, and one of them with a mode in which nobody knows whether it asks. */
+/** Two agents to choose from. */
 function twoAgents() {
   const [name, profile] = echo();
   const profiles = new Map([
@@ -173,7 +173,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
 });
 
 describe("the tenant's usual autonomy", () => {
-  it("is lowered to what the policy allows the maker of a session, and is not set above it", async () => {
+  it("is lowered to what a session's maker may have, and is not set above the policy", async () => {
     const team = await Team.open();
     const usual = { body: { settings: { autonomy: "autonomous" } } };
     expect((await team.ada.call("PATCH", "/tenant", usual)).status).toBe(200);

@@ -5,7 +5,7 @@ const RUN = "ask kind=execute command=ls";
 const NOBODY_FOR_ITSELF = { roles: { member: { selfApproval: false } } };
 
 describe("P8: where users may not approve for themselves", () => {
-  it("the vote of the turn's user does not count, under any client id, and a colleague's does", async () => {
+  it("the vote of the turn's user does not count, and a colleague's does", async () => {
     const team = await Team.open();
     await team.policy(NOBODY_FOR_ITSELF);
     const room = await team.session(team.mel);
@@ -82,7 +82,7 @@ describe("P8: where users may not approve for themselves", () => {
     ]);
   });
 
-  it("P5: an open ask is cancelled when the last other user who could decide it is removed", async () => {
+  it("P5: an ask is cancelled when the last other voter is removed", async () => {
     const team = await Team.open();
     await team.policy({ roles: { owner: { selfApproval: false } } });
     await team.ada.call("DELETE", "/members/max");

@@ -14,7 +14,7 @@ import { heard } from "./work.fixture.ts";
 
 type Options = NonNullable<Parameters<typeof People.open>[0]>;
 
-/** The bundled skill that runs a shell, another that does so under its own name, and a plain one. */
+/** The bundled skill that runs a shell, another one that does so, and a plain one. */
 const SKILLS = loaded([
   skill("run", "bundled", {
     invocationMode: "tool_dispatch",

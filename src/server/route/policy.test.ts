@@ -5,7 +5,7 @@ import { value } from "../../store/kit/expect.ts";
 import { DaemonWorld } from "../daemon.fixture.ts";
 import { ACME, OPERATOR } from "../identity/identity.fixture.ts";
 import { Team } from "./policy.fixture.ts";
-import { policyRoutes } from "./policy.ts";
+import { policyRoutes } from "./tenant.ts";
 
 const MEMBER = { mode: "ask", autonomy: "manual", agents: ["echo"], selfApproval: false };
 

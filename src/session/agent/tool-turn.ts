@@ -6,9 +6,9 @@ import type { JsonObject } from "../../core/json.ts";
 import type { AskOption } from "../../core/policy/ask.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { CommandResult } from "../../core/session/event.ts";
-import type { SkillEntry } from "../../core/skill/skill.ts";
+import { SHELL_TOOL, type SkillEntry } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
-import { SHELL_TOOL, type ToolCall, type ToolContext } from "../../tool/tool.ts";
+import type { ToolCall, ToolContext } from "../../tool/tool.ts";
 import type { SessionWorld } from "../world.ts";
 import type { CalledSkill } from "./briefing.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { TenantId } from "../../core/id.ts";
 import { AGENT_NAME_CHARS_MAX, POLICY_NAMES_MAX } from "../../core/limits.ts";
 import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
-import { type Bound, boundOf, type Outsiders, type Speaker } from "../../core/policy/bound.ts";
+import { type Bound, boundOf, type Outsiders, type TurnSpeaker } from "../../core/policy/bound.ts";
 import {
   type AllowedNames,
   BOUND_ROLES,
@@ -56,7 +56,7 @@ function strict<Shape extends z.ZodRawShape>(shape: Shape) {
     .partial();
 }
 
-export type PolicyBody = z.output<typeof policyBody>;
+type PolicyBody = z.output<typeof policyBody>;
 
 /** What a request says, over what holds without a policy. */
 export function policyOf({ roles = {}, visibility: seen }: PolicyBody): TenantPolicy {
@@ -143,7 +143,7 @@ export class TenantPolicies {
   }
 
   /** What binds these users together, in this tenant and at this moment. */
-  async boundFor(tenantId: TenantId, speakers: readonly Speaker[]): Promise<Result<Bound>> {
+  async boundFor(tenantId: TenantId, speakers: readonly TurnSpeaker[]): Promise<Result<Bound>> {
     const [stored, members] = await Promise.all([
       this.of(tenantId),
       readRoster(this.#store, tenantId),
@@ -188,7 +188,7 @@ function listText(allowed: AllowedNames): string {
 }
 
 /** The caller of a request; whether the members' list has that user is looked up with the rest. */
-export function callerSpeaker(actor: ClientActor): Speaker {
+export function callerSpeaker(actor: ClientActor): TurnSpeaker {
   const { userId, role } = actor;
   return { userId, authority: role === undefined ? null : { role, isMember: false } };
 }
@@ -197,7 +197,7 @@ export function callerSpeaker(actor: ClientActor): Speaker {
 export async function boundIn(
   { policies, settings }: Pick<SessionWorld, "policies" | "settings">,
   tenantId: TenantId,
-  speakers: readonly Speaker[],
+  speakers: readonly TurnSpeaker[],
   agent: string,
 ): Promise<Result<Bound | undefined>> {
   if (policies === undefined) return ok(undefined);

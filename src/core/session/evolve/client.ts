@@ -6,7 +6,7 @@ import {
   SHELL_CONTEXT_CHARS_MAX,
 } from "../../limits.ts";
 import { voterOf } from "../../policy/ask.ts";
-import type { Speaker } from "../../policy/bound.ts";
+import type { TurnSpeaker } from "../../policy/bound.ts";
 import { cutText, lastOfText } from "../../text.ts";
 import type { Keyed, SessionEvent } from "../event.ts";
 import {
@@ -129,7 +129,7 @@ export function steered(session: Session, event: SessionEvent<"mid_turn_message_
 }
 
 /** The same user with another token may speak with another role. */
-function isSameSpeaker(one: Speaker, other: Speaker): boolean {
+function isSameSpeaker(one: TurnSpeaker, other: TurnSpeaker): boolean {
   return one.userId === other.userId && one.authority?.role === other.authority?.role;
 }
 
