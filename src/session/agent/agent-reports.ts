@@ -4,6 +4,7 @@ import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, ClientId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Access } from "../../core/policy/access.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Actor,
   type AgentStatusReport,
@@ -17,6 +18,7 @@ import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
 import { turnBound } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
+import { HeldText } from "./held-text.ts";
 
 /** Something that a session is set to, and its agent is set to in turn. */
 export type AgentSetting =
@@ -26,21 +28,37 @@ export type AgentSetting =
 /** Clients that have been seen since the server started. */
 export type PresentClients = () => readonly ClientId[];
 
+const UNBOUND: Result<Pick<Command, "bound">> = ok({});
+
 /** What one activation of an agent reports, as commands to its session. */
 export class AgentReports {
   readonly #world: SessionWorld;
   readonly #seat: SessionSeat;
   readonly #agent: Actor;
   readonly #present: PresentClients;
+  /** Asks for which the policy is being read. */
+  readonly #unmade = new Set<AskId>();
+  readonly #held: HeldText;
 
   constructor(world: SessionWorld, seat: SessionSeat, activation: number, present: PresentClients) {
     this.#world = world;
     this.#seat = seat;
     this.#agent = { kind: "agent", activation };
     this.#present = present;
+    this.#held = new HeldText({
+      world,
+      send: (update) => this.#send(update),
+      redacted: () => this.#announce({ type: "secret_redacted", data: { where: "agent_update" } }),
+    });
+  }
+
+  /** Nothing more is reported of what the agent said. */
+  end() {
+    this.#held.end();
   }
 
   status(report: AgentStatusReport) {
+    this.#held.release();
     const { epoch } = this.#seat;
     const known = report.status === "connected" ? { ...report, epoch } : report;
     void this.#seat.submit({ ...this.#by(), type: "agent_status", ...known });
@@ -48,6 +66,10 @@ export class AgentReports {
 
   /** Pending while the session's store is behind: nothing more is read from the agent. */
   update(update: AgentUpdate): Promise<void> | undefined {
+    return this.#held.pass(update);
+  }
+
+  #send(update: AgentUpdate): Promise<void> | undefined {
     void this.#seat.submit({ ...this.#by(), type: "agent_update", update });
     return this.#seat.backpressure();
   }
@@ -58,30 +80,48 @@ export class AgentReports {
 
   /** Answers whether the session took it; how it ends is an event. */
   async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
-    const bound = this.#world.policies && (await turnBound(this.#world, this.#seat));
-    if (bound?.ok === false) return false;
+    this.#held.interrupt();
+    // Without a policy an ask keeps its place among all that the agent says.
+    const bound = this.#world.policies === undefined ? UNBOUND : await this.#bound(requestId);
+    if (!bound.ok) return false;
     const command = { type: "ask", requestId, ...ask, ...this.#mediation() } as const;
-    const by = { ...this.#by(), ...(bound?.value && { bound: bound.value }) };
-    return (await this.#seat.submit({ ...by, ...command })) === null;
+    return (await this.#seat.submit({ ...this.#by(), ...bound.value, ...command })) === null;
   }
 
   /** Answers when it is decided, or known that people have to; how it ends is an event. */
   async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
-    const bound = this.#world.policies && (await turnBound(this.#world, this.#seat));
-    if (bound?.ok === false) return bound.refusal;
+    this.#held.interrupt();
+    const bound = this.#world.policies === undefined ? UNBOUND : await this.#bound(requestId);
+    if (!bound.ok) return bound.refusal;
     const { workflow: _, ...mediation } = this.#mediation();
     const command = { type: "access", requestId, access, ...mediation } as const;
-    const by = { ...this.#by(), ...(bound?.value && { bound: bound.value }) };
-    const why = await this.#seat.submit({ ...by, ...command });
+    const why = await this.#seat.submit({ ...this.#by(), ...bound.value, ...command });
     const { openAsks } = this.#seat.decided.connection.turn;
     return why ?? (openAsks.has(requestId) ? "people" : "decided");
   }
 
+  /**
+   * What binds the turn that an ask belongs to. The ask is not made if its agent has taken it back
+   * meanwhile, or if it would come into another turn, which other users may have begun.
+   */
+  async #bound(requestId: AskId): Promise<Result<Pick<Command, "bound">>> {
+    const { running } = this.#seat.decided;
+    this.#unmade.add(requestId);
+    const bound = await turnBound(this.#world, this.#seat);
+    const isWanted = this.#unmade.delete(requestId);
+    const isSameTurn = this.#seat.decided.running?.turnId === running?.turnId;
+    if (!isWanted || !isSameTurn) return fail("turn_not_open");
+    if (!bound.ok) return bound;
+    return ok(bound.value === undefined ? {} : { bound: bound.value });
+  }
+
   askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]) {
+    if (this.#unmade.delete(requestId)) return;
     void this.#seat.submit({ ...this.#by(), type: "ask_withdrawn", requestId, reason });
   }
 
   exit({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) {
+    this.#held.release();
     const { chosen, running } = this.#seat.decided;
     if (running !== null) {
       const { sessionId } = this.#seat.key;
@@ -98,6 +138,11 @@ export class AgentReports {
   }
 
   announce(announcement: Announcement) {
+    this.#held.interrupt();
+    this.#announce(announcement);
+  }
+
+  #announce(announcement: Announcement) {
     const by = stampedBy(this.#world.clock, SERVER);
     void this.#seat.submit({ ...by, type: "announce", announcement });
   }
