@@ -3,6 +3,7 @@ import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
+import type { Visibility } from "../../core/session/visibility.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
@@ -94,7 +95,10 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
+  // A policy of the tenant may say otherwise one day: this is the place for it.
+  const usual = authenticator.needsToken ? "private" : "tenant";
+  const defaultVisibility = async () => ok<Visibility>(usual);
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces, defaultVisibility });
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, version, async (caller) => activityOf(daemon, server, caller)),
@@ -127,7 +131,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
 function daemonOf(
   world: SessionWorld,
   host: SessionHost,
-  parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+  parts: Pick<Daemon, "keeper" | "settings" | "workspaces" | "defaultVisibility">,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
   return {

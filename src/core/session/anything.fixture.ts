@@ -223,6 +223,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   change_agent: ({ odd }) => ({ to: odd ? "echo" : "chat" }),
   change_cwd: ({ odd, pick }) => ({ to: odd ? `/workspace/${pick % 2}` : "/elsewhere" }),
   set_budget: ({ odd, pick }) => ({ budgetMicro: odd ? pick : null }),
+  visibility: ({ odd }) => ({ visibility: odd ? "private" : "tenant", sharedWith: [] }),
 
   attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2"), present: [] }),
   detach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),

@@ -24,6 +24,7 @@ import {
 } from "./event.ts";
 import type { StopReason } from "./reason.ts";
 import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
+import type { Sharing } from "./visibility.ts";
 
 /**
  * Everything that can be asked of a session or happen to it, from any side. A command brings
@@ -86,6 +87,7 @@ export interface CommandData {
   change_agent: { to: string };
   change_cwd: { to: string };
   set_budget: { budgetMicro: number | null };
+  visibility: Sharing;
 
   // Clients and their shell
   attach: { clientId: ClientId; present: readonly ClientId[] };

@@ -19,6 +19,7 @@ import type {
   Surroundings,
   TitleSource,
 } from "./state.ts";
+import type { Sharing, Visibility } from "./visibility.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
@@ -61,6 +62,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   active_agent_changed: { from: string; to: string };
   session_cwd_changed: { from: string; to: string };
   session_budget_changed: { from: number | null; to: number | null };
+  session_visibility_changed: VisibilityChange;
 
   // Clients and their shell
   client_attached: { clientId: ClientId; userId?: UserId };
@@ -263,6 +265,10 @@ interface ApprovalModeChange {
   persisted: boolean;
   /** Ours: it is but another word for what is so, and brings no profile and no agent mode. */
   isWordOnly?: true;
+}
+
+interface VisibilityChange extends Sharing {
+  from: Visibility;
 }
 
 interface SnapshotChange {

@@ -2,6 +2,7 @@ import type { SessionId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { TENANT_SUBSCRIBERS_MAX, TENANT_UPDATES_WAITING_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { type Audience, isVisibleTo, type Viewer } from "../../core/session/visibility.ts";
 import {
   batchOf,
   type Chunk,
@@ -16,6 +17,8 @@ import { ChunkReader } from "./subscription.ts";
 export interface ListedSession {
   readonly sessionId: SessionId;
   readonly state: JsonObject;
+  /** Who is told of it, beside owners. */
+  readonly audience: Audience;
 }
 
 /** Whole states, so that hearing one twice does no harm, and hearing only the last is enough. */
@@ -36,23 +39,31 @@ export class TenantStream {
     return this.#subscriptions.size;
   }
 
-  /** A session is like this now. Without subscribers nothing is written. */
-  update(summary: ListedSession) {
+  /**
+   * A session is like this now, and had this audience before: to those who lost it, it is deleted.
+   * Without subscribers nothing is written.
+   */
+  update(summary: ListedSession, before = summary.audience) {
     if (this.#subscriptions.size === 0) return;
+    const { sessionId, audience } = summary;
     const updated = sessionUpdated(summary);
-    for (const one of this.#subscriptions) one.changed(summary.sessionId, updated);
+    for (const one of this.#subscriptions) {
+      if (isVisibleTo(audience, one.viewer)) one.changed(sessionId, updated);
+      else if (isVisibleTo(before, one.viewer)) one.changed(sessionId, removed(sessionId));
+    }
   }
 
-  /** A session is there no more. */
-  remove(sessionId: SessionId) {
-    const removed = notice("session_deleted", { sessionId });
-    for (const one of this.#subscriptions) one.changed(sessionId, removed);
+  /** A session is there no more that had this audience. */
+  remove(sessionId: SessionId, audience: Audience) {
+    for (const one of this.#subscriptions) {
+      if (isVisibleTo(audience, one.viewer)) one.changed(sessionId, removed(sessionId));
+    }
   }
 
-  subscribe(list: ListSessions): Result<TenantSubscription> {
+  subscribe(viewer: Viewer, list: ListSessions): Result<TenantSubscription> {
     const limit = TENANT_SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });
-    const subscription = new TenantSubscription(list, () => {
+    const subscription = new TenantSubscription(viewer, list, () => {
       this.#subscriptions.delete(subscription);
     });
     if (this.#isEnded) subscription.end(null);
@@ -65,6 +76,10 @@ export class TenantStream {
     this.#isEnded = true;
     for (const one of this.#subscriptions) one.end(last);
   }
+}
+
+function removed(sessionId: SessionId): Notice {
+  return notice("session_deleted", { sessionId });
 }
 
 /** One page of a tenant's sessions, each as the frame that tells of it. */
@@ -85,6 +100,7 @@ export type ListSessions = (cursor: string | null) => Promise<Result<SessionPage
  * again. So a slow reader needs no eviction: it only hears less often.
  */
 export class TenantSubscription implements AsyncIterableIterator<Chunk, undefined> {
+  readonly viewer: Viewer;
   readonly #list: ListSessions;
   readonly #left: () => void;
   readonly #reader = new ChunkReader(() => this.#take());
@@ -95,7 +111,8 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
   #last: Notice | null = null;
   #isEnding = false;
 
-  constructor(list: ListSessions, left: () => void) {
+  constructor(viewer: Viewer, list: ListSessions, left: () => void) {
+    this.viewer = viewer;
     this.#list = list;
     this.#left = left;
   }

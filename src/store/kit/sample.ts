@@ -65,6 +65,8 @@ export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
     closed: false,
     shared: false,
     pendingPrompts: 0,
+    createdBy: null,
+    audience: null,
     updatedAtMs: CREATED_AT_MS,
     ...change,
   };

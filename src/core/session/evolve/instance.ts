@@ -5,11 +5,14 @@ import { EMPTY_TURN } from "../../turn.ts";
 import { type SessionEvent, stampOf } from "../event.ts";
 import { isEndReason } from "../reason.ts";
 import type { Session } from "../state.ts";
+import { audienceOf } from "../visibility.ts";
 
 export function created(event: SessionEvent<"session_created">): Session {
   const { data, originatorUserId: createdBy } = event;
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, agentMode = null, displayName, budgetMicro, ...fixed } = rest;
+  const { approvalMode, agentMode = null, displayName, budgetMicro, ...others } = rest;
+  const { visibility = "tenant", sharedWith = [], ...fixed } = others;
+  const audience = audienceOf({ visibility, sharedWith }, createdBy);
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
@@ -29,6 +32,7 @@ export function created(event: SessionEvent<"session_created">): Session {
       titleSource,
       currentCwd: fixed.workspaceCwd,
       budgetMicro,
+      ...(audience && { audience }),
     },
     phase: "none",
     connection: {
