@@ -11,6 +11,7 @@ const PROGRAMS = [
   "store/sqlite/writer",
   "store/sqlite/reader",
   "agent/builtin/echo/main",
+  "agent/user/main",
 ];
 
 /** The first has a binary beside its code, and the second is loaded late, if at all. */

@@ -6,6 +6,7 @@ import type { AgentKeeper } from "./keeper.ts";
 import { AgentPool } from "./pool/pool.ts";
 import { AgentMarks, CommandMarks, endOrphans, type OrphanReport } from "./process/marks.ts";
 import type { AgentProfile } from "./profile/profile.ts";
+import { AgentUsers } from "./user/users.ts";
 import { OwnFolders } from "./workspace/location.ts";
 
 export interface AgentsOptions {
@@ -19,6 +20,8 @@ export interface AgentsOptions {
   readonly watch: HostObserver;
   /** The server's own folders, which stay closed to agents in every workspace. */
   readonly own?: OwnFolders;
+  /** The users under which agents run; the server's own by default. */
+  readonly users?: AgentUsers;
   /** Finds the keys and homes of users. */
   readonly credentials?: Credentials;
 }
@@ -35,14 +38,20 @@ export interface OpenedAgents {
 
 /** Opens the agents of one server. It kills first what an earlier server left behind (P5). */
 export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> {
-  const { folder, profiles, env, memoryBytesMax, watch, own = OwnFolders.NONE } = options;
+  const { folder, profiles, env, memoryBytesMax, watch } = options;
+  const { own = OwnFolders.NONE, users = new AgentUsers() } = options;
   const marksFolder = join(folder, "running-agents");
   const orphans = await endOrphans(marksFolder);
   const marks = new AgentMarks(marksFolder);
   const agents = new AgentPool({
     profiles,
-    start: ({ profile, workspace: cwd, credentials }, signal, tap) =>
-      startHost({ profile, cwd, marks, env, own, tap, credentials }, watch, signal),
+    start: async ({ profile, workspace: cwd, credentials }, signal, tap) => {
+      const checked = await users.checkWorkspace(profile.account, cwd);
+      if (!checked.ok) return checked;
+      const files = users.filesOf(profile.account);
+      const options = { profile, cwd, marks, env, own, files, tap, credentials };
+      return startHost(options, watch, signal);
+    },
     ...(options.credentials && { credentials: options.credentials }),
     memoryBytesMax,
     nowMs: () => performance.now(),

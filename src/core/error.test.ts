@@ -74,6 +74,7 @@ const EXPECTED = `
   invalid_agent_profile      400 never  Validation/AgentProfileInvalid
   agent_command_missing      502 never  Agent/CommandMissing
   agent_command_forbidden    502 never  Agent/CommandForbidden
+  agent_user_access          403 never  Agent/UserAccess
   agent_exited_early         502 later  Agent/ExitedEarly
   agent_not_speaking         502 never  Agent/NotSpeaking
   agent_start_timeout        504 later  Agent/StartTimeout
@@ -105,6 +106,8 @@ const EXPECTED = `
   price_unknown              402 later  Session/PriceUnknown
   invalid_amount             400 never  Validation/AmountInvalid
   grants_too_large           400 never  Validation/GrantsTooLarge
+  credit_grant_not_found     404 never  Session/CreditGrantNotFound
+  credit_grant_revoked       409 never  Session/CreditGrantRevoked
   ledger_conflict            409 never  Session/LedgerConflict
   reservation_not_open       409 never  Session/ReservationNotOpen
   invalid_session_id         400 never  Validation/SessionIdInvalid
@@ -220,8 +223,8 @@ describe("the body of an error", () => {
     ],
     [
       "insufficient_credits",
-      { neededMicro: 10, availableMicro: 3, scope: "user" },
-      "This needs 10 micro-credits, the user has 3; ask an owner.",
+      { neededMicro: 10, availableMicro: 3, limitedBy: "the budget of the user in total" },
+      "This needs 10 micro-credits; the budget of the user in total has 3 left; ask an owner.",
     ],
     [
       "ledger_conflict",

@@ -1,20 +1,22 @@
 import { type Refusal, refusal } from "./error.ts";
 import type { TurnId } from "./id.ts";
 import { MICRO_CREDITS_MAX } from "./limits.ts";
+import { type Month, monthName, renewalOf } from "./month.ts";
 import { addCounts, isCount } from "./price.ts";
 import type { CreditReservation } from "./turn.ts";
 
 /**
  * One tenant's money, in whole micro-credits. The ledger is an append-only journal with the
  * unique key (turnId, kind, n); an account is what its entries add up to. For every turn,
- * reserved = charged + released (P9). A grant stands under its own id in place of a turn's.
+ * reserved = charged + released (P9). A grant stands under its own id in place of a turn's, and so
+ * does its revocation, which takes all of it back.
  *
  * The session's log is the commit point. A slice that the ledger took and no log ever showed, as
  * when its turn ended meanwhile, is what that turn still holds once it is settled. A sweep finds
  * and releases it, under the next number of `release`.
  */
 export interface LedgerEntry {
-  readonly kind: "grant" | "reserve" | "charge" | "release";
+  readonly kind: "grant" | "revoke" | "reserve" | "charge" | "release";
   readonly turnId: TurnId;
   /** Counts the entries of one kind in one turn. */
   readonly n: number;
@@ -67,6 +69,7 @@ export function postEntry(
   if (known === amountMicro) return { kind: "repeated" };
   if (known !== null) return refused(refusal("ledger_conflict", { turnId, kind, n }));
   if (kind === "grant") return grant(account, amountMicro);
+  if (kind === "revoke") return revoke(account, entry);
   if (kind === "reserve") return reserve(account, entry, weight);
   return take(account, entry);
 }
@@ -81,6 +84,9 @@ export function recordedEntry(account: Account, entry: LedgerEntry): Account {
   if (kind === "grant") {
     return { ...account, grantedMicro: addCounts(account.grantedMicro, amountMicro) };
   }
+  if (kind === "revoke") {
+    return { ...account, grantedMicro: Math.max(0, account.grantedMicro - amountMicro) };
+  }
   const held = account.openByTurn.get(turnId) ?? 0;
   if (kind === "reserve") return hold(account, turnId, addCounts(held, amountMicro));
   const rest = hold(account, turnId, Math.max(0, held - amountMicro));
@@ -94,6 +100,16 @@ function grant(account: Account, amountMicro: number): Posting {
     return refused(refusal("grants_too_large", { limit: MICRO_CREDITS_MAX, leftMicro }));
   }
   return posted({ ...account, grantedMicro: account.grantedMicro + amountMicro });
+}
+
+/**
+ * Takes a grant back, spent or not: what was spent stays charged, so that the balance may go below
+ * zero, and nothing is left to reserve until new grants have made up for it.
+ */
+function revoke(account: Account, { turnId, amountMicro }: LedgerEntry): Posting {
+  if (amountMicro > account.grantedMicro)
+    return refused(refusal("credit_grant_not_found", { id: turnId }));
+  return posted({ ...account, grantedMicro: account.grantedMicro - amountMicro });
 }
 
 function reserve(account: Account, entry: LedgerEntry, weight: "weighed" | "committed"): Posting {
@@ -147,14 +163,41 @@ const invalidAmount = refused(refusal("invalid_amount", { limit: MICRO_CREDITS_M
 /** Which limit left too little: the balance, or a budget. */
 export type CreditScope = "balance" | "tenant" | "user" | "session";
 
+/** How long a budget counts what is used of it: for ever, or within one calendar month (UTC). */
+export const BUDGET_PERIODS = ["total", "month"] as const;
+export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
+
+/** A limit by its name; a budget of a month is renewed when the next one begins. */
+export interface CreditLimit {
+  readonly scope: CreditScope;
+  /** The month of a monthly budget. */
+  readonly month?: Month;
+}
+
 /** Never less than zero, however far a balance is overdrawn. */
 export function tooPoor(
   neededMicro: number,
   leftMicro: number,
-  scope: CreditScope = "balance",
+  limit: CreditLimit = { scope: "balance" },
 ): Refusal {
   const availableMicro = Math.max(0, leftMicro);
-  return refusal("insufficient_credits", { neededMicro, availableMicro, scope });
+  const details = { neededMicro, availableMicro, ...limitDetails(limit) };
+  return refusal("insufficient_credits", { ...details, limitedBy: limitName(limit) });
+}
+
+/** Which limit it is and when it is renewed, for programs. */
+export function limitDetails({ scope, month }: CreditLimit) {
+  if (scope === "balance") return { scope };
+  if (month === undefined) return { scope, period: "total" } as const;
+  return { scope, period: "month", renewsAt: renewalOf(month) } as const;
+}
+
+/** The same for people. */
+function limitName({ scope, month }: CreditLimit): string {
+  if (scope === "balance") return "the balance of the tenant";
+  if (month === undefined) return `the budget of the ${scope} in total`;
+  const renewal = `which is renewed at ${renewalOf(month)}`;
+  return `the budget of the ${scope} for ${monthName(month)}, ${renewal},`;
 }
 
 export interface Settlement {

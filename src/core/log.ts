@@ -32,6 +32,7 @@ export const LOG_MESSAGES = {
   "agent died": "warn",
   "agent fault": "warn",
   "mcp server unusable": "warn",
+  "workspace is read-only to agents": "warn",
   "secret needs attention": "warn",
 } as const satisfies Readonly<Record<string, LogLevel>>;
 

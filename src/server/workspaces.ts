@@ -89,6 +89,8 @@ export interface WorkspaceRules {
   readonly roots?: readonly string[];
   /** Directories with the server's own data, which no tenant may add (P8). */
   readonly closed?: { isTouchedBy(real: string): boolean };
+  /** Refuses a directory in which this agent's user cannot work; null stands for any agent. */
+  readonly access?: (cwd: string, agent: string | null) => Promise<Result<void>>;
 }
 
 /** The server's own workspaces, for all tenants, and those of each tenant. */
@@ -107,11 +109,19 @@ export class Workspaces {
   static async open(
     store: TenantStore,
     own: readonly string[],
-    { areOwnTrusted = true, roots = [], closed = NOTHING_CLOSED }: WorkspaceRules = {},
+    rules: WorkspaceRules = {},
   ): Promise<Workspaces> {
-    const paths = await Promise.all(own.map(canonical));
-    const rules = { areOwnTrusted, closed, roots: await Promise.all(roots.map(canonical)) };
-    return new Workspaces(store, paths, rules);
+    const { areOwnTrusted = true, closed = NOTHING_CLOSED, access = everywhere } = rules;
+    const [paths, roots] = await Promise.all([
+      Promise.all(own.map(canonical)),
+      Promise.all((rules.roots ?? []).map(canonical)),
+    ]);
+    return new Workspaces(store, paths, { areOwnTrusted, closed, access, roots });
+  }
+
+  /** Refuses a directory in which this agent's user cannot work. */
+  checkAccess(cwd: string, agent: string): Promise<Result<void>> {
+    return this.#rules.access(cwd, agent);
   }
 
   /** The first is the default. */
@@ -131,10 +141,20 @@ export class Workspaces {
     if (fault !== null) return unfit(fault);
     // A slow disk delays only this request, not the tenant's other changes.
     const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
-    const there = isDirectory ? DONE : unfit("there is no such directory on this server");
+    const there = isDirectory
+      ? await this.#reached(requested.cwd, cwd)
+      : unfit("there is no such directory on this server");
     return withTenantMutex(this.#store, tenantId, (change) => {
       return this.#add(tenantId, { ...requested, cwd }, there, change);
     });
+  }
+
+  /** Of a link that leads elsewhere the refusal tells no more than that it cannot be used. */
+  async #reached(requested: string, cwd: string): Promise<Result<void>> {
+    const access = await this.#rules.access(cwd, null);
+    if (access.ok || resolve(requested) === cwd) return access;
+    const reason = "the agents' user cannot work there";
+    return fail("invalid_workspace", { cwd: requested, reason });
   }
 
   async #add(
@@ -210,6 +230,10 @@ export class Workspaces {
     });
     return ok(new Map(stored.map((one) => [one.cwd, one])));
   }
+}
+
+async function everywhere(): Promise<Result<void>> {
+  return DONE;
 }
 
 const NOTHING_CLOSED = { isTouchedBy: () => false };

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { type AgentMark, type AgentMarks, treeOf } from "../agent/process/marks.ts";
 import { killTrees } from "../agent/process/process-tree.ts";
-import { readTextFile, writeTextFile } from "../agent/workspace/files.ts";
+import { OWN_FILES, type WorkspaceFiles } from "../agent/workspace/files.ts";
 import { OwnFolders } from "../agent/workspace/location.ts";
 import type { TerminalReading } from "../agent/workspace/terminal.ts";
 import { Terminals } from "../agent/workspace/terminals.ts";
@@ -12,6 +12,7 @@ import { TOOL_ANSWER_CHARS_MAX, TOOL_SHELL_MS_MAX, TOOL_TITLE_CHARS_MAX } from "
 import { fail, ok, type Result } from "../core/result.ts";
 import type { TerminalExit } from "../core/terminal-output.ts";
 import { cutText } from "../core/text.ts";
+import type { SpawnIdentity } from "../platform/spawn-as.ts";
 import {
   answered,
   failed,
@@ -37,6 +38,8 @@ export interface ShellOptions {
   readonly limitMs?: number;
   /** The server's own folders, where no command starts. */
   readonly own?: OwnFolders;
+  /** The user of commands; the server's own by default. */
+  readonly user?: SpawnIdentity | null;
 }
 
 /** Runs a command line in the workspace. When it answers, none of its processes is left. */
@@ -52,11 +55,14 @@ export function shellTool(options: ShellOptions): BuiltinTool {
 }
 
 /** Tools that read and write files of the workspace, except in the server's own folders. */
-export function fileTools(own: OwnFolders): readonly [BuiltinTool, BuiltinTool] {
-  return [readTool(own), writeTool(own)];
+export function fileTools(
+  own: OwnFolders,
+  files: WorkspaceFiles = OWN_FILES,
+): readonly [BuiltinTool, BuiltinTool] {
+  return [readTool(own, files), writeTool(own, files)];
 }
 
-const readTool = (own: OwnFolders): BuiltinTool =>
+const readTool = (own: OwnFolders, files: WorkspaceFiles): BuiltinTool =>
   builtin({
     name: "read_file",
     description: "Read a text file of the workspace: {path, line?, limit?}, or a path.",
@@ -73,13 +79,13 @@ const readTool = (own: OwnFolders): BuiltinTool =>
     }),
     run: async ({ path, line = null, limit = null }, context) => {
       const file = { workspace: context.workspaceCwd, path: pathIn(context, path), own };
-      const read = await readTextFile({ ...file, line, limit }, recordedAlready);
+      const read = await files.read({ ...file, line, limit }, recordedAlready);
       return read.ok ? answered(read.value.content) : failedBy(read.refusal);
     },
   });
 
 /** Writes the whole file or nothing. */
-const writeTool = (own: OwnFolders): BuiltinTool =>
+const writeTool = (own: OwnFolders, files: WorkspaceFiles): BuiltinTool =>
   builtin({
     name: "write_file",
     description: "Write a text file of the workspace: {path, content}, or a path and the content.",
@@ -96,7 +102,7 @@ const writeTool = (own: OwnFolders): BuiltinTool =>
     }),
     run: async ({ path, content }, context) => {
       const file = { workspace: context.workspaceCwd, path: pathIn(context, path), own };
-      const written = await writeTextFile({ ...file, content }, recordedAlready);
+      const written = await files.write({ ...file, content }, recordedAlready);
       if (!written.ok) return failedBy(written.refusal);
       return answered(`Wrote ${Buffer.byteLength(content)} bytes to ${path}.`);
     },
@@ -166,12 +172,13 @@ async function runMarked(
   { workspaceCwd: workspace, cwd }: ToolContext,
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const { environment, marks, limitMs = TOOL_SHELL_MS_MAX, own = OwnFolders.NONE } = options;
+  const { environment, marks, limitMs = TOOL_SHELL_MS_MAX } = options;
+  const { own = OwnFolders.NONE, user = null } = options;
   const mark = await marks.record(randomUUID(), "shell").catch(() => null);
   if (mark === null) return failed("It was not run, because its mark could not be written.");
   const { marker } = mark;
   const terminals = new Terminals({
-    ...{ workspace, cwd, environment, marker, own },
+    ...{ workspace, cwd, environment, marker, own, user },
     audit: recordedAlready,
   });
   try {

@@ -2,6 +2,7 @@ import { inheritedEnvironment } from "../agent/process/environment.ts";
 import { Redactor } from "../agent/process/error-output.ts";
 import type { AgentMarks } from "../agent/process/marks.ts";
 import { findCommand } from "../agent/process/spawn.ts";
+import { AgentUsers } from "../agent/user/users.ts";
 import { OwnFolders } from "../agent/workspace/location.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Log } from "../core/log.ts";
@@ -31,6 +32,8 @@ export interface ToolOptions {
   readonly timeouts?: McpTimeouts;
   /** The server's own folders, which stay closed to all tools. */
   readonly own?: OwnFolders;
+  /** The user of all tools; the server's own by default. */
+  readonly users?: AgentUsers;
   /** Registers a value that must never reach a disk. An MCP server is not used if this fails. */
   secret(value: string): Result<void>;
   readonly log: Log;
@@ -44,7 +47,7 @@ interface McpProblem {
 
 /** Opens the built-in tools, and those of the MCP servers that can be used. */
 export async function openTools(options: ToolOptions): Promise<OpenTools> {
-  const { env, marks, log, own = OwnFolders.NONE } = options;
+  const { env, marks, log, own = OwnFolders.NONE, users = new AgentUsers() } = options;
   const unusable: McpProblem[] = [];
   const usable: ResolvedServer[] = [];
   for (const server of options.servers) {
@@ -55,9 +58,11 @@ export async function openTools(options: ToolOptions): Promise<OpenTools> {
   }
   for (const { server, reason } of unusable) log(MCP_PROBLEM, { server, reason });
   const redactor = new Redactor(usable.flatMap(({ secrets }) => secrets));
-  const shell = shellTool({ environment: inheritedEnvironment(env), marks, own });
+  const { account } = users;
+  const environment = inheritedEnvironment(env, account);
+  const shell = shellTool({ environment, marks, own, user: account });
   return new OpenTools({
-    builtins: [shell, ...fileTools(own)],
+    builtins: [shell, ...fileTools(own, users.filesOf(account))],
     links: usable.map((server) => linkTo(server, options, redactor)),
     unusable,
     servers: await Promise.all(usable.map(({ server }) => acpServer(server, env.PATH))),
@@ -178,14 +183,18 @@ function faultOf({ missing, secrets }: ResolvedServer, { secret }: ToolOptions):
 
 function linkTo(resolved: ResolvedServer, options: ToolOptions, { readable }: Redactor): McpLink {
   const { name } = resolved.server;
-  const { folder, env, marks, timeouts = DEFAULT_MCP_TIMEOUTS } = options;
+  const { env, marks, timeouts = DEFAULT_MCP_TIMEOUTS, users } = options;
+  const account = users?.account ?? null;
+  // Another user may not enter the folder of the server's configuration.
+  const folder = account?.home ?? options.folder;
   return new McpLink({
     name,
     timeouts,
     readable,
     connect: async (listener, signal) => {
       const { connect } = await import("./mcp/client.ts");
-      return connect(resolved, { folder, env, marks }, { timeouts, listener, signal });
+      const launch = { folder, env, marks, account };
+      return connect(resolved, launch, { timeouts, listener, signal });
     },
     onProblem: (reason) => options.log(MCP_PROBLEM, { server: name, reason }),
   });

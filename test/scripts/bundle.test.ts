@@ -30,7 +30,7 @@ beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "fermata-bundle-")));
   module("package.json", '{ "type": "module" }');
   for (const program of ["writer", "reader"]) module(`store/sqlite/${program}.js`, "");
-  module("agent/builtin/echo/main.js", "");
+  for (const program of ["builtin/echo", "user"]) module(`agent/${program}/main.js`, "");
   module("cli/main.js", "");
 });
 

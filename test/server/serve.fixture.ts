@@ -13,6 +13,10 @@ export interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Agents of its own, as they stand in `agents.json`. */
   readonly agents?: Readonly<Record<string, object>>;
+  /** Changes its folders before it starts. */
+  readonly prepare?: (server: ServeProcess) => void;
+  /** A program, with its arguments, that starts it in its own process. */
+  readonly launcher?: readonly string[];
 }
 
 const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
@@ -26,7 +30,7 @@ export class ServeProcess {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "fermata-serve-")));
   readonly data = join(this.folder, "data");
   readonly workspace = join(this.folder, "workspace");
-  readonly #home = join(this.folder, "home");
+  readonly home = join(this.folder, "home");
   readonly #options: ServeOptions;
   #child: ChildProcess | null = null;
   #port = 0;
@@ -34,9 +38,10 @@ export class ServeProcess {
 
   private constructor(options: ServeOptions) {
     this.#options = options;
-    for (const folder of [this.workspace, this.#home]) mkdirSync(folder);
+    for (const folder of [this.workspace, this.home]) mkdirSync(folder);
     const agents = JSON.stringify(options.agents ?? {});
-    writeFileSync(join(this.#home, "agents.json"), agents);
+    writeFileSync(join(this.home, "agents.json"), agents);
+    options.prepare?.(this);
   }
 
   static async start(options: ServeOptions = {}): Promise<ServeProcess> {
@@ -75,11 +80,12 @@ export class ServeProcess {
     const args = [ENTRY, "serve", ...place, ...(this.#options.flags ?? [])];
     const env = {
       PATH: process.env.PATH,
-      FERMATA_HOME: this.#home,
+      FERMATA_HOME: this.home,
       NODE_COMPILE_CACHE: COMPILED,
       ...this.#options.env,
     };
-    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+    const [file = "", ...words] = [...(this.#options.launcher ?? []), process.execPath, ...args];
+    const child = spawn(file, words, { env, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     this.#port = await this.#ready(child);
   }

@@ -9,7 +9,6 @@ import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
 import type { RequestContext, Served, Serving } from "../connection.ts";
 import { readCommand, shownLine } from "../workspace/command.ts";
-import { readTextFile, realPathOf, writeTextFile } from "../workspace/files.ts";
 import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
 import type { Inbox } from "./inbox.ts";
 import type { BridgeSession } from "./session.ts";
@@ -165,8 +164,8 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     const [line, limit] = [countOf(params.line), countOf(params.limit)];
     const request = { ...fileOf(session, params), line, limit };
     return {
-      access: async () => fileAccess("read", await realPathOf(request, "read")),
-      act: (access) => readTextFile({ ...request, ...permitted(access) }, session.audit),
+      access: async () => fileAccess("read", await session.files.realPathOf(request, "read")),
+      act: (access) => session.files.read({ ...request, ...permitted(access) }, session.audit),
     };
   },
   [CLIENT_METHODS.writeTextFile]: (session, params) => {
@@ -178,10 +177,13 @@ const READERS: Readonly<Record<string, RequestReader>> = {
         if (content === null) {
           return fail("file_unavailable", { path: request.path, reason: NO_CONTENT });
         }
-        return fileAccess("write", await realPathOf(request, "write"));
+        return fileAccess("write", await session.files.realPathOf(request, "write"));
       },
       act: async (access) => {
-        const written = await writeTextFile({ ...request, ...permitted(access) }, session.audit);
+        const written = await session.files.write(
+          { ...request, ...permitted(access) },
+          session.audit,
+        );
         return written.ok ? ok({}) : written;
       },
     };
@@ -282,8 +284,8 @@ async function terminalAccess(session: BridgeSession, params: JsonObject): Promi
   const path = request.cwd ?? cwd;
   // Compare real paths: the session's own directory may be named through a link.
   const [at, home] = await Promise.all([
-    realPathOf({ workspace, path, own: session.own }, "write"),
-    realPathOf({ workspace, path: cwd, own: session.own }, "write"),
+    session.files.realPathOf({ workspace, path, own: session.own }, "write"),
+    session.files.realPathOf({ workspace, path: cwd, own: session.own }, "write"),
   ]);
   if (!at.ok) return at;
   const directory = home.ok && home.value === at.value ? cwd : at.value;

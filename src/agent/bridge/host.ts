@@ -27,6 +27,7 @@ import type {
 import type { FaultLog } from "../fault.ts";
 import { type AgentProcess, within } from "../process/process.ts";
 import type { AgentProfile } from "../profile/profile.ts";
+import type { WorkspaceFiles } from "../workspace/files.ts";
 import type { TerminalsOptions } from "../workspace/terminals.ts";
 import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
 import { type AgentAbilities, isWithheld } from "./capability.ts";
@@ -53,6 +54,7 @@ interface StartedAgent {
   readonly connection: AgentConnection;
   readonly abilities: AgentAbilities;
   readonly terminals: HostTerminals;
+  readonly files: WorkspaceFiles;
   readonly faults: FaultLog;
 }
 
@@ -64,8 +66,10 @@ export class AgentHost {
   readonly abilities: AgentAbilities;
   readonly terminals: HostTerminals;
   readonly faults: FaultLog;
+  /** Uses files with the rights of the agent's user. */
+  readonly files: WorkspaceFiles;
   /** Bounds the file requests of all its sessions. */
-  readonly files = new Semaphore(AGENT_FILE_CALLS_MAX);
+  readonly fileCalls = new Semaphore(AGENT_FILE_CALLS_MAX);
   readonly redacted: (text: string) => string;
   /** Resolves when the process has ended and all listeners know. Never rejects. */
   readonly gone: Promise<void>;
@@ -89,6 +93,7 @@ export class AgentHost {
     this.connection = started.connection;
     this.abilities = started.abilities;
     this.terminals = started.terminals;
+    this.files = started.files;
     this.faults = started.faults;
     this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();

@@ -17,6 +17,7 @@ import type {
   ModelRefusal,
 } from "../agent.ts";
 import type { RequestContext, Serving } from "../connection.ts";
+import type { WorkspaceFiles } from "../workspace/files.ts";
 import type { OwnFolders } from "../workspace/location.ts";
 import { Terminals } from "../workspace/terminals.ts";
 import { type AgentRequest, AgentRequests } from "./agent-requests.ts";
@@ -47,6 +48,8 @@ export class BridgeSession implements AgentSession {
   readonly terminals: Terminals;
   /** The server's own folders, which stay closed in every workspace. */
   readonly own: OwnFolders;
+  /** Uses files with the rights of the agent's user. */
+  readonly files: WorkspaceFiles;
   readonly #host: AgentHost;
   readonly #turns: Turns;
   readonly #settings = new Settings((...call) => this.#control(...call));
@@ -74,7 +77,7 @@ export class BridgeSession implements AgentSession {
     this.#host = host;
     this.request = request;
     this.listener = listener;
-    this.#requests = new AgentRequests(this.#inbox, host.files);
+    this.#requests = new AgentRequests(this.#inbox, host.fileCalls);
     this.#turns = new Turns(host, {
       listener,
       sessionId: () => this.agentSessionId,
@@ -84,6 +87,7 @@ export class BridgeSession implements AgentSession {
     });
     const { workspace, cwd } = request;
     this.own = host.terminals.own;
+    this.files = host.files;
     const { audit } = this;
     const observer = this.#output.terminals;
     this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, observer });

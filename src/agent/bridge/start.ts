@@ -10,7 +10,8 @@ import { NO_CREDENTIALS } from "../credential/credentials.ts";
 import { type FaultListener, FaultLog } from "../fault.ts";
 import { environmentOf } from "../process/environment.ts";
 import { AgentProcess, type ProcessOptions } from "../process/process.ts";
-import type { AgentProfile } from "../profile/profile.ts";
+import { type AgentProfile, userOf } from "../profile/profile.ts";
+import { OWN_FILES } from "../workspace/files.ts";
 import { OwnFolders } from "../workspace/location.ts";
 import { answered, errorAnswer } from "./agent-requests.ts";
 import { clientCapabilities, readAbilities } from "./capability.ts";
@@ -66,7 +67,7 @@ async function initialize(
   process: AgentProcess,
   faults: FaultLog,
 ): Promise<Result<AgentHost>> {
-  const { profile, tap } = options;
+  const { profile, tap, files = OWN_FILES } = options;
   let host: AgentHost | null = null;
   let isMirror = false;
   const handler: AgentMessageHandler = {
@@ -89,7 +90,8 @@ async function initialize(
   if (!answer.ok) return answer;
   const abilities = readAbilities(answer.value);
   const terminals = terminalsOf(options, process);
-  host = new AgentHost({ profile, process, connection, abilities, terminals, faults });
+  const started = { profile, process, connection, abilities, terminals, files, faults };
+  host = new AgentHost(started);
   return ok(host);
 }
 
@@ -99,10 +101,9 @@ function terminalsOf(
   process: AgentProcess,
 ) {
   const { marker } = process;
-  const { uid, gid } = profile;
   const home = { ...NO_CREDENTIALS, home: credentials.home };
   const bare = environmentOf({ ...profile, env: {}, inherit: [] }, env, marker, home);
-  return { environment: bare.env, marker, uid, gid, own };
+  return { environment: bare.env, marker, user: userOf(profile), own };
 }
 
 const MIRROR = "our own words: it repeats what it is sent";

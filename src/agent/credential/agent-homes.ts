@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { caseSafe } from "../../platform/case-safe.ts";
-import type { AgentProfile } from "../profile/profile.ts";
+import { type AgentProfile, userOf } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
 import type { CredentialHolder } from "./secret-files.ts";
 
@@ -35,9 +35,8 @@ export class AgentHomes {
       if (!stats.isDirectory()) return unusable("it is not a folder");
       // The umask may have taken more, and an operator who made it may have left it open.
       if ((stats.mode & 0o777) !== OWNER_ONLY) await chmod(path, OWNER_ONLY);
-      const { uid, gid } = profile;
-      const isTheirs = uid === null || (stats.uid === uid && stats.gid === (gid ?? stats.gid));
-      if (!isTheirs) await chown(path, uid, gid ?? stats.gid);
+      const { uid, gid } = { ...stats, ...ownerOf(profile) };
+      if (stats.uid !== uid || stats.gid !== gid) await chown(path, uid, gid);
       return ok(path);
     } catch (thrown) {
       return unusable(`the system says ${causeOf(thrown)}`);
@@ -53,6 +52,12 @@ export class AgentHomes {
 /** An agent of another user has to pass the folders above its home, and must not list them. */
 const MAY_PASS = 0o711;
 const OWNER_ONLY = 0o700;
+
+/** The ids of the agent's user; those that it has not are not in here. */
+function ownerOf(profile: AgentProfile): { readonly uid?: number; readonly gid?: number } {
+  const { uid = null, gid = null } = userOf(profile) ?? {};
+  return { ...(uid === null ? {} : { uid }), ...(gid === null ? {} : { gid }) };
+}
 
 function unlessExists(thrown: unknown) {
   if (causeOf(thrown) !== "EEXIST") throw thrown;

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { type AgentProfile, secretsOf } from "../profile/profile.ts";
+import { type AgentProfile, secretsOf, userOf } from "../profile/profile.ts";
 import type { AgentHomes } from "./agent-homes.ts";
 import type { CredentialHolder, SecretFiles } from "./secret-files.ts";
 
@@ -74,7 +74,7 @@ export class Credentials {
     if (file.kind === "unusable") return unusable(file.reason, REPLACE_IT);
     // Container platforms mount secrets readable for all users, of which a container has one. An
     // agent that is another user could read the keys of all.
-    if (file.isExposed && profile.uid !== null) return unusable(OPEN_TO_ALL, CLOSE_IT);
+    if (file.isExposed && userOf(profile) !== null) return unusable(OPEN_TO_ALL, CLOSE_IT);
     return ok(file.value);
   }
 

@@ -1,6 +1,7 @@
 import { SECRET_CHARS_MIN } from "../../core/limits.ts";
 import { type AgentCredentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { type AgentProfile, namesSecret } from "../profile/profile.ts";
+import type { SystemUser } from "../user/account.ts";
 
 /** Every process that an agent starts, or that is started for it, has this variable. */
 export const AGENT_MARK_VARIABLE = "FERMATA_AGENT_MARK";
@@ -42,8 +43,9 @@ export function environmentOf(
   const secrets = new Set<string>();
   const missing: string[] = [];
   const inherited = new Set(profile.inherit);
-  for (const [name, value] of Object.entries(serverEnv)) {
-    if (value === undefined || !(isPassedOn(name) || inherited.has(name))) continue;
+  for (const [name, value] of Object.entries({ ...serverEnv, ...loginOf(profile.account) })) {
+    const isPassed = isPassedOn(name, profile.account) || inherited.has(name);
+    if (value === undefined || !isPassed) continue;
     if (home?.variable === "HOME" && IN_HOME.test(name)) continue;
     env.set(name, value);
     if (namesSecret(name)) secrets.add(value);
@@ -80,19 +82,32 @@ export function environmentOf(
 /** Folders of the server's user, which another home has its own of. */
 const IN_HOME = /^XDG_/;
 
-/** The environment of shell commands: what every agent gets, too. */
+/** The environment of shell commands: what every agent gets, too. Null is the server's user. */
 export function inheritedEnvironment(
   serverEnv: NodeJS.ProcessEnv,
+  account: SystemUser | null = null,
 ): Readonly<Record<string, string>> {
-  const passedOn = Object.entries(serverEnv).flatMap(([name, value]) =>
-    value !== undefined && isPassedOn(name) ? [[name, value] as const] : [],
+  const all = Object.entries({ ...serverEnv, ...loginOf(account) });
+  const passedOn = all.flatMap(([name, value]) =>
+    value !== undefined && isPassedOn(name, account) ? [[name, value] as const] : [],
   );
   return Object.fromEntries(passedOn);
 }
 
-function isPassedOn(name: string): boolean {
+/** What a login of that user would set; empty for the server's own. */
+function loginOf(account: SystemUser | null): NodeJS.ProcessEnv {
+  if (account === null) return {};
+  const { name, home, shell } = account;
+  return { HOME: home ?? "/", USER: name, LOGNAME: name, SHELL: shell };
+}
+
+/** Another user gets none of the folders that are the server's user's own. */
+function isPassedOn(name: string, account: SystemUser | null): boolean {
+  if (account !== null && OF_ONE_USER.test(name)) return false;
   return PASSED_ON.has(name) || PASSED_ON_BY_PREFIX.test(name);
 }
+
+const OF_ONE_USER = /^(?:XDG_.*|TMPDIR|TMP|TEMP)$/;
 
 /** Without the properties that every object inherits. */
 function ownValue(env: NodeJS.ProcessEnv, name: string): string | undefined {

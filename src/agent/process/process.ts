@@ -17,6 +17,7 @@ import type { AgentCredentials } from "../credential/credentials.ts";
 import type { WireTap } from "../keeper.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
+import type { WorkspaceFiles } from "../workspace/files.ts";
 import type { OwnFolders } from "../workspace/location.ts";
 import { type AgentEnvironment, environmentOf } from "./environment.ts";
 import { ErrorOutput, Redactor } from "./error-output.ts";
@@ -36,6 +37,8 @@ export interface ProcessOptions {
   readonly credentials?: AgentCredentials;
   /** The server's own folders, which stay closed to the agent. */
   readonly own?: OwnFolders;
+  /** Uses files for the agent, with the rights of its user. */
+  readonly files?: WorkspaceFiles;
   /** Takes its lines for traces. */
   readonly tap?: WireTap;
 }

@@ -4,7 +4,8 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { AgentProfile } from "../profile/profile.ts";
+import { spawnAs } from "../../platform/spawn-as.ts";
+import { type AgentProfile, userOf } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
 import { environmentOf } from "./environment.ts";
 
@@ -45,11 +46,10 @@ export async function spawnAgent(
   path: string,
   options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
 ): Promise<Result<Spawned>> {
-  const { uid, gid } = profile;
-  const identity = { ...(uid === null ? {} : { uid }), ...(gid === null ? {} : { gid }) };
+  const { file, args, identity } = spawnAs(userOf(profile), path, profile.args);
   try {
     const all = { ...options, ...identity, detached: true };
-    const child = spawn(path, profile.args, { ...all, stdio: "pipe", shell: false });
+    const child = spawn(file, args, { ...all, stdio: "pipe", shell: false });
     if (child.pid !== undefined) return ok({ child, pid: child.pid });
     const [thrown] = await once(child, "error");
     return refused(profile, thrown);

@@ -1,5 +1,7 @@
 import { AGENT_CALL_MS_MAX, AGENT_RESTORE_MS_MAX, AGENT_START_MS_MAX } from "../../core/limits.ts";
 import { type AgentAsking, ASKING_UNKNOWN } from "../../core/policy/asking.ts";
+import type { SpawnIdentity } from "../../platform/spawn-as.ts";
+import type { SystemUser } from "../user/account.ts";
 
 /** How to start an agent, and what it may use. It never has the values of secrets. */
 export interface AgentProfile {
@@ -13,8 +15,12 @@ export interface AgentProfile {
   readonly inherit: readonly string[];
   /** Its working directory; null for the session's. */
   readonly cwd: string | null;
+  /** The user of the system that it runs as, by name; null for that of `uid`, or the server's. */
+  readonly user: string | null;
   readonly uid: number | null;
   readonly gid: number | null;
+  /** That user, as the server has found it at its start. It is not part of a configuration. */
+  readonly account: SystemUser | null;
   readonly limits: AgentLimits;
   /** Methods to sign in, if the agent requires that: the first usable one counts. */
   readonly auth: readonly SignInMethod[];
@@ -142,6 +148,12 @@ export function askingProfile(profile: AgentProfile): AgentProfile {
   return { ...profile, env: { ...profile.env, ...env }, args: [...profile.args, ...args] };
 }
 
+/** Whose rights the agent and its commands get; null for the server's own. */
+export function userOf({ account, uid, gid }: AgentProfile): SpawnIdentity | null {
+  if (account !== null || (uid === null && gid === null)) return account;
+  return { uid, gid, launcher: [] };
+}
+
 /** A profile with the defaults for what is not given. */
 export function profileOf(
   fields: Pick<AgentProfile, "name" | "command"> & Partial<AgentProfile>,
@@ -152,8 +164,10 @@ export function profileOf(
     env: {},
     inherit: [],
     cwd: null,
+    user: null,
     uid: null,
     gid: null,
+    account: null,
     limits: DEFAULT_LIMITS,
     auth: [],
     ask: NOT_KNOWN_TO_ASK,

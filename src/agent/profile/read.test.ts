@@ -22,8 +22,10 @@ describe("own profiles", () => {
           env: {},
           inherit: [],
           cwd: null,
+          user: null,
           uid: null,
           gid: null,
+          account: null,
           limits: {
             startMs: AGENT_START_MS_MAX,
             callMs: 10_000,
@@ -77,6 +79,7 @@ describe("own profiles", () => {
     expect(read.ok && read.value.get("my.agent-1_x")).toEqual({
       name: "my.agent-1_x",
       ...mine,
+      ...{ user: null, account: null },
       ask: { asks: "made_to", ...mine.ask },
     });
   });
@@ -89,6 +92,7 @@ describe("own profiles", () => {
     [{ ask: { unasked: "reading" } }, { ask: { asks: "by_default", unasked: "reading" } }],
     [{ ask: { mode: "careful" } }, { ask: { asks: "made_to", mode: "careful" } }],
     [{ ask: { options: { asks: false } } }, { ask: { asks: "made_to", options: { asks: false } } }],
+    [{ user: "agents" }, { user: "agents", uid: null, gid: null, account: null }],
     [{ withhold: ["terminal", "fs.read", "terminal"] }, { withhold: ["fs.read", "terminal"] }],
   ])("may say it shortly, or not at all: %j", (said, meant) => {
     const read = readProfiles({ mine: { command: "agent", ...said } });
@@ -125,6 +129,8 @@ describe("own profiles", () => {
     ["too long a text", { title: "x".repeat(4_097) }, "title", "4096"],
     ["a relative directory", { cwd: "here" }, "cwd", "absolute"],
     ["a user by name", { uid: "me" }, "uid", "whole number"],
+    ["two users", { user: "agents", uid: 7 }, "user", "not both"],
+    ["an account", { account: { uid: 0 } }, "account", "no such"],
     ["a user that cannot be", { uid: -1 }, "uid", "whole number"],
     ["half a millisecond", { limits: { startMs: 0.5 } }, "limits.startMs", "whole number"],
     ["no sessions", { limits: { sessionsPerProcess: 0 } }, "limits.sessionsPerProcess", "from 1"],

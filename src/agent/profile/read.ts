@@ -43,7 +43,13 @@ function readProfile(name: string, value: unknown): Result<AgentProfile> {
   }
   if (!isObject(value)) return invalid(name, "profile", "it must be an object");
   const read = PROFILE.safeParse(value);
-  if (read.success) return ok(profileOf({ ...read.data, name, title: read.data.title ?? name }));
+  if (read.success) {
+    const { user, uid, gid, title = name } = read.data;
+    if (user !== null && (uid !== null || gid !== null)) {
+      return invalid(name, "user", "give user, or uid and gid, not both");
+    }
+    return ok(profileOf({ ...read.data, name, title }));
+  }
   const [path, reason] = faultIn(read.error.issues, "");
   return invalid(name, path, reason);
 }
@@ -161,6 +167,11 @@ const ASK = z.union([
     .transform(askSetup),
 ]);
 
+const USER = NONEMPTY.refine(
+  (user) => user.length <= limits.AGENT_USER_CHARS_MAX,
+  `it has more than ${limits.AGENT_USER_CHARS_MAX} characters`,
+);
+
 const PROFILE = z.strictObject({
   title: NONEMPTY.optional(),
   command: NONEMPTY.refine(
@@ -171,6 +182,7 @@ const PROFILE = z.strictObject({
   env: ENVIRONMENT,
   inherit: list(VARIABLE_NAME, limits.AGENT_VARIABLES_MAX),
   cwd: orNull(ABSOLUTE),
+  user: orNull(USER),
   uid: whole(0, ID_MAX, null),
   gid: whole(0, ID_MAX, null),
   limits: LIMITS.default(DEFAULT_LIMITS),

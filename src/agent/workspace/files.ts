@@ -21,7 +21,7 @@ import {
   openInside,
 } from "./location.ts";
 
-interface FileRequest {
+export interface FileRequest {
   readonly workspace: string;
   readonly path: string;
   /** The server's own folders, which stay closed in every workspace. */
@@ -41,10 +41,27 @@ export interface WriteRequest extends FileRequest {
   readonly content: string;
 }
 
-type Audit = AgentListener["audit"];
+/** Records an act before it happens. */
+export type FileAudit = AgentListener["audit"];
 
-/** The path of a file with all links followed, as a path in the workspace. */
-export function realPathOf(
+/** Uses the files of workspaces, with the rights of one user of the system. */
+export interface WorkspaceFiles {
+  /** The path of a file with all links followed, as a path in the workspace. */
+  realPathOf(request: FileRequest, to: "read" | "write"): Promise<Result<string>>;
+  /** Waits for the audit before it reads. */
+  read(request: ReadRequest, audit: FileAudit): Promise<Result<{ content: string }>>;
+  /** Waits for the audit before it changes anything. */
+  write(request: WriteRequest, audit: FileAudit): Promise<Result<void>>;
+}
+
+/** With the rights of this process. */
+export const OWN_FILES: WorkspaceFiles = {
+  realPathOf: (request, to) => realPathOf(request, to),
+  read: (request, audit) => readTextFile(request, audit),
+  write: (request, audit) => writeTextFile(request, audit),
+};
+
+function realPathOf(
   { workspace, path, own = OwnFolders.NONE }: FileRequest,
   to: "read" | "write",
 ): Promise<Result<string>> {
@@ -60,7 +77,7 @@ export function realPathOf(
  */
 export function readTextFile(
   request: ReadRequest,
-  audit: Audit,
+  audit: FileAudit,
 ): Promise<Result<{ content: string }>> {
   const { workspace, path, line, limit, own = OwnFolders.NONE } = request;
   return answerFor(path, async () => {
@@ -89,7 +106,7 @@ export function readTextFile(
  * workspace: ACP does not say so, but agents write `src/new/a.ts` and have no call for making
  * `src/new`. A link that stays inside is followed, and its target is replaced.
  */
-export function writeTextFile(request: WriteRequest, audit: Audit): Promise<Result<void>> {
+export function writeTextFile(request: WriteRequest, audit: FileAudit): Promise<Result<void>> {
   const { workspace, path, content, own = OwnFolders.NONE } = request;
   return answerFor(path, async () => {
     const bytes = Buffer.byteLength(content);
@@ -158,7 +175,7 @@ async function step(from: Directory, folder: string): Promise<Directory> {
   return next;
 }
 
-async function mustBeRecorded(audit: Audit, ...act: Parameters<Audit>): Promise<void> {
+async function mustBeRecorded(audit: FileAudit, ...act: Parameters<FileAudit>): Promise<void> {
   if (!(await isRecorded(audit, ...act))) throw unavailable(NOT_RECORDED);
 }
 

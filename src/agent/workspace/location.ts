@@ -226,6 +226,12 @@ export class Directory {
   }
 }
 
+/** Real paths. */
+export interface OwnPaths {
+  readonly closed: readonly string[];
+  readonly readable: readonly string[];
+}
+
 /**
  * The folders in which the server keeps its own data: sessions of all tenants, tokens, credits,
  * its configuration. They stay closed in every workspace (P8), also in one that contains them,
@@ -250,6 +256,15 @@ export class OwnFolders {
       closed,
       readable.map((name) => join(first, name)),
     );
+  }
+
+  /** From the paths of another process, which has resolved them. */
+  static of({ closed, readable }: OwnPaths): OwnFolders {
+    return new OwnFolders(closed, readable);
+  }
+
+  get paths(): OwnPaths {
+    return { closed: this.#closed, readable: this.#readable };
   }
 
   /** Whether agents may change and start nothing here. */

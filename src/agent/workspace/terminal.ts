@@ -8,6 +8,7 @@ import {
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
+import { type SpawnIdentity, spawnAs } from "../../platform/spawn-as.ts";
 import { OutputRing } from "../process/output.ts";
 import { processTable } from "../process/process-table.ts";
 import { systemCodeOf } from "../system-error.ts";
@@ -27,8 +28,7 @@ export interface TerminalStart extends CommandLine {
   readonly environment: Readonly<Record<string, string>>;
   readonly outputBytesMax: number;
   /** Its user; null for the server's own. */
-  readonly uid: number | null;
-  readonly gid: number | null;
+  readonly user: SpawnIdentity | null;
 }
 
 /** Follows a command. */
@@ -57,15 +57,15 @@ export class Terminal {
   #ending: Promise<void> | null = null;
 
   /** Starts it synchronously, so that `Terminals` has it before anything else can happen. */
-  constructor({ file, args, cwd, environment, outputBytesMax, uid, gid }: TerminalStart) {
+  constructor({ file, args, cwd, environment, outputBytesMax, user }: TerminalStart) {
     this.#ring = new OutputRing(outputBytesMax);
-    this.#child = spawn(file, args, {
+    const command = spawnAs(user, file, args);
+    this.#child = spawn(command.file, command.args, {
       cwd,
       env: environment,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
-      ...(uid === null ? {} : { uid }),
-      ...(gid === null ? {} : { gid }),
+      ...command.identity,
     });
     const { pid } = this.#child;
     this.#group = pid === undefined ? null : new ProcessGroup(pid);

@@ -151,7 +151,7 @@ describe("P5: the end of a session", () => {
 
   it("does not wait for one that never was", async () => {
     const nothing = { file: "/no/such/file", args: [], cwd: "/", environment: {} };
-    const terminal = new Terminal({ ...nothing, outputBytesMax: 1, uid: null, gid: null });
+    const terminal = new Terminal({ ...nothing, outputBytesMax: 1, user: null });
     await terminal.release();
     expect(await terminal.started).toMatch(/not found/);
   });

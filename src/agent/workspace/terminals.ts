@@ -10,6 +10,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { TerminalExit } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
 import { thisProcess } from "../../platform/process-identity.ts";
+import type { SpawnIdentity } from "../../platform/spawn-as.ts";
 import type { AgentListener } from "../agent.ts";
 import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
 import { killTrees, subMarker } from "../process/process-tree.ts";
@@ -34,8 +35,7 @@ export interface TerminalsOptions {
   /** The agent's mark, by which its orphans are found; the agent cannot replace it. */
   readonly marker: string;
   /** The user of commands; the server's own by default. */
-  readonly uid?: number | null;
-  readonly gid?: number | null;
+  readonly user?: SpawnIdentity | null;
   /** The server's own folders, in which no command may start. */
   readonly own?: OwnFolders;
   readonly audit: AgentListener["audit"];
@@ -203,8 +203,8 @@ export class Terminals {
     const { command, outputBytesMax } = request;
     if (this.#isOver) return failed(command, SESSION_OVER);
     try {
-      const { uid = null, gid = null, observer } = this.#options;
-      const terminal = new Terminal({ ...start, outputBytesMax, uid, gid });
+      const { user = null, observer } = this.#options;
+      const terminal = new Terminal({ ...start, outputBytesMax, user });
       this.#open.set(terminalId, terminal);
       this.#hasStarted = true;
       const fault = await terminal.started;

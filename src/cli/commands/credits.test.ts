@@ -20,7 +20,7 @@ describe("fermata credits", () => {
     const run = await opened();
     const grant = ["grant", "500", "--id", "g", "--note", "May", "--tenant", "acme"];
     for (const _ of [1, 2]) expect((await run(...grant)).exitCode).toBe(0);
-    const { shown } = await run("balance", "--tenant", "acme");
+    const { shown } = await run("balance", "--tenant", "acme", "--json");
     expect(JSON.parse(shown)).toMatchObject({ limit: "not set", availableMicro: 500 });
     const statement = await run("statement", "--tenant", "acme");
     expect(statement.shown.split("\r\n")).toHaveLength(3);
@@ -80,16 +80,16 @@ describe("fermata credits", () => {
 
   it("lifts a limit, and sets it again", async () => {
     const run = await opened();
-    const lifted = await run("limit", "unlimited", "--tenant", "acme");
+    const lifted = await run("limit", "unlimited", "--tenant", "acme", "--json");
     expect(JSON.parse(lifted.shown)).toMatchObject({ limit: "unlimited", availableMicro: null });
-    const set = await run("limit", "granted", "--tenant", "acme");
+    const set = await run("limit", "granted", "--tenant", "acme", "--json");
     expect(JSON.parse(set.shown)).toMatchObject({ limit: "granted", availableMicro: 0 });
   });
 
   it("sets budgets and takes them away, and leaves the limit as the server is set", async () => {
     const run = await opened();
     await run("budget", "tenant", "90", "--tenant", "acme");
-    const set = await run("budget", "user:ada", "40", "--tenant", "acme");
+    const set = await run("budget", "user:ada", "40", "--tenant", "acme", "--json");
     expect(JSON.parse(set.shown)).toMatchObject({
       limit: "not set",
       budgets: [
@@ -97,9 +97,9 @@ describe("fermata credits", () => {
         { scope: "user:ada", budgetMicro: 40 },
       ],
     });
-    const rest = await run("budget", "tenant", "none", "--tenant", "acme");
+    const rest = await run("budget", "tenant", "none", "--tenant", "acme", "--json");
     expect(JSON.parse(rest.shown).budgets).toMatchObject([{ scope: "user:ada" }]);
-    const local = await run("balance");
+    const local = await run("balance", "--json");
     expect(JSON.parse(local.shown)).toMatchObject({ limit: "unlimited", budgets: [] });
   });
 
@@ -114,10 +114,10 @@ describe("fermata credits", () => {
 
   it("counts usage, of a period if one is named", async () => {
     const run = await opened();
-    const { shown } = await run("usage", "--by", "model");
+    const { shown } = await run("usage", "--by", "model", "--json");
     expect(JSON.parse(shown)).toEqual({ by: "model", groups: [] });
     const period = ["--from", "2026-05-01", "--to", "2026-06-01T00:00Z"];
-    const may = await run("usage", ...period);
+    const may = await run("usage", ...period, "--json");
     expect([may.exitCode, JSON.parse(may.shown)]).toEqual([0, { by: "day", groups: [] }]);
   });
 
@@ -131,8 +131,38 @@ describe("fermata credits", () => {
     expect(await lines("--to", today)).toBe(0);
   });
 
-  const ACTS = "balance, grant MICRO, limit, budget, statement or usage";
-  const WHOLE = "amounts are whole micro-credits, as in 5000000 for five credits";
+  it("shows money in credits, with the month and all budgets, in 100 columns", async () => {
+    const run = await opened();
+    const acme = ["--tenant", "acme"];
+    await run("grant", "1234.5cr", "--id", "g", ...acme);
+    await run("budget", "tenant", "2000cr", "--month", ...acme);
+    await run("budget", `user:${"x".repeat(120)}`, "0.000001cr", "--month", ...acme);
+    const { shown } = await run("budget", "user:ada", "0.25cr", ...acme);
+    const month = new Date().toISOString().slice(0, 7);
+    expect(shown).toContain("granted    1,234.50");
+    expect(shown).toMatch(new RegExp(`charged +0.00 +in ${month} \\(UTC\\)`));
+    expect(shown).toMatch(/^tenant +month +2,000.00 +0.00 +2,000.00 +\d{4}-\d{2}-01$/m);
+    expect(shown).toMatch(/^user:ada +total +0.25 +0.00 +0.25 +-$/m);
+    expect(shown).toMatch(/^user:x+… +month +0.000001 +0.00 +0.000001/m);
+    for (const line of shown.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    const usage = await run("usage", "--by", "month", ...acme);
+    expect(usage.shown).toMatch(/^MONTH +CREDITS +TURNS/);
+  });
+
+  it("takes a grant back by its id, and says that there is none to take back", async () => {
+    const run = await opened();
+    await run("grant", "500", "--id", "g");
+    for (const _ of [1, 2]) {
+      const { shown } = await run("revoke", "g", "--note", "mistyped", "--json");
+      expect(JSON.parse(shown)).toMatchObject({ grantedMicro: 0 });
+    }
+    const { exitCode, stderr } = await run("revoke", "x");
+    const why = 'fermata: There is no grant "x" here; the statement lists all.';
+    expect([exitCode, stderr]).toEqual([1, why]);
+  });
+
+  const ACTS = "balance, grant AMOUNT, revoke ID, limit, budget, statement or usage";
+  const WHOLE = "amounts are whole micro-credits, as in 5000000, or credits, as in 5cr or 0.25cr";
   const MOST = "to 9007199254740991";
   const LIMIT = "limit must be granted (the tenant spends what it was granted) or unlimited";
   const BUDGET = "budget needs an owner and an amount, as in tenant 5000000 or user:ada none";
@@ -157,6 +187,10 @@ describe("fermata credits", () => {
       ["grant", "5", "--id", "a b"],
       "--id must be 1 to 128 letters, digits and . _ : -, as in 2026-05",
     ],
+    [["grant", "1.1234567cr"], `"1.1234567cr" is not an amount; ${WHOLE}, from 1 ${MOST}`],
+    [["revoke"], "revoke needs the id of a grant; the statement has them"],
+    [["revoke", "a b"], "the id of a grant is 1 to 128 letters, digits and . _ : -, as in 2026-05"],
+    [["balance", "--month"], "--month is only for budget"],
     [["limit"], LIMIT],
     [["limit", "foo"], LIMIT],
     [["limit", "granted", "5"], 'unexpected argument "5"'],
@@ -177,14 +211,14 @@ describe("fermata credits", () => {
       ["budget", "tenant", "1.5"],
       `"1.5" is not an amount; ${WHOLE}, from 0 ${MOST}; none removes it`,
     ],
-    [["usage", "--by", "moon"], "--by must be one of user, session, agent, model, day"],
+    [["usage", "--by", "moon"], "--by must be one of user, session, agent, model, day, month"],
     [["usage", "--from", "soon"], `--from: ${TIME}`],
     [["statement", "--to", "2026-02-31"], `--to: ${TIME}`],
     [["usage", "now"], 'unexpected argument "now"'],
     [["statement", "now"], 'unexpected argument "now"'],
     [["balance", "now"], 'unexpected argument "now"'],
     [["balance", "--from", "2026-05-01"], "--from is only for statement and usage"],
-    [["limit", "granted", "--note", "x"], "--note is only for grant"],
+    [["limit", "granted", "--note", "x"], "--note is only for grant and revoke"],
     [["balance", "--tenant", "a/b"], "the name of a tenant has only letters, digits and . _ : -"],
     [["balance", "--what"], "Unknown option '--what'"],
   ])("refuses %j, and says why", async (args, why) => {

@@ -7,6 +7,7 @@ import { ok, type Result } from "../../core/result.ts";
 import { firstProblem, timeField } from "../../server/http/request-schema.ts";
 import {
   ALL_TIME,
+  type Balance,
   type BudgetScope,
   GRANT_ID_RULE,
   LedgerMeter,
@@ -17,8 +18,10 @@ import {
   statementCsv,
   USAGE_GROUPINGS,
   type UsageQuery,
+  type UsageReport,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { balanceText, readCredits, usageText } from "./credits-text.ts";
 import {
   type CommandOutput,
   type DataAction,
@@ -31,17 +34,23 @@ import {
 import { readTenantName, requireReadableTenant, requireSpendingTenant } from "./tenant-lookup.ts";
 
 const CREDITS_USAGE = `Usage: fermata credits balance
-       fermata credits grant MICRO [--id ID] [--note TEXT]
+       fermata credits grant AMOUNT [--id ID] [--note TEXT]
+       fermata credits revoke ID [--note TEXT]
        fermata credits limit granted|unlimited
-       fermata credits budget tenant|user:NAME MICRO|none
+       fermata credits budget tenant|user:NAME AMOUNT|none [--month]
        fermata credits statement [--from TIME] [--to TIME]
-       fermata credits usage [--by user|session|agent|model|day]
+       fermata credits usage [--by user|session|agent|model|day|month]
                              [--from TIME] [--to TIME]
 
-Shows and changes what a tenant may spend, has spent and has reserved, in whole
-micro-credits. The statement is CSV, all other output is JSON. The command works beside
-a running server. A change counts from the next turn on. For waiting turns, and for a
-tenant that had neither a limit nor a budget, it counts within a minute.
+Shows and changes what a tenant may spend, has spent and has reserved. An AMOUNT is
+whole micro-credits, as in 5000000, or credits, as in 5cr or 0.25cr; a credit is a
+million micro-credits. Tables are in credits. --json and the statement, which is CSV,
+have micro-credits. The command works beside a running server. A change counts from the
+next turn on. For waiting turns, and for a tenant that had neither a limit nor a budget,
+it counts within a minute.
+
+"revoke" takes all of a grant back, also if it is spent: the balance may go below zero,
+and no turn begins until further grants have made up for it.
 
 If the limit is "not set", that of the server counts (serve --tenant-credits). To set
 the budget of a session, use POST /credits/budgets/session:ID.
@@ -51,7 +60,9 @@ Options:
   --tenant NAME  The tenant (local).
   --id ID        Id of the grant, 1 to 128 letters, digits and . _ : -. The same grant
                  with the same id counts once.
-  --note TEXT    Note of the grant.
+  --note TEXT    Note of the grant, or of its revocation.
+  --month        The budget is for each calendar month (UTC), not in total.
+  --json         Print JSON, in micro-credits.
   --by WORD      Grouping of the usage (day).
   --from TIME    Only from this time on, as in 2026-05-01 or 2026-05-01T12:00Z.
   --to TIME      Only before this time.
@@ -73,13 +84,17 @@ function read(flags: CreditsFlags, words: readonly string[]): Result<DataAction>
       return wrong(`--${option} is only for ${acts.join(" and ")}`);
     }
   }
-  return ok((data) => inStore(data, (store) => perform(store, tenantId.value, request.value)));
+  const show = shownAs(tenantId.value, flags.json === true);
+  return ok((data) =>
+    inStore(data, (store) => perform(store, tenantId.value, request.value, show)),
+  );
 }
 
 async function perform(
   store: SessionStore,
   tenantId: TenantId,
   request: CreditsRequest,
+  show: ReturnType<typeof shownAs>,
 ): Promise<Result<CommandOutput>> {
   const meter = meterOf(store);
   const check = READS.has(request.act) ? requireReadableTenant : requireSpendingTenant;
@@ -87,15 +102,19 @@ async function perform(
   if (!known.ok) return known;
   switch (request.act) {
     case "balance":
-      return asJson(await meter.balance(tenantId));
+      return show.balance(await meter.balance(tenantId));
     case "grant":
-      return asJson(await meter.grant(tenantId, { ...request, by: OPERATOR }));
+      return show.balance(await meter.grant(tenantId, { ...request, by: OPERATOR }));
+    case "revoke":
+      return show.balance(await meter.revoke(tenantId, { ...request, by: OPERATOR }));
     case "limit":
-      return asJson(await meter.setLimit(tenantId, request.limit, OPERATOR));
-    case "budget":
-      return asJson(await meter.setBudget(tenantId, request.scope, request.budgetMicro, OPERATOR));
+      return show.balance(await meter.setLimit(tenantId, request.limit, OPERATOR));
+    case "budget": {
+      const { scope, budgetMicro } = request;
+      return show.balance(await meter.setBudget(tenantId, scope, budgetMicro, OPERATOR));
+    }
     case "usage":
-      return asJson(await meter.usage(tenantId, request.wish));
+      return show.usage(await meter.usage(tenantId, request.wish));
     case "statement":
       return printStatement(meter, tenantId, request.period);
   }
@@ -114,11 +133,18 @@ async function printStatement(
   return ok({});
 }
 
-function asJson<Value extends object>(result: Result<Value>): Result<CommandOutput> {
-  if (!result.ok) return result;
-  const { value } = result;
-  const isUnset = "limit" in value && value.limit === null;
-  return ok({ shown: JSON.stringify(isUnset ? { ...value, limit: "not set" } : value, null, 2) });
+/** As tables for people, or as JSON for programs. */
+function shownAs(tenantId: TenantId, isJson: boolean) {
+  const shown = <Value>(result: Result<Value>, text: (value: Value) => string) =>
+    result.ok ? ok({ shown: text(result.value) }) : result;
+  const balanceJson = (balance: Balance) =>
+    JSON.stringify({ ...balance, limit: balance.limit ?? "not set" }, null, 2);
+  return {
+    balance: (result: Result<Balance>) =>
+      shown(result, isJson ? balanceJson : (balance) => balanceText(tenantId, balance)),
+    usage: (result: Result<UsageReport>) =>
+      shown(result, isJson ? (usage) => JSON.stringify(usage, null, 2) : usageText),
+  };
 }
 
 /** A meter without prices, since no turn begins here, and without the options of the server. */
@@ -140,6 +166,7 @@ type CreditsRequest =
       readonly amountMicro: number;
       readonly note: string | null;
     }
+  | { readonly act: "revoke"; readonly id: string; readonly note: string | null }
   | { readonly act: "limit"; readonly limit: "granted" | "unlimited" }
   | { readonly act: "budget"; readonly scope: BudgetScope; readonly budgetMicro: number | null }
   | { readonly act: "statement"; readonly period: Period }
@@ -152,6 +179,8 @@ const OPTIONS = {
   by: { type: "string" },
   from: { type: "string" },
   to: { type: "string" },
+  month: { type: "boolean" },
+  json: { type: "boolean" },
 } as const;
 
 const parse = (args: readonly string[]) => {
@@ -165,16 +194,18 @@ const parse = (args: readonly string[]) => {
 
 type CreditsFlags = ReturnType<typeof parse>["values"];
 
-const WHOLE = "amounts are whole micro-credits, as in 5000000 for five credits";
-const ACTS = "balance, grant MICRO, limit, budget, statement or usage";
+const WHOLE = "amounts are whole micro-credits, as in 5000000, or credits, as in 5cr or 0.25cr";
+const ACTS = "balance, grant AMOUNT, revoke ID, limit, budget, statement or usage";
 
 /** Which acts take which option, beside the tenant. */
 const TAKEN_BY = {
   id: ["grant"],
-  note: ["grant"],
+  note: ["grant", "revoke"],
   by: ["usage"],
   from: ["statement", "usage"],
   to: ["statement", "usage"],
+  month: ["budget"],
+  json: ["balance", "grant", "revoke", "limit", "budget", "usage"],
 } as const satisfies Partial<Record<keyof typeof OPTIONS, readonly CreditsRequest["act"][]>>;
 
 function readRequest(
@@ -186,10 +217,12 @@ function readRequest(
       return noMore(words) ?? ok({ act });
     case "grant":
       return readGrant(words, flags);
+    case "revoke":
+      return readRevocation(words, flags);
     case "limit":
       return readLimit(words);
     case "budget":
-      return readBudget(words);
+      return readBudget(words, flags);
     case "statement":
       return noMore(words) ?? readStatement(flags);
     case "usage":
@@ -211,12 +244,27 @@ function readGrant(
   if (word === undefined) return wrong(`grant needs an amount; ${WHOLE}`);
   const amountMicro = amountOf(word, 1);
   if (!amountMicro.ok) return amountMicro;
-  const { id = randomUUID(), note = null } = flags;
+  const { id = randomUUID() } = flags;
   if (!readGrantId(id).ok) return wrong(`--id must be ${GRANT_ID_RULE}`);
-  if ((note?.length ?? 0) > GRANT_NOTE_CHARS_MAX) {
-    return wrong(`--note must have at most ${GRANT_NOTE_CHARS_MAX} characters`);
-  }
-  return noMore(more) ?? ok({ act: "grant", id, amountMicro: amountMicro.value, note });
+  const note = readNote(flags);
+  if (!note.ok) return note;
+  return noMore(more) ?? ok({ act: "grant", id, amountMicro: amountMicro.value, note: note.value });
+}
+
+function readRevocation(
+  [id, ...more]: readonly string[],
+  flags: CreditsFlags,
+): Result<CreditsRequest> {
+  if (id === undefined) return wrong("revoke needs the id of a grant; the statement has them");
+  if (!readGrantId(id).ok) return wrong(`the id of a grant is ${GRANT_ID_RULE}`);
+  const note = readNote(flags);
+  if (!note.ok) return note;
+  return noMore(more) ?? ok({ act: "revoke", id, note: note.value });
+}
+
+function readNote({ note = null }: { readonly note?: string | null }): Result<string | null> {
+  if ((note?.length ?? 0) <= GRANT_NOTE_CHARS_MAX) return ok(note);
+  return wrong(`--note must have at most ${GRANT_NOTE_CHARS_MAX} characters`);
 }
 
 function readLimit([word, ...more]: readonly string[]): Result<CreditsRequest> {
@@ -227,7 +275,10 @@ function readLimit([word, ...more]: readonly string[]): Result<CreditsRequest> {
 }
 
 /** A budget of the tenant or of one of its users; `none` removes it. */
-function readBudget([whose, much, ...more]: readonly string[]): Result<CreditsRequest> {
+function readBudget(
+  [whose, much, ...more]: readonly string[],
+  flags: CreditsFlags,
+): Result<CreditsRequest> {
   if (whose === undefined || much === undefined) {
     return wrong("budget needs an owner and an amount, as in tenant 5000000 or user:ada none");
   }
@@ -241,13 +292,15 @@ function readBudget([whose, much, ...more]: readonly string[]): Result<CreditsRe
   }
   const budgetMicro = much === "none" ? ok(null) : amountOf(much, 0);
   if (!budgetMicro.ok) return wrong(`${budgetMicro.refusal.details.reason}; none removes it`);
-  const scope = userId === null ? ({ of: "tenant" } as const) : ({ of: "user", userId } as const);
+  const period = flags.month === true ? "month" : "total";
+  const of = userId === null ? ({ of: "tenant" } as const) : ({ of: "user", userId } as const);
+  const scope: BudgetScope = { ...of, period };
   return noMore(more) ?? ok({ act: "budget", scope, budgetMicro: budgetMicro.value });
 }
 
 function amountOf(word: string, least: number): Result<number> {
-  const amount = /^\d{1,16}$/.test(word) ? Number(word) : Number.NaN;
-  if (isCount(amount) && amount >= least) return ok(amount);
+  const amount = readCredits(word);
+  if (amount !== null && isCount(amount) && amount >= least) return ok(amount);
   return wrong(`${quoted(word)} is not an amount; ${WHOLE}, from ${least} to ${MICRO_CREDITS_MAX}`);
 }
 

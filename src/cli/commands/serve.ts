@@ -4,6 +4,7 @@ import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
+import { openAgentUsers } from "../serve/agent-user.ts";
 import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
@@ -47,8 +48,9 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (!started.ok) {
     return printFailure(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
   }
-  const { url, defaultAgent } = started.value;
+  const { url, defaultAgent, note } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
+  if (note !== null) process.stdout.write(`${note}\n`);
   if (defaultAgent === "echo" && options.value.agent === null) await printOtherAgents();
   await signals.first;
   await started.value.stop(signals.hurry);
@@ -125,20 +127,28 @@ export async function startServer(
   const homes = await prepareHomes(options);
   if (!homes.ok) return homes;
   const guard = new SecretGuard();
-  const { token } = settings.value;
+  const { token, workspaces } = settings.value;
   if (token !== null) guard.know(token);
   const log = openLog(options["log-level"], guard);
-  const secrets = await openSecrets(options, agents.value.profiles, env, guard, log);
-  if (!secrets.ok) return secrets;
+  const { profiles } = agents.value;
+  const opened = await openAgentUsers({ options, profiles, folder, workspaces, env, log });
+  if (!opened.ok) return opened;
+  const { users } = opened.value;
+  const secrets = await openSecrets(options, opened.value.profiles, env, guard, log);
+  if (!secrets.ok) {
+    await users.close();
+    return secrets;
+  }
   const opening = openStore(options, folder, guard, log);
   const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
   if (!store.ok) {
-    await secrets.value.end();
+    await Promise.all([users.close(), secrets.value.end()]);
     return store;
   }
   const parts = {
     options,
     ...agents.value,
+    ...opened.value,
     mcp: mcp.value,
     jwt: jwt.value,
     prices: prices.value,

@@ -6,6 +6,7 @@ import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import { AGENT_MEMORY_PERCENT_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
@@ -92,7 +93,7 @@ export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   memoryBytesMax: number | null,
   { folder, own }: DataFolder,
-  credentials: Credentials,
+  { users, credentials }: { readonly users: AgentUsers; readonly credentials: Credentials },
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
@@ -102,6 +103,7 @@ export async function openAgentsAndShell(
     env: process.env,
     memoryBytesMax,
     own,
+    users,
     credentials,
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
@@ -109,6 +111,8 @@ export async function openAgentsAndShell(
     },
   });
   if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });
-  const shell = new LocalShell(inheritedEnvironment(process.env), commandMarks);
+  const { account } = users;
+  const environment = inheritedEnvironment(process.env, account);
+  const shell = new LocalShell(environment, commandMarks, account);
   return { agents, keeper, shell };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Visibility } from "../../core/session/visibility.ts";
@@ -11,6 +12,7 @@ import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
+import type { ServerSettings } from "../../server/settings.ts";
 import { Workspaces } from "../../server/workspaces.ts";
 import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
@@ -20,6 +22,7 @@ import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
+import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openAuthenticator } from "./identity.ts";
@@ -32,6 +35,8 @@ import { type McpConfig, openLoader, openServerTools } from "./tools.ts";
 export interface RunningServer {
   readonly url: string;
   readonly defaultAgent: string;
+  /** A sentence for the operator; null if there is none. */
+  readonly note: string | null;
   /** Stops the server after its turns have ended, or at once when the signal fires. */
   stop(hurry: AbortSignal): Promise<void>;
 }
@@ -47,6 +52,8 @@ interface ServerParts {
   readonly folder: string;
   /** The folders of the server that are closed to clients and agents. */
   readonly own: OwnFolders;
+  /** The users of the system under which agents run. */
+  readonly users: AgentUsers;
   readonly guard: SecretGuard;
   readonly secrets: OpenSecrets;
   readonly log: ServerLog;
@@ -62,22 +69,21 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
-    await parts.secrets.end();
+    await Promise.all([parts.users.close(), parts.secrets.end()]);
     await parts.store.dispose();
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, folder, own, guard, secrets, log } = parts;
+  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
   const { store, version } = parts;
   const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
   const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
   const data = { folder, own };
-  const opened = await openAgentsAndShell(profiles, memoryMax, data, credentials, guard, log);
+  const whose = { users, credentials };
+  const opened = await openAgentsAndShell(profiles, memoryMax, data, whose, guard, log);
   const { agents, keeper, shell } = opened;
-  const tools = await openServerTools(parts.mcp, data, guard, log);
-  const roots = settings.workspaceRoots;
-  const rules = { areOwnTrusted: !options.untrusted, roots, closed: own };
-  const workspaces = await Workspaces.open(store, settings.workspaces, rules);
+  const tools = await openServerTools(parts.mcp, data, users, guard, log);
+  const workspaces = await openWorkspaces(parts, settings);
   const world = {
     store,
     agents,
@@ -95,13 +101,16 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
+  const note = sharedUserNote(users, authenticator.needsToken);
   // A policy of the tenant may say otherwise one day: this is the place for it.
   const usual = authenticator.needsToken ? "private" : "tenant";
   const defaultVisibility = async () => ok<Visibility>(usual);
   const daemon = daemonOf(world, host, { keeper, settings, workspaces, defaultVisibility });
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (caller) => activityOf(daemon, server, caller)),
+    table: allRoutes(daemon, version, async (caller) => {
+      return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
+    }),
     clock: SYSTEM_CLOCK,
     log: log.log,
     authenticator,
@@ -112,7 +121,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     server.stopAccepting();
     await host.shutDown(hurry);
     await tools.close();
-    await secrets.end();
+    await Promise.all([users.close(), secrets.end()]);
     await server.close();
     await store.deactivate();
     await store.dispose();
@@ -124,7 +133,19 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   }
   if (options.preheat) void preheat(agents, workspaces, defaultAgent);
   void recover(host, log);
-  return ok({ url: address.value.url, defaultAgent, stop });
+  return ok({ url: address.value.url, defaultAgent, note, stop });
+}
+
+function openWorkspaces(
+  { options, store, own, users, profiles }: ServerParts,
+  settings: ServerSettings,
+): Promise<Workspaces> {
+  return Workspaces.open(store, settings.workspaces, {
+    areOwnTrusted: !options.untrusted,
+    roots: settings.workspaceRoots,
+    closed: own,
+    access: workspaceCheck(users, profiles),
+  });
 }
 
 /** What routes may reach: of the store no sessions, and sessions through their door alone. */

@@ -111,6 +111,14 @@ export const OPTIONS = {
     help: "Command line of an agent that speaks ACP, instead of --agent",
     placeholder: "COMMAND",
   }),
+  "agent-user": text({
+    help: "User of the system that agents, tools and shells run as (the server's own)",
+    placeholder: "NAME|UID:GID",
+  }),
+  "agent-home": text({
+    help: "Home directory of that user (the one of its account)",
+    placeholder: "DIR",
+  }),
   "secrets-dir": text({
     help: "Folder of secrets for agents: TENANT/USER/NAME, TENANT/NAME or NAME (the environment)",
     placeholder: "DIR",

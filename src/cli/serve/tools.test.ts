@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { AgentUsers } from "../../agent/user/users.ts";
 import { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
@@ -70,9 +71,15 @@ describe("the tools of a server", () => {
     const chosen = await choose(folder);
     const guard = new SecretGuard();
     const mcp = chosen.ok ? chosen.value : expect.fail();
-    const tools = await openServerTools(mcp, { folder, own: OwnFolders.NONE }, guard, {
-      log: () => {},
-    });
+    const tools = await openServerTools(
+      mcp,
+      { folder, own: OwnFolders.NONE },
+      new AgentUsers(),
+      guard,
+      {
+        log: () => {},
+      },
+    );
     expect(guard.redact("it is one-secret-key")).not.toContain("one-secret-key");
     expect(tools.servers).toMatchObject([{ env: [{ name: "KEY", value: "one-secret-key" }] }]);
     const place = { workspaceCwd: folder, cwd: folder };
@@ -89,7 +96,9 @@ describe("the tools of a server", () => {
     const chosen = await choose(folder);
     const mcp = chosen.ok ? chosen.value : expect.fail();
     const data = { folder: join(folder, "data"), own: await OwnFolders.at([folder], []) };
-    const tools = await openServerTools(mcp, data, new SecretGuard(), { log: () => {} });
+    const tools = await openServerTools(mcp, data, new AgentUsers(), new SecretGuard(), {
+      log: () => {},
+    });
     const place = { workspaceCwd: folder, cwd: folder };
     const run = async (name: string, words: string) => {
       const call = await tools.callOf(name, words, place);

@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
@@ -47,6 +48,7 @@ export async function readMcpConfig(
 export async function openServerTools(
   { servers, folder }: McpConfig,
   { folder: dataFolder, own }: DataFolder,
+  users: AgentUsers,
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<OpenTools> {
@@ -59,6 +61,7 @@ export async function openServerTools(
     env: process.env,
     marks: new AgentMarks(marksFolder),
     own,
+    users,
     secret: (value) => guard.know(value),
     log,
   });

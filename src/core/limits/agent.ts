@@ -294,3 +294,19 @@ export const MCP_IDLE_MS = 10 * 60 * 1_000;
 
 /** How long a server may take to hear that its session is over. */
 export const MCP_FAREWELL_MS_MAX = 1_500;
+
+/** A user of the system by name; what Linux allows. */
+export const AGENT_USER_CHARS_MAX = 32;
+
+/** How long the system may take to find a user, or to run the program that tries one. */
+export const ACCOUNT_LOOKUP_MS_MAX = 10_000;
+
+/** A line to or from the process that uses files as the agents' user: twice what an agent sends. */
+export const USER_FILES_LINE_BYTES_MAX = 2 * AGENT_LINE_BYTES_MAX;
+
+/** Requests at it at a time, and how long it may take for a step of one. */
+export const USER_FILES_CALLS_MAX = 16;
+export const USER_FILES_STEP_MS_MAX = 60_000;
+
+/** Files of the server's own folders that are tried as the agents' user at the start. */
+export const USER_CHECKED_ENTRIES_MAX = 1_024;

@@ -230,7 +230,20 @@ export const LEDGER_USERS_MAX = 5_000;
  */
 export const LEDGER_ASIDE_SESSIONS_MAX = 5_000;
 
-/** Budgets of users in one tenant. */
+/** Months of which it is held what was charged; another is read from the journal. */
+export const LEDGER_MONTHS_HELD_MAX = 3;
+
+/** Users and sessions of a month that are held; what others were charged is read when needed. */
+export const LEDGER_MONTH_USERS_MAX = 2_000;
+export const LEDGER_MONTH_SESSIONS_MAX = 1_000;
+
+/** How long a prompt waits at most before it looks again whether the month has turned. */
+export const MONTH_WAIT_MS_MAX = 3_600_000;
+
+/** Warnings about budgets that wait for the reader of a tenant's stream; the oldest are dropped. */
+export const TENANT_WARNINGS_WAITING_MAX = 100;
+
+/** Budgets of users in one tenant, of one period. */
 export const USER_BUDGETS_MAX = 1_000;
 
 /** Tenants whose accounts are held in memory; the one unused for longest is evicted. */

@@ -2,6 +2,7 @@ import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { Refusal } from "../error.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { BudgetPeriod } from "../ledger.ts";
 import type { Access } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome, MediationPolicy } from "../policy/ask.ts";
 import type { WorkflowOpinion } from "../policy/gate.ts";
@@ -86,7 +87,8 @@ export interface CommandData {
   reload_persona: { hash: string; difference: string };
   change_agent: { to: string };
   change_cwd: { to: string };
-  set_budget: { budgetMicro: number | null };
+  /** In total, unless it is for each month. */
+  set_budget: { budgetMicro: number | null; period?: BudgetPeriod };
   visibility: Sharing;
 
   // Clients and their shell

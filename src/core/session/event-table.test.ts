@@ -48,6 +48,7 @@ describe("the fold table of events", () => {
       "session_budget_changed",
       "session_cwd_changed",
       "session_metadata_updated",
+      "session_month_budget_changed",
       "session_status",
       "usage_reported",
     ]);

@@ -1,7 +1,7 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
-import type { CreditScope } from "../ledger.ts";
+import type { BudgetPeriod, CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
@@ -63,6 +63,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   session_cwd_changed: { from: string; to: string };
   session_budget_changed: { from: number | null; to: number | null };
   session_visibility_changed: VisibilityChange;
+  session_month_budget_changed: { from: number | null; to: number | null };
 
   // Clients and their shell
   client_attached: { clientId: ClientId; userId?: UserId };
@@ -78,7 +79,7 @@ export interface Announcements {
   skill_invoked: SkillInvoked;
   session_branched: { sourceSessionId: SessionId; newSessionId: SessionId; displayName: string };
   secret_redacted: { where: string };
-  credits_warning: { scope: "session" | "user" | "tenant"; usedMicro: number; budgetMicro: number };
+  credits_warning: BudgetWarning;
   credits_waiting: { promptId: PromptId } & CreditWait;
   agent_setting_refused: SettingRefused;
 }
@@ -308,11 +309,25 @@ export interface CreditWait {
   code: "insufficient_credits" | "price_unknown";
   /** The limit that leaves too little, what is needed, and what is left. */
   scope?: CreditScope;
+  /** Of a budget: what it counts, and when one of a month is renewed. */
+  period?: BudgetPeriod;
+  renewsAt?: string;
   neededMicro?: number;
   availableMicro?: number;
   /** What has no known price. */
   agent?: string;
   model?: string;
+}
+
+/** Nearly all of a budget is used. */
+interface BudgetWarning {
+  scope: "session" | "user" | "tenant";
+  period?: BudgetPeriod;
+  /** Of the budget of a user: whose it is. */
+  userId?: UserId;
+  usedMicro: number;
+  budgetMicro: number;
+  renewsAt?: string;
 }
 
 interface Settled {

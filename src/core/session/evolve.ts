@@ -70,6 +70,7 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   active_agent_changed: setting.agentChanged,
   session_cwd_changed: setting.cwdChanged,
   session_budget_changed: setting.budgetChanged,
+  session_month_budget_changed: setting.monthBudgetChanged,
 
   client_attached: client.attached,
   client_detached: client.detached,

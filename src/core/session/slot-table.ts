@@ -135,6 +135,7 @@ const CHOSEN: Fields<Chosen> = {
   currentCwd: text,
   budgetMicro: orNull(count),
   audience: optional(list(userId)),
+  monthBudgetMicro: optional(orNull(count)),
 };
 
 const MEDIATION: Fields<Mediation> = {

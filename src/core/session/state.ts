@@ -103,6 +103,8 @@ export interface Chosen {
   readonly budgetMicro: number | null;
   /** The users who see it beside owners; left out for the whole tenant. */
   readonly audience?: readonly UserId[];
+  /** What it may cost in each calendar month (UTC); none is no limit of its own. */
+  readonly monthBudgetMicro?: number | null;
 }
 
 /** Given by a person, or by the agent as long as no person has. */

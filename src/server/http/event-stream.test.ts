@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseSessionId, parseTenantId, type SessionId } from "../../core/id.ts";
+import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { ok } from "../../core/result.ts";
 import { batchOf, frameOf, streamError } from "../../session/bus/frame.ts";
 import { EPOCH, eventText, ids, LogWorld } from "../../session/bus/log.fixture.ts";
@@ -209,11 +209,10 @@ describe("the stream of a tenant's sessions", () => {
   it("goes through the same hands, without ids and without an epoch", async () => {
     const sessionId: SessionId = given(parseSessionId("s-1"));
     const stream = new TenantStream();
-    const viewer = { tenantId: given(parseTenantId("acme")), userId: null, role: "owner" } as const;
     const updated = sessionUpdated({ sessionId, state: { status: "ready" }, audience: null });
     const list = async () => ok({ sessions: [{ sessionId, updated }], nextCursor: null });
     const watch = answering("/sessions/events", async () => {
-      const made = stream.subscribe(viewer, list);
+      const made = stream.subscribe(list, { userId: null, role: "owner" });
       return made.ok ? events(made.value, null) : refused(made.refusal);
     });
     const world = await serve([watch]);

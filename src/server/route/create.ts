@@ -74,7 +74,10 @@ async function createRequestOf(
   if (!wanted.ok) return wanted;
   const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wanted.value.cwd);
   if (!workspace.ok) return workspace;
-  const { ids } = daemon;
+  const { ids, sessions } = daemon;
+  const agent = wanted.value.agent ?? sessions.defaultAgent;
+  const access = await daemon.workspaces.checkAccess(workspace.value.cwd, agent);
+  if (!access.ok) return access;
   const clientId = request.clientId ?? freshClientId(ids.session());
   if (clientId === null) return fail("internal_error");
   const sessionId = wanted.value.sessionId ?? ids.session();

@@ -54,6 +54,8 @@ describe("a new prompt that has to wait", () => {
       neededMicro: 10,
       availableMicro: 0,
       scope: "user",
+      period: "total",
+      limitedBy: "the budget of the user in total",
     });
     const second = await work.admitted("say ada", { as: AS_ADA });
     await ends();

@@ -11,13 +11,14 @@ import { openWork, workRoutes } from "./work.fixture.ts";
 /** A micro-credit for each token, ten set aside for a turn. */
 const PRICES = new PriceTable({ agents: { echo: { input: 1_000_000, output: 0, reserve: 10 } } });
 
-function meterBy(prices: PriceTable): (store: SessionStore) => Meter {
-  const usual = { nowMs: () => Date.now(), log: () => {} };
+function meterBy(prices: PriceTable, nowMs: () => number): (store: SessionStore) => Meter {
+  const usual = { nowMs, log: () => {} };
   return (store) => new LedgerMeter({ store, prices, usualLimit: () => "granted", ...usual });
 }
 
 /** A daemon whose tenants spend what they were granted. */
-export function openPaid({ prices = PRICES, ...options }: PaidOptions = {}): Promise<DaemonWorld> {
+export function openPaid(paid: PaidOptions = {}): Promise<DaemonWorld> {
+  const { prices = PRICES, nowMs = Date.now, ...options } = paid;
   return openWork({
     routes: (daemon) => [
       ...workRoutes(daemon),
@@ -27,17 +28,24 @@ export function openPaid({ prices = PRICES, ...options }: PaidOptions = {}): Pro
       recapRoute(daemon),
     ],
     ...options,
-    stage: { ...options.stage, meter: meterBy(prices) },
+    stage: { ...options.stage, meter: meterBy(prices, nowMs) },
   });
 }
 
 interface PaidOptions extends Omit<Partial<DaemonOptions>, "routes"> {
   readonly prices?: PriceTable;
+  readonly nowMs?: () => number;
 }
 
 /** The budget of a session, a user or the tenant. */
 export function budget(world: DaemonWorld, scope: string, budgetMicro: number | null) {
   return world.call("POST", `/credits/budgets/${scope}`, { body: { budgetMicro } });
+}
+
+/** The same of a month. */
+export function monthly(world: DaemonWorld, scope: string, budgetMicro: number | null) {
+  const body = { budgetMicro, period: "month" };
+  return world.call("POST", `/credits/budgets/${scope}`, { body });
 }
 
 export const AS_ADA: Caller = { ...LOCAL, userId: given(parseUserId("ada")) };

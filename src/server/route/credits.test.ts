@@ -18,6 +18,7 @@ describe("a session that costs", () => {
       neededMicro: 10,
       availableMicro: 0,
       scope: "balance",
+      limitedBy: "the balance of the tenant",
     });
     expect(work.live.session.connection.sessionState).toBe("ready");
     expect(work.live.session.queue).toEqual([]);
@@ -145,8 +146,8 @@ describe("the routes of credits", () => {
       world.call("POST", `/credits/budgets/${scope}`, { body: { budgetMicro: 9 } });
     await put("tenant");
     expect((await put("user:ada")).body.budgets).toEqual([
-      { scope: "tenant", budgetMicro: 9, usedMicro: 0 },
-      { scope: "user:ada", budgetMicro: 9, usedMicro: 0 },
+      { scope: "tenant", period: "total", budgetMicro: 9, usedMicro: 0, leftMicro: 9 },
+      { scope: "user:ada", period: "total", budgetMicro: 9, usedMicro: 0, leftMicro: 9 },
     ]);
     expect((await put("session:none")).status).toBe(404);
     expect((await put("planet:earth")).status).toBe(400);

@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { type Refusal, refusal } from "../../core/error.ts";
 import { parseSessionId, parseUserId } from "../../core/id.ts";
+import { BUDGET_PERIODS } from "../../core/ledger.ts";
 import {
   GRANT_NOTE_CHARS_MAX,
   MICRO_CREDITS_MAX,
   STATEMENT_ROWS_DEFAULT_MAX,
   STATEMENT_ROWS_MAX,
 } from "../../core/limits.ts";
+import { isPermitted } from "../../core/permission.ts";
 import {
   ALL_TIME,
   type Balance,
@@ -36,7 +38,12 @@ const grantBody = z.object({
   note: z.string().max(GRANT_NOTE_CHARS_MAX).optional(),
 });
 const limitBody = z.object({ limit: z.enum(["granted", "unlimited"]) });
-const budgetBody = z.object({ budgetMicro: z.int().min(0).max(MICRO_CREDITS_MAX).nullable() });
+const revocationBody = z.object({ note: z.string().max(GRANT_NOTE_CHARS_MAX).optional() });
+const budgetBody = z.object({
+  budgetMicro: z.int().min(0).max(MICRO_CREDITS_MAX).nullable(),
+  period: z.enum(BUDGET_PERIODS).default("total"),
+});
+type BudgetRequest = z.output<typeof budgetBody>;
 
 /** Balance, grants, limits and budgets of the caller's tenant. Ours. */
 export function creditsRoutes(daemon: Daemon): readonly Route[] {
@@ -63,6 +70,19 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     }),
     route({
       method: "POST",
+      path: "/credits/grants/:id/revocation",
+      needs: "credits:write",
+      async handle({ caller, body, params: { id } }) {
+        const read = readBody(revocationBody, body);
+        if (!read.ok) return refused(read.refusal);
+        const { note = null } = read.value;
+        const revocation = { id, note, by: stewardOf(caller) };
+        const revoked = await meter.revoke(caller.tenantId, revocation);
+        return answerTo(revoked, (balance) => json(200, { id, ...balance }));
+      },
+    }),
+    route({
+      method: "POST",
       path: "/credits/limit",
       needs: "credits:write",
       async handle({ caller, body }) {
@@ -79,7 +99,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       async handle(request) {
         const read = readBody(budgetBody, request.body, AMOUNT_CODES);
         if (!read.ok) return refused(limited(read.refusal));
-        return setBudget(daemon, request, read.value.budgetMicro);
+        return setBudget(daemon, request, read.value);
       },
     }),
   ];
@@ -92,7 +112,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
 async function setBudget(
   daemon: Daemon,
   request: ServerRequest<{ readonly scope: string }>,
-  budgetMicro: number | null,
+  { budgetMicro, period }: BudgetRequest,
 ): Promise<Answer> {
   const { meter } = daemon;
   const { params, caller } = request;
@@ -101,25 +121,23 @@ async function setBudget(
   const [of, ...rest] = params.scope.split(":");
   const name = rest.join(":");
   if (params.scope === "tenant") {
-    return answerTo(
-      await meter.setBudget(tenantId, { of: "tenant" }, budgetMicro, by),
-      balanceAnswer,
-    );
+    const scope = { of: "tenant", period } as const;
+    return answerTo(await meter.setBudget(tenantId, scope, budgetMicro, by), balanceAnswer);
   }
   const userId = of === "user" ? parseUserId(name) : null;
   if (userId !== null) {
-    const scope = { of: "user", userId } as const;
+    const scope = { of: "user", userId, period } as const;
     return answerTo(await meter.setBudget(tenantId, scope, budgetMicro, by), balanceAnswer);
   }
   if (of !== "session" || parseSessionId(name) === null) {
     const reason = "A budget belongs to `tenant`, `user:NAME` or `session:ID`.";
     return refused(refusal("invalid_request", { reason }));
   }
-  const change = { type: "set_budget", budgetMicro } as const;
+  const change = { type: "set_budget", budgetMicro, period } as const;
   const found = await daemon.sessions.find(caller, name);
   if (!found.ok) return refused(found.refusal);
   const set = await found.value.command(actorOf(request), change);
-  return answerTo(set, () => json(200, { scope: params.scope, budgetMicro }));
+  return answerTo(set, () => json(200, { scope: params.scope, period, budgetMicro }));
 }
 
 function balanceAnswer(balance: Balance): Answer {
@@ -161,9 +179,22 @@ const usageQuery = z
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
-/** Statement and usage report of the caller's tenant. Ours. */
+/** The caller's own use, and the statement and usage report of their tenant. Ours. */
 export function creditReportRoutes({ meter }: Daemon): readonly Route[] {
   return [
+    route({
+      method: "GET",
+      path: "/credits/me",
+      needs: null,
+      async handle({ caller: { tenantId, userId, role } }) {
+        // A caller that is no user gets the figures of the tenant, which not every role may read.
+        if (userId === null && !isPermitted(role, "credits:read")) {
+          const reason = "This token belongs to no user, so it has no budget or use of its own.";
+          return refused(refusal("invalid_request", { reason }));
+        }
+        return answerTo(await meter.ownUse(tenantId, userId), (use) => json(200, use));
+      },
+    }),
     route({
       method: "GET",
       path: "/credits/statement",

@@ -94,6 +94,7 @@ const newSessionBody = z
     model_config: modelConfig.optional(),
     budget: z.number().nullish(),
     visibility: z.enum(VISIBILITIES).optional(),
+    monthBudget: z.number().nullish(),
   })
   .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
     path: ["sourceId"],
@@ -198,5 +199,6 @@ function creationOf(
     displayName: null,
     autonomyProfile,
     budgetMicro: body.budget ?? null,
+    ...(body.monthBudget != null && { monthBudgetMicro: body.monthBudget }),
   };
 }

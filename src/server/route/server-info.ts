@@ -34,6 +34,8 @@ export interface ServerActivity {
     readonly setAside: number;
   };
   readonly rateLimitHits?: Readonly<Record<RateTier, number>>;
+  /** What weakens the server's rules, in a sentence. Ours. */
+  readonly note?: string;
 }
 
 /** A server that is up but not healthy, with the reason that the protocol names. */

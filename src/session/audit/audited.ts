@@ -99,6 +99,7 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   session_budget_changed: ({ from, to }) => details({ from, to }),
   session_visibility_changed: ({ visibility, from, sharedWith }) =>
     details({ visibility, from, sharedWith: sharedWith.join(", ") || undefined }),
+  session_month_budget_changed: ({ from, to }) => details({ from, to }),
 
   user_shell_command: ({ shellId }) => details({ shellId }),
   user_shell_result: ({ shellId, exitCode, signal, aborted }) =>
@@ -106,10 +107,10 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
 
   session_branched: ({ newSessionId }) => details({ newSessionId }),
   secret_redacted: ({ where }) => details({ where }),
-  credits_warning: ({ scope, usedMicro, budgetMicro }) =>
-    details({ scope, usedMicro, budgetMicro }),
-  credits_waiting: ({ code, scope, neededMicro, availableMicro }) =>
-    details({ code, scope, neededMicro, availableMicro }),
+  credits_warning: ({ scope, period, userId, usedMicro, budgetMicro }) =>
+    details({ scope, period, userId, usedMicro, budgetMicro }),
+  credits_waiting: ({ code, scope, period, neededMicro, availableMicro }) =>
+    details({ code, scope, period, neededMicro, availableMicro }),
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),
 };
 
@@ -145,12 +146,13 @@ function optionKind(outcome: AskOutcome, command: Command): string | undefined {
 
 /** What the session's agent may do from the beginning without an ask. */
 function unaskedDetails(creation: Creation) {
-  const { approvalMode, allowlist, budgetMicro } = creation;
+  const { approvalMode, allowlist, budgetMicro, monthBudgetMicro } = creation;
   const meant = approvalMeaning(approvalMode);
   return {
     autonomyProfile: creation.autonomyProfile ?? meant.autonomyProfile,
     agentMode: meant.agentMode ?? creation.agentMode ?? null,
     budgetMicro,
+    monthBudgetMicro,
     allowlistCount: allowlist.length,
     allowlistHash: allowlist.length > 0 ? hashName(JSON.stringify(allowlist)) : undefined,
   };
@@ -315,6 +317,7 @@ export const CHANGE_ACTS = [
   "member_set",
   "member_removed",
   "credits_granted",
+  "credits_grant_revoked",
   "credits_limit_set",
   "credits_budget_set",
   "workspace_added",

@@ -103,6 +103,11 @@ class SessionStream implements Participant {
       this.#bus?.endOutside(chosen.audience ?? null, goneNotice(this.#live.key.sessionId));
     }
     if (written.some(({ event }) => eventIs(event, "listed"))) this.#list();
+    for (const { event } of written) {
+      if (event.type === "credits_warning") {
+        this.#streams.warn(this.#live.key.tenantId, event.data, chosen.audience ?? null);
+      }
+    }
     if (this.#outlet === null) this.#publish(written);
     else this.#outlet.publish(written);
   }
@@ -202,7 +207,7 @@ export class SessionStreams {
     const filter = visibleFilter(viewer);
     const stream = this.#tenants.get(tenantId) ?? new TenantStream();
     this.#tenants.set(tenantId, stream);
-    return stream.subscribe(viewer, async (cursor) => {
+    const readPage = async (cursor: string | null) => {
       const page = await this.#world.store.list(tenantId, filter, { limit: TENANT_PAGE, cursor });
       if (!page.ok) return page;
       const { sessions, nextCursor } = page.value;
@@ -214,12 +219,18 @@ export class SessionStreams {
           return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
         });
       return ok({ sessions: listed, nextCursor });
-    });
+    };
+    return stream.subscribe(readPage, viewer);
   }
 
   /** A session looks different in lists. */
   list(tenantId: TenantId, summary: ListedSession, before: Audience) {
     this.#tenants.get(tenantId)?.update(summary, before);
+  }
+
+  /** The log of a session of this audience says that a budget is nearly used up. */
+  warn(tenantId: TenantId, warning: Parameters<TenantStream["warn"]>[0], audience: Audience) {
+    this.#tenants.get(tenantId)?.warn(warning, audience);
   }
 
   /** A session is deleted that had this audience. */

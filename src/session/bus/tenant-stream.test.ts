@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
-import { parseSessionId, parseTenantId, type SessionId } from "../../core/id.ts";
+import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { TENANT_SUBSCRIBERS_MAX, TENANT_UPDATES_WAITING_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type Chunk, streamError } from "./frame.ts";
@@ -13,12 +13,7 @@ import {
 } from "./tenant-stream.ts";
 
 const PAGE = 2;
-
-const OWNER = {
-  tenantId: parseTenantId("acme") ?? assert.fail(),
-  userId: null,
-  role: "owner",
-} as const;
+const OWNER = { userId: null, role: "owner" } as const;
 
 /** Sessions as a list shows them: the name of each, and how it is. */
 class Sessions {
@@ -38,7 +33,7 @@ class Sessions {
   }
 
   subscribe(): TenantSubscription {
-    const made = this.stream.subscribe(OWNER, (cursor) => this.#list(cursor));
+    const made = this.stream.subscribe((cursor) => this.#list(cursor), OWNER);
     return made.ok ? made.value : assert.fail(made.refusal.code);
   }
 
@@ -140,7 +135,7 @@ describe("a tenant's stream", () => {
   it("P10: has so many subscribers and no more", () => {
     const sessions = new Sessions();
     const streams = Array.from({ length: TENANT_SUBSCRIBERS_MAX }, () => sessions.subscribe());
-    expect(sessions.stream.subscribe(OWNER, async () => fail("session_not_found"))).toMatchObject({
+    expect(sessions.stream.subscribe(async () => fail("session_not_found"), OWNER)).toMatchObject({
       refusal: { code: "subscriber_limit_exceeded", details: { limit: TENANT_SUBSCRIBERS_MAX } },
     });
     streams[0]?.cancel();
@@ -166,7 +161,7 @@ describe("a tenant's stream", () => {
   });
 
   it("ends with the code of a list that cannot be read", async () => {
-    const made = new TenantStream().subscribe(OWNER, async () => fail("store_unavailable"));
+    const made = new TenantStream().subscribe(async () => fail("store_unavailable"), OWNER);
     const stream = made.ok ? made.value : assert.fail();
     expect(await heard(stream)).toEqual(["stream_error"]);
     expect(await heard(stream)).toBe("over");

@@ -1,8 +1,14 @@
-import type { SessionId } from "../../core/id.ts";
+import type { SessionId, UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { TENANT_SUBSCRIBERS_MAX, TENANT_UPDATES_WAITING_MAX } from "../../core/limits.ts";
+import {
+  TENANT_SUBSCRIBERS_MAX,
+  TENANT_UPDATES_WAITING_MAX,
+  TENANT_WARNINGS_WAITING_MAX,
+} from "../../core/limits.ts";
+import { isPermitted, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { type Audience, isVisibleTo, type Viewer } from "../../core/session/visibility.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
+import { type Audience, isVisibleTo } from "../../core/session/visibility.ts";
 import {
   batchOf,
   type Chunk,
@@ -24,6 +30,34 @@ export interface ListedSession {
 /** Whole states, so that hearing one twice does no harm, and hearing only the last is enough. */
 export function sessionUpdated({ state }: ListedSession): Notice {
   return notice("session_updated", { session: state });
+}
+
+/** Who reads a tenant's stream. */
+export interface TenantReader {
+  readonly userId: UserId | null;
+  readonly role: Role;
+}
+
+type WarningData = SessionEvent<"credits_warning">["data"];
+
+/**
+ * A budget of the tenant or of a user is no matter of one session, whose reader may not be the
+ * same: the session that passed the line is not named.
+ */
+function warningNotice({ sessionId, ...warning }: WarningData): Notice {
+  const where = warning.scope === "session" ? { sessionId } : {};
+  return notice("credits_warning", { ...where, ...warning });
+}
+
+/**
+ * A session's budget concerns those who see the session; others those who may read the tenant's
+ * credits, and the user whose budget it is.
+ */
+function concerns(warning: WarningData, audience: Audience, reader: TenantReader): boolean {
+  const { scope, userId } = warning;
+  if (scope === "session") return isVisibleTo(audience, reader);
+  if (isPermitted(reader.role, "credits:read")) return true;
+  return userId !== undefined && userId === reader.userId;
 }
 
 /**
@@ -48,22 +82,32 @@ export class TenantStream {
     const { sessionId, audience } = summary;
     const updated = sessionUpdated(summary);
     for (const one of this.#subscriptions) {
-      if (isVisibleTo(audience, one.viewer)) one.changed(sessionId, updated);
-      else if (isVisibleTo(before, one.viewer)) one.changed(sessionId, removed(sessionId));
+      if (isVisibleTo(audience, one.reader)) one.changed(sessionId, updated);
+      else if (isVisibleTo(before, one.reader)) one.changed(sessionId, removed(sessionId));
     }
   }
 
   /** A session is there no more that had this audience. */
   remove(sessionId: SessionId, audience: Audience) {
     for (const one of this.#subscriptions) {
-      if (isVisibleTo(audience, one.viewer)) one.changed(sessionId, removed(sessionId));
+      if (isVisibleTo(audience, one.reader)) one.changed(sessionId, removed(sessionId));
     }
   }
 
-  subscribe(viewer: Viewer, list: ListSessions): Result<TenantSubscription> {
+  /** Nearly all of a budget is used, as the log of a session of this audience says now. */
+  warn(warning: WarningData, audience: Audience) {
+    const { scope, period = "total", userId, sessionId } = warning;
+    const whose = scope === "session" ? sessionId : (userId ?? "");
+    for (const one of this.#subscriptions) {
+      if (!concerns(warning, audience, one.reader)) continue;
+      one.warned(`${scope} ${period} ${whose}`, warningNotice(warning));
+    }
+  }
+
+  subscribe(list: ListSessions, reader: TenantReader): Result<TenantSubscription> {
     const limit = TENANT_SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });
-    const subscription = new TenantSubscription(viewer, list, () => {
+    const subscription = new TenantSubscription(list, reader, () => {
       this.#subscriptions.delete(subscription);
     });
     if (this.#isEnded) subscription.end(null);
@@ -100,19 +144,21 @@ export type ListSessions = (cursor: string | null) => Promise<Result<SessionPage
  * again. So a slow reader needs no eviction: it only hears less often.
  */
 export class TenantSubscription implements AsyncIterableIterator<Chunk, undefined> {
-  readonly viewer: Viewer;
+  readonly reader: TenantReader;
   readonly #list: ListSessions;
   readonly #left: () => void;
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #changed = new Map<SessionId, Notice>();
+  /** The last one of each budget. */
+  readonly #warnings = new Map<string, Notice>();
   /** Where the list goes on; null once it has been told to its end. */
   #listing: ListedPage | null = { cursor: null };
   #listedCount = 0;
   #last: Notice | null = null;
   #isEnding = false;
 
-  constructor(viewer: Viewer, list: ListSessions, left: () => void) {
-    this.viewer = viewer;
+  constructor(list: ListSessions, reader: TenantReader, left: () => void) {
+    this.reader = reader;
     this.#list = list;
     this.#left = left;
   }
@@ -133,6 +179,7 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
   cancel() {
     this.#left();
     this.#changed.clear();
+    this.#warnings.clear();
     this.#reader.close();
   }
 
@@ -143,6 +190,15 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
       this.#listedCount = 0;
     }
     this.#changed.set(sessionId, updated);
+    this.#reader.wake();
+  }
+
+  warned(budget: string, warning: Notice) {
+    this.#warnings.delete(budget);
+    const [first] = this.#warnings.keys();
+    const isFull = this.#warnings.size >= TENANT_WARNINGS_WAITING_MAX;
+    if (isFull && first !== undefined) this.#warnings.delete(first);
+    this.#warnings.set(budget, warning);
     this.#reader.wake();
   }
 
@@ -165,8 +221,9 @@ export class TenantSubscription implements AsyncIterableIterator<Chunk, undefine
   }
 
   #takeChanged(): readonly Notice[] {
-    const news = [...this.#changed.values()];
+    const news = [...this.#changed.values(), ...this.#warnings.values()];
     this.#changed.clear();
+    this.#warnings.clear();
     return news;
   }
 

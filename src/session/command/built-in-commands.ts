@@ -191,8 +191,8 @@ function makerOf({ userId }: WaitingPrompt): Actor {
 /** The same in everything that was chosen, and new in everything else. */
 function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
   const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
-  const { activeAgent, modelConfig, approvalMode, budgetMicro, audience = null } = chosen;
-  const { visibility } = sharingOf(audience, null);
+  const { activeAgent, modelConfig, approvalMode, budgetMicro, monthBudgetMicro } = chosen;
+  const { visibility } = sharingOf(chosen.audience ?? null, null);
   return {
     visibility,
     workspaceCwd,
@@ -208,5 +208,6 @@ function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
     displayName: null,
     autonomyProfile: connection.autonomyProfile,
     budgetMicro,
+    ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
   };
 }

@@ -1,14 +1,21 @@
 import type { Refusal } from "../../core/error.ts";
 import { parseUserId, type SessionId, type TenantId, type UserId } from "../../core/id.ts";
 import { type JsonObject, objectAt } from "../../core/json.ts";
-import { type Account, availableMicro, type CreditScope, tooPoor } from "../../core/ledger.ts";
+import {
+  type Account,
+  availableMicro,
+  type BudgetPeriod,
+  type CreditLimit,
+  tooPoor,
+} from "../../core/ledger.ts";
 import { MICRO_CREDITS_MAX, SUBMIT_TRIES_MAX, USER_BUDGETS_MAX } from "../../core/limits.ts";
 import { addCounts, isCount } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
 import type { ReservationRequest } from "./meter.ts";
-import { type Sums, usedByAsides, usedByUser } from "./sums.ts";
+import type { MonthUse } from "./month-use.ts";
+import { openOfSession, openOfUser, type Sums, usedByAsides, usedByUser } from "./sums.ts";
 
 /** What a tenant and its users may spend; kept in one document, so that it changes as one. */
 export interface Allowance {
@@ -17,9 +24,16 @@ export interface Allowance {
   /** What the tenant may cost in all; null is no budget. */
   readonly tenantMicro: number | null;
   readonly userMicro: ReadonlyMap<UserId, number>;
+  /** What the tenant and its users may cost in each calendar month (UTC). */
+  readonly tenantMonthMicro: number | null;
+  readonly userMonthMicro: ReadonlyMap<UserId, number>;
 }
 
-export type BudgetScope = { readonly of: "tenant" } | { readonly of: "user"; userId: UserId };
+/** Whose budget it is; without a period it is the one in total. */
+export type BudgetScope = { readonly period?: BudgetPeriod } & (
+  | { readonly of: "tenant" }
+  | { readonly of: "user"; readonly userId: UserId }
+);
 
 const PLACE = { kind: "credits", key: "allowance" } as const;
 
@@ -68,34 +82,50 @@ export function withBudget(
   if (budgetMicro !== null && !isCount(budgetMicro)) {
     return fail("invalid_amount", { limit: MICRO_CREDITS_MAX });
   }
-  if (scope.of === "tenant") return ok({ ...allowance, tenantMicro: budgetMicro });
-  const userMicro = new Map(allowance.userMicro);
-  if (budgetMicro === null) userMicro.delete(scope.userId);
-  else userMicro.set(scope.userId, budgetMicro);
-  if (userMicro.size > USER_BUDGETS_MAX) {
+  const isMonthly = scope.period === "month";
+  if (scope.of === "tenant") {
+    const budget = isMonthly ? { tenantMonthMicro: budgetMicro } : { tenantMicro: budgetMicro };
+    return ok({ ...allowance, ...budget });
+  }
+  const budgets = new Map(isMonthly ? allowance.userMonthMicro : allowance.userMicro);
+  if (budgetMicro === null) budgets.delete(scope.userId);
+  else budgets.set(scope.userId, budgetMicro);
+  if (budgets.size > USER_BUDGETS_MAX) {
     const reason = `A tenant has at most ${USER_BUDGETS_MAX} budgets of users.`;
     return fail("invalid_request", { reason });
   }
-  return ok({ ...allowance, userMicro });
+  return ok({
+    ...allowance,
+    ...(isMonthly ? { userMonthMicro: budgets } : { userMicro: budgets }),
+  });
 }
 
-function documentOf({ limit, tenantMicro, userMicro }: Allowance): JsonObject {
-  return { v: 1, limit, tenantMicro, userMicro: Object.fromEntries(userMicro) };
+/** Version 1 had no months; it is read as version 2 without any monthly budget. */
+function documentOf({ limit, tenantMicro, tenantMonthMicro, ...users }: Allowance): JsonObject {
+  const userMicro = Object.fromEntries(users.userMicro);
+  const userMonthMicro = Object.fromEntries(users.userMonthMicro);
+  return { v: 2, limit, tenantMicro, userMicro, tenantMonthMicro, userMonthMicro };
 }
 
 /** What cannot be understood is as if it had not been said. */
 function allowanceOf(value: JsonObject): Allowance {
-  const { limit, tenantMicro } = value;
+  const { limit, tenantMicro, tenantMonthMicro } = value;
   const known = limit === "granted" || limit === "unlimited" ? limit : null;
-  const users = Object.entries(objectAt(value, "userMicro") ?? {}).flatMap(([name, micro]) => {
-    const userId = parseUserId(name);
-    return userId !== null && isAmount(micro) ? [[userId, micro] as const] : [];
-  });
   return {
     limit: known,
     tenantMicro: isAmount(tenantMicro) ? tenantMicro : null,
-    userMicro: new Map(users),
+    userMicro: usersAt(value, "userMicro"),
+    tenantMonthMicro: isAmount(tenantMonthMicro) ? tenantMonthMicro : null,
+    userMonthMicro: usersAt(value, "userMonthMicro"),
   };
+}
+
+function usersAt(value: JsonObject, field: string): ReadonlyMap<UserId, number> {
+  const users = Object.entries(objectAt(value, field) ?? {}).flatMap(([name, micro]) => {
+    const userId = parseUserId(name);
+    return userId !== null && isAmount(micro) ? [[userId, micro] as const] : [];
+  });
+  return new Map(users);
 }
 
 function isAmount(value: unknown): value is number {
@@ -104,7 +134,7 @@ function isAmount(value: unknown): value is number {
 
 /** What one limit leaves. */
 interface Room {
-  readonly scope: CreditScope;
+  readonly limit: CreditLimit;
   readonly leftMicro: number;
 }
 
@@ -114,32 +144,57 @@ interface Room {
  */
 export type Weighing = "now" | "settled";
 
-/** Why so much cannot be set aside, by the limit that leaves the least; null if it can be. */
+/** What a turn is weighed by. */
+export interface Scales {
+  readonly sums: Sums;
+  readonly allowance: Allowance;
+  /** What was charged in this month; null where no monthly budget applies. */
+  readonly month: MonthUse | null;
+}
+
+/**
+ * Why so much cannot be set aside, by the limit that leaves the least; null if it can be. Of two
+ * that leave the same, the one in total is named: a new month would not help.
+ */
 export function refusalOf(
-  sums: Sums,
-  allowance: Allowance,
+  { sums, allowance, month }: Scales,
   order: ReservationRequest,
   neededMicro: number,
   when: Weighing = "now",
 ): Refusal | null {
-  const [first, ...others] =
-    when === "now"
-      ? roomsOf(sums, allowance, order)
-      : roomsOf(atRest(sums), allowance, { ...order, heldMicro: 0 });
-  const { scope, leftMicro } = others.reduce(
-    (least, room) => (room.leftMicro < least.leftMicro ? room : least),
-    first,
+  const isNow = when === "now";
+  const weighed = isNow ? sums : atRest(sums);
+  const whole = roomsInTotal(weighed, allowance, isNow ? order : { ...order, heldMicro: 0 });
+  const rooms =
+    month === null ? whole : [...whole, ...roomsInMonth(weighed, allowance, order, month)];
+  const { limit, leftMicro } = rooms.reduce((least, room) =>
+    room.leftMicro < least.leftMicro ? room : least,
   );
-  return neededMicro <= leftMicro ? null : tooPoor(neededMicro, leftMicro, scope);
+  return neededMicro <= leftMicro ? null : tooPoor(neededMicro, leftMicro, limit);
 }
 
 /** Whether nothing limits such a turn: then it is not weighed, and its price may be unknown. */
-export function isUnlimited(
-  { limit, tenantMicro, userMicro }: Allowance,
-  { userId, budgetMicro }: ReservationRequest,
+export function isUnlimited(allowance: Allowance, order: ReservationRequest): boolean {
+  if (order.budgetMicro !== null || isMonthly(allowance, order)) return false;
+  const { limit, tenantMicro, userMicro } = allowance;
+  if (limit !== "unlimited" || tenantMicro !== null) return false;
+  return order.userId === null || !userMicro.has(order.userId);
+}
+
+/** Whether the tenant or any of its users has a budget. */
+export function hasBudgets(allowance: Allowance): boolean {
+  const { tenantMicro, userMicro, tenantMonthMicro, userMonthMicro } = allowance;
+  const isOfTenant = tenantMicro !== null || tenantMonthMicro !== null;
+  return isOfTenant || userMicro.size > 0 || userMonthMicro.size > 0;
+}
+
+/** Whether a budget of a month limits such a turn. */
+export function isMonthly(
+  { tenantMonthMicro, userMonthMicro }: Allowance,
+  { userId, monthBudgetMicro }: ReservationRequest,
 ): boolean {
-  if (budgetMicro !== null || limit !== "unlimited" || tenantMicro !== null) return false;
-  return userId === null || !userMicro.has(userId);
+  if (tenantMonthMicro !== null || monthBudgetMicro !== null) return true;
+  return userId !== null && userMonthMicro.has(userId);
 }
 
 /** As if everything that is set aside were free again. */
@@ -148,30 +203,55 @@ function atRest(sums: Sums): Sums {
   return { ...sums, account, open: new Map() };
 }
 
-function roomsOf(
+function roomsInTotal(
   sums: Sums,
   allowance: Allowance,
   order: ReservationRequest,
-): readonly [Room, ...Room[]] {
+): readonly Room[] {
   const { account } = sums;
   const { key, userId, budgetMicro } = order;
   const limit = allowance.limit ?? "granted";
-  const rooms: [Room, ...Room[]] = [
-    { scope: "balance", leftMicro: availableMicro({ ...account, limit }) },
+  const rooms: Room[] = [
+    { limit: { scope: "balance" }, leftMicro: availableMicro({ ...account, limit }) },
   ];
   if (budgetMicro !== null) {
     const turns = { chargedMicro: order.usedMicro, openMicro: order.heldMicro };
     const used = usedInAll(turns, usedBeside(sums, key.sessionId));
-    rooms.push({ scope: "session", leftMicro: budgetMicro - used.chargedMicro - used.openMicro });
+    const leftMicro = budgetMicro - used.chargedMicro - used.openMicro;
+    rooms.push({ limit: { scope: "session" }, leftMicro });
   }
   const { tenantMicro } = allowance;
   if (tenantMicro !== null) {
     const leftMicro = tenantMicro - account.chargedMicro - account.openMicro;
-    rooms.push({ scope: "tenant", leftMicro });
+    rooms.push({ limit: { scope: "tenant" }, leftMicro });
   }
   const ofUser = userId === null ? undefined : allowance.userMicro.get(userId);
   if (userId !== null && ofUser !== undefined) {
-    rooms.push({ scope: "user", leftMicro: ofUser - usedByUser(sums, userId) });
+    rooms.push({ limit: { scope: "user" }, leftMicro: ofUser - usedByUser(sums, userId) });
+  }
+  return rooms;
+}
+
+/** What is set aside counts in this month, whenever that was: it is charged in it, or later. */
+function roomsInMonth(
+  sums: Sums,
+  { tenantMonthMicro, userMonthMicro }: Allowance,
+  { key, userId, monthBudgetMicro }: ReservationRequest,
+  { month, chargedMicro, userMicro, sessionMicro }: MonthUse,
+): readonly Room[] {
+  const rooms: Room[] = [];
+  if (monthBudgetMicro !== null) {
+    const leftMicro = monthBudgetMicro - sessionMicro - openOfSession(sums, key.sessionId);
+    rooms.push({ limit: { scope: "session", month }, leftMicro });
+  }
+  if (tenantMonthMicro !== null) {
+    const leftMicro = tenantMonthMicro - chargedMicro - sums.account.openMicro;
+    rooms.push({ limit: { scope: "tenant", month }, leftMicro });
+  }
+  const ofUser = userId === null ? undefined : userMonthMicro.get(userId);
+  if (userId !== null && ofUser !== undefined) {
+    const leftMicro = ofUser - userMicro - openOfUser(sums, userId);
+    rooms.push({ limit: { scope: "user", month }, leftMicro });
   }
   return rooms;
 }

@@ -1,3 +1,6 @@
+import type { UserId } from "../../core/id.ts";
+import { type BudgetPeriod, type CreditLimit, limitDetails } from "../../core/ledger.ts";
+import type { Month } from "../../core/month.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
@@ -19,8 +22,8 @@ export class BudgetWatch {
   readonly #world: SessionWorld;
   readonly #session: WatchedSession;
   readonly #announce: (warning: CreditWarning) => void;
-  /** What was charged when it was last looked at; null if it has not been, with this budget. */
-  #chargedMicro: number | null = null;
+  /** What was charged when each budget was last looked at; without an entry it has not been. */
+  readonly #seen = new Map<"total" | Month, number>();
 
   constructor(
     world: SessionWorld,
@@ -34,30 +37,41 @@ export class BudgetWatch {
 
   /** So much was charged just now, for a turn or beside it. */
   async charged(amountMicro: number): Promise<void> {
-    const now = await this.#look();
-    if (now !== null) {
-      const { chargedMicro, budgetMicro } = now;
-      const before = this.#chargedMicro ?? chargedMicro - amountMicro;
-      this.#chargedMicro = chargedMicro;
-      this.#tell(warningOf("session", budgetMicro, before, chargedMicro));
+    for (const look of [await this.#lookAtAll(), await this.#lookAtMonth()]) {
+      if (look === null) continue;
+      const { of, chargedMicro, budgetMicro } = look;
+      const before = this.#seen.get(of) ?? chargedMicro - amountMicro;
+      this.#see(look);
+      this.#tell(warningOf(limitOf(of), budgetMicro, before, chargedMicro));
     }
     const others = await this.#world.meter.settled(this.#session.key);
     for (const warning of others ?? []) this.#announce(warning);
   }
 
   /** It has another budget, of which it may have used nearly all already. */
-  async budgetSet(toMicro: number | null): Promise<void> {
-    this.#chargedMicro = null;
-    const now = await this.#look();
+  async budgetSet(period: BudgetPeriod, toMicro: number | null): Promise<void> {
+    this.#forget(period);
+    const look = await (period === "month" ? this.#lookAtMonth() : this.#lookAtAll());
     // If it is yet another one by now, that is looked at for itself.
-    if (now === null || now.budgetMicro !== toMicro) return;
-    const { chargedMicro, budgetMicro } = now;
-    this.#chargedMicro = chargedMicro;
-    this.#tell(standingWarningOf("session", budgetMicro, chargedMicro));
+    if (look === null || look.budgetMicro !== toMicro) return;
+    this.#see(look);
+    this.#tell(standingWarningOf(limitOf(look.of), look.budgetMicro, look.chargedMicro));
   }
 
-  /** Null where there is no budget, or where the use of side questions is unknown. */
-  async #look() {
+  /** Of past months nothing is remembered. */
+  #see({ of, chargedMicro }: Look) {
+    this.#forget(of === "total" ? "total" : "month");
+    this.#seen.set(of, chargedMicro);
+  }
+
+  #forget(period: BudgetPeriod) {
+    for (const of of [...this.#seen.keys()]) {
+      if ((of === "total") === (period === "total")) this.#seen.delete(of);
+    }
+  }
+
+  /** Null where there is no budget in total, or where the use of side questions is unknown. */
+  async #lookAtAll(): Promise<Look | null> {
     const { key, decided } = this.#session;
     if (decided.chosen.budgetMicro === null) return null;
     const beside = await this.#world.meter.usedBeside(key);
@@ -65,7 +79,18 @@ export class BudgetWatch {
     const session = this.#session.decided;
     const { budgetMicro } = session.chosen;
     const { chargedMicro } = usedInAll(usedByTurns(session), beside.value);
-    return { chargedMicro, budgetMicro };
+    return { of: "total", chargedMicro, budgetMicro };
+  }
+
+  /** Null where there is no monthly budget, or where the ledger cannot be read. */
+  async #lookAtMonth(): Promise<Look | null> {
+    const { key, decided } = this.#session;
+    if ((decided.chosen.monthBudgetMicro ?? null) === null) return null;
+    const used = await this.#world.meter.usedThisMonth(key);
+    if (!used.ok) return null;
+    const { month, sessionMicro: chargedMicro } = used.value;
+    const budgetMicro = this.#session.decided.chosen.monthBudgetMicro ?? null;
+    return { of: month, chargedMicro, budgetMicro };
   }
 
   #tell(warning: CreditWarning | null) {
@@ -73,28 +98,47 @@ export class BudgetWatch {
   }
 }
 
+/** What was charged of the session's budget in total, or of the one of a month. */
+interface Look {
+  readonly of: "total" | Month;
+  readonly chargedMicro: number;
+  readonly budgetMicro: number | null;
+}
+
+function limitOf(of: Look["of"]): BudgetLimit {
+  return of === "total" ? { scope: "session" } : { scope: "session", month: of };
+}
+
+/** The limit that a budget sets; one of a user says whose it is. */
+type BudgetLimit = Omit<CreditLimit, "scope"> & {
+  readonly scope: CreditWarning["scope"];
+  readonly userId?: UserId;
+};
+
 /** How much of a budget may be used before people are warned. */
 const WARNING_PERCENT = 80n;
 
 /** If these charges have just passed the line at which a budget is nearly used up. */
 export function warningOf(
-  scope: CreditWarning["scope"],
+  limit: BudgetLimit,
   budgetMicro: number | null,
   beforeMicro: number,
   usedMicro: number,
 ): CreditWarning | null {
   if (budgetMicro === null || beforeMicro >= lineOf(budgetMicro)) return null;
-  return standingWarningOf(scope, budgetMicro, usedMicro);
+  return standingWarningOf(limit, budgetMicro, usedMicro);
 }
 
 /** If a budget is nearly used up as it stands; where nothing is used, there is nothing to say. */
 function standingWarningOf(
-  scope: CreditWarning["scope"],
+  limit: BudgetLimit,
   budgetMicro: number | null,
   usedMicro: number,
 ): CreditWarning | null {
   if (budgetMicro === null || usedMicro === 0 || usedMicro < lineOf(budgetMicro)) return null;
-  return { scope, usedMicro, budgetMicro };
+  const { scope, userId, ...ofMonth } = limit;
+  const whose = { ...limitDetails({ scope, ...ofMonth }), scope, ...(userId && { userId }) };
+  return { ...whose, usedMicro, budgetMicro };
 }
 
 function lineOf(budgetMicro: number): number {

@@ -46,7 +46,7 @@ describe("P9: a clock that jumps", () => {
     till.nowMs = MAY_1;
     expect(await till.begin(0)).toBe("insufficient_credits");
     expect(value(await till.meter.balance(TENANT)).budgets).toEqual([
-      { scope: "user:ada", budgetMicro: 30, usedMicro: 30 },
+      { scope: "user:ada", period: "total", budgetMicro: 30, usedMicro: 30, leftMicro: 0 },
     ]);
   });
 

@@ -26,7 +26,7 @@ export interface LedgerLine extends LedgerEntry {
   readonly tokens: TokenUsage;
   /** False for work whose price is unknown. */
   readonly isPriced: boolean;
-  /** Of a grant: what was said about it. */
+  /** Of a grant or its revocation: what was said about it. */
   readonly note: string | null;
   /** True for what was asked beside a session, which is no turn of it. */
   readonly isAside: boolean;
@@ -115,7 +115,7 @@ function turnIdAt(said: JsonObject): TurnId | null {
   return turnId === null ? null : parseTurnId(turnId);
 }
 
-const KINDS: readonly LedgerEntry["kind"][] = ["grant", "reserve", "charge", "release"];
+const KINDS: readonly LedgerEntry["kind"][] = ["grant", "revoke", "reserve", "charge", "release"];
 
 function isKind(value: unknown): value is LedgerEntry["kind"] {
   return KINDS.some((kind) => kind === value);

@@ -32,7 +32,7 @@ async function take(till: Till, step: Step, number: number): Promise<void> {
 function byTurn(lines: readonly StatementLine[]) {
   const turns = new Map<string, { reserve: number; charge: number; release: number; n: number }>();
   for (const { kind, turnId: id, amountMicro } of lines) {
-    if (kind === "grant") continue;
+    if (kind === "grant" || kind === "revoke") continue;
     const sums = turns.get(id) ?? { reserve: 0, charge: 0, release: 0, n: 0 };
     sums[kind] += amountMicro;
     if (kind === "charge") sums.n += 1;
@@ -245,7 +245,7 @@ describe("limits and budgets", () => {
       await till.ends(0);
       told.push(await till.meter.settled(till.session(0).key));
     }
-    const warning = { scope: "tenant", usedMicro: 40, budgetMicro: 50 };
+    const warning = { scope: "tenant", period: "total", usedMicro: 40, budgetMicro: 50 };
     expect(told).toEqual([[], [warning], []]);
   });
 

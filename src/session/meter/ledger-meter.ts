@@ -1,60 +1,37 @@
 import type { TenantId, TurnId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { type Account, availableMicro } from "../../core/ledger.ts";
-import {
-  CREDIT_SWEEP_SESSIONS_MAX,
-  LEDGER_SETTLED_UNREAD_MAX,
-  LEDGERS_HELD_MAX,
-  MICRO_CREDITS_MAX,
-} from "../../core/limits.ts";
+import { CREDIT_SWEEP_SESSIONS_MAX, LEDGER_SETTLED_UNREAD_MAX } from "../../core/limits.ts";
 import type { Log, LogMessage } from "../../core/log.ts";
-import { addCounts, costMicro, isCount } from "../../core/price.ts";
+import { costMicro } from "../../core/price.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
-import type { JournalEntry, SessionKey, SessionStore } from "../../store/store.ts";
+import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
-import type { ChangeAct } from "../audit/audited.ts";
-import { changeEntry, type Steward } from "../audit/entries.ts";
-import {
-  type Allowance,
-  type BudgetScope,
-  isUnlimited,
-  type Use,
-  usedBeside,
-  type Weighing,
-  withBudget,
-} from "./allowance.ts";
-import { asideLines, creditOf, keyOf, plainLine, readGrantId, settlementEntries } from "./entry.ts";
+import { hasBudgets, isUnlimited, type Use, usedBeside, type Weighing } from "./allowance.ts";
+import { LedgerOffice } from "./credit-office.ts";
+import { asideLines, creditOf, keyOf, settlementEntries } from "./entry.ts";
+import { type LedgerOptions, Ledgers } from "./ledgers.ts";
 import type {
   AsideUse,
-  Balance,
   CreditWarning,
-  Grant,
   Meter,
   ReservationRequest,
   Slice,
   TurnCredit,
 } from "./meter.ts";
+import type { MonthUse } from "./month-use.ts";
 import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
-import { usedByUser } from "./sums.ts";
-import { TenantLedger } from "./tenant-ledger.ts";
-import { type StatementQuery, statementPage, type UsageQuery, usageReport } from "./usage.ts";
+import type { TenantLedger } from "./tenant-ledger.ts";
 
-export interface MeterOptions {
-  readonly store: SessionStore;
+export interface MeterOptions extends LedgerOptions {
   readonly prices: PriceTable;
-  /** The limit of a tenant that has set none; null if that is not known here. */
-  usualLimit(tenantId: TenantId): Account["limit"] | null;
-  nowMs(): number;
   readonly log: Log;
 }
 
 /** The credits of all tenants, over the journals of a store. */
-export class LedgerMeter implements Meter {
+export class LedgerMeter extends LedgerOffice implements Meter {
   readonly #parts: MeterOptions;
-  /** The one that was used last is at the end. */
-  readonly #ledgers = new Map<TenantId, TenantLedger>();
+  readonly #ledgers: Ledgers;
   /** Reserved here for turns of which it is not known yet whether they begin. */
   readonly #pending = new Set<TurnId>();
   /** Turns that a log has open although the ledger has their charge: the log was cut. */
@@ -64,6 +41,9 @@ export class LedgerMeter implements Meter {
   #hasSwept = false;
 
   constructor(parts: MeterOptions) {
+    const ledgers = new Ledgers(parts);
+    super(parts, ledgers);
+    this.#ledgers = ledgers;
     this.#parts = parts;
   }
 
@@ -111,7 +91,7 @@ export class LedgerMeter implements Meter {
   }
 
   isFree(order: ReservationRequest): boolean {
-    const allowance = this.#ledgers.get(order.key.tenantId)?.allowance ?? null;
+    const allowance = this.#ledgers.held(order.key.tenantId)?.allowance ?? null;
     return allowance !== null && isUnlimited(allowance, order);
   }
 
@@ -157,7 +137,7 @@ export class LedgerMeter implements Meter {
   settled({ tenantId, sessionId }: SessionKey): Promise<readonly CreditWarning[]> | null {
     const ledger = this.#ledger(tenantId);
     const { allowance } = ledger;
-    const isWatched = allowance?.tenantMicro !== null || allowance.userMicro.size > 0;
+    const isWatched = allowance === null || hasBudgets(allowance);
     const unread = (this.#unread.get(tenantId) ?? 0) + 1;
     this.#unread.set(tenantId, unread);
     const isLimited = allowance?.limit !== "unlimited";
@@ -191,6 +171,11 @@ export class LedgerMeter implements Meter {
     return ledger.inTurn(async () => ok(usedBeside(ledger.sums, sessionId)));
   }
 
+  usedThisMonth({ tenantId, sessionId }: SessionKey): Promise<Result<MonthUse>> {
+    const ledger = this.#ledger(tenantId);
+    return ledger.inTurn(() => ledger.monthUse({ userId: null, sessionId }));
+  }
+
   whenRaised(tenantId: TenantId, act: () => void): CallOff {
     return this.#ledger(tenantId).whenRaised(act);
   }
@@ -203,7 +188,7 @@ export class LedgerMeter implements Meter {
 
   /** The first time through all tenants; then through those that are in use here. */
   async sweep(look: (key: SessionKey) => Promise<Result<Session>>): Promise<void> {
-    const held = ok([...this.#ledgers.keys()]);
+    const held = ok(this.#ledgers.tenants());
     const tenants = this.#hasSwept ? held : await this.#parts.store.tenants();
     if (!tenants.ok) return this.#tell("credits not swept", null, tenants.refusal.code);
     this.#hasSwept = true;
@@ -279,105 +264,12 @@ export class LedgerMeter implements Meter {
     return DONE;
   }
 
-  balance(tenantId: TenantId): Promise<Result<Balance>> {
-    const ledger = this.#ledger(tenantId);
-    return ledger.inTurn(async ({ limit, tenantMicro, userMicro }) => {
-      const { sums } = ledger;
-      const { grantedMicro, chargedMicro, openMicro, openByTurn } = sums.account;
-      const users = [...userMicro].map(([userId, budgetMicro]) => {
-        return { scope: `user:${userId}`, budgetMicro, usedMicro: usedByUser(sums, userId) };
-      });
-      const usedMicro = addCounts(chargedMicro, openMicro);
-      const whole = { scope: "tenant", budgetMicro: tenantMicro ?? 0, usedMicro };
-      return ok({
-        limit,
-        availableMicro: limit === "unlimited" ? null : availableMicro(sums.account),
-        grantedMicro,
-        chargedMicro,
-        openMicro,
-        openTurns: openByTurn.size,
-        budgets: [...(tenantMicro === null ? [] : [whole]), ...users],
-      });
-    });
-  }
-
-  async grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>> {
-    const { id, amountMicro, by } = grant;
-    const note = grant.note === "" ? null : grant.note;
-    const turnId = readGrantId(id);
-    if (!turnId.ok) return turnId;
-    if (!isCount(amountMicro) || amountMicro === 0) {
-      return fail("invalid_amount", { limit: MICRO_CREDITS_MAX });
-    }
-    const entry = { kind: "grant", turnId: turnId.value, n: 0, amountMicro } as const;
-    const userId = by.kind === "client" ? by.userId : null;
-    const atMs = this.#parts.nowMs();
-    const details = { id, amountMicro, ...(note !== null && { note }) };
-    const key = `credits grant ${id}`;
-    const audit = changeEntry({ act: "credits_granted", by, details, atMs, key });
-    const granted = await this.#ledger(tenantId).grant(
-      { ...plainLine(entry, userId), note },
-      audit,
-    );
-    return granted.ok ? this.balance(tenantId) : granted;
-  }
-
-  async setLimit(
-    tenantId: TenantId,
-    limit: Account["limit"],
-    by: Steward,
-  ): Promise<Result<Balance>> {
-    const audit = this.#audited("credits_limit_set", by, { limit });
-    const change = (allowance: Allowance) => ok({ ...allowance, limit });
-    const set = await this.#ledger(tenantId).change(change, audit);
-    return set.ok ? this.balance(tenantId) : set;
-  }
-
-  async setBudget(
-    tenantId: TenantId,
-    scope: BudgetScope,
-    budgetMicro: number | null,
-    by: Steward,
-  ): Promise<Result<Balance>> {
-    const audit = this.#audited("credits_budget_set", by, { ...scope, budgetMicro });
-    const change = (allowance: Allowance) => withBudget(allowance, scope, budgetMicro);
-    const set = await this.#ledger(tenantId).change(change, audit);
-    return set.ok ? this.balance(tenantId) : set;
-  }
-
-  statement(tenantId: TenantId, wish: StatementQuery) {
-    return statementPage(this.#parts.store, tenantId, wish);
-  }
-
-  usage(tenantId: TenantId, wish: UsageQuery) {
-    return usageReport(this.#parts.store, tenantId, wish);
-  }
-
-  #audited(act: ChangeAct, by: Steward, details: JsonObject): JournalEntry {
-    return changeEntry({ act, by, details, atMs: this.#parts.nowMs() });
-  }
-
   #quote({ agent, model }: ReservationRequest): Quote | null {
     return this.#parts.prices.quote(agent, model);
   }
 
   #ledger(tenantId: TenantId): TenantLedger {
-    const known = this.#ledgers.get(tenantId);
-    const { store, nowMs } = this.#parts;
-    const limit = this.#parts.usualLimit(tenantId);
-    const ledger = known ?? new TenantLedger(store, tenantId, limit, nowMs);
-    this.#ledgers.delete(tenantId);
-    this.#ledgers.set(tenantId, ledger);
-    if (known === undefined) this.#makeRoom();
-    return ledger;
-  }
-
-  /** One that is in use stays; all that another held can be read again. */
-  #makeRoom() {
-    for (const [tenantId, ledger] of this.#ledgers) {
-      if (this.#ledgers.size <= LEDGERS_HELD_MAX) return;
-      if (ledger.isIdle && ledger.allowance !== null) this.#ledgers.delete(tenantId);
-    }
+    return this.#ledgers.of(tenantId);
   }
 
   #tell(what: LogMessage, tenantId: TenantId | null, because: string) {

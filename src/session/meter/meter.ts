@@ -1,5 +1,5 @@
 import type { TenantId, TurnId, UserId } from "../../core/id.ts";
-import type { Account } from "../../core/ledger.ts";
+import type { Account, BudgetPeriod } from "../../core/ledger.ts";
 import type { Price, TokenUsage } from "../../core/price.ts";
 import type { Result } from "../../core/result.ts";
 import type { Announcements } from "../../core/session/event.ts";
@@ -9,6 +9,7 @@ import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { Steward } from "../audit/entries.ts";
 import type { Allowance, BudgetScope, Use, Weighing } from "./allowance.ts";
+import type { MonthUse } from "./month-use.ts";
 import type { StatementPage, StatementQuery, UsageQuery, UsageReport } from "./usage.ts";
 
 /** Whose turn credits are wanted for, and what is known of what it will cost. */
@@ -22,6 +23,8 @@ export interface ReservationRequest {
   readonly budgetMicro: number | null;
   readonly usedMicro: number;
   readonly heldMicro: number;
+  /** What the session may cost in a calendar month; the ledger knows what it has. */
+  readonly monthBudgetMicro: number | null;
   /** True for a question beside the session, of which the session's log knows nothing. */
   readonly isAside: boolean;
 }
@@ -86,6 +89,8 @@ interface TurnMeter {
   settleAside(order: ReservationRequest, credit: TurnCredit, use: AsideUse): Promise<number>;
   /** What was asked beside a session has used of its budget. */
   usedBeside(key: SessionKey): Promise<Result<Use>>;
+  /** What was charged for a session in this month, for its turns and for what was asked beside. */
+  usedThisMonth(key: SessionKey): Promise<Result<MonthUse>>;
   /** Calls once, when there may be more to spend than there was. */
   whenRaised(tenantId: TenantId, act: () => void): CallOff;
   /** A session was opened: reservations of turns that it does not have are released. */
@@ -93,10 +98,14 @@ interface TurnMeter {
 }
 
 /** What people ask of the ledger. */
-interface CreditOffice {
+export interface CreditOffice {
   balance(tenantId: TenantId): Promise<Result<Balance>>;
   /** The same id with the same words is the same grant. */
   grant(tenantId: TenantId, grant: Grant): Promise<Result<Balance>>;
+  /** Takes all of a grant back; a grant that was taken back already stays so. */
+  revoke(tenantId: TenantId, revocation: Omit<Grant, "amountMicro">): Promise<Result<Balance>>;
+  /** What a user may spend and has; of a caller that is no user, the whole tenant. */
+  ownUse(tenantId: TenantId, userId: UserId | null): Promise<Result<OwnUse>>;
   setLimit(tenantId: TenantId, limit: Account["limit"], by: Steward): Promise<Result<Balance>>;
   /** Null takes the budget away. */
   setBudget(
@@ -138,9 +147,39 @@ export interface Balance {
   readonly chargedMicro: number;
   readonly openMicro: number;
   readonly openTurns: number;
-  readonly budgets: readonly {
-    readonly scope: string;
-    readonly budgetMicro: number;
-    readonly usedMicro: number;
-  }[];
+  readonly month: MonthTotal;
+  readonly budgets: readonly BudgetUse[];
+}
+
+/** What was charged in a calendar month, UTC. */
+export interface MonthTotal {
+  /** As in `2026-11`. */
+  readonly name: string;
+  readonly chargedMicro: number;
+  readonly renewsAt: string;
+}
+
+/** A budget, and what was charged and is reserved of it. */
+export interface BudgetUse {
+  /** `tenant`, or `user:NAME`. */
+  readonly scope: string;
+  readonly period: BudgetPeriod;
+  readonly budgetMicro: number;
+  readonly usedMicro: number;
+  /** Never less than zero. */
+  readonly leftMicro: number;
+  /** Of a monthly budget. */
+  readonly renewsAt?: string;
+}
+
+/** What one user may spend and has spent. */
+export interface OwnUse {
+  /** Null for a caller that is no user. */
+  readonly user: UserId | null;
+  readonly month: MonthTotal;
+  readonly total: { readonly chargedMicro: number };
+  readonly openMicro: number;
+  readonly budgets: readonly BudgetUse[];
+  /** By the tightest of their budgets; null where they have none. */
+  readonly leftMicro: number | null;
 }

@@ -16,7 +16,13 @@ import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { usedByTurns } from "./allowance.ts";
 import { BudgetWatch } from "./budget-watch.ts";
-import { creditWait, isSameWait, type WaitingForCredit } from "./credit-wait.ts";
+import {
+  creditWait,
+  isPoor,
+  isSameWait,
+  retryTimes,
+  type WaitingForCredit,
+} from "./credit-wait.ts";
 import type { ReservationRequest, TurnCredit } from "./meter.ts";
 
 /** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
@@ -43,6 +49,7 @@ export function reservationRequest(
     budgetMicro: chosen.budgetMicro,
     usedMicro,
     heldMicro,
+    monthBudgetMicro: chosen.monthBudgetMicro ?? null,
     isAside: false,
   };
 }
@@ -202,7 +209,9 @@ export class SessionCredit implements Participant {
       this.#giveBackAstray();
       void this.#budget.charged(event.data.chargedMicro);
     } else if (event.type === "session_budget_changed") {
-      void this.#budget.budgetSet(event.data.to);
+      void this.#budget.budgetSet("total", event.data.to);
+    } else if (event.type === "session_month_budget_changed") {
+      void this.#budget.budgetSet("month", event.data.to);
     }
   }
 
@@ -247,9 +256,14 @@ export class SessionCredit implements Participant {
       // While it is weighed again it is said to wait as before; else it is not.
       if (this.#asking === null && this.#short === null) this.#waits = null;
     };
-    this.#callOffWait = POOR.has(code)
-      ? this.#world.meter.whenRaised(tenantId, wake)
-      : this.#world.clock.after(CREDIT_RETRY_MS, wake);
+    const { clock, meter } = this.#world;
+    const ends = [
+      ...(isPoor(code) ? [meter.whenRaised(tenantId, wake)] : []),
+      ...retryTimes(refusal, clock.nowMs()).map((ms) => clock.after(ms, wake)),
+    ];
+    this.#callOffWait = () => {
+      for (const end of ends) end();
+    };
     this.#tellWait(prompt, refusal);
   }
 
@@ -332,7 +346,7 @@ export class SessionCredit implements Participant {
   }
 
   async #notSliced({ turnId }: ReservationRequest, { code }: Refusal): Promise<void> {
-    if (POOR.has(code)) {
+    if (isPoor(code)) {
       const by = this.#server();
       await this.#seat.submit({ ...by, type: "limit_passed", turnId, limit: "budget" });
       return;
@@ -358,14 +372,11 @@ const NO_CREDIT: TurnCredit = {
   model: null,
 };
 
-/** Only more credit, another price or another model helps. */
-const POOR: ReadonlySet<string> = new Set(["insufficient_credits", "price_unknown"]);
-
 /** By what a turn was found too dear: another of these is worth another try. */
 function wantsOf({ chosen, surroundings }: Session, { promptId }: WaitingPrompt): string {
-  const { activeAgent, modelConfig, budgetMicro } = chosen;
+  const { activeAgent, modelConfig, budgetMicro, monthBudgetMicro = null } = chosen;
   const model = modelConfig.modelId ?? surroundings?.model ?? null;
-  return JSON.stringify([promptId, activeAgent, model, budgetMicro]);
+  return JSON.stringify([promptId, activeAgent, model, budgetMicro, monthBudgetMicro]);
 }
 
 /** Whether the user has told the session to take another model or agent, and it has not yet. */

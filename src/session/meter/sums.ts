@@ -7,18 +7,20 @@ import {
   type TurnId,
   type UserId,
 } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, objectAt } from "../../core/json.ts";
 import { type Account, emptyAccount, recordedEntry, sumOf } from "../../core/ledger.ts";
 import {
   LEDGER_ASIDE_SESSIONS_MAX,
+  LEDGER_ENTRIES_UNSUMMED_MAX,
   LEDGER_OPEN_TURNS_MAX,
   LEDGER_USERS_MAX,
-  PAGE_ROWS_MAX,
 } from "../../core/limits.ts";
-import { addCounts, isCount } from "../../core/price.ts";
+import { addCounts } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { readLine, type StatementLine } from "./entry.ts";
+import type { StatementLine } from "./entry.ts";
+import { amountsBy, isAmount, MonthlySums } from "./month-sums.ts";
+import { readLedger, type SummedLedger } from "./month-use.ts";
 
 /** What the entries of a tenant's ledger come to, up to one of them. */
 export interface Sums {
@@ -31,6 +33,8 @@ export interface Sums {
   readonly chargedByUser: Map<UserId, number>;
   /** What was charged for questions beside a session; its log knows nothing of them. */
   readonly asidesBySession: Map<SessionId, number>;
+  /** What was charged in the newest months; written into as well. */
+  readonly months: MonthlySums;
 }
 
 interface OpenTurn {
@@ -42,7 +46,8 @@ interface OpenTurn {
 export function noSums(): Sums {
   const account = emptyAccount("granted");
   const open = new Map();
-  return { seq: 0, account, open, chargedByUser: new Map(), asidesBySession: new Map() };
+  const [chargedByUser, asidesBySession] = [new Map(), new Map()];
+  return { seq: 0, account, open, chargedByUser, asidesBySession, months: new MonthlySums() };
 }
 
 /** With one more entry of the journal, which is believed. What was given is not used any more. */
@@ -50,6 +55,7 @@ export function withLine(sums: Sums, line: StatementLine): Sums {
   const account = recordedEntry(sums.account, line);
   charge(sums, line);
   chargeAside(sums, line);
+  sums.months.count(line);
   return { ...sums, seq: line.seq, account, open: opened(sums, account, line) };
 }
 
@@ -85,8 +91,16 @@ function chargeAside({ asidesBySession }: Sums, line: StatementLine) {
 
 /** What a user has cost, and what is set aside for them. */
 export function usedByUser(sums: Sums, userId: UserId): number {
-  const held = openOf(sums, (turn) => turn.userId === userId);
-  return addCounts(sums.chargedByUser.get(userId) ?? 0, held);
+  return addCounts(sums.chargedByUser.get(userId) ?? 0, openOfUser(sums, userId));
+}
+
+export function openOfUser(sums: Sums, userId: UserId): number {
+  return openOf(sums, (turn) => turn.userId === userId);
+}
+
+/** What is set aside for the turns of a session, and for what is asked beside them. */
+export function openOfSession(sums: Sums, sessionId: SessionId): number {
+  return openOf(sums, (turn) => turn.sessionId === sessionId);
 }
 
 /** What was asked beside a session has cost, and what is set aside for such questions. */
@@ -111,14 +125,17 @@ export function documentOf(sums: Sums): JsonObject | null {
   const turns = [...open].map(([turnId, { sessionId, userId, isAside }]) => {
     return [turnId, openByTurn.get(turnId) ?? 0, sessionId, userId, isAside];
   });
-  const users = [...chargedByUser];
-  return { v: 1, seq, grantedMicro, chargedMicro, turns, users, asides: [...asidesBySession] };
+  const [users, asides] = [[...chargedByUser], [...asidesBySession]];
+  const months = sums.months.toJson();
+  return { v: 2, seq, grantedMicro, chargedMicro, turns, users, asides, months };
 }
 
 /** Null if it is none that we would have written: then the journal is read from its beginning. */
 export function readSums(value: JsonObject): Sums | null {
-  const { v, seq, grantedMicro, chargedMicro, turns, users } = value;
-  if (v !== 1 || !isAmount(seq) || !isAmount(grantedMicro) || !isAmount(chargedMicro)) return null;
+  const { seq, grantedMicro, chargedMicro, turns, users } = value;
+  const months = monthsOf(value);
+  if (months === null || !isAmount(seq)) return null;
+  if (!isAmount(grantedMicro) || !isAmount(chargedMicro)) return null;
   if (!Array.isArray(turns) || !Array.isArray(users)) return null;
   const openByTurn = new Map<TurnId, number>();
   const open = new Map<TurnId, OpenTurn>();
@@ -135,49 +152,40 @@ export function readSums(value: JsonObject): Sums | null {
   const base = emptyAccount("granted");
   const openMicro = sumOf(openByTurn);
   const account = { ...base, grantedMicro, chargedMicro, openByTurn, openMicro };
-  return { seq, account, open, chargedByUser, asidesBySession };
+  return { seq, account, open, chargedByUser, asidesBySession, months };
 }
 
-/** Null if one of them is none. */
-function amountsBy<Id>(parse: (text: string) => Id | null, value: unknown): Map<Id, number> | null {
-  const amounts = new Map<Id, number>();
-  for (const [name, amount] of Array.isArray(value) ? value.filter(Array.isArray) : []) {
-    const id = parse(String(name));
-    if (id === null || !isAmount(amount)) return null;
-    amounts.set(id, amount);
-  }
-  return amounts;
+/** Sums of version 1 have no months: these are read from the journal once they are needed. */
+function monthsOf(value: JsonObject): MonthlySums | null {
+  if (value.v === 1) return MonthlySums.unknown();
+  const months = value.v === 2 ? objectAt(value, "months") : null;
+  return months && MonthlySums.fromJson(months);
 }
 
 function idOr<Id>(parse: (text: string) => Id | null, value: unknown): Id | null {
   return typeof value === "string" ? parse(value) : null;
 }
 
-function isAmount(value: unknown): value is number {
-  return typeof value === "number" && isCount(value);
-}
-
 /**
- * Sums that count every user with a budget, even if many others were charged before: from
+ * Sums that count these users, even if many others were charged before: from
  * then on their charges are followed. Where users have been left out for want of room, what these
  * have cost is read from the journal, up to where the sums are. They take the places of users
  * without a budget, so that no more are held.
  */
-export async function withBudgeted(
-  store: Pick<SessionStore, "readJournal">,
-  tenantId: TenantId,
-  sums: Sums,
-  budgeted: ReadonlyMap<UserId, number>,
+export async function withCounted(
+  ledger: SummedLedger,
+  counted: ReadonlySet<UserId>,
 ): Promise<Result<Sums>> {
-  const missing = [...budgeted.keys()].filter((userId) => !sums.chargedByUser.has(userId));
+  const { sums } = ledger;
+  const missing = [...counted].filter((userId) => !sums.chargedByUser.has(userId));
   if (missing.length === 0) return ok(sums);
   const unknown = new Map(missing.map((userId) => [userId, 0]));
   // Below the limit, a user that is not there was never charged.
   const isFull = sums.chargedByUser.size >= LEDGER_USERS_MAX;
-  const read = isFull ? await chargesOf(store, tenantId, sums.seq, unknown) : ok(unknown);
+  const read = isFull ? await chargesOf(ledger, unknown) : ok(unknown);
   if (!read.ok) return read;
   const chargedByUser = new Map(sums.chargedByUser);
-  const others = [...chargedByUser.keys()].filter((userId) => !budgeted.has(userId)).values();
+  const others = [...chargedByUser.keys()].filter((userId) => !counted.has(userId)).values();
   for (const [userId, chargedMicro] of read.value) {
     const other = chargedByUser.size < LEDGER_USERS_MAX ? undefined : others.next().value;
     if (other !== undefined) chargedByUser.delete(other);
@@ -188,23 +196,63 @@ export async function withBudgeted(
 
 /** What these users were charged up to an entry, by one reading of the journal. */
 async function chargesOf(
-  store: Pick<SessionStore, "readJournal">,
-  tenantId: TenantId,
-  lastSeq: number,
+  ledger: SummedLedger,
   users: ReadonlyMap<UserId, number>,
 ): Promise<Result<ReadonlyMap<UserId, number>>> {
   const charged = new Map(users);
-  for (let after = 0; after < lastSeq; ) {
-    const query = { journal: "ledger", after, limit: PAGE_ROWS_MAX } as const;
-    const page = await store.readJournal(tenantId, query);
-    if (!page.ok) return page;
-    for (const row of page.value.rows) {
-      const line = row.seq <= lastSeq ? readLine(row) : null;
-      const before = line?.userId ? charged.get(line.userId) : undefined;
-      if (line?.kind !== "charge" || line.userId === null || before === undefined) continue;
-      charged.set(line.userId, addCounts(before, line.amountMicro));
-    }
-    after = page.value.rows.at(-1)?.seq ?? lastSeq;
+  const read = await readLedger(ledger, ({ kind, userId, amountMicro }) => {
+    const before = userId === null ? undefined : charged.get(userId);
+    if (kind !== "charge" || userId === null || before === undefined) return;
+    charged.set(userId, addCounts(before, amountMicro));
+  });
+  return read.ok ? ok(charged) : read;
+}
+
+/** The kind and key of the document that has the sums. */
+const SUMS = { kind: "credits", key: "sums" } as const;
+
+/** The sums of a ledger, written down now and then so that opening reads little of the journal. */
+export class SumsCheckpoint {
+  readonly #store: SessionStore;
+  readonly #tenantId: TenantId;
+  #seq = 0;
+  #version = 0;
+
+  constructor(store: SessionStore, tenantId: TenantId) {
+    this.#store = store;
+    this.#tenantId = tenantId;
   }
-  return ok(charged);
+
+  /** Empty sums if there are none to be read: then the journal is read from its beginning. */
+  async read(): Promise<Result<Sums>> {
+    const found = await this.#store.readDocument(this.#tenantId, SUMS.kind, SUMS.key);
+    if (!found.ok) return found;
+    this.#version = found.value?.version ?? 0;
+    const sums = (found.value && readSums(found.value.value)) ?? noSums();
+    this.#seq = sums.seq;
+    return ok(sums);
+  }
+
+  /** The journal had to be read for these sums, so that they are written with the next entries. */
+  hurry() {
+    this.#seq -= LEDGER_ENTRIES_UNSUMMED_MAX;
+  }
+
+  /** That it fails is no harm: the journal has it all, and is read from further back. */
+  async write(sums: Sums): Promise<void> {
+    if (sums.seq - this.#seq < LEDGER_ENTRIES_UNSUMMED_MAX) return;
+    this.#seq = sums.seq;
+    const value = documentOf(sums);
+    if (value === null) return;
+    const document = { ...SUMS, expectedVersion: this.#version, value };
+    const written = await this.#store.writeDocument(this.#tenantId, document);
+    if (written.ok) this.#version = written.value.version;
+    else if (written.refusal.code === "document_conflict") await this.#rereadVersion();
+  }
+
+  /** Another server has written its sums; the next ones of ours go over them. */
+  async #rereadVersion(): Promise<void> {
+    const found = await this.#store.readDocument(this.#tenantId, SUMS.kind, SUMS.key);
+    if (found.ok) this.#version = found.value?.version ?? 0;
+  }
 }

@@ -1,17 +1,19 @@
 import type { SessionId, TenantId, TurnId, UserId } from "../../core/id.ts";
 import { type Account, postEntry } from "../../core/ledger.ts";
-import { LEDGER_ENTRIES_UNSUMMED_MAX, PAGE_ROWS_MAX, RELEASES_MAX } from "../../core/limits.ts";
+import { PAGE_ROWS_MAX, RELEASES_MAX } from "../../core/limits.ts";
+import { monthOf } from "../../core/month.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
 import {
   type Allowance,
   changeAllowance,
+  isMonthly,
   readAllowance,
   refusalOf,
+  type Scales,
   type Weighing,
 } from "./allowance.ts";
-import { warningOf } from "./budget-watch.ts";
 import {
   journalEntry,
   keyOf,
@@ -21,10 +23,9 @@ import {
   type StatementLine,
 } from "./entry.ts";
 import type { CreditWarning, ReservationRequest } from "./meter.ts";
-import { documentOf, noSums, readSums, type Sums, withBudgeted, withLine } from "./sums.ts";
-
-/** The kind and key of the document that has the sums. */
-const SUMS = { kind: "credits", key: "sums" } as const;
+import { type MonthShare, type MonthUse, monthUse } from "./month-use.ts";
+import { noSums, type Sums, SumsCheckpoint, withCounted, withLine } from "./sums.ts";
+import { chargedSoFar, TenantWarnings } from "./tenant-warnings.ts";
 
 /**
  * One tenant's ledger. The journal is the truth, also if another server writes it; the sums in
@@ -39,14 +40,12 @@ export class TenantLedger {
   readonly #nowMs: () => number;
   #sums: Sums = noSums();
   #allowance: Allowance | null = null;
-  #checkpointSeq = 0;
-  #checkpointVersion = 0;
+  readonly #checkpoint: SumsCheckpoint;
   #last: Promise<unknown> = Promise.resolve();
   #working = 0;
   #isClosed = false;
   #waiters = new Set<() => void>();
-  /** Budgets that came near since the start, until their session has told of it. */
-  readonly #warnings = new Map<SessionId, CreditWarning[]>();
+  readonly #warnings = new TenantWarnings();
 
   constructor(
     store: SessionStore,
@@ -58,6 +57,7 @@ export class TenantLedger {
     this.tenantId = tenantId;
     this.#usual = usual;
     this.#nowMs = nowMs;
+    this.#checkpoint = new SumsCheckpoint(store, tenantId);
   }
 
   /** As far as they are known; up to date only inside of `inTurn`. */
@@ -131,18 +131,44 @@ export class TenantLedger {
     n: number,
     amountMicro: number,
   ): Promise<Result<void>> {
-    const why = refusalOf(this.#sums, allowance, order, amountMicro);
-    if (why !== null) return { ok: false, refusal: why };
+    const weighed = await this.#weigh(allowance, order, amountMicro, "now");
+    if (!weighed.ok) return weighed;
     const { turnId, userId, key, isAside } = order;
     const line = plainLine({ kind: "reserve", turnId, n, amountMicro }, userId, isAside);
     return this.#append([line], key.sessionId);
   }
 
   afford(order: ReservationRequest, amountMicro: number, when: Weighing): Promise<Result<void>> {
-    return this.inTurn(async (allowance) => {
-      const why = refusalOf(this.#sums, allowance, order, amountMicro, when);
-      return why === null ? DONE : { ok: false, refusal: why };
-    });
+    return this.inTurn((allowance) => this.#weigh(allowance, order, amountMicro, when));
+  }
+
+  async #weigh(
+    allowance: Allowance,
+    order: ReservationRequest,
+    amountMicro: number,
+    when: Weighing,
+  ): Promise<Result<void>> {
+    const { userId, key } = order;
+    const isMeant = isMonthly(allowance, order);
+    const share = { userId, sessionId: order.monthBudgetMicro === null ? null : key.sessionId };
+    const month = isMeant ? await this.monthUse(share) : ok(null);
+    if (!month.ok) return month;
+    const scales: Scales = { sums: this.#sums, allowance, month: month.value };
+    const why = refusalOf(scales, order, amountMicro, when);
+    return why === null ? DONE : { ok: false, refusal: why };
+  }
+
+  /** What was charged in this month, which is the one of the clock now. Only inside of `inTurn`. */
+  monthUse(share: MonthShare): Promise<Result<MonthUse>> {
+    const { tenantId } = this;
+    const ledger = { store: this.#store, tenantId, sums: this.#sums };
+    return monthUse(ledger, monthOf(this.#nowMs()), share);
+  }
+
+  /** Counts this user too, however many others there are. Only inside of `inTurn`. */
+  async count(userId: UserId): Promise<Result<void>> {
+    const { userMicro } = this.#allowance ?? { userMicro: new Map() };
+    return this.#countAll(new Set([...userMicro.keys(), userId]));
   }
 
   /** Adds what has happened already, all of it or nothing; there may be more to spend then. */
@@ -157,17 +183,39 @@ export class TenantLedger {
     const granted = await this.inTurn(async () => {
       const known = await this.#find(keyOf(line));
       if (!known.ok) return known;
-      if (known.value !== null) return repeated(line, known.value);
+      if (known.value !== null) return this.#repeated(line, known.value);
       const posting = postEntry(this.#sums.account, line, null);
       if (posting.kind === "refused") return { ok: false, refusal: posting.refusal } as const;
       const added = await this.#append([line], null, [audit]);
       if (added.ok || added.refusal.code !== "journal_conflict") return added;
       // Another process was faster with this id.
       const others = await this.#find(keyOf(line));
-      return others.ok ? repeated(line, others.value) : others;
+      return others.ok ? this.#repeated(line, others.value) : others;
     });
     if (granted.ok) this.raised();
     return granted;
+  }
+
+  /** Takes a grant back; again changes nothing, however late that comes. */
+  async revoke(
+    revocation: LedgerLine,
+    auditOf: (amountMicro: number) => JournalEntry,
+  ): Promise<Result<void>> {
+    const { turnId } = revocation;
+    return this.inTurn(async () => {
+      const granted = await this.#find(keyOf({ ...revocation, kind: "grant" }));
+      if (!granted.ok) return granted;
+      if (granted.value === null) return fail("credit_grant_not_found", { id: turnId });
+      const { amountMicro } = granted.value;
+      const line = { ...revocation, amountMicro };
+      const known = await this.has(keyOf(line));
+      if (!known.ok || known.value) return known.ok ? DONE : known;
+      const posting = postEntry(this.#sums.account, line, null);
+      if (posting.kind === "refused") return { ok: false, refusal: posting.refusal } as const;
+      const added = await this.#append([line], null, [auditOf(amountMicro)]);
+      // Another process was faster: then it has taken back the same.
+      return added.ok || added.refusal.code !== "journal_conflict" ? added : this.#follow();
+    });
   }
 
   /**
@@ -230,9 +278,7 @@ export class TenantLedger {
   }
 
   takeWarnings(sessionId: SessionId): readonly CreditWarning[] {
-    const warnings = this.#warnings.get(sessionId) ?? [];
-    this.#warnings.delete(sessionId);
-    return warnings;
+    return this.#warnings.take(sessionId);
   }
 
   /** Whether the journal has this entry. */
@@ -270,11 +316,9 @@ export class TenantLedger {
       const counted = await this.#countBudgeted(allowance);
       return counted.ok ? ok(allowance) : counted;
     }
-    const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
-    if (!found.ok) return found;
-    this.#checkpointVersion = found.value?.version ?? 0;
-    this.#sums = (found.value && readSums(found.value.value)) ?? noSums();
-    this.#checkpointSeq = this.#sums.seq;
+    const sums = await this.#checkpoint.read();
+    if (!sums.ok) return sums;
+    this.#sums = sums.value;
     const counted = await this.#countBudgeted(allowance);
     if (!counted.ok) return counted;
     const followed = await this.#follow("silently");
@@ -288,11 +332,17 @@ export class TenantLedger {
   }
 
   /** Before the journal is followed, so that no charge of theirs is passed over. */
-  async #countBudgeted({ userMicro }: Allowance): Promise<Result<void>> {
-    const counted = await withBudgeted(this.#store, this.tenantId, this.#sums, userMicro);
+  #countBudgeted({ userMicro }: Allowance): Promise<Result<void>> {
+    return this.#countAll(new Set(userMicro.keys()));
+  }
+
+  async #countAll(users: ReadonlySet<UserId>): Promise<Result<void>> {
+    const { tenantId } = this;
+    const ledger = { store: this.#store, tenantId, sums: this.#sums };
+    const counted = await withCounted(ledger, users);
     if (!counted.ok) return counted;
     // What had to be read for it is written down soon, so that the next start need not read it.
-    if (counted.value !== this.#sums) this.#checkpointSeq -= LEDGER_ENTRIES_UNSUMMED_MAX;
+    if (counted.value !== this.#sums) this.#checkpoint.hurry();
     this.#sums = counted.value;
     return DONE;
   }
@@ -309,62 +359,26 @@ export class TenantLedger {
           const reason = `entry ${row.seq} of the ledger cannot be read`;
           return fail("store_unavailable", { reason });
         }
-        const before = this.#charged(line.userId);
+        const before = chargedSoFar(this.#sums, line);
         this.#sums = withLine(this.#sums, line);
-        if (how === "watching") this.#watch(line, before);
+        if (how === "silently" || this.#allowance === null) continue;
+        const after = chargedSoFar(this.#sums, line);
+        this.#warnings.watch(line, this.#allowance, monthOf(this.#nowMs()), before, after);
       }
       more = page.value.more;
     }
-    await this.#checkpoint();
+    await this.#checkpoint.write(this.#sums);
     return DONE;
   }
 
-  /** What the tenant and this user have been charged. */
-  #charged(userId: UserId | null) {
-    const { account, chargedByUser } = this.#sums;
-    return { tenant: account.chargedMicro, user: (userId && chargedByUser.get(userId)) || 0 };
+  /** The same amount with the same note is the same grant, from any caller. */
+  async #repeated(line: LedgerLine, known: LedgerLine | null): Promise<Result<void>> {
+    const { kind, turnId, n, amountMicro, note } = line;
+    if (known?.amountMicro !== amountMicro || known.note !== note) {
+      return fail("ledger_conflict", { turnId, kind, n });
+    }
+    const revoked = await this.has(keyOf({ ...line, kind: "revoke" }));
+    if (!revoked.ok) return revoked;
+    return revoked.value ? fail("credit_grant_revoked", { id: turnId }) : DONE;
   }
-
-  /** A budget comes near once: with the charge that takes it over the line. */
-  #watch({ kind, sessionId, userId }: StatementLine, before: { tenant: number; user: number }) {
-    if (kind !== "charge" || sessionId === null || this.#allowance === null) return;
-    const { tenantMicro, userMicro } = this.#allowance;
-    const ofUser = userId === null ? null : (userMicro.get(userId) ?? null);
-    const after = this.#charged(userId);
-    const told = [
-      warningOf("tenant", tenantMicro, before.tenant, after.tenant),
-      warningOf("user", ofUser, before.user, after.user),
-    ].filter((warning) => warning !== null);
-    if (told.length === 0) return;
-    this.#warnings.set(sessionId, [...(this.#warnings.get(sessionId) ?? []), ...told]);
-  }
-
-  /** That it fails is no harm: the journal has it all, and is read from further back. */
-  async #checkpoint(): Promise<void> {
-    if (this.#sums.seq - this.#checkpointSeq < LEDGER_ENTRIES_UNSUMMED_MAX) return;
-    this.#checkpointSeq = this.#sums.seq;
-    const value = documentOf(this.#sums);
-    if (value === null) return;
-    const expectedVersion = this.#checkpointVersion;
-    const written = await this.#store.writeDocument(this.tenantId, {
-      ...SUMS,
-      expectedVersion,
-      value,
-    });
-    if (written.ok) this.#checkpointVersion = written.value.version;
-    else if (written.refusal.code === "document_conflict") await this.#rereadVersion();
-  }
-
-  /** Another server has written its sums; the next ones of ours go over them. */
-  async #rereadVersion(): Promise<void> {
-    const found = await this.#store.readDocument(this.tenantId, SUMS.kind, SUMS.key);
-    if (found.ok) this.#checkpointVersion = found.value?.version ?? 0;
-  }
-}
-
-/** The same amount with the same words is the same grant, by whomever. */
-function repeated(line: LedgerLine, known: LedgerLine | null): Result<void> {
-  const { kind, turnId, n, amountMicro, note } = line;
-  if (known?.amountMicro === amountMicro && known.note === note) return DONE;
-  return fail("ledger_conflict", { turnId, kind, n });
 }

@@ -5,6 +5,7 @@ import {
   STATEMENT_ROWS_SEARCHED_MAX,
   USAGE_GROUPS_MAX,
 } from "../../core/limits.ts";
+import { monthName, monthOf } from "../../core/month.ts";
 import { addCounts, addTokens, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -12,7 +13,7 @@ import { csvLine } from "../csv.ts";
 import { readLine, type StatementLine } from "./entry.ts";
 import type { Meter } from "./meter.ts";
 
-export const USAGE_GROUPINGS = ["user", "session", "agent", "model", "day"] as const;
+export const USAGE_GROUPINGS = ["user", "session", "agent", "model", "day", "month"] as const;
 type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
 export interface UsageQuery extends Period {
@@ -40,6 +41,7 @@ const NAME_OF: Readonly<Record<UsageGrouping, (line: StatementLine) => string | 
   agent: ({ agent }) => agent,
   model: ({ model }) => model,
   day: ({ atMs }) => new Date(atMs).toISOString().slice(0, 10),
+  month: ({ atMs }) => monthName(monthOf(atMs)),
 };
 
 /**

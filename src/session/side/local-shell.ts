@@ -5,6 +5,7 @@ import {
   TERMINAL_KILL_MS_MAX,
   TERMINAL_TERMINATE_MS_MAX,
 } from "../../core/limits.ts";
+import { type SpawnIdentity, spawnAs } from "../../platform/spawn-as.ts";
 import type {
   ShellCommandLine,
   ShellExit,
@@ -19,10 +20,13 @@ type Environment = Readonly<Record<string, string>>;
 export class LocalShell implements ShellRunner {
   readonly #environment: Environment;
   readonly #marks: ShellMarks;
+  readonly #user: SpawnIdentity | null;
 
-  constructor(environment: Environment, marks: ShellMarks) {
+  /** `user` is whose rights commands get; null is the server's own. */
+  constructor(environment: Environment, marks: ShellMarks, user: SpawnIdentity | null = null) {
     this.#environment = environment;
     this.#marks = marks;
+    this.#user = user;
   }
 
   async run(
@@ -36,7 +40,7 @@ export class LocalShell implements ShellRunner {
       if (signal.aborted) return { exitCode: null, signal: null, error: null };
       // Programs believe PWD, and the server's own would lead them astray.
       const environment = { ...this.#environment, PWD: line.cwd, ...mark.variables };
-      const running = new ShellProcess(line, environment, listener);
+      const running = new ShellProcess(line, environment, this.#user, listener);
       const abort = () => running.end();
       signal.addEventListener("abort", abort);
       // That it is not known by its number is no harm: it is still known by its mark.
@@ -65,6 +69,7 @@ class ShellProcess {
   constructor(
     { command, cwd }: ShellCommandLine,
     environment: Environment,
+    user: SpawnIdentity | null,
     listener: ShellListener,
   ) {
     this.#listener = listener;
@@ -72,11 +77,13 @@ class ShellProcess {
       this.#settle = settle;
     });
     // The dashes let a command begin with one.
-    this.#child = spawn("/bin/sh", ["-c", "--", command], {
+    const shell = spawnAs(user, "/bin/sh", ["-c", "--", command]);
+    this.#child = spawn(shell.file, shell.args, {
       cwd,
       env: environment,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
+      ...shell.identity,
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.setEncoding("utf8");

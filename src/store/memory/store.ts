@@ -1,7 +1,7 @@
-import { isVisibleTo } from "../../core/session/visibility.ts";
 import type { TenantId, UserId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { isVisibleTo } from "../../core/session/visibility.ts";
 import type {
   Backend,
   Claim,
@@ -250,7 +250,8 @@ const memberNamed = (userId: UserId | null) => ({ userId, role: "member" }) as c
 function isListed(record: S.StoredRecord, filter: S.ListFilter): boolean {
   const { statuses, text, hasPendingPrompts, updatedFromMs, updatedBeforeMs, ...others } = filter;
   const { visibleTo, ...equal } = others;
-  if (visibleTo !== undefined && !isVisibleTo(record.audience, memberNamed(visibleTo))) return false;
+  if (visibleTo !== undefined && !isVisibleTo(record.audience, memberNamed(visibleTo)))
+    return false;
   if (hasPendingPrompts !== undefined && record.pendingPrompts > 0 !== hasPendingPrompts) {
     return false;
   }

@@ -7,6 +7,7 @@ import { describeGone } from "../../agent/bridge/request.ts";
 import type { AgentMarks } from "../../agent/process/marks.ts";
 import { AgentProcess, type ProcessOptions } from "../../agent/process/process.ts";
 import { profileOf } from "../../agent/profile/profile.ts";
+import type { SystemUser } from "../../agent/user/account.ts";
 import type { Refusal } from "../../core/error.ts";
 import { MCP_MESSAGE_BYTES_MAX, MCP_OUTBOX_BYTES_MAX, RPC_NESTING_MAX } from "../../core/limits.ts";
 import { isNestedDeeper } from "../../wire/json.ts";
@@ -19,6 +20,8 @@ export interface LaunchOptions {
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
   readonly marks: AgentMarks;
+  /** Their user; null is the server's own. */
+  readonly account: SystemUser | null;
 }
 
 export function transportTo({ server, secrets }: ResolvedServer, launch: LaunchOptions): Transport {
@@ -30,13 +33,13 @@ export function transportTo({ server, secrets }: ResolvedServer, launch: LaunchO
 function overPipes(
   { name, command, args, env }: McpStdioServer,
   secrets: readonly string[],
-  { folder, marks, env: serverEnv }: LaunchOptions,
+  { folder, marks, env: serverEnv, account }: LaunchOptions,
 ): StdioTransport {
   const variables = Object.entries(env).map(([variable, value]) => {
     const isSecret = secrets.some((secret) => value.includes(secret));
     return [variable, isSecret ? { from: variable } : value] as const;
   });
-  const profile = profileOf({ name, command, args, env: Object.fromEntries(variables) });
+  const profile = profileOf({ name, command, args, env: Object.fromEntries(variables), account });
   return new StdioTransport({ profile, cwd: folder, marks, env: { ...serverEnv, ...env } });
 }
 

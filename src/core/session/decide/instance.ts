@@ -31,12 +31,14 @@ export function create(command: Command<"create">): Decision {
 }
 
 function creationRefusal(creation: Creation): Refusal | null {
-  const { securityMode, allowlist, approvalMode, displayName, budgetMicro } = creation;
+  const { securityMode, allowlist, approvalMode, displayName } = creation;
+  const { budgetMicro, monthBudgetMicro = null } = creation;
   const misplaced = allowlist.length > 0 && securityMode !== "allowlist";
   const bad = allowlist.length > ALLOWLIST_PATTERNS_MAX || !allowlist.every(isPattern);
   if (misplaced || bad) return refusal("invalid_allowlist", { limit: ALLOWLIST_PATTERNS_MAX });
   if (!approvalModeAllowed(approvalMode, securityMode)) return trustGate();
   if (budgetMicro !== null && !isCount(budgetMicro)) return invalidAmount();
+  if (monthBudgetMicro !== null && !isCount(monthBudgetMicro)) return invalidAmount();
   return displayNameRefusal(displayName ?? "");
 }
 

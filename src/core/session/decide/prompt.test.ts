@@ -52,7 +52,7 @@ describe("a prompt to an idle session", () => {
 });
 
 describe("P9: a prompt that nobody can pay for", () => {
-  const unpaid = tooPoor(10, 3, "user");
+  const unpaid = tooPoor(10, 3, { scope: "user" });
 
   it("is refused with what is missing, and nothing is left of it", () => {
     for (const life of [new Life().ready(), new Life().running(), new Life().created()]) {

@@ -238,7 +238,12 @@ export function setBudget(session: Session, command: Command<"set_budget">): Dec
     return refused(session, refusal("invalid_amount", { limit: MICRO_CREDITS_MAX }));
   }
   const draft = new Draft(session, command);
-  const from = session.chosen.budgetMicro;
-  if (to !== from) draft.emit("session_budget_changed", { from, to }, callerStamp(command.actor));
+  const stamp = callerStamp(command.actor);
+  const { budgetMicro, monthBudgetMicro = null } = session.chosen;
+  const isMonthly = command.period === "month";
+  const from = isMonthly ? monthBudgetMicro : budgetMicro;
+  if (to === from) return draft.accept();
+  if (isMonthly) draft.emit("session_month_budget_changed", { from, to }, stamp);
+  else draft.emit("session_budget_changed", { from, to }, stamp);
   return draft.accept();
 }

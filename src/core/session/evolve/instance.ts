@@ -10,8 +10,9 @@ import { audienceOf } from "../visibility.ts";
 export function created(event: SessionEvent<"session_created">): Session {
   const { data, originatorUserId: createdBy } = event;
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, agentMode = null, displayName, budgetMicro, ...others } = rest;
-  const { visibility = "tenant", sharedWith = [], ...fixed } = others;
+  const { approvalMode, agentMode = null, displayName, ...budgeted } = rest;
+  const { budgetMicro, monthBudgetMicro, ...shared } = budgeted;
+  const { visibility = "tenant", sharedWith = [], ...fixed } = shared;
   const audience = audienceOf({ visibility, sharedWith }, createdBy);
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
@@ -32,6 +33,7 @@ export function created(event: SessionEvent<"session_created">): Session {
       titleSource,
       currentCwd: fixed.workspaceCwd,
       budgetMicro,
+      ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
       ...(audience && { audience }),
     },
     phase: "none",

@@ -99,6 +99,13 @@ export function visibilityChanged(
   return { ...session, chosen: { ...rest, ...(audience && { audience }) } };
 }
 
+export function monthBudgetChanged(
+  session: Session,
+  event: SessionEvent<"session_month_budget_changed">,
+) {
+  return choose(session, { monthBudgetMicro: event.data.to });
+}
+
 /** One that is being made has its times from the beginning; one that is gone has none. */
 export function sandboxChanged(session: Session, event: SessionEvent<"sandbox_changed">): Session {
   const { connection } = session;

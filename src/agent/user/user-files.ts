@@ -1,0 +1,259 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { z } from "zod";
+import {
+  ACCOUNT_LOOKUP_MS_MAX,
+  USER_FILES_CALLS_MAX,
+  USER_FILES_LINE_BYTES_MAX,
+  USER_FILES_STEP_MS_MAX,
+} from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { Semaphore } from "../../platform/semaphore.ts";
+import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
+import type {
+  FileAudit,
+  FileRequest,
+  ReadRequest,
+  WorkspaceFiles,
+  WriteRequest,
+} from "../workspace/files.ts";
+import { OwnFolders } from "../workspace/location.ts";
+import type { AccessFault, OwnFiles, WorkspaceAccess } from "./access.ts";
+import type { SystemUser } from "./account.ts";
+import { USER_ANSWER, USER_VALUES, type UserAnswer, type UserRequest } from "./protocol.ts";
+
+type Call = Exclude<UserRequest, { do: "recorded" }>;
+/** `Omit` of each member of the union. */
+type WithoutId<Member> = Member extends unknown ? Omit<Member, "id"> : never;
+
+/**
+ * The files of workspaces with the rights of an account, by a process of that user. The process
+ * starts on first use, and again after it has ended: agents of the same user can end it.
+ */
+export class UserFiles implements WorkspaceFiles {
+  readonly account: SystemUser;
+  readonly #calls = new Semaphore(USER_FILES_CALLS_MAX);
+  #process: Promise<UserProcess | null> | null = null;
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(account: SystemUser) {
+    this.account = account;
+  }
+
+  async realPathOf(request: FileRequest, to: "read" | "write"): Promise<Result<string>> {
+    const call = { do: "locate" as const, ...fileOf(request), to };
+    return this.#call(call, USER_VALUES.locate, request.path);
+  }
+
+  async read(request: ReadRequest, audit: FileAudit): Promise<Result<{ content: string }>> {
+    const { line, limit } = request;
+    const call = { do: "read" as const, ...fileOf(request), line, limit };
+    return this.#call(call, USER_VALUES.read, request.path, audit);
+  }
+
+  async write(request: WriteRequest, audit: FileAudit): Promise<Result<void>> {
+    const call = { do: "write" as const, ...fileOf(request), content: request.content };
+    return this.#call(call, USER_VALUES.write, request.path, audit);
+  }
+
+  /** What is wrong with the home of the account; null if nothing is. */
+  homeFault(home: string): Promise<Result<AccessFault | null>> {
+    return this.#call({ do: "check_home", home }, USER_VALUES.check_home, home);
+  }
+
+  workspaceAccess(workspace: string): Promise<Result<WorkspaceAccess>> {
+    const call = { do: "check_workspace" as const, workspace };
+    return this.#call(call, USER_VALUES.check_workspace, workspace);
+  }
+
+  /** What of the server's own files the account can read or change. */
+  exposureFault({ secret, loaded, owner }: OwnFiles): Promise<Result<AccessFault | null>> {
+    const call = { do: "check_own" as const, secret: [...secret], loaded: [...loaded], owner };
+    return this.#call(call, USER_VALUES.check_own, secret[0] ?? "/");
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#process)?.end();
+  }
+
+  async #call<Value>(
+    call: WithoutId<Call>,
+    values: z.ZodType<Value>,
+    path: string,
+    audit: FileAudit = recordsNothing,
+  ): Promise<Result<Value>> {
+    return this.#calls.run(async () => {
+      const running = await this.#running();
+      if (running === null) return unavailable(path, `no process runs as ${this.account.name}`);
+      this.#lastId += 1;
+      const answer = await running.call({ ...call, id: this.#lastId }, audit);
+      if (answer === null) {
+        return unavailable(path, `the process that runs as ${this.account.name} has ended`);
+      }
+      if ("refusal" in answer) return { ok: false, refusal: answer.refusal };
+      const value = values.safeParse(answer.value);
+      return value.success ? ok(value.data) : unavailable(path, "its answer is none");
+    });
+  }
+
+  async #running(): Promise<UserProcess | null> {
+    if (this.#isClosed) return null;
+    const before = await this.#process;
+    if (before?.isAlive) return before;
+    // Another call may have started it while this one waited.
+    if (this.#process === null || (await this.#process) === before) {
+      this.#process = UserProcess.start(this.account);
+    }
+    return this.#process;
+  }
+}
+
+function fileOf({ workspace, path, permitted, own = OwnFolders.NONE }: FileRequest) {
+  const { closed, readable } = own.paths;
+  const paths = { closed: [...closed], readable: [...readable] };
+  return { workspace, path, own: paths, ...(permitted === undefined ? {} : { permitted }) };
+}
+
+async function recordsNothing(): Promise<void> {}
+
+function unavailable(path: string, reason: string): Result<never> {
+  return fail("file_unavailable", { path, reason });
+}
+
+type UserOutcome = Extract<UserAnswer, { value: unknown } | { refusal: unknown }>;
+
+interface UserCall {
+  readonly audit: FileAudit;
+  readonly settle: (outcome: UserOutcome | null) => void;
+  timer: NodeJS.Timeout;
+}
+
+/** One process of the account. */
+class UserProcess {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #lines = new LineSplitter(USER_FILES_LINE_BYTES_MAX);
+  readonly #open = new Map<number, UserCall>();
+  readonly #ready = Promise.withResolvers<boolean>();
+  readonly #gone = Promise.withResolvers<void>();
+  #isAlive = true;
+
+  /** Null if it cannot be started, or cannot become the user. */
+  static async start(account: SystemUser): Promise<UserProcess | null> {
+    const started = new UserProcess(account);
+    const late = setTimeout(() => started.#kill(), ACCOUNT_LOOKUP_MS_MAX);
+    const isReady = await started.#ready.promise;
+    clearTimeout(late);
+    return isReady ? started : null;
+  }
+
+  private constructor({ uid, gid }: SystemUser) {
+    const args = [fileURLToPath(PROGRAM), String(uid), String(gid)];
+    this.#child = spawn(process.execPath, args, {
+      cwd: "/",
+      env: {},
+      detached: true,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const over = () => this.#over();
+    const gone = () => {
+      over();
+      this.#gone.resolve();
+    };
+    this.#child.on("error", gone).on("exit", gone);
+    this.#child.stdin.on("error", over);
+    this.#child.stdout.on("error", over).on("data", (chunk: Buffer) => {
+      for (const line of this.#lines.feed(chunk)) this.#receive(line);
+    });
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  /** Null if the process ends, or does not answer in time. */
+  call(call: Call, audit: FileAudit): Promise<UserOutcome | null> {
+    const { promise, resolve: settle } = Promise.withResolvers<UserOutcome | null>();
+    this.#open.set(call.id, { audit, settle, timer: this.#timer() });
+    this.#send(call);
+    return promise;
+  }
+
+  /** It ends with its input, or else is killed. */
+  async end(): Promise<void> {
+    this.#child.stdin.end();
+    const late = setTimeout(() => this.#kill(), ACCOUNT_LOOKUP_MS_MAX);
+    await this.#gone.promise;
+    clearTimeout(late);
+  }
+
+  #send(request: UserRequest) {
+    if (this.#isAlive) this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+    else this.#over();
+  }
+
+  #receive(line: string | typeof OVERLONG) {
+    const answer = line === OVERLONG ? null : parsed(line);
+    if (answer === null) return this.#kill();
+    if ("ready" in answer) return this.#ready.resolve(true);
+    const open = this.#open.get(answer.id);
+    if (open === undefined) return;
+    clearTimeout(open.timer);
+    if ("record" in answer) return void this.#record(answer.id, open, answer.record);
+    this.#open.delete(answer.id);
+    open.settle(answer);
+  }
+
+  /** An audit that does not answer in time counts as one that failed. */
+  async #record(
+    id: number,
+    open: UserCall,
+    { act, details }: { readonly act: string; readonly details: Parameters<FileAudit>[1] },
+  ): Promise<void> {
+    const late = Promise.withResolvers<boolean>();
+    const timer = setTimeout(late.resolve, USER_FILES_STEP_MS_MAX, false);
+    const recorded = open.audit(act, details).then(
+      () => true,
+      () => false,
+    );
+    const isRecorded = await Promise.race([recorded, late.promise]);
+    clearTimeout(timer);
+    if (!this.#open.has(id)) return;
+    open.timer = this.#timer();
+    this.#send({ do: "recorded", id, isRecorded });
+  }
+
+  #timer(): NodeJS.Timeout {
+    return setTimeout(() => this.#kill(), USER_FILES_STEP_MS_MAX);
+  }
+
+  #kill() {
+    this.#child.kill("SIGKILL");
+  }
+
+  #over() {
+    this.#isAlive = false;
+    this.#kill();
+    this.#child.stdout.destroy();
+    this.#ready.resolve(false);
+    for (const { timer, settle } of this.#open.values()) {
+      clearTimeout(timer);
+      settle(null);
+    }
+    this.#open.clear();
+  }
+}
+
+/** Development runs the sources, the package its compiled copy. */
+const PROGRAM = new URL(`main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+function parsed(line: string): UserAnswer | null {
+  try {
+    const answer = USER_ANSWER.safeParse(JSON.parse(line));
+    return answer.success ? answer.data : null;
+  } catch {
+    return null;
+  }
+}
