@@ -35,6 +35,7 @@ export type { SessionOptions, SessionService } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
 export { UNFINISHED_FORK } from "./side/fork-draft.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
+export { discreetLines, discreetUsage } from "./view/discreet-credits.ts";
 export type { TranscriptStart } from "./view/transcript.ts";
 export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
 export type { FreshIds } from "./world.ts";

@@ -272,14 +272,11 @@ export class SessionRegistry {
    * The shared session that was made last, unless its clients have closed it or it has died: then
    * another is made, and one that comes back from the dead is not joined in its place.
    */
-  async #sharedSession({
-    key,
-    creation,
-    actor,
-  }: CreationRequest): Promise<Result<SessionKey | null>> {
-    const { tenantId } = key;
-    const { workspaceCwd } = creation;
-    const filter = { workspaceCwd, shared: true, closed: false, createdBy: userOf(actor) };
+  async #sharedSession(request: CreationRequest): Promise<Result<SessionKey | null>> {
+    const { tenantId } = request.key;
+    const { workspaceCwd } = request.creation;
+    const createdBy = userOf(request.actor);
+    const filter = { workspaceCwd, shared: true, closed: false, createdBy };
     const page = await this.#world.store.list(tenantId, filter, { limit: 16, cursor: null });
     if (!page.ok) return page;
     const [last] = [...page.value.sessions].sort((a, b) => b.createdAtMs - a.createdAtMs);

@@ -101,11 +101,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const note = sharedUserNote(users, authenticator.needsToken);
-  // A policy of the tenant may say otherwise one day: this is the place for it.
-  const usual = authenticator.needsToken ? "private" : "tenant";
-  const defaultVisibility = async () => ok<Visibility>(usual);
-  const daemon = daemonOf(world, host, { keeper, settings, workspaces, defaultVisibility });
+  const { needsToken } = authenticator;
+  const note = sharedUserNote(users, needsToken);
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces }, needsToken);
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, version, async (caller) => {
@@ -152,12 +150,15 @@ function openWorkspaces(
 function daemonOf(
   world: SessionWorld,
   host: SessionHost,
-  parts: Pick<Daemon, "keeper" | "settings" | "workspaces" | "defaultVisibility">,
+  parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+  needsToken: boolean,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
   return {
     ...{ ...parts, store, meter, tenants, clock, ids, redact },
     sessions: new SessionService(world, host),
+    // Once there are tokens, new sessions are private. A tenant's policy may say otherwise here.
+    defaultVisibility: async () => ok<Visibility>(needsToken ? "private" : "tenant"),
     checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
   };
 }

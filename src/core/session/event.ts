@@ -19,7 +19,7 @@ import type {
   Surroundings,
   TitleSource,
 } from "./state.ts";
-import type { Sharing, Visibility } from "./visibility.ts";
+import type { Visibility } from "./visibility.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
@@ -268,7 +268,9 @@ interface ApprovalModeChange {
   isWordOnly?: true;
 }
 
-interface VisibilityChange extends Sharing {
+interface VisibilityChange {
+  visibility: Visibility;
+  sharedWith: readonly UserId[];
   from: Visibility;
 }
 

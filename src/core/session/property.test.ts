@@ -324,6 +324,7 @@ const CHOICES: ReadonlySet<string> = new Set([
   "active_agent_changed",
   "session_cwd_changed",
   "session_budget_changed",
+  "session_month_budget_changed",
   "session_visibility_changed",
 ]);
 
