@@ -21,6 +21,7 @@ import {
   SETTINGS,
 } from "../src/session/world.fixture.ts";
 import type { SessionWorld } from "../src/session/world.ts";
+import { SecretGuard } from "../src/store/index.ts";
 import { StoreWorld, value } from "./store-world.ts";
 
 const LOCAL_CLIENT = { kind: "client", clientId: null, userId: null, loopback: true } as const;
@@ -47,6 +48,7 @@ export class WireWorld {
       clock: REAL_CLOCK,
       ids: RANDOM_IDS,
       redact: (text) => text,
+      borders: new SecretGuard(),
       settings: { ...SETTINGS, sessionsLiveMax: null },
       log: () => {},
     };

@@ -40,6 +40,15 @@ export function outputDeltas(
   });
 }
 
+/** The same update with another text in the place of each piece. */
+export function withDelta(update: AgentUpdate, data: string): AgentUpdate {
+  const meta = Object.entries(objectAt(update, "_meta") ?? {}).map(([key, said]) => {
+    const isPiece = DELTA_KEYS.some((one) => one === key) && isObject(said);
+    return [key, isPiece ? { ...said, data } : said] as const;
+  });
+  return { ...update, _meta: Object.fromEntries(meta) };
+}
+
 /** The same update without those pieces; the very same one if it has none. */
 export function withoutDeltas(update: AgentUpdate): AgentUpdate {
   if (outputDeltas(update).length === 0) return update;

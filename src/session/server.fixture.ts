@@ -9,7 +9,7 @@ import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { parseTenantId } from "../core/id.ts";
 import { selected } from "../core/policy/ask.ts";
 import { DONE } from "../core/result.ts";
-import { thisHolder } from "../store/index.ts";
+import { SecretGuard, thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
@@ -56,6 +56,7 @@ const registry = new SessionRegistry(
     clock: REAL_CLOCK,
     ids: RANDOM_IDS,
     redact: (text) => text,
+    borders: new SecretGuard(),
     settings: SETTINGS,
     log: () => {},
   },

@@ -92,6 +92,7 @@ export class Stage {
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
       ids: RANDOM_IDS,
       redact: (text) => guard.redact(text),
+      borders: guard,
       settings: { ...SETTINGS, agentNames: [...profiles.keys()], ...options.settings },
       log: (what) => stage.logs.push(what),
     };

@@ -28,7 +28,7 @@ import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Holder, SessionStore } from "../store/index.ts";
+import type { Holder, SecretGuard, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
@@ -54,6 +54,8 @@ export interface SessionWorld {
   readonly ids: FreshIds;
   /** A text without the secrets that are known; the very same text if there are none in it. */
   redact(text: string): string;
+  /** Finds secrets that go over the border of two chunks. */
+  readonly borders: Pick<SecretGuard, "openTail" | "endAcross">;
   readonly settings: SessionSettings;
   /** Something that the operator may want to know. */
   readonly log: Log;

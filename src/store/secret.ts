@@ -8,9 +8,16 @@ import {
 import { DONE, type Result } from "../core/result.ts";
 import { cutText } from "../core/text.ts";
 import { invalid } from "./check.ts";
-
-/** Secrets in one pattern, in order: V8 is fastest if few of them begin alike. */
-const PATTERN_SECRETS_MAX = 64;
+import { SecretBeginnings } from "./secret-beginnings.ts";
+import { SecretFilter } from "./secret-filter.ts";
+import {
+  formsOf,
+  mergeSpans,
+  type SecretSpelling,
+  type SecretSpellings,
+  type Span,
+  spellingsOf,
+} from "./secret-spelling.ts";
 
 /** What is nested deeper than this in a text that has a secret is hidden whole. */
 const DEPTH_MAX = 128;
@@ -22,9 +29,10 @@ const REDACTED = "[redacted]";
  * resolves a secret calls `know` before it uses the value, and `forget` when no agent has it.
  */
 export class SecretGuard {
-  readonly #known = new Map<string, { readonly spelling: SecretSpelling; times: number }>();
+  readonly #known = new Map<string, KnownSecret>();
   /** Null if a secret has come or gone since they were made. */
-  #patterns: readonly RegExp[] | null = null;
+  #filter: SecretFilter | null = null;
+  #beginnings: SecretBeginnings | null = null;
 
   /** A value that is refused here must not be used: nothing would keep it off the disk. */
   know(secret: string): Result<void> {
@@ -39,8 +47,8 @@ export class SecretGuard {
     else if (this.#known.size >= SECRETS_KNOWN_MAX) {
       return invalid("secret", `${SECRETS_KNOWN_MAX} others are known already`);
     } else {
-      this.#known.set(secret, { spelling: new SecretSpelling(secret), times: 1 });
-      this.#patterns = null;
+      this.#known.set(secret, { spellings: spellingsOf(secret), times: 1 });
+      this.#changed();
     }
     return DONE;
   }
@@ -52,7 +60,12 @@ export class SecretGuard {
     known.times -= 1;
     if (known.times > 0) return;
     this.#known.delete(secret);
-    this.#patterns = null;
+    this.#changed();
+  }
+
+  #changed() {
+    this.#filter = null;
+    this.#beginnings = null;
   }
 
   /**
@@ -61,6 +74,25 @@ export class SecretGuard {
    */
   redact(text: string): string {
     return this.#mayHold(text) ? this.#redactFound(text) : text;
+  }
+
+  /**
+   * How many characters at the end of a text begin a secret that the next text may go on with. A
+   * secret that is there whole is none of them.
+   */
+  openTail(text: string): number {
+    if (this.#known.size === 0) return 0;
+    this.#beginnings ??= new SecretBeginnings([...this.#known.keys()].flatMap(formsOf));
+    const open = this.#beginnings.openFrom(text);
+    if (open === text.length) return 0;
+    const whole = this.#spansIn(text).at(-1)?.to ?? 0;
+    return text.length - (whole <= open ? open : this.#beginnings.openFrom(text, whole));
+  }
+
+  /** Where a secret ends that begins before this position and ends behind it; null if none does. */
+  endAcross(text: string, position: number): number | null {
+    const across = this.#spansIn(text).find(({ from, to }) => from < position && to > position);
+    return across?.to ?? null;
   }
 
   /** The paths in a value under which a secret stands; of many only the first ones. */
@@ -79,18 +111,14 @@ export class SecretGuard {
 
   /** The hot path: for all but the largest lists one test, and nothing is made. */
   #mayHold(text: string): boolean {
-    this.#patterns ??= this.#compiled();
-    for (const pattern of this.#patterns) if (pattern.test(text)) return true;
-    return false;
+    if (this.#known.size === 0) return false;
+    this.#filter ??= new SecretFilter([...this.#known.values()].map(({ spellings }) => spellings));
+    return this.#filter.mayHold(text);
   }
 
-  #compiled(): readonly RegExp[] {
-    const secrets = [...this.#known.keys()].sort();
-    const beginnings = secrets.map((secret) => this.#known.get(secret)?.spelling.beginning);
-    const groups = Math.ceil(beginnings.length / PATTERN_SECRETS_MAX);
-    return Array.from({ length: groups }, (_, group) => {
-      const from = group * PATTERN_SECRETS_MAX;
-      return new RegExp(beginnings.slice(from, from + PATTERN_SECRETS_MAX).join("|"));
+  #spellingsOfAll(): readonly SecretSpelling[] {
+    return [...this.#known.values()].flatMap(({ spellings: { plain, base64 } }) => {
+      return [plain, ...base64];
     });
   }
 
@@ -124,15 +152,19 @@ export class SecretGuard {
 
   /** A text that is only text, with a mark in the place of each secret. */
   #hide(text: string): string {
-    if (!this.#mayHold(text)) return text;
-    const places = [...this.#known.values()].flatMap(({ spelling }) => spelling.places(text));
     let clean = "";
     let at = 0;
-    for (const { from, to } of mergeSpans(places)) {
+    for (const { from, to } of this.#spansIn(text)) {
       clean += text.slice(at, from) + REDACTED;
       at = to;
     }
     return at === 0 ? text : clean + text.slice(at);
+  }
+
+  /** Where secrets stand in a text, in order. */
+  #spansIn(text: string): readonly Span[] {
+    if (!this.#mayHold(text)) return [];
+    return mergeSpans(this.#spellingsOfAll().flatMap((spelling) => spelling.places(text)));
   }
 
   /** The first name is the caller's, for us to say where; all others go to the disk. */
@@ -145,7 +177,7 @@ export class SecretGuard {
 
   #holds(text: string): boolean {
     if (!this.#mayHold(text)) return false;
-    return [...this.#known.values()].some(({ spelling }) => spelling.isIn(text));
+    return this.#spellingsOfAll().some((spelling) => spelling.isIn(text));
   }
 
   /** Names may have a secret in them, alone or together; a path never shows it. */
@@ -156,6 +188,12 @@ export class SecretGuard {
     }
     return cutText(this.#hide(names.reverse().join(".")), LEAK_PATH_CHARS_MAX);
   }
+}
+
+interface KnownSecret {
+  readonly spellings: SecretSpellings;
+  /** How often it was told. */
+  times: number;
 }
 
 /** A value on the way to the disk, and where it stands. */
@@ -187,138 +225,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** From where to where a secret stands in a text. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
-/**
- * All the ways in which one secret may be written. Who writes JSON escapes some characters, a
- * tool's JSON inside our JSON has them escaped again, and encoders differ in which and how. So a
- * character that any of them escapes is looked for in every spelling, up to three levels deep.
- * Base64 is not looked for: it would take three patterns for each secret, which hit by chance.
- *
- * Nothing here runs away. Every piece of a pattern ends with a character that is no backslash, so
- * there is one way to match it, and backslashes are counted up to a maximum: a text costs its
- * length. A long secret is matched piece by piece, because an engine refuses a pattern that is
- * too large, with the pattern in the message of its error.
- */
-export class SecretSpelling {
-  /** Enough of it to notice that it may be there, as the source of a pattern. */
-  readonly beginning: string;
-  readonly #rest: readonly string[];
-  #patterns: Patterns | null = null;
-
-  constructor(secret: string) {
-    const units = (secret.match(UNIT) ?? []).map(spellingOf);
-    const pieces = Array.from({ length: Math.ceil(units.length / PIECE_UNITS) }, (_, index) =>
-      units.slice(index * PIECE_UNITS, (index + 1) * PIECE_UNITS).join(""),
-    );
-    const [beginning = "", ...rest] = pieces;
-    this.beginning = beginning;
-    this.#rest = rest;
-  }
-
-  isIn(text: string): boolean {
-    return this.#next(text, 0) !== null;
-  }
-
-  /** Every place where it stands, in order; of places that overlap, the whole. */
-  places(text: string): readonly Span[] {
-    const spans: Span[] = [];
-    let found = this.#next(text, 0);
-    while (found !== null) {
-      addSpan(spans, found);
-      found = this.#next(text, found.from + 1);
-    }
-    return spans;
-  }
-
-  #next(text: string, start: number): Span | null {
-    this.#patterns ??= compiled(this.beginning, this.#rest);
-    const { first, rest } = this.#patterns;
-    first.lastIndex = start;
-    for (let begun = first.exec(text); begun !== null; begun = first.exec(text)) {
-      const to = endOf(rest, text, first.lastIndex);
-      if (to !== null) return { from: begun.index, to };
-      first.lastIndex = begun.index + 1;
-    }
-    return null;
-  }
-}
-
-interface Patterns {
-  readonly first: RegExp;
-  readonly rest: readonly RegExp[];
-}
-
-/** Made when a text first looks as if it had the secret, which for most of them is never. */
-function compiled(first: string, rest: readonly string[]): Patterns {
-  return { first: new RegExp(first, "g"), rest: rest.map((piece) => new RegExp(piece, "y")) };
-}
-
-/** Where the last of these pieces ends, if each begins where the one before it ended. */
-function endOf(pieces: readonly RegExp[], text: string, start: number): number | null {
-  let at = start;
-  for (const piece of pieces) {
-    piece.lastIndex = at;
-    if (!piece.test(text)) return null;
-    at = piece.lastIndex;
-  }
-  return at;
-}
-
-/** Spans in the order of their beginnings, without overlaps. */
-function mergeSpans(spans: readonly Span[]): readonly Span[] {
-  const merged: Span[] = [];
-  for (const span of spans.toSorted((a, b) => a.from - b.from)) addSpan(merged, span);
-  return merged;
-}
-
-function addSpan(spans: Span[], { from, to }: Span) {
-  const last = spans.at(-1);
-  if (last === undefined || last.to <= from) spans.push({ from, to });
-  else spans[spans.length - 1] = { from: last.from, to: Math.max(last.to, to) };
-}
-
-/** Units of a secret in one pattern: V8 takes some thousands of those with many spellings. */
-const PIECE_UNITS = 32;
-
-/** Backslashes and what they stand before; they cannot be told apart from those that escape it. */
-const UNIT = /\\*[^\\]|\\+$/g;
-
-/** No encoder escapes these, so a secret of nothing else is a literal, which is the fast case. */
-const PLAIN = /^[\w .:,;@#$%^*()[\]{}|~!?-]$/;
-
-const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
-  ["\b", "b"],
-  ["\t", "t"],
-  ["\n", "n"],
-  ["\f", "f"],
-  ["\r", "r"],
-]);
-
-/** Each level of JSON inside JSON doubles a backslash; these are three levels. */
-const BACKSLASHES_FOR_ONE_MAX = 8;
-
-function spellingOf(unit: string): string {
-  const [character = ""] = unit.match(/[^\\]$/) ?? [];
-  const least = unit.length - character.length;
-  const most = (least + 1) * BACKSLASHES_FOR_ONE_MAX;
-  const backslashes = (from: number) => `\\\\{${from},${most}}`;
-  if (character === "" || PLAIN.test(character)) {
-    return (least === 0 ? "" : backslashes(least)) + literal(character);
-  }
-  const code = character.charCodeAt(0).toString(16).padStart(4, "0");
-  const anyCase = code.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-  const short = SHORT_NAMES.get(character);
-  const names = short === undefined ? `u${anyCase}` : `(?:${short}|u${anyCase})`;
-  return `(?:${backslashes(least)}\\u${code}|${backslashes(least + 1)}${names})`;
-}
-
-function literal(character: string): string {
-  return character.replace(/[.*^$(){}[\]|?]/, "\\$&");
 }

@@ -7,30 +7,31 @@ import { createInterface } from "node:readline";
 const { AGENT_KEY = "", AGENT_HOME: home = "" } = process.env;
 const key = createHash("sha256").update(AGENT_KEY).digest("hex");
 
-function send(message: object) {
-  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+function send(...messages: readonly object[]) {
+  const lines = messages.map((message) => JSON.stringify({ jsonrpc: "2.0", ...message }));
+  process.stdout.write(`${lines.join("\n")}\n`);
 }
 
-function say(sessionId: string, text: string) {
+function chunk(sessionId: string, text: string) {
   const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
-  send({ method: "session/update", params: { sessionId, update } });
+  return { method: "session/update", params: { sessionId, update } };
 }
 
-function answer(sessionId: string, prompt: string) {
-  if (prompt !== "tell") return say(sessionId, JSON.stringify({ pid: process.pid, key, home }));
-  for (const spelled of [AGENT_KEY, Buffer.from(AGENT_KEY).toString("base64")]) {
-    for (let at = 1; at < spelled.length; at += 1) {
-      say(sessionId, `<${spelled.slice(0, at)}`);
-      say(sessionId, `${spelled.slice(at)}>`);
-    }
-  }
+/** The texts of a turn, in order. */
+function answer(prompt: string): readonly string[] {
+  if (prompt !== "tell") return [JSON.stringify({ pid: process.pid, key, home })];
+  const base64 = Buffer.from(AGENT_KEY).toString("base64");
+  return [AGENT_KEY, encodeURIComponent(AGENT_KEY), base64].flatMap((spelled) =>
+    [...spelled].flatMap((_, at) => [`<${spelled.slice(0, at)}`, `${spelled.slice(at)}>`]),
+  );
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
   if (id === undefined) return;
   if (method === "session/prompt") {
-    answer(params.sessionId, params.prompt.at(-1).text);
+    const texts = answer(params.prompt.at(-1).text);
+    send(...texts.map((text) => chunk(params.sessionId, text)));
     return send({ id, result: { stopReason: "end_turn" } });
   }
   const result =

@@ -115,6 +115,18 @@ export class KeyedUser {
     return String((await turn()).resultText);
   }
 
+  /** All events of a session, up to where these words stand. */
+  async heard(session: string, words: string): Promise<string> {
+    const headers = { ...this.#headers, "last-event-id": "0" };
+    const response = await fetch(`${this.#server.url}${session}/events`, { headers });
+    let text = "";
+    for await (const bytes of response.body ?? []) {
+      text += Buffer.from(bytes).toString();
+      if (text.includes(words)) return text;
+    }
+    return expect.fail(`the stream ended before ${words}`);
+  }
+
   /** The agent of a new session. */
   async agent(): Promise<Described> {
     return JSON.parse(await this.said(await this.session(), "describe"));

@@ -110,4 +110,24 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     expect(body).toMatchObject({ code: "agent_secret_unusable" });
     expect(body.error).toMatch(/leads out of --secrets-dir/);
   });
+
+  it("P11: a key that its agent says in two halves is not sent or stored", async () => {
+    const ada = await keyed.user("acme", "ada");
+    const session = await ada.session();
+    const said = await ada.said(session, "tell");
+    expect(said).toMatch(/^(?:<\[redacted\]=*>)+$/);
+    const spellings = [ADAS, encodeURIComponent(ADAS), Buffer.from(ADAS).toString("base64")];
+    const parts = spellings.flatMap(partsOf);
+    const heard = await ada.heard(session, "turn_complete");
+    await ada.heard(session, "secret_redacted");
+    expect(parts.filter((part) => heard.includes(part))).toEqual([]);
+    await keyed.server.kill("SIGTERM");
+    expect(filesWith(keyed.server.data, parts)).toEqual([]);
+    await keyed.server.restart();
+  });
 });
+
+/** All parts of a text that have eight characters. */
+function partsOf(text: string): readonly string[] {
+  return Array.from({ length: text.length - 7 }, (_, at) => text.slice(at, at + 8));
+}

@@ -79,6 +79,7 @@ export class SimulatedServer {
       clock: scene.schedule.clock(number),
       ids: scene.ids,
       redact: scene.words.redact,
+      borders: scene.words.guard,
       settings,
       log: (what, about) => {
         scene.schedule.say("server", `${what} ${JSON.stringify(about)}`);

@@ -1,6 +1,7 @@
 import { type ContentBlock, promptText } from "../../src/core/agent-update.ts";
 import type { TenantId } from "../../src/core/id.ts";
 import { parseTenantId } from "../../src/core/id.ts";
+import { SecretGuard } from "../../src/store/index.ts";
 import type { Chance, Some } from "./chance.ts";
 import { type CountedIds, made } from "./fresh-ids.ts";
 
@@ -20,11 +21,13 @@ export class Words {
   readonly #ids: CountedIds;
   /** Whether an agent or client in this life knows the secret and cannot keep it. */
   readonly hasSecret: boolean;
+  readonly guard = new SecretGuard();
 
   constructor(chance: Chance, ids: CountedIds) {
     this.#chance = chance;
     this.#ids = ids;
     this.hasSecret = chance.happens(0.3);
+    if (this.hasSecret) this.guard.know(SECRET);
   }
 
   text(kind: string, tenantId: TenantId): string {

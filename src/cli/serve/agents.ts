@@ -91,7 +91,7 @@ interface AgentsAndShell {
 /** Opens agents and shell, and first ends the processes that an earlier server left (P5). */
 export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
-  memoryBytesMax: number | null,
+  options: ServeOptions,
   { folder, own }: DataFolder,
   { users, credentials }: { readonly users: AgentUsers; readonly credentials: Credentials },
   guard: SecretGuard,
@@ -101,7 +101,7 @@ export async function openAgentsAndShell(
     folder,
     profiles,
     env: process.env,
-    memoryBytesMax,
+    memoryBytesMax: agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes()),
     own,
     users,
     credentials,

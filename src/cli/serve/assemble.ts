@@ -23,7 +23,7 @@ import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
-import { agentMemoryBytes, machineMemoryBytes, openAgentsAndShell } from "./agents.ts";
+import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
@@ -76,11 +76,10 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const { settings, authenticator } = identified.value;
   const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
   const { store, version } = parts;
-  const memoryMax = agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes());
   const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
   const data = { folder, own };
   const whose = { users, credentials };
-  const opened = await openAgentsAndShell(profiles, memoryMax, data, whose, guard, log);
+  const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const { agents, keeper, shell } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings);
@@ -96,6 +95,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     clock: SYSTEM_CLOCK,
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
+    borders: guard,
     settings: sessionSettings(options, defaultAgent, profiles),
     ...log,
   };

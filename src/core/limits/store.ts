@@ -87,6 +87,12 @@ export const SECRET_FILES_MAX = 512;
 /** Values of that folder that were replaced, and that agents or people may still have. */
 export const SECRETS_REPLACED_MAX = 256;
 
+/** How long the end of a chunk is held that may begin a secret: shorter than people notice. */
+export const SECRET_HELD_MS = 100;
+
+/** Texts of one agent of which the last end that may begin a secret is remembered. */
+export const SECRET_STREAMS_MAX = 16;
+
 /** How often the server looks for changed secrets. */
 export const SECRET_SCAN_MS = 5_000;
 

@@ -255,6 +255,7 @@ export class AgentLink {
    */
   async discard(): Promise<void> {
     this.#isOver = true;
+    this.#reports.end();
     this.asks.end();
     this.#toolTurn?.cancel();
     this.#giveUp.abort();
@@ -296,6 +297,7 @@ export class AgentLink {
       exit: (exit) => {
         unlessOver(() => reports.exit(exit));
         this.#isOver = true;
+        reports.end();
         this.#toolTurn?.cancel();
         this.asks.end();
       },

@@ -16,6 +16,7 @@ import type { ModelPart } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
+import { HeldText } from "./held-text.ts";
 
 /** Something that a session is set to, and its agent is set to in turn. */
 export type AgentSetting =
@@ -31,15 +32,27 @@ export class AgentReports {
   readonly #seat: SessionSeat;
   readonly #agent: Actor;
   readonly #present: PresentClients;
+  readonly #held: HeldText;
 
   constructor(world: SessionWorld, seat: SessionSeat, activation: number, present: PresentClients) {
     this.#world = world;
     this.#seat = seat;
     this.#agent = { kind: "agent", activation };
     this.#present = present;
+    this.#held = new HeldText({
+      world,
+      send: (update) => this.#send(update),
+      redacted: () => this.#announce({ type: "secret_redacted", data: { where: "agent_update" } }),
+    });
+  }
+
+  /** Nothing more is reported of what the agent said. */
+  end() {
+    this.#held.end();
   }
 
   status(report: AgentStatusReport) {
+    this.#held.release();
     const { epoch } = this.#seat;
     const known = report.status === "connected" ? { ...report, epoch } : report;
     void this.#seat.submit({ ...this.#by(), type: "agent_status", ...known });
@@ -47,6 +60,10 @@ export class AgentReports {
 
   /** Pending while the session's store is behind: nothing more is read from the agent. */
   update(update: AgentUpdate): Promise<void> | undefined {
+    return this.#held.pass(update);
+  }
+
+  #send(update: AgentUpdate): Promise<void> | undefined {
     void this.#seat.submit({ ...this.#by(), type: "agent_update", update });
     return this.#seat.backpressure();
   }
@@ -57,12 +74,14 @@ export class AgentReports {
 
   /** Answers whether the session took it; how it ends is an event. */
   async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
+    this.#held.interrupt();
     const command = { type: "ask", requestId, ...ask, ...this.#mediation() } as const;
     return (await this.#seat.submit({ ...this.#by(), ...command })) === null;
   }
 
   /** Answers when it is decided, or known that people have to; how it ends is an event. */
   async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
+    this.#held.interrupt();
     const { workflow: _, ...mediation } = this.#mediation();
     const command = { type: "access", requestId, access, ...mediation } as const;
     const why = await this.#seat.submit({ ...this.#by(), ...command });
@@ -75,6 +94,7 @@ export class AgentReports {
   }
 
   exit({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) {
+    this.#held.release();
     const { chosen, running } = this.#seat.decided;
     if (running !== null) {
       const { sessionId } = this.#seat.key;
@@ -91,6 +111,11 @@ export class AgentReports {
   }
 
   announce(announcement: Announcement) {
+    this.#held.interrupt();
+    this.#announce(announcement);
+  }
+
+  #announce(announcement: Announcement) {
     const by = stampedBy(this.#world.clock, SERVER);
     void this.#seat.submit({ ...by, type: "announce", announcement });
   }
