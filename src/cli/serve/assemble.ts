@@ -74,9 +74,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
-  const { store, version } = parts;
-  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const { needsToken } = authenticator;
+  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
+  const credentials = credentialsOf(options, secrets, process.env, needsToken);
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
@@ -101,12 +101,11 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const { needsToken } = authenticator;
   const note = sharedUserNote(users, needsToken);
   const daemon = daemonOf(world, host, { keeper, settings, workspaces }, needsToken);
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (caller) => {
+    table: allRoutes(daemon, parts.version, async (caller) => {
       return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
     }),
     clock: SYSTEM_CLOCK,

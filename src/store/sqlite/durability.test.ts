@@ -157,7 +157,7 @@ describe("the shape of a database", () => {
     db.close();
   });
 
-  it("of before private sessions is read as it is, and all of it is the whole tenant's", async () => {
+  it("of before private sessions is read as it is: all are the whole tenant's", async () => {
     const store = await open("a", "full");
     await store.create(key, created);
     await store.dispose();
