@@ -4,6 +4,7 @@ import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Outsiders } from "../core/policy/bound.ts";
 import { ok } from "../core/result.ts";
+import type { Visibility } from "../core/session/visibility.ts";
 import type { Clock } from "../platform/clock.ts";
 import { SessionHost } from "../session/host.ts";
 import { SessionService } from "../session/service.ts";
@@ -32,6 +33,8 @@ export interface DaemonOptions {
   readonly authenticator?: (daemon: TestDaemon) => RequestAuthenticator;
   /** Of the server's outside, where time is to pass when a test says so. */
   readonly clock?: Clock;
+  /** Who sees new sessions: the whole tenant, unless a test is about privacy. */
+  readonly visibility?: Visibility | "policy";
   /** False is a server that wants no token: its strict routes are refused. */
   readonly needsToken?: boolean;
   /** Who comes to a tenant beside its members; any user unless a test says otherwise. */
@@ -84,10 +87,15 @@ export class DaemonWorld extends ServerWorld {
     const world = { ...stageWorld, ...policiesOf(stage.world, options), ...options.world };
     const host = new SessionHost(world);
     const { store, meter, tenants, clock, ids, redact } = world;
+    const sessions = new SessionService(world, host);
+    const { visibility = "tenant" } = options;
     const daemon: TestDaemon = {
       ...{ host, world, store, meter, tenants, clock, ids, redact },
-      sessions: new SessionService(world, host),
+      sessions,
       checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, world.holder),
+      defaultVisibility: async (tenantId) => {
+        return visibility === "policy" ? sessions.policy.visibilityOf(tenantId) : ok(visibility);
+      },
       keeper: stage.keeper,
       settings,
       workspaces: await Workspaces.open(world.store, settings.workspaces),

@@ -73,9 +73,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
-  const { store, version } = parts;
-  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const { needsToken } = authenticator;
+  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
+  const credentials = credentialsOf(options, secrets, process.env, needsToken);
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
@@ -101,11 +101,11 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const note = sharedUserNote(users, authenticator.needsToken);
+  const note = sharedUserNote(users, needsToken);
   const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (caller) => {
+    table: allRoutes(daemon, parts.version, async (caller) => {
       return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
     }),
     clock: SYSTEM_CLOCK,
@@ -152,9 +152,11 @@ function daemonOf(
   parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
+  const sessions = new SessionService(world, host);
   return {
     ...{ ...parts, store, meter, tenants, clock, ids, redact },
-    sessions: new SessionService(world, host),
+    sessions,
+    defaultVisibility: (tenantId) => sessions.policy.visibilityOf(tenantId),
     checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
   };
 }

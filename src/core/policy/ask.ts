@@ -157,16 +157,20 @@ function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: B
 
 /**
  * The ask as if these voters had not been there when it was made: what they have voted does not
- * count, and a majority is one of those who stay. An answer to a question is more than the option
+ * count, and a majority is one of those who stay. If none is left who was asked, the first vote of
+ * any voter decides. An answer to a question is more than the option
  * that is kept of it, so those who have given one are asked for it again.
  */
 export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number | null): Ask {
-  const { kind } = ask;
-  const voters = ask.mediation.voters.filter((voter) => !gone.includes(voter));
-  const mediation = putToOwners({ ...ask.mediation, voters }, gone);
+  const { mediation, kind } = ask;
+  const voters = mediation.voters.filter((voter) => !gone.includes(voter));
   const kept = [...ask.votes].filter(([voter]) => !gone.includes(voter));
   const votes = new Map(kind === "user_question" ? [] : kept);
-  return { ...ask, mediation: { ...mediation, quorum: quorumOf(quorum, voters) }, votes };
+  const isLeft = mediation.policy === "consensus" && voters.length === 0;
+  const policy = isLeft ? "first-responder" : mediation.policy;
+  const designated = gone.includes(`${mediation.designated}`) ? null : mediation.designated;
+  const left = { ...mediation, policy, designated, voters, quorum: quorumOf(quorum, voters) };
+  return { ...ask, mediation: left, votes };
 }
 
 /** Puts an ask to the tenant's owners if its rules leave none of its own voters. */

@@ -1,5 +1,6 @@
 import type { UserId } from "../id.ts";
 import { isPermitted, lesserRole, type Role } from "../permission.ts";
+import { type Audience, isVisibleTo } from "../session/visibility.ts";
 import { type Ceiling, ceilingOf, lowerCeiling, type TenantPolicy } from "./ceiling.ts";
 
 /** The role with which a user speaks, and whether the tenant's list of members has that user. */
@@ -42,6 +43,8 @@ export interface BindingTenant {
   readonly policy: TenantPolicy;
   readonly members: ReadonlyMap<UserId, Role>;
   readonly outsiders: Outsiders;
+  /** Of the session that is decided about: others than its owners do not see it. */
+  readonly audience?: Audience;
 }
 
 /**
@@ -75,9 +78,11 @@ function roleNow({ members, outsiders }: BindingTenant, speaker: TurnSpeaker): R
 }
 
 function othersThan(tenant: BindingTenant, speakers: readonly TurnSpeaker[]): Others {
-  const { members, outsiders } = tenant;
+  const { members, outsiders, audience = null } = tenant;
   const isOther = (id: UserId | null) => !speakers.some(({ userId }) => userId === id);
-  const roles = [...members].filter(([id]) => isOther(id)).map(([, role]) => role);
+  const roles = [...members]
+    .filter(([userId, role]) => isOther(userId) && isVisibleTo(audience, { userId, role }))
+    .map(([, role]) => role);
   const isOpen = outsiders.users || (outsiders.operator && isOther(null));
   return {
     voters: isOpen || roles.some((role) => isPermitted(role, "session:vote")),

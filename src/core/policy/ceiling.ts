@@ -1,5 +1,6 @@
 import { type Refusal, refusal } from "../error.ts";
 import { lesserRole, type Role } from "../permission.ts";
+import type { Visibility } from "../session/visibility.ts";
 import { keyKind } from "./approval-key.ts";
 import type { AgentAsking } from "./asking.ts";
 import type { AskFacts } from "./gate.ts";
@@ -31,15 +32,11 @@ export interface RolePolicy {
   readonly selfApproval: boolean;
 }
 
-/** Who sees a new session whose request does not say so. */
-export type SessionVisibility = (typeof SESSION_VISIBILITIES)[number];
-
-export const SESSION_VISIBILITIES = ["tenant", "private"] as const;
-
 /** What the owners of a tenant allow its users. */
 export interface TenantPolicy {
   readonly roles: Readonly<Record<BoundRole, RolePolicy>>;
-  readonly visibility: SessionVisibility;
+  /** Who sees a new session whose request does not say so. */
+  readonly visibility: Visibility;
 }
 
 const UNBOUND: RolePolicy = {

@@ -58,6 +58,7 @@ const BOUND_BY: Readonly<Record<CommandType, BoundBy>> = {
   change_agent: "caller",
   change_cwd: null,
   set_budget: null,
+  visibility: null,
 
   attach: null,
   detach: null,

@@ -82,6 +82,15 @@ describe("P8: where users may not approve for themselves", () => {
     ]);
   });
 
+  it("P5: an ask in a private session is cancelled if none who sees it may decide", async () => {
+    const team = await Team.open();
+    const alone = { roles: { owner: { selfApproval: false } } };
+    await team.policy(alone);
+    const room = await team.session(team.ada, { visibility: "private" });
+    await room.verdict(await room.admitted(team.ada, RUN, "say done"));
+    expect(room.all("permission_resolved")).toMatchObject([{ reason: "no_voter" }]);
+  });
+
   it("P5: an ask is cancelled when the last other voter is removed", async () => {
     const team = await Team.open();
     await team.policy({ roles: { owner: { selfApproval: false } } });

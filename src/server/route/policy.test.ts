@@ -102,6 +102,19 @@ describe("PUT /tenant/policy", () => {
     expect((await team.ada.call("GET", "/tenant/policy")).body.version).toBe(0);
   });
 
+  it("says who sees new sessions; without it they are private", async () => {
+    const team = await Team.open({ visibility: "policy" });
+    const seen = async () => {
+      const { body } = await team.mel.call("POST", "/session", {
+        body: { sessionScope: "thread" },
+      });
+      return (await team.max.call("GET", `/session/${body.sessionId}/status`)).status;
+    };
+    expect(await seen()).toBe(404);
+    await team.policy({ visibility: "tenant" });
+    expect(await seen()).toBe(200);
+  });
+
   it("counts at once if another process makes it", async () => {
     const team = await Team.open();
     const room = await team.session(team.ada, { mode: "yolo" });

@@ -113,7 +113,7 @@ export class AgentSide implements Participant {
     if (steered?.ok) return;
     const { key, decided } = this.#seat;
     const speakers = [callerSpeaker(by)];
-    const found = await boundIn(this.#world, key.tenantId, speakers, decided.chosen.activeAgent);
+    const found = await boundIn(this.#world, key.tenantId, speakers, decided.chosen);
     // The store is away, and the session with it: the next server has the message in its log.
     if (!found.ok) return;
     const bound = found.value && { bound: found.value };

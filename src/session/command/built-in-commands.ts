@@ -7,6 +7,7 @@ import { creationSettings } from "../../core/session/bounded.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
+import { sharingOf } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
@@ -198,7 +199,9 @@ function makerOf({ userId }: WaitingPrompt): Actor {
 function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
   const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
   const { activeAgent, modelConfig, approvalMode, budgetMicro, monthBudgetMicro } = chosen;
+  const { visibility } = sharingOf(chosen.audience ?? null, null);
   return {
+    visibility,
     workspaceCwd,
     scope: "thread",
     securityMode,

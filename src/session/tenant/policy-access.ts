@@ -1,16 +1,15 @@
 import type { Refusal } from "../../core/error.ts";
-import type { TenantId, UserId } from "../../core/id.ts";
-import type { Role } from "../../core/permission.ts";
+import type { TenantId } from "../../core/id.ts";
 import {
   BOUND_ROLES,
   type Ceiling,
   ceilingOf,
   ceilingRefusal,
-  type SessionVisibility,
   type TenantPolicy,
 } from "../../core/policy/ceiling.ts";
 import type { AutonomyProfile } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { Viewer, Visibility } from "../../core/session/visibility.ts";
 import type { SessionWorld } from "../world.ts";
 import type { StoredPolicy } from "./tenant-policies.ts";
 
@@ -23,12 +22,6 @@ export interface PolicyView {
   readonly ceiling: Ceiling | null;
 }
 
-interface PolicyViewer {
-  readonly tenantId: TenantId;
-  readonly userId: UserId | null;
-  readonly role: Role;
-}
-
 /** The tenant's policy, as fronts read and set it. */
 export class PolicyAccess {
   readonly #world: Pick<SessionWorld, "policies" | "settings">;
@@ -38,7 +31,7 @@ export class PolicyAccess {
   }
 
   /** What binds a caller, and for owners the whole policy; without tokens nothing binds. */
-  async view({ tenantId, role }: PolicyViewer): Promise<Result<PolicyView>> {
+  async view({ tenantId, role }: Viewer): Promise<Result<PolicyView>> {
     const { policies } = this.#world;
     if (policies === undefined) return ok({ version: 0, policy: null, ceiling: null });
     const stored = await policies.of(tenantId);
@@ -49,7 +42,7 @@ export class PolicyAccess {
   }
 
   /** Sets the policy of the caller's tenant; it binds open sessions with their next decision. */
-  async set(viewer: PolicyViewer, wanted: StoredPolicy): Promise<Result<PolicyView>> {
+  async set(viewer: Viewer, wanted: StoredPolicy): Promise<Result<PolicyView>> {
     const { policies, settings } = this.#world;
     if (policies === undefined) return fail("token_required");
     const unknown = namedAgents(wanted.policy).find((name) => !settings.agentNames.includes(name));
@@ -64,7 +57,7 @@ export class PolicyAccess {
   }
 
   /** Why a caller may not make this the usual autonomy of new sessions; null if they may. */
-  async forbidsAutonomy(viewer: PolicyViewer, autonomy: AutonomyProfile): Promise<Refusal | null> {
+  async forbidsAutonomy(viewer: Viewer, autonomy: AutonomyProfile): Promise<Refusal | null> {
     const view = await this.view(viewer);
     if (!view.ok) return view.refusal;
     const { ceiling } = view.value;
@@ -72,7 +65,7 @@ export class PolicyAccess {
   }
 
   /** Who sees a new session whose request does not say so; the tenant where nothing binds. */
-  async visibilityOf(tenantId: TenantId): Promise<Result<SessionVisibility>> {
+  async visibilityOf(tenantId: TenantId): Promise<Result<Visibility>> {
     const { policies } = this.#world;
     if (policies === undefined) return ok("tenant");
     const stored = await policies.of(tenantId);

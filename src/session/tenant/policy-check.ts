@@ -39,7 +39,7 @@ export async function boundCommand<Given extends Command>(
   const caller = by === "caller" && actor.kind === "client" ? [callerSpeaker(actor)] : null;
   const speakers = by === "turn" ? speakersOf(session) : caller;
   if (speakers === null || speakers.length === 0) return ok(command);
-  const bound = await boundIn(world, key.tenantId, speakers, session.chosen.activeAgent);
+  const bound = await boundIn(world, key.tenantId, speakers, session.chosen);
   return bound.ok ? ok({ ...command, bound: bound.value }) : bound;
 }
 
@@ -51,7 +51,7 @@ export async function boundCreation(
   const { key, creation, actor, isUsualAutonomy = false } = request;
   if (world.policies === undefined || actor.kind !== "client") return ok(request);
   const speakers = [callerSpeaker(actor)];
-  const found = await boundIn(world, key.tenantId, speakers, creation.activeAgent);
+  const found = await boundIn(world, key.tenantId, speakers, creation);
   if (!found.ok) return found;
   const bound = found.value;
   const { autonomyProfile: usual } = creation;
@@ -65,7 +65,7 @@ export function turnBound(
   world: SessionWorld,
   { key, decided }: Pick<SessionSeat, "key" | "decided">,
 ): Promise<Result<Bound | undefined>> {
-  return boundIn(world, key.tenantId, speakersOf(decided), decided.chosen.activeAgent);
+  return boundIn(world, key.tenantId, speakersOf(decided), decided.chosen);
 }
 
 /** Why the policy forbids the user of a prompt these settings; null if it does not. */
@@ -75,8 +75,8 @@ export async function promptForbidden(
   prompt: WaitingPrompt,
   settings: BoundSettings,
 ): Promise<Refusal | null> {
-  const { agent = session.chosen.activeAgent } = settings;
-  const bound = await boundIn(world, key.tenantId, [speakerOf(prompt)], agent);
+  const { agent: activeAgent = session.chosen.activeAgent } = settings;
+  const bound = await boundIn(world, key.tenantId, [speakerOf(prompt)], { activeAgent });
   if (!bound.ok) return bound.refusal;
   return bound.value === undefined ? null : ceilingRefusal(bound.value.ceiling, settings);
 }

@@ -8,13 +8,14 @@ import {
   BOUND_ROLES,
   DEFAULT_POLICY,
   type RolePolicy,
-  SESSION_VISIBILITIES,
   type TenantPolicy,
   withAskingMode,
 } from "../../core/policy/ceiling.ts";
 import { AUTONOMY_PROFILES, SECURITY_MODES } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { ClientActor } from "../../core/session/command.ts";
+import type { Chosen } from "../../core/session/state.ts";
+import { type Audience, VISIBILITIES } from "../../core/session/visibility.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { changeEntry, type Steward } from "../audit/entries.ts";
@@ -35,7 +36,7 @@ const rolePolicy = strict({
   selfApproval: z.boolean(),
 });
 
-const visibility = z.enum(SESSION_VISIBILITIES);
+const visibility = z.enum(VISIBILITIES);
 
 /** A policy as owners send it. What it leaves out is as without a policy. */
 export const policyBody = strict({
@@ -143,7 +144,11 @@ export class TenantPolicies {
   }
 
   /** What binds these users together, in this tenant and at this moment. */
-  async boundFor(tenantId: TenantId, speakers: readonly TurnSpeaker[]): Promise<Result<Bound>> {
+  async boundFor(
+    tenantId: TenantId,
+    speakers: readonly TurnSpeaker[],
+    audience: Audience = null,
+  ): Promise<Result<Bound>> {
     const [stored, members] = await Promise.all([
       this.of(tenantId),
       readRoster(this.#store, tenantId),
@@ -152,7 +157,7 @@ export class TenantPolicies {
     if (!members.ok) return members;
     const outsiders = this.#outsiders(tenantId);
     const tenant = { policy: stored.value.policy, members: members.value, outsiders };
-    return ok(boundOf(tenant, speakers));
+    return ok(boundOf({ ...tenant, audience }, speakers));
   }
 }
 
@@ -193,16 +198,16 @@ export function callerSpeaker(actor: ClientActor): TurnSpeaker {
   return { userId, authority: role === undefined ? null : { role, isMember: false } };
 }
 
-/** What binds these users in a session with this agent; undefined where no caller needs a token. */
+/** What binds these users in a session; undefined where no caller needs a token. */
 export async function boundIn(
   { policies, settings }: Pick<SessionWorld, "policies" | "settings">,
   tenantId: TenantId,
   speakers: readonly TurnSpeaker[],
-  agent: string,
+  { activeAgent, audience = null }: Pick<Chosen, "activeAgent" | "audience">,
 ): Promise<Result<Bound | undefined>> {
   if (policies === undefined) return ok(undefined);
-  const bound = await policies.boundFor(tenantId, speakers);
+  const bound = await policies.boundFor(tenantId, speakers, audience);
   if (!bound.ok) return bound;
-  const asking = settings.asking.get(agent) ?? ASKING_UNKNOWN;
+  const asking = settings.asking.get(activeAgent) ?? ASKING_UNKNOWN;
   return ok({ ...bound.value, ceiling: withAskingMode(bound.value.ceiling, asking) });
 }

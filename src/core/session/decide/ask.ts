@@ -146,9 +146,15 @@ function mediationFor(session: Session, { policy, quorum, present, kind, bound }
     .filter((voter) => voter !== null);
   const { running } = session;
   const designated = voterOf(running?.clientId ?? null, running?.userId ?? null);
-  const mediation = openMediation(policy, quorum, voters, designated);
+  const isLost = isOutside(session, running?.userId ?? null) && !voters.includes(`${designated}`);
+  const mediation = openMediation(policy, quorum, voters, isLost ? null : designated);
   if (bound === undefined) return mediation;
   return putToOwners(mediation, isBarred && designated !== null ? [designated] : []);
+}
+
+/** An owner may be outside of the audience and see the session all the same. */
+function isOutside({ chosen: { audience } }: Session, userId: UserId | null): boolean {
+  return audience !== undefined && userId !== null && !audience.includes(userId);
 }
 
 /** Whether words of this user are in the turn; users without a name count as one. */

@@ -14,7 +14,6 @@ import {
   voterOf,
   withoutVoters,
 } from "../../policy/ask.ts";
-import type { Bound } from "../../policy/bound.ts";
 import { isGrantable } from "../../policy/gate.ts";
 import { GRANT_RULES } from "../ask-event.ts";
 import {
@@ -238,7 +237,7 @@ export function voterGone(session: Session, command: Command<"voter_gone">): Dec
   const asks = session.connection.turn.openAsks.values();
   const draft = new Draft(session, command);
   for (const ask of asks) {
-    const left = missedOf(ask, names, bound);
+    const left = awaitedIn(ask).filter((voter) => names.includes(voter));
     if (left.length > 0) goOnWithout(draft, command, ask, left, quorum);
     const open = draft.session.connection.turn.openAsks.get(ask.requestId);
     if (open !== undefined && isUndecidable(open, bound)) withoutVoter(draft, ask.requestId);
@@ -246,12 +245,10 @@ export function voterGone(session: Session, command: Command<"voter_gone">): Dec
   return draft.accept();
 }
 
-/** The names under which an ask waits for this voter; without users no voter is ever gone. */
-function missedOf({ mediation }: Ask, names: readonly string[], bound: Bound | undefined) {
-  const { policy, voters, designated } = mediation;
-  if (policy === "consensus") return voters.filter((voter) => names.includes(voter));
-  const isDesignated = bound !== undefined && policy === "designated" && designated !== null;
-  return isDesignated && names.includes(designated) ? [designated] : [];
+/** Those without whom the ask may not be decided; any voter can decide the others. */
+function awaitedIn({ mediation: { policy, voters, designated } }: Ask): readonly string[] {
+  if (policy === "consensus") return voters;
+  return policy === "designated" && designated !== null ? [designated] : [];
 }
 
 function goOnWithout(
