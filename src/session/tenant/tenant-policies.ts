@@ -203,10 +203,10 @@ export async function boundIn(
   { policies, settings }: Pick<SessionWorld, "policies" | "settings">,
   tenantId: TenantId,
   speakers: readonly TurnSpeaker[],
-  { activeAgent, audience = null }: Pick<Chosen, "activeAgent" | "audience">,
+  { activeAgent, audience }: Pick<Chosen, "activeAgent" | "audience">,
 ): Promise<Result<Bound | undefined>> {
   if (policies === undefined) return ok(undefined);
-  const bound = await policies.boundFor(tenantId, speakers, audience);
+  const bound = await policies.boundFor(tenantId, speakers, audience ?? null);
   if (!bound.ok) return bound;
   const asking = settings.asking.get(activeAgent) ?? ASKING_UNKNOWN;
   return ok({ ...bound.value, ceiling: withAskingMode(bound.value.ceiling, asking) });
