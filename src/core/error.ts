@@ -361,8 +361,7 @@ export function refusal(code: ErrorCode, details: RefusalDetails = {}): Refusal 
 /** The one shape of an error on the wire: `{error, code, …}`, which no detail can displace. */
 export function errorBody({ code, details }: Refusal): Readonly<Record<string, string | number>> {
   const error = ERRORS[code].says.replace(/\{(\w+)\}/g, (_, key) => `${details[key] ?? "?"}`);
-  const first = { error, code };
-  return { ...first, ...details, ...first };
+  return { error, code, ...details, ...{ error, code } };
 }
 
 /** Why a prompt ended in `turn_error`, when we ended it. Agents bring codes of their own. */
@@ -386,9 +385,8 @@ export const TURN_ERRORS = {
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
 
 /**
- * Why a turn failed, for the history that a later agent gets. The sentence for people may have
- * hints in it, and what a process wrote to its error output, so of that only the plain fact counts.
- * An agent's own message when it refused the turn stays.
+ * Why a turn failed, for the history that a later agent gets: without the hints and the error
+ * output in the sentence for people. An agent's own message when it refused the turn stays.
  */
 export function turnErrorFact(code: string, message: string): string {
   const known: Readonly<Record<string, string>> = TURN_ERRORS;
