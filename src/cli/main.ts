@@ -11,6 +11,7 @@ Commands:
   tokens         Make, list, rotate and revoke the tokens of users.
   members        List, invite, add, change and remove the members of a tenant.
   join           Redeem an invitation, and save your token.
+  policy         Show and set what the users of a tenant may have at most.
   credits        Show, grant and limit what a tenant may spend.
   tenants        List the tenants of a data directory, or delete one.
   audit          Print what was done in a tenant, by whom, and what was refused.
@@ -36,6 +37,7 @@ const COMMANDS = {
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
   join: async (args) => (await import("./commands/join.ts")).join(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
+  policy: async (args) => (await import("./commands/policy.ts")).policy(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restore: async (args) => (await import("./commands/backup.ts")).restore(args),
   seize: async (args) => (await import("./commands/stored-sessions.ts")).seize(args),

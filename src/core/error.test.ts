@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ERRORS, type ErrorCode, errorBody, refusal, TURN_ERRORS } from "./error.ts";
+import { ERRORS, type ErrorCode, errorBody, refusal } from "./error.ts";
+import { TURN_ERRORS } from "./turn-error.ts";
 
 /**
  * The codes as they were published, so that none changes by accident: callers switch on them. It
@@ -40,6 +41,7 @@ const EXPECTED = `
   invalid_ask                400 never  Validation/InteractionPayloadMismatch
   invalid_option_id          400 never  Validation/OptionInvalid
   permission_forbidden       403 never  Session/VoteForbidden
+  sharing_forbidden          403 never  Session/SharingForbidden
   cancel_sentinel_collision  500 never  Validation/SentinelCollision
   grant_not_found            404 never  Session/GrantNotFound
   trust_gate                 403 never  Session/TrustGate
@@ -146,6 +148,8 @@ const EXPECTED = `
   tenant_locked              409 later  Identity/TenantLocked
   too_many_attempts          429 later  Server/Attempts
   key_set_unavailable        503 later  Server/KeySetUnavailable
+  policy_forbids             403 never  Identity/PolicyForbids
+  policy_conflict            409 reread Identity/PolicyConflict
   session_shell_disabled     403 never  Session/ShellDisabled
   invalid_transcript_cursor  400 never  Validation/TranscriptCursorInvalid
   transcript_snapshot_unavailable 409 reread Session/TranscriptChanged
@@ -279,6 +283,7 @@ describe("the reasons for which we end a turn", () => {
       snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
       agent_unavailable: "The agent could not be started.",
       unknown_command: "There is no such command.",
+      policy_forbids: "The tenant's policy forbids this prompt in this session.",
       SERVER_RESTART: "The session was interrupted by a server restart.",
       STORE_FAILURE: "The session was interrupted by a failure of its store.",
     });

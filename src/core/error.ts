@@ -1,4 +1,4 @@
-/** What a caller may do about a refusal: nothing, the same later, or look again and then decide. */
+/** What a caller may do: nothing, the same later, or look again and then decide. */
 type Retry = "never" | "later" | "reread";
 
 interface ErrorRow {
@@ -80,6 +80,8 @@ export const ERRORS = {
     'Option "{optionId}" was not offered.'),
   permission_forbidden: row(403, "never", "Session/VoteForbidden",
     "This vote is not allowed here: {reason}."),
+  sharing_forbidden: row(403, "never", "Session/SharingForbidden",
+    "Only the creator of a session and owners choose who sees it."),
   cancel_sentinel_collision: row(500, "never", "Validation/SentinelCollision",
     'The agent offered the reserved option "{sentinel}".'),
   grant_not_found: row(404, "never", "Session/GrantNotFound",
@@ -292,6 +294,10 @@ export const ERRORS = {
     "Too many attempts from this address have failed; wait a little."),
   key_set_unavailable: row(503, "later", "Server/KeySetUnavailable",
     "The keys that tokens are checked with cannot be had at the moment; try again."),
+  policy_forbids: row(403, "never", "Identity/PolicyForbids",
+    'This tenant\'s policy forbids "{wanted}" (rule {rule}, role {role}); allowed: {allowed}.'),
+  policy_conflict: row(409, "reread", "Identity/PolicyConflict",
+    "The policy is at version {version}, not {expected}; read it, and send yours with {version}."),
   session_shell_disabled: row(403, "never", "Session/ShellDisabled",
     "Shell commands are not enabled on this server."),
   invalid_transcript_cursor: row(400, "never", "Validation/TranscriptCursorInvalid",
@@ -367,37 +373,5 @@ export function errorBody({ code, details }: Refusal): Readonly<Record<string, s
   return { ...first, ...details, ...first };
 }
 
-/** Why a prompt ended in `turn_error`, when we ended it. Agents bring codes of their own. */
-export const TURN_ERRORS = {
-  channel_closed: "The agent exited during the turn.",
-  session_closed: "The session was closed.",
-  session_killed: "The session was ended by the server.",
-  daemon_shutdown: "The server is shutting down.",
-  prompt_deadline_exceeded: "The prompt's deadline passed.",
-  cancel_ignored: "The agent did not stop when it was told to, and was ended.",
-  budget_exhausted: "The credits for this turn are used up.",
-  turn_too_large: "The turn grew past its size limit.",
-  snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
-  agent_unavailable: "The agent could not be started.",
-  unknown_command: "There is no such command.",
-  SERVER_RESTART: "The session was interrupted by a server restart.",
-  STORE_FAILURE: "The session was interrupted by a failure of its store.",
-} as const;
-
-export type TurnErrorCode = keyof typeof TURN_ERRORS;
-
-/**
- * Why a turn failed, for the history that a later agent gets. The sentence for people may have
- * hints in it, and what a process wrote to its error output, so of that only the plain fact counts.
- * An agent's own message when it refused the turn stays.
- */
-export function turnErrorFact(code: string, message: string): string {
-  const known: Readonly<Record<string, string>> = TURN_ERRORS;
-  if (Object.hasOwn(known, code)) return known[code] ?? "";
-  return Object.hasOwn(ERRORS, code) ? "The agent could not take the prompt." : message;
-}
-
 /** A refusal as a sentence for people. */
-export function sentenceOf(refusal: Refusal): string {
-  return String(errorBody(refusal).error);
-}
+export const sentenceOf = (refusal: Refusal): string => String(errorBody(refusal).error);

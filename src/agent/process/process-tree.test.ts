@@ -14,7 +14,13 @@ const MARKED: ProcessTree = {
 };
 
 function running(said: Partial<RunningProcess> & { pid: number }): RunningProcess {
-  return { parent: 1, group: said.pid, startedAt: "60", marker: null, isBlank: false, ...said };
+  return {
+    parent: 1,
+    group: said.pid,
+    startedAt: "60",
+    ...{ marker: null, isBlank: false, isHidden: false },
+    ...said,
+  };
 }
 
 function pids(all: readonly RunningProcess[], marked = MARKED): readonly number[] {

@@ -108,7 +108,8 @@ export async function killTrees(
     age = performance.now() - begun;
     const wasBlank = blank;
     blank = new Set(all?.flatMap(({ isBlank, pid }) => (isBlank ? [pid] : [])));
-    const isSure = all !== null && [...blank].every((pid) => wasBlank.has(pid));
+    const isSeen = all?.every(({ isHidden }) => !isHidden) ?? false;
+    const isSure = isSeen && [...blank].every((pid) => wasBlank.has(pid));
     left = left.filter((one) => {
       const found = membersOf(one, all ?? []);
       for (const running of found) if (kill(running)) killed.add(nameOf(running));

@@ -17,6 +17,7 @@ import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
+import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
@@ -63,23 +64,22 @@ interface ServerParts {
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
-  const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, host.liveOf(tenantId), userId);
-  });
+  const voters = new Voters((tenantId, userId) =>
+    withoutVoter(world, host.liveOf(tenantId), userId),
+  );
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
-    await Promise.all([parts.users.close(), parts.secrets.end()]);
-    await parts.store.dispose();
+    await Promise.all([parts.users.close(), parts.secrets.end(), parts.store.dispose()]);
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
-  const { store, version } = parts;
-  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const { needsToken } = authenticator;
+  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
+  const credentials = credentialsOf(options, secrets, process.env, needsToken);
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
-  const { agents, keeper, shell } = opened;
+  const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
   const world = {
@@ -88,7 +88,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     loader: openLoader(process.env, workspaces, tools),
     tools,
     meter: openMeter(store, parts.prices, options, log),
-    shell,
+    shell: opened.shell,
     holder: thisHolder(randomUUID()),
     tenants,
     clock: SYSTEM_CLOCK,
@@ -96,15 +96,16 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     redact: (text: string) => guard.redact(text),
     borders: guard,
     settings: sessionSettings(options, defaultAgent, profiles),
+    ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const note = sharedUserNote(users, authenticator.needsToken);
+  const note = sharedUserNote(users, needsToken);
   const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (caller) => {
+    table: allRoutes(daemon, parts.version, async (caller) => {
       return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
     }),
     clock: SYSTEM_CLOCK,
@@ -153,11 +154,21 @@ function daemonOf(
   parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
+  const sessions = new SessionService(world, host);
   return {
     ...{ ...parts, store, meter, tenants, clock, ids, redact },
-    sessions: new SessionService(world, host),
+    sessions,
+    defaultVisibility: (tenantId) => sessions.policy.visibilityOf(tenantId),
     checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
   };
+}
+
+/** A tenant's members decide, with users by JWT and, in the local tenant, the shared token. */
+function openPolicies({ store, jwt }: ServerParts, { token }: ServerSettings): TenantPolicies {
+  return new TenantPolicies(store, SYSTEM_CLOCK, (tenantId) => ({
+    users: jwt !== null,
+    operator: token !== null && tenantId === LOCAL_TENANT,
+  }));
 }
 
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */

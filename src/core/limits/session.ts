@@ -1,3 +1,6 @@
+/** Names in one list of a tenant's policy. */
+export const POLICY_NAMES_MAX = 64;
+
 /** Events of one session that go into one commit, and all that wait for the store. */
 export const ACTOR_BATCH_BYTES_MAX = 1_024 * 1_024;
 export const ACTOR_BYTES_WAITING_MAX = 8 * 1_024 * 1_024;
@@ -18,6 +21,13 @@ export const STORE_REOPEN_MS_MAX = 5_000;
 
 /** Live sessions of one tenant and workspace. Stored ones are not counted. */
 export const SESSIONS_LIVE_MAX = 20;
+
+/** Users whom a private session is shared with, and those with its creator. */
+export const SESSION_SHARED_USERS_MAX = 64;
+export const SESSION_AUDIENCE_MAX = SESSION_SHARED_USERS_MAX + 1;
+
+/** Sessions of which one report remembers whether its reader sees them. */
+export const AUDIT_SESSIONS_REMEMBERED_MAX = 1_024;
 
 /** How many idle sessions are tried for eviction to admit another, one after the other. */
 export const EVICTIONS_TRIED_MAX = 32;

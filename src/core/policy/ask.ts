@@ -65,6 +65,8 @@ export interface Mediation {
   /** Those registered and present when the ask was made. Who comes later has no vote. */
   readonly voters: readonly string[];
   readonly quorum: number;
+  /** The rules leave none of their voters, so the tenant's owners decide. */
+  readonly owners?: true;
 }
 
 /**
@@ -99,9 +101,11 @@ export interface Ballot {
   readonly names: readonly string[];
   readonly loopback: boolean;
   readonly optionId: string;
+  /** Whether the voter is an owner of the tenant. */
+  readonly isOwner?: boolean;
 }
 
-export type ForbiddenReason = "designated_mismatch" | "remote_not_allowed";
+export type ForbiddenReason = "designated_mismatch" | "remote_not_allowed" | "self_approval";
 
 export type Count =
   | { readonly kind: "resolved" }
@@ -119,6 +123,7 @@ interface Progress {
 
 /** Counts one ballot for an offered option, by the ask's own policy. */
 export function countBallot(ask: Ask, ballot: Ballot): Count {
+  if (ask.mediation.owners && ballot.isOwner) return { kind: "resolved" };
   return COUNTS[ask.mediation.policy](ask, ballot);
 }
 
@@ -152,7 +157,8 @@ function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: B
 
 /**
  * The ask as if these voters had not been there when it was made: what they have voted does not
- * count, and a majority is one of those who stay. An answer to a question is more than the option
+ * count, and a majority is one of those who stay. If none is left who was asked, the first vote of
+ * any voter decides. An answer to a question is more than the option
  * that is kept of it, so those who have given one are asked for it again.
  */
 export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number | null): Ask {
@@ -160,7 +166,19 @@ export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number 
   const voters = mediation.voters.filter((voter) => !gone.includes(voter));
   const kept = [...ask.votes].filter(([voter]) => !gone.includes(voter));
   const votes = new Map(kind === "user_question" ? [] : kept);
-  return { ...ask, mediation: { ...mediation, voters, quorum: quorumOf(quorum, voters) }, votes };
+  const isLeft = mediation.policy === "consensus" && voters.length === 0;
+  const policy = isLeft ? "first-responder" : mediation.policy;
+  const designated = gone.includes(`${mediation.designated}`) ? null : mediation.designated;
+  const left = { ...mediation, policy, designated, voters, quorum: quorumOf(quorum, voters) };
+  return { ...ask, mediation: left, votes };
+}
+
+/** Puts an ask to the tenant's owners if its rules leave none of its own voters. */
+export function putToOwners(mediation: Mediation, gone: readonly string[]): Mediation {
+  const { policy, designated, voters } = mediation;
+  const isLeft = policy === "designated" && designated !== null && gone.includes(designated);
+  const isEmpty = policy === "consensus" && voters.length === 0;
+  return isLeft || isEmpty ? { ...mediation, owners: true } : mediation;
 }
 
 /** How far the votes for an ask have come, and what they have decided, if they have. */

@@ -3,6 +3,7 @@ import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../
 import type { JsonObject } from "../json.ts";
 import type { BudgetPeriod, CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
+import type { Authority } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
@@ -19,6 +20,7 @@ import type {
   Surroundings,
   TitleSource,
 } from "./state.ts";
+import type { Visibility } from "./visibility.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
@@ -61,6 +63,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   active_agent_changed: { from: string; to: string };
   session_cwd_changed: { from: string; to: string };
   session_budget_changed: { from: number | null; to: number | null };
+  session_visibility_changed: VisibilityChange;
   session_month_budget_changed: { from: number | null; to: number | null };
 
   // Clients and their shell
@@ -223,12 +226,15 @@ interface PromptAdmission extends Keyed {
   deadlineAtMs?: number;
   params?: JsonObject;
   echo: boolean;
+  /** With which role its user spoke, where that binds the turn. */
+  authority?: Authority;
 }
 
 interface SteeredMessages {
   messages: readonly string[];
   messageIds: readonly string[];
   items: readonly { readonly messageId: string; readonly content: readonly ContentBlock[] }[];
+  authority?: Authority;
 }
 
 interface TurnError {
@@ -264,6 +270,12 @@ interface ApprovalModeChange {
   persisted: boolean;
   /** Ours: it is but another word for what is so, and brings no profile and no agent mode. */
   isWordOnly?: true;
+}
+
+interface VisibilityChange {
+  visibility: Visibility;
+  sharedWith: readonly UserId[];
+  from: Visibility;
 }
 
 interface SnapshotChange {

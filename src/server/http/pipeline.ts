@@ -26,6 +26,7 @@ import {
   readTarget,
   type ServerRequest,
   type Target,
+  takesCode,
 } from "./route.ts";
 import { OpenStreams } from "./watched-source.ts";
 
@@ -344,13 +345,15 @@ export class RequestPipeline {
    * Whether the same credentials still have the permission. If that cannot be determined, they do.
    */
   async #isPermittedStill(
-    { tenantId }: Caller,
+    { tenantId, role }: Caller,
     needs: Route["needs"],
     authorization: string | undefined,
   ): Promise<boolean> {
     const found = await this.#deps.authenticator.authenticate(authorization);
     if (!found.ok) return found.refusal.code !== "unauthorized";
     if (found.value?.tenantId !== tenantId) return false;
+    // Owners see private sessions; one who is none any more begins again, and sees less.
+    if (role === "owner" && found.value.role !== "owner") return false;
     return needs === null || isPermitted(found.value.role, needs);
   }
 }
@@ -367,10 +370,6 @@ function isSame(found: Caller | null, { tenantId, userId }: Caller): boolean {
 function headerOf({ headers }: IncomingMessage, name: string): string | null {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? null;
-}
-
-function takesCode(match: Match): boolean {
-  return match.kind === "found" && match.route.gate === "open" && match.route.takesCode === true;
 }
 
 /** Requests with these permissions can end streams of other users, so those are checked at once. */

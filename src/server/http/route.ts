@@ -5,7 +5,7 @@ import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json } from "./answer.ts";
 
 /** The methods that allowed web pages may use; see `origins.ts`. */
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The authenticated caller of a request. */
 export interface Caller {
@@ -267,4 +267,9 @@ export function readClientId(header: string | null, rule: ClientIdRule): ClientI
   const isMalformed = header !== null && header !== "" && clientId === null;
   if (isMalformed && rule !== "ignored") return { kind: "refused", answer: MALFORMED };
   return { kind: "read", clientId };
+}
+
+/** Whether the route lets a caller in by a code. */
+export function takesCode(match: Match): boolean {
+  return match.kind === "found" && match.route.gate === "open" && match.route.takesCode === true;
 }

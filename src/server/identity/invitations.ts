@@ -41,7 +41,7 @@ export interface IssuedInvitation {
 }
 
 /** A new member, and their first token. */
-export interface Joined extends IssuedToken {
+export interface NewMember extends IssuedToken {
   readonly tenantId: TenantId;
 }
 
@@ -55,8 +55,8 @@ export interface InvitationRequest {
 const KIND = "invitation";
 
 /**
- * Invitations of new members. The caller that sends the code of one becomes that member, once: it is
- * random, short-lived, and kept as a hash only.
+ * Invitations of new members. The caller that sends the code of one becomes that member, once. A
+ * code is random and short-lived, and is kept as a hash only.
  */
 export class Invitations {
   readonly #store: TenantStore;
@@ -147,7 +147,7 @@ export class Invitations {
    * first, in one write, so that of two callers at once one gets in. Every code that does not work
    * is refused alike.
    */
-  async redeem(code: string, tenants: Pick<TenantGate, "admit">): Promise<Result<Joined>> {
+  async redeem(code: string, tenants: Pick<TenantGate, "admit">): Promise<Result<NewMember>> {
     const { tenantId, id, secret } = parseCode(code) ?? NO_CODE;
     const atMs = this.#clock.nowMs();
     const found = tenantId === null ? ok(null) : await this.#find(tenantId, id);
@@ -160,7 +160,11 @@ export class Invitations {
     return joining ?? fail("invitation_not_found");
   }
 
-  async #join(tenantId: TenantId, invitation: Invitation, atMs: number): Promise<Result<Joined>> {
+  async #join(
+    tenantId: TenantId,
+    invitation: Invitation,
+    atMs: number,
+  ): Promise<Result<NewMember>> {
     const stands = await this.#stands(tenantId, invitation);
     if (!stands.ok) return stands;
     if (!stands.value) return fail("invitation_not_found");

@@ -38,10 +38,11 @@ import {
   personaReloadRoute,
   sandboxRoute,
   skillsReloadRoute,
+  visibilityRoutes,
 } from "./session-settings.ts";
 import { batchDeleteRoutes, listRoutes, workspaceEntry, workspacesRoutes } from "./sessions.ts";
 import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
-import { tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
+import { policyRoutes, tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
 import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
 
 /** All routes that need nothing but the daemon, by resource. */
@@ -51,6 +52,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   creditsRoutes,
   creditReportRoutes,
   tenantRoutes,
+  policyRoutes,
   membersRoutes,
   invitationsRoutes,
   tenantAuditRoute,
@@ -78,6 +80,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   agentModeRoute,
   grantsRoutes,
   sandboxRoute,
+  visibilityRoutes,
   voteRoutes,
   pendingPromptsRoutes,
   midTurnRoutes,

@@ -69,7 +69,7 @@ describe("an invitation", () => {
     expect(all.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  it("P8: is refused like an unknown one if it is expired, revoked, foreign or malformed", async () => {
+  it("P8: is refused like an unknown one if expired, revoked, foreign or malformed", async () => {
     const { ada, time, redeem, code } = await opened();
     const [late, revoked] = [await code("late"), await code("revoked")];
     const { invitations } = (await ada.call("GET", "/invitations")).body;
@@ -101,7 +101,7 @@ describe("an invitation", () => {
     expect((await redeem(await code())).status).toBe(200);
   });
 
-  it("is for those who are no members, and never above the role of the one who invites", async () => {
+  it("is for those who are no members, never above the role of the inviter", async () => {
     const { people, ada, invite, redeem } = await opened();
     const grace = await people.person("grace", "admin");
     const member = await people.person("max", "member");

@@ -21,7 +21,7 @@ const invitationBody = z.object({
 
 const redemptionBody = z.object({ code: z.string().max(INVITATION_CODE_CHARS_MAX) });
 
-/** Invitations to the caller's tenant, and their redemption by those who have no token yet. Ours. */
+/** Invitations to the caller's tenant, and their redemption, which needs no token. Ours. */
 export function invitationsRoutes({ store, clock, tenants }: Daemon): readonly Route[] {
   const members = new Members(store, clock);
   const tokens = new Tokens(store, members, clock);

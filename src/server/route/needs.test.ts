@@ -40,6 +40,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "POST /invitations/redemption": EVERYBODY,
   "GET /tenant": EVERYBODY,
   "PATCH /tenant": OWNERS,
+  "GET /tenant/policy": EVERYBODY,
+  "PUT /tenant/policy": OWNERS,
   "GET /tokens": LEADERS,
   "POST /tokens": OWNERS,
   "DELETE /tokens/:id": OWNERS,
