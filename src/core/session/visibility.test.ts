@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Role } from "../permission.ts";
+import { SERVER } from "./command.ts";
 import { decide } from "./decide.ts";
-import { client, Life, userId } from "./life.fixture.ts";
+import { Life, userId } from "./life.fixture.ts";
 import { sessionFromManifest } from "./slot.ts";
 import { audienceOf, isSameAudience, isVisibleTo, sharingOf } from "./visibility.ts";
 
@@ -39,7 +40,7 @@ describe("P8: who sees a session", () => {
 
   it("is no news when it is chosen again", () => {
     const { now } = new Life().created();
-    const by = { type: "visibility", atMs: 2, actor: client("ada") } as const;
+    const by = { type: "visibility", atMs: 2, actor: SERVER } as const;
     const open = { visibility: "tenant", sharedWith: [] } as const;
     expect(decide(now, { ...by, ...open }).events).toEqual([]);
     const [event] = decide(now, { ...by, visibility: "private", sharedWith: [bob] }).events;
