@@ -6,29 +6,47 @@ const failedFile = { status: "failed", assertionResults: [{ status: "failed" }] 
 const brokenFile = { status: "failed", assertionResults: [] };
 
 function report(passed: number, failed: number, ...files: VitestReport["testResults"]) {
-  return { numPassedTests: passed, numFailedTests: failed, testResults: files };
+  const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: 0 };
+  return { ...counts, testResults: files };
 }
 
 describe("the tally of a test run", () => {
   it("is vitest's own count when nothing odd happened", () => {
-    expect(tally(report(5, 0, passedFile), 0)).toEqual({ passed: 5, failed: 0 });
-    expect(tally(report(4, 1, passedFile, failedFile), 1)).toEqual({ passed: 4, failed: 1 });
+    expect(tally(report(5, 0, passedFile), 0)).toEqual({ passed: 5, failed: 0, skipped: 0 });
+    expect(tally(report(4, 1, passedFile, failedFile), 1)).toEqual({
+      passed: 4,
+      failed: 1,
+      skipped: 0,
+    });
   });
 
   it("counts a file that could not be loaded as one failure", () => {
-    expect(tally(report(5, 0, passedFile, brokenFile), 1)).toEqual({ passed: 5, failed: 1 });
-    expect(tally(report(5, 1, failedFile, brokenFile), 1)).toEqual({ passed: 5, failed: 2 });
+    expect(tally(report(5, 0, passedFile, brokenFile), 1)).toEqual({
+      passed: 5,
+      failed: 1,
+      skipped: 0,
+    });
+    expect(tally(report(5, 1, failedFile, brokenFile), 1)).toEqual({
+      passed: 5,
+      failed: 2,
+      skipped: 0,
+    });
   });
 
   it("takes a run without tests for failed", () => {
-    expect(tally(report(0, 0), 0)).toEqual({ passed: 0, failed: 1 });
+    expect(tally(report(0, 0), 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
   });
 
   it("takes a run without a report for failed", () => {
-    expect(tally(undefined, 0)).toEqual({ passed: 0, failed: 1 });
+    expect(tally(undefined, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
   });
 
   it("takes an exit code that no test explains for a failure", () => {
-    expect(tally(report(5, 0, passedFile), 1)).toEqual({ passed: 5, failed: 1 });
+    expect(tally(report(5, 0, passedFile), 1)).toEqual({ passed: 5, failed: 1, skipped: 0 });
+  });
+
+  it("counts what this machine cannot run apart from what has passed", () => {
+    const some = { ...report(5, 0, passedFile), numPendingTests: 2 };
+    expect(tally(some, 0)).toEqual({ passed: 5, failed: 0, skipped: 2 });
   });
 });

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "vitest";
 import { type ServeOptions, ServeProcess } from "./serve.fixture.ts";
@@ -26,6 +26,52 @@ function separated({ folder, home, workspace }: ServeProcess): void {
 
 export function usersHomeOf(folder: string): string {
   return join(folder, "users-home");
+}
+
+/** The server's own user, where that is not root. */
+export const SERVER_UID = 12_345;
+
+const CAPS = "-all,+setuid,+setgid,+kill";
+
+/** The capabilities that Docker gives by default. */
+const CONTAINER = [
+  ...["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap"],
+  ...["net_bind_service", "net_raw", "sys_chroot", "audit_write", "setfcap"],
+]
+  .map((name) => `+${name}`)
+  .join(",");
+
+/** Ways to start a server that may have agents of another user, by what it is started as. */
+export const LAUNCHERS = {
+  root: [],
+  /** It may not look into the processes of others. */
+  "root of a container": ["setpriv", `--bounding-set=-all,${CONTAINER}`],
+  /** As systemd starts a service. */
+  "a user with three capabilities": [
+    ...["setpriv", `--reuid=${SERVER_UID}`, `--regid=${SERVER_UID}`, "--clear-groups"],
+    ...[`--inh-caps=${CAPS}`, `--ambient-caps=${CAPS}`, `--bounding-set=${CAPS}`],
+  ],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+/** For a server that is not root. */
+export function givenToServer({ folder, home }: ServeProcess): void {
+  for (const path of [folder, home, join(home, "agents.json")]) {
+    chownSync(path, SERVER_UID, SERVER_UID);
+  }
+}
+
+/** Processes whose command line has these words, by pid. */
+export function processesWith(words: string): readonly number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => textOf(`/proc/${pid}/cmdline`).includes(words));
+}
+
+export function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return ""; // It has ended.
+  }
 }
 
 /** A server whose agents have a user of their own. */

@@ -90,4 +90,23 @@ describe("a server that is killed while a turn is paid for", () => {
       { kind: "release", n: 0, amountMicro: 5 },
     ]);
   });
+
+  it("P5, P9: has nothing reserved for a side question when it is back, unasked", async () => {
+    const server = await started();
+    await asked(server, "POST", "/credits/limit", { limit: "granted" });
+    await asked(server, "POST", "/credits/grants", { amountMicro: 100, id: "g" });
+    const { sessionId } = await asked(server, "POST", "/session", { sessionScope: "thread" });
+    // After a stop in good order the session is at rest, and a side question leaves it there.
+    await server.kill("SIGTERM");
+    await server.restart();
+    const question = { question: "sleep 60000" };
+    const lost = asked(server, "POST", `/session/${sessionId}/btw`, question).catch(() => null);
+    const openMicro = async () => (await asked(server, "GET", "/credits")).openMicro;
+    await expect.poll(openMicro).toBe(10);
+    await server.kill("SIGKILL");
+    await lost;
+    await server.restart();
+    // No request opens the session, and the regular sweep comes a minute after the start.
+    await expect.poll(openMicro).toBe(0);
+  });
 });

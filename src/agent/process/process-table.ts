@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -7,18 +7,15 @@ import { AGENT_SWEEP_BATCH_MAX, AGENT_SWEEP_MS_MAX } from "../../core/limits.ts"
 import { readStat, startOf } from "../../platform/process-identity.ts";
 import { causeOf } from "../system-error.ts";
 import { AGENT_MARK_VARIABLE } from "./environment.ts";
+import { type ReadMark, readHiddenMarks } from "./mark-readers.ts";
 
 /** A process as the system shows it. */
-export interface RunningProcess {
+export interface RunningProcess extends ReadMark {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
   /** In the system's own format; only for comparison. */
   readonly startedAt: string;
-  /** The mark in its environment. */
-  readonly marker: string | null;
-  /** It showed an empty environment, as a process does for a moment during `exec`. */
-  readonly isBlank: boolean;
 }
 
 export interface ProcessTable {
@@ -39,25 +36,42 @@ const LINUX: ProcessTable = {
   async list(since) {
     const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
     const found: RunningProcess[] = [];
+    const hidden = new Map<number, number>();
     for (const [index, name] of pids.entries()) {
-      const running = ofLinux(Number(name), Number(since));
+      const running = ofLinux(Number(name), Number(since), hidden);
       if (running !== null) found.push(running);
       if (index % AGENT_SWEEP_BATCH_MAX === AGENT_SWEEP_BATCH_MAX - 1) await nextTurn();
     }
-    return found;
+    if (hidden.size === 0) return found;
+    const marks = await readHiddenMarks(hidden);
+    return found.map((running) => ({ ...running, ...marks.get(running.pid) }));
   },
   startOf: async (pid) => startOf(pid) || null,
 };
 
-function ofLinux(pid: number, since: number): RunningProcess | null {
+/** Adds the process to `hidden`, with its user, if the server may not read its environment. */
+function ofLinux(pid: number, since: number, hidden: Map<number, number>): RunningProcess | null {
   const stat = readOrNull(`/proc/${pid}/stat`);
   if (stat === null) return null;
   const { isDead, parent, group, startedAt } = readStat(stat);
   if (isDead) return null;
-  // Null if the server may not read it, which does not change later.
-  const environment = Number(startedAt) < since ? null : readOrNull(`/proc/${pid}/environ`);
-  const marker = markerIn(environment ?? "", "\0");
-  return { pid, parent, group, startedAt, marker, isBlank: environment === "" };
+  const isOlder = Number(startedAt) < since;
+  const mark = isOlder ? NO_MARK : linuxMarkOf(pid);
+  if (mark === null) {
+    const uid = statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
+    if (uid !== undefined) hidden.set(pid, uid);
+  }
+  return { pid, parent, group, startedAt, ...(mark ?? NO_MARK) };
+}
+
+const NO_MARK: ReadMark = { marker: null, isBlank: false, isHidden: false };
+
+/** Null if this process may not read it, which does not change later, or if it has ended. */
+export function linuxMarkOf(pid: number): ReadMark | null {
+  const environment = readOrNull(`/proc/${pid}/environ`);
+  if (environment === null) return null;
+  const marker = markerIn(environment, "\0");
+  return { marker, isBlank: environment === "", isHidden: false };
 }
 
 /**
@@ -110,7 +124,7 @@ function ofPs(line: string): RunningProcess | null {
     PS_LINE.exec(line) ?? [];
   if (whole === undefined || state.startsWith("Z")) return null;
   const ids = { pid: Number(pid), parent: Number(parent), group: Number(group) };
-  return { ...ids, startedAt, marker: markerIn(command, " "), isBlank: false };
+  return { ...ids, startedAt, ...NO_MARK, marker: markerIn(command, " ") };
 }
 
 function markerIn(environment: string, separator: string): string | null {

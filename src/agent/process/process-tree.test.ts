@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import { startOf } from "../../platform/process-identity.ts";
 import type { RunningProcess } from "./process-table.ts";
-import { membersOf, type ProcessTree, subMarker } from "./process-tree.ts";
+import { killTrees, membersOf, type ProcessTree, subMarker } from "./process-tree.ts";
 
 const MARKED: ProcessTree = {
   marker: "m",
@@ -11,7 +14,13 @@ const MARKED: ProcessTree = {
 };
 
 function running(said: Partial<RunningProcess> & { pid: number }): RunningProcess {
-  return { parent: 1, group: said.pid, startedAt: "60", marker: null, isBlank: false, ...said };
+  return {
+    parent: 1,
+    group: said.pid,
+    startedAt: "60",
+    ...{ marker: null, isBlank: false, isHidden: false },
+    ...said,
+  };
 }
 
 function pids(all: readonly RunningProcess[], marked = MARKED): readonly number[] {
@@ -64,5 +73,28 @@ describe("P5: to an agent belongs", () => {
     const own = running({ pid: process.pid, parent: 1_000, marker: "m" });
     const child = running({ pid: 2_000, parent: process.pid });
     expect(pids([shell, own, child])).toEqual([]);
+  });
+});
+
+describe("P5: a pid that has another process since the listing", () => {
+  /** Shows one process of the agent, and then none. */
+  function listedOnce(found: RunningProcess) {
+    const listings = [[found]];
+    return { list: async () => listings.shift() ?? [] };
+  }
+
+  it("is not killed: the start time is looked at again right before", async () => {
+    const stranger = spawn("sleep", ["600"], { stdio: "ignore" });
+    const pid = stranger.pid ?? expect.fail();
+    const exit = once(stranger, "exit");
+    const startedAt = startOf(pid) ?? expect.fail();
+    const earlier = running({ pid, startedAt: `${Number(startedAt) - 1}`, marker: "m" });
+    const spared = await killTrees([MARKED], 0, listedOnce(earlier));
+    expect(spared).toEqual({ count: 0, cleared: [MARKED] });
+    expect([stranger.exitCode, stranger.signalCode]).toEqual([null, null]);
+    // The same process under its own start time is killed.
+    const found = running({ pid, startedAt, marker: "m" });
+    expect((await killTrees([MARKED], 0, listedOnce(found))).count).toBe(1);
+    expect(await exit).toEqual([null, "SIGKILL"]);
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { AGENT_SPAWN_MS_MAX, AGENT_SWEEP_MS_MAX, AGENT_SWEEP_PAUSE_MS } from "../../core/limits.ts";
 import { startOf } from "../../platform/process-identity.ts";
-import { processTable, type RunningProcess } from "./process-table.ts";
+import { type ProcessTable, processTable, type RunningProcess } from "./process-table.ts";
 
 /** Identifies a process, also if its pid is used again. */
 export interface KnownProcess {
@@ -67,7 +67,7 @@ function isWithin(marker: string, carried: string | null): boolean {
 export async function livingMembers(
   marked: ProcessTree,
 ): Promise<readonly RunningProcess[] | null> {
-  const all = await look(marked.since);
+  const all = await look(marked.since, processTable());
   return all && membersOf(marked, all);
 }
 
@@ -94,6 +94,7 @@ export interface KilledTrees {
 export async function killTrees(
   marked: readonly ProcessTree[],
   spawnMs = AGENT_SPAWN_MS_MAX,
+  table: Pick<ProcessTable, "list"> = processTable(),
 ): Promise<KilledTrees> {
   const since = String(Math.min(...marked.map((one) => Number(one.since) || 0)));
   const begun = performance.now();
@@ -103,11 +104,12 @@ export async function killTrees(
   let left = marked;
   let blank: ReadonlySet<number> = new Set();
   for (let age = 0; left.length > 0 && age < sweepMs; ) {
-    const all = await look(since);
+    const all = await look(since, table);
     age = performance.now() - begun;
     const wasBlank = blank;
     blank = new Set(all?.flatMap(({ isBlank, pid }) => (isBlank ? [pid] : [])));
-    const isSure = all !== null && [...blank].every((pid) => wasBlank.has(pid));
+    const isSeen = all?.every(({ isHidden }) => !isHidden) ?? false;
+    const isSure = isSeen && [...blank].every((pid) => wasBlank.has(pid));
     left = left.filter((one) => {
       const found = membersOf(one, all ?? []);
       for (const running of found) if (kill(running)) killed.add(nameOf(running));
@@ -121,9 +123,12 @@ export async function killTrees(
 }
 
 /** Null if the system does not show its processes, as with too many open files. */
-async function look(since: string): Promise<readonly RunningProcess[] | null> {
+async function look(
+  since: string,
+  table: Pick<ProcessTable, "list">,
+): Promise<readonly RunningProcess[] | null> {
   try {
-    return await processTable().list(since);
+    return await table.list(since);
   } catch {
     return null;
   }

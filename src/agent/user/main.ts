@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { USER_FILES_LINE_BYTES_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
+import { linuxMarkOf } from "../process/process-table.ts";
 import { OWN_FILES } from "../workspace/files.ts";
 import { OwnFolders } from "../workspace/location.ts";
 import { exposureFault, homeFault, workspaceAccess } from "./access.ts";
@@ -60,6 +61,8 @@ type ServedRequest = Exclude<UserRequest, { do: "recorded" }>;
 
 async function answerTo(request: ServedRequest): Promise<Result<UserValue>> {
   switch (request.do) {
+    case "marks":
+      return ok(marksOf(request.pids));
     case "check_home":
       return ok(plain(await homeFault(user, request.home)));
     case "check_workspace": {
@@ -74,6 +77,14 @@ async function answerTo(request: ServedRequest): Promise<Result<UserValue>> {
 }
 
 type UserValue = Extract<UserAnswer, { value: unknown }>["value"];
+
+/** Of those processes that this user may look at. */
+function marksOf(pids: readonly number[]) {
+  return pids.flatMap((pid) => {
+    const mark = linuxMarkOf(pid);
+    return mark === null ? [] : [{ pid, ...mark, isHidden: false }];
+  });
+}
 
 /** A copy that is JSON by its type, too. */
 function plain<Fields extends object>(

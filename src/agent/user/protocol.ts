@@ -26,6 +26,7 @@ export const USER_REQUEST = z.discriminatedUnion("do", [
   z.strictObject({ do: z.literal("write"), ...file, content: z.string() }),
   /** The server's answer to `record`. */
   z.strictObject({ do: z.literal("recorded"), id, isRecorded: z.boolean() }),
+  z.strictObject({ do: z.literal("marks"), id, pids: z.array(z.int().min(1)) }),
   z.strictObject({ do: z.literal("check_home"), id, home: z.string() }),
   z.strictObject({ do: z.literal("check_workspace"), id, workspace: z.string() }),
   z.strictObject({
@@ -68,6 +69,14 @@ export const USER_VALUES = {
   locate: z.string(),
   read: z.strictObject({ content: z.string() }),
   write: z.null().transform(() => undefined),
+  marks: z.array(
+    z.strictObject({
+      pid: z.int().min(1),
+      marker: z.string().nullable(),
+      isBlank: z.boolean(),
+      isHidden: z.literal(false),
+    }),
+  ),
   check_home: fault,
   check_workspace: z.strictObject({ fault, readOnly: fault }),
   check_own: fault,

@@ -4,13 +4,16 @@ import { fileURLToPath } from "node:url";
 import type { z } from "zod";
 import {
   ACCOUNT_LOOKUP_MS_MAX,
+  USER_FILES_ATTEMPTS_MAX,
   USER_FILES_CALLS_MAX,
   USER_FILES_LINE_BYTES_MAX,
   USER_FILES_STEP_MS_MAX,
+  USER_MARKS_MS_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
+import { addMarkReader, type ReadMark } from "../process/mark-readers.ts";
 import type {
   FileAudit,
   FileRequest,
@@ -24,6 +27,13 @@ import type { SystemUser } from "./account.ts";
 import { USER_ANSWER, USER_VALUES, type UserAnswer, type UserRequest } from "./protocol.ts";
 
 type Call = Exclude<UserRequest, { do: "recorded" }>;
+interface CallOptions {
+  /** For refusals. */
+  readonly path: string;
+  readonly audit?: FileAudit;
+  readonly timeoutMs?: number;
+}
+
 /** `Omit` of each member of the union. */
 type WithoutId<Member> = Member extends unknown ? Omit<Member, "id"> : never;
 
@@ -35,46 +45,59 @@ export class UserFiles implements WorkspaceFiles {
   readonly account: SystemUser;
   readonly #calls = new Semaphore(USER_FILES_CALLS_MAX);
   #process: Promise<UserProcess | null> | null = null;
+  readonly #removeReader: () => void;
   #lastId = 0;
   #isClosed = false;
 
   constructor(account: SystemUser) {
     this.account = account;
+    const read = (pids: readonly number[]) => this.#marksOf(pids);
+    this.#removeReader = addMarkReader({ uid: account.uid, read });
   }
 
   async realPathOf(request: FileRequest, to: "read" | "write"): Promise<Result<string>> {
     const call = { do: "locate" as const, ...fileOf(request), to };
-    return this.#call(call, USER_VALUES.locate, request.path);
+    return this.#call(call, USER_VALUES.locate, { path: request.path });
   }
 
   async read(request: ReadRequest, audit: FileAudit): Promise<Result<{ content: string }>> {
     const { line, limit } = request;
     const call = { do: "read" as const, ...fileOf(request), line, limit };
-    return this.#call(call, USER_VALUES.read, request.path, audit);
+    return this.#call(call, USER_VALUES.read, { path: request.path, audit });
   }
 
   async write(request: WriteRequest, audit: FileAudit): Promise<Result<void>> {
     const call = { do: "write" as const, ...fileOf(request), content: request.content };
-    return this.#call(call, USER_VALUES.write, request.path, audit);
+    return this.#call(call, USER_VALUES.write, { path: request.path, audit });
   }
 
   /** What is wrong with the home of the account; null if nothing is. */
   homeFault(home: string): Promise<Result<AccessFault | null>> {
-    return this.#call({ do: "check_home", home }, USER_VALUES.check_home, home);
+    return this.#call({ do: "check_home", home }, USER_VALUES.check_home, { path: home });
   }
 
   workspaceAccess(workspace: string): Promise<Result<WorkspaceAccess>> {
     const call = { do: "check_workspace" as const, workspace };
-    return this.#call(call, USER_VALUES.check_workspace, workspace);
+    return this.#call(call, USER_VALUES.check_workspace, { path: workspace });
   }
 
   /** What of the server's own files the account can read or change. */
   exposureFault({ secret, loaded, owner }: OwnFiles): Promise<Result<AccessFault | null>> {
     const call = { do: "check_own" as const, secret: [...secret], loaded: [...loaded], owner };
-    return this.#call(call, USER_VALUES.check_own, secret[0] ?? "/");
+    return this.#call(call, USER_VALUES.check_own, { path: secret[0] ?? "/" });
+  }
+
+  /** The marks in the environments of this user's processes. */
+  async #marksOf(pids: readonly number[]): Promise<ReadonlyMap<number, ReadMark> | null> {
+    const call = { do: "marks" as const, pids: [...pids] };
+    const timeoutMs = USER_MARKS_MS_MAX;
+    const read = await this.#call(call, USER_VALUES.marks, { path: "/proc", timeoutMs });
+    if (!read.ok) return null;
+    return new Map(read.value.map(({ pid, ...mark }) => [pid, mark]));
   }
 
   async close(): Promise<void> {
+    this.#removeReader();
     this.#isClosed = true;
     await (await this.#process)?.end();
   }
@@ -82,21 +105,35 @@ export class UserFiles implements WorkspaceFiles {
   async #call<Value>(
     call: WithoutId<Call>,
     values: z.ZodType<Value>,
-    path: string,
-    audit: FileAudit = recordsNothing,
+    { path, audit = recordsNothing, timeoutMs = USER_FILES_STEP_MS_MAX }: CallOptions,
   ): Promise<Result<Value>> {
-    return this.#calls.run(async () => {
-      const running = await this.#running();
-      if (running === null) return unavailable(path, `no process runs as ${this.account.name}`);
-      this.#lastId += 1;
-      const answer = await running.call({ ...call, id: this.#lastId }, audit);
-      if (answer === null) {
+    const run = async (): Promise<Result<Value>> => {
+      const answer = await this.#answerTo(call, audit, timeoutMs);
+      if (answer === "ended") {
         return unavailable(path, `the process that runs as ${this.account.name} has ended`);
       }
       if ("refusal" in answer) return { ok: false, refusal: answer.refusal };
       const value = values.safeParse(answer.value);
       return value.success ? ok(value.data) : unavailable(path, "its answer is none");
-    });
+    };
+    // Processes are ended also while many files wait for their audit.
+    return call.do === "marks" ? run() : this.#calls.run(run);
+  }
+
+  /** Tries again if the process ends before it has done anything. */
+  async #answerTo(
+    call: WithoutId<Call>,
+    audit: FileAudit,
+    timeoutMs: number,
+  ): Promise<UserOutcome | "ended"> {
+    for (let attempt = 1; attempt <= USER_FILES_ATTEMPTS_MAX; attempt += 1) {
+      const running = await this.#running();
+      if (running === null) return "ended";
+      this.#lastId += 1;
+      const answer = await running.call({ ...call, id: this.#lastId }, audit, timeoutMs);
+      if (answer !== "untouched") return answer;
+    }
+    return "ended";
   }
 
   async #running(): Promise<UserProcess | null> {
@@ -125,10 +162,15 @@ function unavailable(path: string, reason: string): Result<never> {
 
 type UserOutcome = Extract<UserAnswer, { value: unknown } | { refusal: unknown }>;
 
+/** The process has ended: after it may have acted, or before. */
+type Ended = "ended" | "untouched";
+
 interface UserCall {
   readonly audit: FileAudit;
-  readonly settle: (outcome: UserOutcome | null) => void;
+  readonly settle: (outcome: UserOutcome | Ended) => void;
   timer: NodeJS.Timeout;
+  /** It was about to act, so that it may have acted. */
+  hasBegun: boolean;
 }
 
 /** One process of the account. */
@@ -173,10 +215,11 @@ class UserProcess {
     return this.#isAlive;
   }
 
-  /** Null if the process ends, or does not answer in time. */
-  call(call: Call, audit: FileAudit): Promise<UserOutcome | null> {
-    const { promise, resolve: settle } = Promise.withResolvers<UserOutcome | null>();
-    this.#open.set(call.id, { audit, settle, timer: this.#timer() });
+  /** A process that does not answer in time is ended. */
+  call(call: Call, audit: FileAudit, timeoutMs: number): Promise<UserOutcome | Ended> {
+    const { promise, resolve: settle } = Promise.withResolvers<UserOutcome | Ended>();
+    const timer = this.#timer(timeoutMs);
+    this.#open.set(call.id, { audit, settle, timer, hasBegun: false });
     this.#send(call);
     return promise;
   }
@@ -221,12 +264,13 @@ class UserProcess {
     const isRecorded = await Promise.race([recorded, late.promise]);
     clearTimeout(timer);
     if (!this.#open.has(id)) return;
-    open.timer = this.#timer();
+    open.hasBegun = true;
+    open.timer = this.#timer(USER_FILES_STEP_MS_MAX);
     this.#send({ do: "recorded", id, isRecorded });
   }
 
-  #timer(): NodeJS.Timeout {
-    return setTimeout(() => this.#kill(), USER_FILES_STEP_MS_MAX);
+  #timer(timeoutMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#kill(), timeoutMs);
   }
 
   #kill() {
@@ -238,9 +282,9 @@ class UserProcess {
     this.#kill();
     this.#child.stdout.destroy();
     this.#ready.resolve(false);
-    for (const { timer, settle } of this.#open.values()) {
+    for (const { timer, settle, hasBegun } of this.#open.values()) {
       clearTimeout(timer);
-      settle(null);
+      settle(hasBegun ? "ended" : "untouched");
     }
     this.#open.clear();
   }

@@ -308,5 +308,11 @@ export const USER_FILES_LINE_BYTES_MAX = 2 * AGENT_LINE_BYTES_MAX;
 export const USER_FILES_CALLS_MAX = 16;
 export const USER_FILES_STEP_MS_MAX = 60_000;
 
+/** How often a request is tried while the process is ended before it does anything. */
+export const USER_FILES_ATTEMPTS_MAX = 2;
+
+/** How long it may take to read the marks of that user's processes. */
+export const USER_MARKS_MS_MAX = 4_000;
+
 /** Files of the server's own folders that are tried as the agents' user at the start. */
 export const USER_CHECKED_ENTRIES_MAX = 1_024;

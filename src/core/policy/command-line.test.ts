@@ -1,7 +1,19 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { commandLineOf } from "./approval-key.ts";
 
 const line = (command: unknown, args?: unknown) => commandLineOf(command, args, "/work space");
+
+/** How often patterns match while something is done, and how many characters of it in all. */
+function matchedChars(act: () => void) {
+  const exec = vi.spyOn(RegExp.prototype, "exec");
+  try {
+    act();
+    const found = exec.mock.results.map(({ value }) => value?.[0]?.length ?? 0);
+    return { matches: found.length, chars: found.reduce((sum, length) => sum + length, 0) };
+  } finally {
+    exec.mockRestore();
+  }
+}
 
 describe("a command line", () => {
   it.each<[string, unknown, unknown, string]>([
@@ -67,12 +79,25 @@ describe("a command line", () => {
     expect(line(command, args)).toBeNull();
   });
 
-  it("P10: is found in time that grows with its length, whatever it holds", () => {
-    for (const piece of ["'", '"', "\\", "bash -c ", "cd '/work space' && ", "a\\ ", "((", "x "]) {
-      const many = piece.repeat(Math.floor(120_000 / piece.length));
-      expect(line(many)).not.toBeNull();
-      expect(line(`bash -c ${many}`)).not.toBeNull();
-    }
+  it.each(["'", '"', "\\", "bash -c ", "cd '/work space' && ", "a\\ ", "((", "x "])(
+    "P10: is found by matches that grow with its length and no faster, of many %j",
+    (piece) => {
+      const matched = (chars: number) => {
+        const many = piece.repeat(Math.floor(chars / piece.length));
+        return matchedChars(() => {
+          expect(line(many)).not.toBeNull();
+          expect(line(`bash -c ${many}`)).not.toBeNull();
+        });
+      };
+      const [few, many] = [matched(12_000), matched(120_000)];
+      expect(many.matches).toBeLessThanOrEqual(11 * few.matches);
+      expect(many.chars).toBeLessThanOrEqual(11 * few.chars);
+      // Four shells within each other are looked through, each by three patterns, in two lines.
+      expect(many.chars).toBeLessThanOrEqual(120_000 * 4 * 3 * 2);
+    },
+  );
+
+  it("P10: is none if it is too long to be read", () => {
     expect(line("x".repeat(131_073))).toBeNull();
   });
 });

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escaped, safeAddress } from "./html-text.ts";
 
@@ -23,12 +24,25 @@ describe("foreign text in HTML", () => {
     expect(escaped("a\r\nb\rc\td")).toBe("a\nb\nc\td");
   });
 
-  it.each(["\u001b[", "\u001b]", "\u001b]0;", "\u009b", "\u001b"])(
-    "P10: takes a time that grows with the text and not faster: %j",
-    (unit) => {
-      escaped(unit.repeat(500_000));
-    },
-  );
+  const HOSTILE = ["\u001b[", "\u001b]", "\u001b]0;", "\u009b", "\u001b"];
+
+  /**
+   * Where this holds, no sequence is looked for beyond the next escape, so that each character is
+   * looked at a fixed number of times, however many escapes there are.
+   */
+  it("P10: is read from escape to escape: what follows one changes nothing before it", () => {
+    const plain = fc.constantFrom("a", "0", ";", " ", "[", "]", "\u0007", "\u009b", "\n");
+    const part = fc.array(plain, { maxLength: 6 }).map((signs) => `\u001b${signs.join("")}`);
+    const apart = fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
+      expect(escaped(parts.join(""))).toBe(parts.map(escaped).join(""));
+    });
+    fc.assert(apart, { numRuns: 2_000 });
+  });
+
+  it.each(HOSTILE)("P10: is as much for many of %j as for one, so many times", (unit) => {
+    const count = 2_000;
+    expect(escaped(unit.repeat(count)) === escaped(unit).repeat(count)).toBe(true);
+  });
 });
 
 describe("an address", () => {

@@ -1,10 +1,11 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
+import { itWhere, TRACER, whyNoTrace } from "../../platform/machine.fixture.ts";
 import { thisHolder } from "../holder.ts";
 import { HELD } from "../kit/crash/process.ts";
 import { readLine } from "../kit/crash/workload.ts";
@@ -17,8 +18,6 @@ import {
 } from "./database.ts";
 import { markOpen } from "./openers.ts";
 
-/** A tool of the system, not of a package: where it is missing, its tests say so. */
-const TRACER = "strace";
 const COMMITS = 3;
 const TEST_MS_MAX = 60_000;
 
@@ -47,13 +46,6 @@ describe("the writer's connection", () => {
     });
   });
 });
-
-/** Why system calls cannot be watched here; null if they can. */
-function whyNoTrace(): string | null {
-  const tried = spawnSync(TRACER, ["-f", "-qq", "-o", "/dev/null", "true"]);
-  if (tried.error) return `strace cannot be started: ${tried.error.message}`;
-  return tried.status === 0 ? null : `strace is not allowed here: ${tried.stderr}`;
-}
 
 /** Has a process commit, and gives what it and the system said to each other, in order. */
 async function traced(place: string, durability: Durability): Promise<readonly string[]> {
@@ -108,9 +100,7 @@ function flushes(lines: readonly string[]): readonly number[] {
 describe("48: a commit's flush, as the system sees it", () => {
   const noTrace = whyNoTrace();
   const watched = (title: string, work: (place: string) => Promise<void>) =>
-    noTrace === null
-      ? it(title, () => withPlace(work), TEST_MS_MAX)
-      : it(`${title}: n/a (${noTrace})`, () => {});
+    itWhere(noTrace, title, () => withPlace(work), TEST_MS_MAX);
 
   watched("comes before every answer under full durability", async (place) => {
     const counts = flushes(await traced(place, "full"));

@@ -1,4 +1,5 @@
 import { describe, it } from "vitest";
+import { itWhere } from "../../platform/machine.fixture.ts";
 import { type StoreHarness, storePromises } from "../kit/index.ts";
 import { smallDiskHarness, sqliteHarness } from "./harness.fixture.ts";
 
@@ -9,7 +10,8 @@ describe("the SQLite store", () => {
 /** A disk that can be filled is not one that keeps anything, so only its check is tried on it. */
 describe("the SQLite store on a small disk", () => {
   const harness = smallDiskHarness();
-  if (typeof harness === "string") it(`46: n/a (${harness})`, () => {});
+  const title = "46: a full disk refuses writes, and keeps what it has";
+  if (typeof harness === "string") itWhere(harness, title, () => {});
   else onlyFullness(harness);
 });
 
