@@ -49,7 +49,7 @@ describe("the folder of secrets", () => {
 
   it("does not wait for a pipe, and takes a folder for no secret", async () => {
     const folder = new SecretFolder({ "acme/ada/other": "unused" });
-    execFileSync("mkfifo", [folder.at("acme/ada/KEY")]);
+    execFileSync("/usr/bin/mkfifo", [folder.at("acme/ada/KEY")]);
     expect(await folder.files.find(ADA, "KEY")).toMatchObject({ reason: "it is not a file" });
     mkdirSync(folder.at("acme/NAME"));
     expect(await folder.files.find(ADA, "NAME")).toBeNull();
