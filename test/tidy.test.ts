@@ -1,11 +1,18 @@
-import * as limits from "../src/core/limits.ts";
 import { describe, expect, it } from "vitest";
 import { ERRORS } from "../src/core/error.ts";
+import * as limits from "../src/core/limits.ts";
 import { TURN_ERRORS } from "../src/core/turn-error.ts";
 import { errorTableFaults, turnErrorTableFaults } from "./house/error-table.ts";
 import { projectFiles, ROOT, readText, textsUnder } from "./house/files.ts";
 import { isTest } from "./house/layers.ts";
-import { FILE_LINES_MAX, hastyWaits, idleTests, lineCount, longFunctions, longLines } from "./house/measure.ts";
+import {
+  FILE_LINES_MAX,
+  hastyWaits,
+  idleTests,
+  lineCount,
+  longFunctions,
+  longLines,
+} from "./house/measure.ts";
 import { CEILINGS, ceilingFault, findingsOf, houseAt } from "./house/rules.ts";
 import { unusedNames } from "./house/uses.ts";
 import { emptyNames, hasUnfinishedMark, namesItsMachine } from "./house/words.ts";
