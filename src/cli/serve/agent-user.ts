@@ -93,7 +93,7 @@ async function withAccounts(
  * used fail when that agent is started, as an agent that is not installed does.
  */
 async function ownAccount(
-  { name, user, uid, gid }: AgentProfile,
+  { name, user, uid, gid, env }: AgentProfile,
   isRequired: boolean,
 ): Promise<Result<SystemUser | null>> {
   if (user === null && uid === null && gid === null) return ok(null);
@@ -101,7 +101,8 @@ async function ownAccount(
     if (!isRequired) return ok(null);
     return invalid(`agent "${name}"`, "with --agent-user it needs both uid and gid, or user");
   }
-  const account = await accountFor(`agent "${name}"`, user ?? `${uid}:${gid}`, null);
+  const home = typeof env.HOME === "string" ? env.HOME : null;
+  const account = await accountFor(`agent "${name}"`, user ?? `${uid}:${gid}`, home);
   return account.ok || user !== null || isRequired ? account : ok(null);
 }
 
@@ -131,7 +132,7 @@ async function checkAccount(
 ): Promise<Result<void>> {
   const files = users.userFilesOf(account);
   if (account.home === null) {
-    const advice = "usermod -d DIR, or --agent-home DIR";
+    const advice = "usermod -d DIR, --agent-home DIR, or HOME in the profile's env";
     return invalid(`user "${account.name}"`, `it has no home directory; name one with ${advice}`);
   }
   for (const check of [files.homeFault(account.home), files.exposureFault(own)]) {
