@@ -117,6 +117,8 @@ function newSession(sessionId: SessionId): NewSession {
       closed: false,
       shared: false,
       pendingPrompts: 0,
+      createdBy: null,
+      audience: null,
       updatedAtMs: Number.parseInt(sessionId.replace(/\D/g, "") || "0", 10),
     },
     epoch: "bench",

@@ -66,6 +66,7 @@ export class WireWorld {
       ...{ store, meter, tenants, clock, ids, redact, settings, workspaces },
       sessions: new SessionService(world, runtime),
       checkNoForeignHolders: async () => DONE,
+      defaultVisibility: async () => ok("tenant" as const),
       keeper: NO_KEEPER,
     };
     const server: HttpServer = new HttpServer({

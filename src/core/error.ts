@@ -80,6 +80,8 @@ export const ERRORS = {
     'Option "{optionId}" was not offered.'),
   permission_forbidden: row(403, "never", "Session/VoteForbidden",
     "This vote is not allowed here: {reason}."),
+  sharing_forbidden: row(403, "never", "Session/SharingForbidden",
+    "Only the creator of a session and owners choose who sees it."),
   cancel_sentinel_collision: row(500, "never", "Validation/SentinelCollision",
     'The agent offered the reserved option "{sentinel}".'),
   grant_not_found: row(404, "never", "Session/GrantNotFound",

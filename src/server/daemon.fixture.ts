@@ -3,6 +3,7 @@ import { onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import { ok } from "../core/result.ts";
+import type { Visibility } from "../core/session/visibility.ts";
 import type { Clock } from "../platform/clock.ts";
 import { SessionHost } from "../session/host.ts";
 import { SessionService } from "../session/service.ts";
@@ -30,6 +31,8 @@ export interface DaemonOptions {
   readonly authenticator?: (daemon: TestDaemon) => RequestAuthenticator;
   /** Of the server's outside, where time is to pass when a test says so. */
   readonly clock?: Clock;
+  /** Who sees new sessions: the whole tenant, unless a test is about privacy. */
+  readonly visibility?: Visibility;
   /** False is a server that wants no token: its strict routes are refused. */
   readonly needsToken?: boolean;
 }
@@ -81,6 +84,7 @@ export class DaemonWorld extends ServerWorld {
       ...{ host, world, store, meter, tenants, clock, ids, redact },
       sessions: new SessionService(world, host),
       checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, world.holder),
+      defaultVisibility: async () => ok(options.visibility ?? "tenant"),
       keeper: stage.keeper,
       settings,
       workspaces: await Workspaces.open(world.store, settings.workspaces),

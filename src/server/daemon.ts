@@ -1,6 +1,7 @@
 import type { AgentKeeper } from "../agent/keeper.ts";
 import type { TenantId } from "../core/id.ts";
 import type { Result } from "../core/result.ts";
+import type { Visibility } from "../core/session/visibility.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { FreshIds, Meter, SessionService, TenantGate } from "../session/index.ts";
 import type { TenantStore } from "./identity/tenant-document.ts";
@@ -16,6 +17,8 @@ export interface Daemon {
   readonly tenants: TenantGate;
   /** Refuses while another server may work for this tenant. */
   checkNoForeignHolders(tenantId: TenantId): Promise<Result<void>>;
+  /** Who sees a new session whose request does not say it. */
+  defaultVisibility(tenantId: TenantId): Promise<Result<Visibility>>;
   /** The agents' processes. */
   readonly keeper: AgentKeeper;
   readonly settings: ServerSettings;

@@ -1,31 +1,31 @@
 import type { Refusal } from "../core/error.ts";
-import type { ClientId, PromptId, ShellId, TenantId, TurnId, UserId } from "../core/id.ts";
+import type { ClientId, PromptId, ShellId, TurnId } from "../core/id.ts";
 import { stringAt } from "../core/json.ts";
-import type { Role } from "../core/permission.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { ModelChange, Session } from "../core/session/state.ts";
+import {
+  type Audience,
+  isVisibleTo,
+  type Sharing,
+  sharingOf,
+  type Viewer,
+} from "../core/session/visibility.ts";
 import type { AgentMode } from "../core/turn.ts";
 import type { SessionKey, StoredRecord } from "../store/store.ts";
 import { notice } from "./bus/frame.ts";
+import { visibleFilter } from "./bus/streams.ts";
 import type { SubscribeRequest } from "./bus/subscription.ts";
 import type { ExportFormat } from "./export/export.ts";
-import type { ClientCommand, PromptRequest, SessionHost, SteerRequest } from "./host.ts";
+import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
+import type { ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 import type { Forked, ForkOptions } from "./side/fork.ts";
 import type { ShellRequest } from "./side/shell.ts";
 import type { FieldsOptions } from "./view/fields.ts";
 import { type SeenClient, type SessionSummary, summaryOfStored } from "./view/summary.ts";
 import type { TranscriptStart } from "./view/transcript.ts";
-
-/** Who asks for a session. */
-export interface Viewer {
-  readonly tenantId: TenantId;
-  /** Null if all callers share one token, or need none. */
-  readonly userId: UserId | null;
-  readonly role: Role;
-}
 
 /**
  * A session that its viewer may see; it may be closed, and nothing is opened for it. Only
@@ -172,10 +172,28 @@ export class SessionAccess extends KnownSession {
     return this.host.ownerVanished(this.#live, actor);
   }
 
-  /** Its events; a snapshot, where one is wanted, comes with the end of the replay. */
-  subscribe(request: Omit<SubscribeRequest, "snapshot">, wantsSnapshot: boolean) {
+  /**
+   * Its events, for as long as the viewer sees it; a snapshot, where one is wanted, comes with the
+   * end of the replay.
+   */
+  subscribe(request: Omit<SubscribeRequest, "snapshot" | "sees">, wantsSnapshot: boolean) {
     const snapshot = wantsSnapshot ? { snapshot: () => this.#snapshot() } : {};
-    return this.host.subscribe(this.key, { ...request, ...snapshot });
+    const sees = (audience: Audience) => isVisibleTo(audience, this.viewer);
+    return this.host.subscribe(this.key, { ...request, ...snapshot, sees });
+  }
+
+  /** Whom it is visible to. */
+  get sharing(): Sharing {
+    const { fixed, chosen } = this.session;
+    return sharingOf(chosen.audience ?? null, fixed.createdBy);
+  }
+
+  /** Chooses whom it is visible to; that is for its creator and for owners. */
+  async share(actor: Actor, to: Sharing): Promise<Result<Sharing>> {
+    const { userId, role } = this.viewer;
+    const isCreator = userId !== null && userId === this.session.fixed.createdBy;
+    if (!isCreator && role !== "owner") return fail("sharing_forbidden");
+    return this.host.setVisibility(this.key, actor, to);
   }
 
   #snapshot() {
@@ -270,8 +288,9 @@ export class SessionAccess extends KnownSession {
   }
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */
-  async fork(options: Omit<ForkOptions, "agent">): Promise<Result<ForkedSession | null>> {
-    const forked = await this.host.side.fork(this.key, options);
+  async fork(options: Omit<ForkOptions, "agent" | "among">): Promise<Result<ForkedSession | null>> {
+    const among = visibleFilter(this.viewer);
+    const forked = await this.host.side.fork(this.key, { ...options, among });
     if (!forked.ok) return forked;
     if (forked.value === null) return ok(null);
     const { key, ...made } = forked.value;

@@ -1,24 +1,17 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import { refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
-import type { JsonObject } from "../core/json.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import {
-  type Actor,
-  type Command,
-  type CommandData,
-  type CommandType,
-  type Idempotency,
-  userOf,
-} from "../core/session/command.ts";
+import { type Actor, type Command, userOf } from "../core/session/command.ts";
+import { type Sharing, sharingOf, type Viewer } from "../core/session/visibility.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
-import type { TenantReader, TenantSubscription } from "./bus/tenant-stream.ts";
+import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
@@ -31,43 +24,18 @@ import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./
 import type { LiveSession } from "./live.ts";
 import { type CreationRequest, SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
+import type {
+  AdmittedPrompt,
+  ClientCommand,
+  ExportedFile,
+  PromptRequest,
+  SteerRequest,
+} from "./requests.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
-import { removeTenant } from "./tenant/tenant-removal.ts";
+import { removeTenant, withoutOutsiders } from "./tenant/tenant-removal.ts";
 import { SessionReads } from "./view/reads.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
-
-/** A command that has no actor and no time yet. */
-export type ClientCommand = {
-  [Type in CommandType]: { readonly type: Type } & Readonly<CommandData[Type]>;
-}[CommandType];
-
-/** What a client wants done. */
-export interface PromptRequest {
-  readonly content: readonly ContentBlock[];
-  /** Null is as long as the server allows. */
-  readonly deadlineMs: number | null;
-  /** Passed to the agent as it is. */
-  readonly params: JsonObject | null;
-  readonly isRetry: boolean;
-  readonly idempotency: Idempotency;
-}
-
-export interface SteerRequest {
-  readonly messageId: string;
-  readonly content: readonly ContentBlock[];
-}
-
-/** An admitted prompt, and what to call when its client knows of it. */
-export interface AdmittedPrompt extends Outcome {
-  readonly eventEpoch: string;
-  answered(): void;
-}
-
-export interface ExportedFile {
-  readonly mediaType: string;
-  readonly pieces: AsyncIterable<string>;
-}
 
 /**
  * All live sessions of a server, with their streams and the rules by which they come and go. The
@@ -247,6 +215,17 @@ export class SessionHost {
     return live.submit(command);
   }
 
+  /** Chooses who sees a session. No ask waits for a user who does not see it any more. */
+  async setVisibility(key: SessionKey, actor: Actor, to: Sharing): Promise<Result<Sharing>> {
+    const changed = await this.command(key, actor, { type: "visibility", ...to });
+    if (!changed.ok) return changed;
+    const live = this.#registry.peek(key);
+    if (live === null) return ok(to);
+    await withoutOutsiders(this.#world, live);
+    const { fixed, chosen } = live.session;
+    return ok(sharingOf(chosen.audience ?? null, fixed.createdBy));
+  }
+
   async heartbeat(key: SessionKey, actor: Actor): Promise<Result<void>> {
     const found = await this.#seen(key, actor);
     return found.ok ? DONE : found;
@@ -277,8 +256,9 @@ export class SessionHost {
     const close = (closed: SessionKey, by: Actor) => this.close(closed, by);
     const parts = { world: this.#world, registry: this.#registry, close };
     const deleted = await deleteSession(parts, key, actor);
-    if (deleted.ok) this.#streams.deleted(key);
-    return deleted;
+    if (!deleted.ok) return deleted;
+    this.#streams.deleted(key, deleted.value);
+    return DONE;
   }
 
   /** The client that made this session does not know of it: the answer was lost. */
@@ -305,9 +285,10 @@ export class SessionHost {
     return { lastEventId: this.#streams.publishedThrough(live), eventEpoch: live.epoch };
   }
 
-  /** All sessions of a tenant as they are, and then each that changes. */
-  watchTenant(tenantId: TenantId, reader: TenantReader): Result<TenantSubscription> {
-    return this.#streams.watchTenant(tenantId, reader, (sessionId) => {
+  /** All sessions that a viewer sees as they are, and then each that changes. */
+  watchTenant(viewer: Viewer): Result<TenantSubscription> {
+    const { tenantId } = viewer;
+    return this.#streams.watchTenant(viewer, (sessionId) => {
       return this.#registry.peek({ tenantId, sessionId }) !== null;
     });
   }

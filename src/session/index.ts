@@ -21,7 +21,6 @@ export { AUDIT_ACTS, type ChangeAct, details } from "./audit/audited.ts";
 export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
 export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
-export type { ClientCommand, PromptRequest, SteerRequest } from "./host.ts";
 export {
   ALL_TIME,
   type Balance,
@@ -31,10 +30,12 @@ export {
   USAGE_GROUPINGS,
   type WaitingForCredit,
 } from "./meter/index.ts";
+export type { ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 export type { SessionOptions, SessionService } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
 export { UNFINISHED_FORK } from "./side/fork-draft.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
+export { discreetLines, discreetUsage } from "./view/discreet-credits.ts";
 export type { TranscriptStart } from "./view/transcript.ts";
 export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
 export type { FreshIds } from "./world.ts";

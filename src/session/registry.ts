@@ -2,7 +2,7 @@ import { type Refusal, refusal } from "../core/error.ts";
 import type { TenantId } from "../core/id.ts";
 import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { type Actor, type Command, SERVER } from "../core/session/command.ts";
+import { type Actor, type Command, SERVER, userOf } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import { createSession, type SessionCreation } from "./actor/open.ts";
 import { type LiveOptions, LiveSession } from "./live.ts";
@@ -102,14 +102,14 @@ export class SessionRegistry {
   }
 
   /**
-   * Makes a session, or joins the one that its workspace shares. It answers when the agent is
+   * Makes a session, or joins the one of its workspace and user. It answers when the agent is
    * ready; if none can be had, nothing is left behind.
    */
   create(request: CreationRequest): Promise<Result<Joined>> {
     const { key, creation } = request;
     const isShared = creation.scope !== "thread";
-    const shared = JSON.stringify(["shared", key.tenantId, creation.workspaceCwd]);
-    const name = isShared ? shared : nameOf(key);
+    const ofUser = [key.tenantId, creation.workspaceCwd, userOf(request.actor)];
+    const name = isShared ? JSON.stringify(["shared", ...ofUser]) : nameOf(key);
     const known = this.#creating.get(name);
     if (isShared && known !== undefined) return known.then(joinedToo);
     const creating = isShared ? this.#joinOrMake(request) : this.#make(request);
@@ -258,8 +258,7 @@ export class SessionRegistry {
   }
 
   async #joinOrMake(request: CreationRequest): Promise<Result<Joined>> {
-    const { key, creation } = request;
-    const shared = await this.#sharedSession(key.tenantId, creation.workspaceCwd);
+    const shared = await this.#sharedSession(request);
     if (!shared.ok) return shared;
     if (shared.value === null) return this.#make(request);
     const live = await this.get(shared.value);
@@ -273,11 +272,11 @@ export class SessionRegistry {
    * The shared session that was made last, unless its clients have closed it or it has died: then
    * another is made, and one that comes back from the dead is not joined in its place.
    */
-  async #sharedSession(
-    tenantId: TenantId,
-    workspaceCwd: string,
-  ): Promise<Result<SessionKey | null>> {
-    const filter = { workspaceCwd, shared: true, closed: false };
+  async #sharedSession(request: CreationRequest): Promise<Result<SessionKey | null>> {
+    const { tenantId } = request.key;
+    const { workspaceCwd } = request.creation;
+    const createdBy = userOf(request.actor);
+    const filter = { workspaceCwd, shared: true, closed: false, createdBy };
     const page = await this.#world.store.list(tenantId, filter, { limit: 16, cursor: null });
     if (!page.ok) return page;
     const [last] = [...page.value.sessions].sort((a, b) => b.createdAtMs - a.createdAtMs);

@@ -68,7 +68,7 @@ describe("the stream of a tenant", () => {
   it("begins with all sessions, and then tells of each that changes", async () => {
     const stage = await Stage.open();
     const { runtime, key, live } = await withSession(stage);
-    const stream = value(runtime.watchTenant(TENANT, { userId: null, role: "owner" }));
+    const stream = value(runtime.watchTenant({ tenantId: TENANT, userId: null, role: "owner" }));
     const statuses: string[] = [];
     const watching = (async () => {
       for await (const chunk of stream) {

@@ -1,17 +1,22 @@
+import { type ErrorCode, type Refusal, refusal } from "../core/error.ts";
 import { type AskId, parseSessionId, type SessionId } from "../core/id.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import { pendingCount } from "../core/session/state.ts";
+import { isVisibleTo, type Viewer } from "../core/session/visibility.ts";
 import { hasTurn } from "../core/status.ts";
-import type { ListFilter, Listing, ListPage, StoredRecord } from "../store/store.ts";
-import { type JoinedSession, KnownSession, SessionAccess, type Viewer } from "./access.ts";
+import type { ListFilter, Listing, ListPage, SessionKey, StoredRecord } from "../store/store.ts";
+import { type JoinedSession, KnownSession, SessionAccess } from "./access.ts";
 import type { SessionCreation } from "./actor/open.ts";
 import {
   type AuditFileFormat,
   type AuditFilter,
   type AuditPage,
+  type AuditRange,
   WHOLE_AUDIT,
 } from "./audit/audit-view.ts";
+import { SessionSight } from "./audit/sight.ts";
+import { visibleFilter } from "./bus/streams.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
@@ -52,38 +57,66 @@ export class SessionService {
     return this.#host.recovery;
   }
 
-  /** Makes a session or joins the shared one; its agent is there with the answer. */
+  /** Makes a session or joins the viewer's shared one; its agent is there with the answer. */
   async create(viewer: Viewer, request: SessionOptions): Promise<Result<JoinedSession>> {
     const { sessionId, actor } = request;
     const creation = { ...request.creation, storeId: this.#world.store.contract.storeId };
     const key = { tenantId: viewer.tenantId, sessionId };
     const joined = await this.#host.create({ key, creation, actor });
-    if (!joined.ok) return joined;
+    if (!joined.ok)
+      return { ok: false, refusal: await this.#discreet(joined.refusal, key, viewer) };
     const { live, ...how } = joined.value;
     return ok({ ...how, session: this.#access(live, viewer) });
   }
 
+  /** That an id is taken cannot be kept from its caller; what has it can, and in what state. */
+  async #discreet(why: Refusal, key: SessionKey, viewer: Viewer): Promise<Refusal> {
+    if (why.code !== "session_id_conflict") return why;
+    const seen = await this.#seen(key, viewer);
+    return seen.ok ? why : refusal(why.code, { sessionId: key.sessionId });
+  }
+
   /**
-   * The session, opened from the store if it is not live. It is not found if it was closed on
-   * request and not loaded since. An impossible id is answered like that of an absent session.
+   * The session, opened from the store if it is not live. It is not found if the viewer does not
+   * see it, or if it was closed on request and not loaded since.
    */
   async find(viewer: Viewer, id: string): Promise<Result<SessionAccess>> {
-    const sessionId = parseSessionId(id);
-    if (sessionId === null) return fail("session_not_found", { sessionId: id });
-    const found = await this.#host.find({ tenantId: viewer.tenantId, sessionId });
-    return found.ok ? ok(this.#access(found.value, viewer)) : found;
+    const key = keyOf(viewer, id);
+    if (key === null) return notFound(id);
+    // Whether it can be opened tells that it is there, so the viewer comes first (P8).
+    if (viewer.role !== "owner") {
+      const seen = await this.#seen(key, viewer);
+      if (!seen.ok) return seen;
+    }
+    const found = await this.#host.find(key);
+    if (!found.ok) return found;
+    return isSeenBy(viewer, found.value) ? ok(this.#access(found.value, viewer)) : notFound(id);
   }
 
   /** The session, also a closed one; nothing is opened for it. */
   async known(viewer: Viewer, id: string): Promise<Result<KnownSession>> {
-    const sessionId = parseSessionId(id);
-    if (sessionId === null) return fail("session_not_found", { sessionId: id });
-    const key = { tenantId: viewer.tenantId, sessionId };
-    if (this.#host.peek(key) !== null) return ok(new KnownSession(this.#host, key, viewer));
+    const key = keyOf(viewer, id);
+    if (key === null) return notFound(id);
+    const seen = await this.#seen(key, viewer);
+    return seen.ok ? ok(new KnownSession(this.#host, key, viewer, seen.value)) : seen;
+  }
+
+  /**
+   * The record of a session that the viewer sees; null if it is live, which needs no read. One that
+   * is damaged can be deleted, by owners: who else saw it is not known.
+   */
+  async #seen(key: SessionKey, viewer: Viewer): Promise<Result<Result<StoredRecord> | null>> {
+    const { sessionId } = key;
+    const live = this.#host.peek(key);
+    if (live !== null) return isSeenBy(viewer, live) ? ok(null) : notFound(sessionId);
     const record = await this.#host.reads.record(key);
-    // What is damaged can be deleted.
-    if (!record.ok && record.refusal.code !== "session_corrupt") return record;
-    return ok(new KnownSession(this.#host, key, viewer, record));
+    const isOwner = viewer.role === "owner";
+    if (record.ok) {
+      return isVisibleTo(record.value.audience, viewer) ? ok(record) : notFound(sessionId);
+    }
+    const { code } = record.refusal;
+    if (code === "session_corrupt" && isOwner) return ok(record);
+    return !isOwner && UNREADABLE.has(code) ? notFound(sessionId) : record;
   }
 
   /** The live session in which this ask is open, or was resolved recently. */
@@ -95,9 +128,12 @@ export class SessionService {
     return asking === undefined ? null : this.#access(asking, viewer);
   }
 
-  /** A page of stored sessions, without forks that are not finished. */
-  list({ tenantId }: Viewer, filter: ListFilter, page: ListPage): Promise<Result<Listing>> {
-    return this.#host.reads.list(tenantId, filter, page);
+  /** A page of the sessions that the viewer sees, without forks that are not finished. */
+  async list(viewer: Viewer, filter: ListFilter, page: ListPage): Promise<Result<Listing>> {
+    const seen = { ...filter, ...visibleFilter(viewer) };
+    const listed = await this.#host.reads.list(viewer.tenantId, seen, page);
+    // Who saw a damaged one is not known.
+    return listed.ok && viewer.role !== "owner" ? ok({ ...listed.value, damaged: [] }) : listed;
   }
 
   /** A session of a list, with what is known of it in memory. */
@@ -127,31 +163,43 @@ export class SessionService {
     };
   }
 
-  /** All sessions as they are, and then each that changes. */
+  /** All sessions that the viewer sees as they are, and then each that changes. */
   watch(viewer: Viewer): Result<TenantSubscription> {
-    return this.#host.watchTenant(viewer.tenantId, viewer);
+    return this.#host.watchTenant(viewer);
   }
 
-  audit({ tenantId }: Viewer, filter: AuditFilter, range: AuditRange): Promise<Result<AuditPage>> {
-    return this.#host.reads.audit(tenantId, filter, range);
+  /** Which sessions the viewer sees, for one report that names many. */
+  sightOf(viewer: Viewer): SessionSight {
+    const { tenantId } = viewer;
+    const peek = (sessionId: SessionId) => this.#host.peek({ tenantId, sessionId });
+    return new SessionSight(this.#world.store, viewer, peek);
+  }
+
+  /** The audit of a tenant, without entries of sessions that the viewer does not see. */
+  audit(viewer: Viewer, filter: AuditFilter, range: AuditRange): Promise<Result<AuditPage>> {
+    return this.#host.reads.audit(viewer.tenantId, filter, range, this.sightOf(viewer));
+  }
+
+  auditFile(viewer: Viewer, filter: AuditFilter, format: AuditFileFormat) {
+    return this.#host.reads.auditFile(viewer.tenantId, filter, format, this.sightOf(viewer));
   }
 
   /**
    * The audit of one session. It outlives the session: there is none only if there is neither a
-   * session nor an entry.
+   * session nor an entry that the viewer sees.
    */
   async auditOf(viewer: Viewer, id: string, range: AuditRange): Promise<Result<AuditPage>> {
-    const sessionId = parseSessionId(id);
-    if (sessionId === null) return fail("session_not_found", { sessionId: id });
-    const page = await this.audit(viewer, { ...WHOLE_AUDIT, sessionId }, range);
-    if (!page.ok || page.value.entries.length > 0 || page.value.nextBefore !== null) return page;
-    const known = await this.known(viewer, sessionId);
-    const record = known.ok ? await known.value.record() : known;
-    return record.ok ? page : record;
-  }
-
-  auditFile({ tenantId }: Viewer, filter: AuditFilter, format: AuditFileFormat) {
-    return this.#host.reads.auditFile(tenantId, filter, format);
+    const key = keyOf(viewer, id);
+    if (key === null) return notFound(id);
+    const seen = await this.#seen(key, viewer);
+    const isThere = seen.ok && seen.value?.ok !== false;
+    if (!isThere) {
+      const entry = await this.#host.reads.firstEntry(key);
+      if (!entry.ok) return entry;
+      const isSeen = entry.value !== null && (await this.sightOf(viewer).seesEntry(entry.value));
+      if (!isSeen) return notFound(id);
+    }
+    return this.audit(viewer, { ...WHOLE_AUDIT, sessionId: key.sessionId }, range);
   }
 
   /** Deletes the viewer's tenant with all that it has. */
@@ -160,15 +208,30 @@ export class SessionService {
   }
 
   #access(live: LiveSession, viewer: Viewer): SessionAccess {
+    live.attendance.noteRole(viewer);
     return new SessionAccess(this.#host, live, viewer);
   }
 
-  #liveFor({ tenantId }: Viewer): readonly LiveSession[] {
-    return this.#host.live.filter(({ key }) => key.tenantId === tenantId);
+  #liveFor(viewer: Viewer): readonly LiveSession[] {
+    return this.#host.live.filter((live) => {
+      return live.key.tenantId === viewer.tenantId && isSeenBy(viewer, live);
+    });
   }
 }
 
-interface AuditRange {
-  readonly before: number | null;
-  readonly limit: number;
+/** Refusals that tell of a session that is there. */
+const UNREADABLE: ReadonlySet<ErrorCode> = new Set(["session_corrupt", "resume_mismatch"]);
+
+function isSeenBy(viewer: Viewer, { session }: LiveSession): boolean {
+  return isVisibleTo(session.chosen.audience ?? null, viewer);
+}
+
+/** Null for an impossible id, which is answered like that of an absent session (P8). */
+function keyOf({ tenantId }: Viewer, id: string): SessionKey | null {
+  const sessionId = parseSessionId(id);
+  return sessionId === null ? null : { tenantId, sessionId };
+}
+
+function notFound(sessionId: string): Result<never> {
+  return fail("session_not_found", { sessionId });
 }

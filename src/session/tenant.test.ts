@@ -10,7 +10,7 @@ it("the stream of a tenant tells that a prompt that waited was taken back", asyn
   const { promptId, ...two } = promptOf(live, "two");
   await live.submit({ ...two, promptId });
   const pending: number[] = [];
-  const stream = value(runtime.watchTenant(TENANT, { userId: null, role: "owner" }));
+  const stream = value(runtime.watchTenant({ tenantId: TENANT, userId: null, role: "owner" }));
   for await (const chunk of stream) {
     for (const { frames } of chunk) {
       for (const { text } of frames) {

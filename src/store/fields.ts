@@ -1,6 +1,11 @@
-import { parseSessionId } from "../core/id.ts";
+import { parseSessionId, parseUserId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
-import { DOCUMENT_BYTES_MAX, RECORD_TEXT_CHARS_MAX, STORE_NAME_CHARS_MAX } from "../core/limits.ts";
+import {
+  DOCUMENT_BYTES_MAX,
+  RECORD_TEXT_CHARS_MAX,
+  SESSION_AUDIENCE_MAX,
+  STORE_NAME_CHARS_MAX,
+} from "../core/limits.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { SESSION_STATES } from "../core/status.ts";
@@ -31,6 +36,12 @@ export const isId = (value: unknown): boolean =>
 
 const isState: Rule = (value) => SESSION_STATES.some((state) => state === value);
 
+const isUser: Rule = (value) => typeof value === "string" && parseUserId(value) !== null;
+
+function isSetOfUsers(value: unknown): boolean {
+  return Array.isArray(value) && value.length <= SESSION_AUDIENCE_MAX && value.every(isUser);
+}
+
 function isSetOfStates(value: unknown): boolean {
   if (!Array.isArray(value) || value.length > SESSION_STATES.length) return false;
   return value.every(isState);
@@ -51,6 +62,8 @@ const RECORD: Rules<SessionRecord> = {
   closed: isBoolean,
   shared: isBoolean,
   pendingPrompts: isCount,
+  createdBy: orNull(isUser),
+  audience: orNull(isSetOfUsers),
   updatedAtMs: Number.isSafeInteger,
 };
 
@@ -73,6 +86,8 @@ const FILTER: Rules<ListFilter> = {
   hasPendingPrompts: isBoolean,
   updatedFromMs: Number.isSafeInteger,
   updatedBeforeMs: Number.isSafeInteger,
+  createdBy: orNull(isUser),
+  visibleTo: orNull(isUser),
   text: isShortText,
 };
 

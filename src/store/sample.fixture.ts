@@ -51,6 +51,8 @@ export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
     closed: false,
     shared: false,
     pendingPrompts: 0,
+    createdBy: null,
+    audience: null,
     updatedAtMs: 1,
     ...change,
   };

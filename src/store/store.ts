@@ -1,7 +1,8 @@
-import type { SessionId, TenantId } from "../core/id.ts";
+import type { SessionId, TenantId, UserId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
 import type { Result } from "../core/result.ts";
+import type { Audience } from "../core/session/visibility.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 
@@ -188,6 +189,10 @@ export interface SessionRecord {
   readonly shared: boolean;
   /** Admitted and without a verdict: after a crash the server goes on with them. */
   readonly pendingPrompts: number;
+  /** The user who made it, where that is known. */
+  readonly createdBy: UserId | null;
+  /** The users who see it beside owners; null is the whole tenant. */
+  readonly audience: Audience;
   readonly updatedAtMs: number;
 }
 
@@ -322,6 +327,10 @@ export interface ListFilter {
   readonly hasPendingPrompts?: boolean;
   readonly updatedFromMs?: number;
   readonly updatedBeforeMs?: number;
+  /** Made by this user; null is by an unknown one. */
+  readonly createdBy?: UserId | null;
+  /** Visible to this user, who is no owner; null is one without a name. */
+  readonly visibleTo?: UserId | null;
   /** Found in the display name, in upper or lower case. */
   readonly text?: string;
 }

@@ -23,7 +23,11 @@ export class TenantReader {
 
   async follow(): Promise<void> {
     const { server } = this;
-    const stream = server.runtime.watchTenant(this.tenantId, { userId: null, role: "owner" });
+    const stream = server.runtime.watchTenant({
+      tenantId: this.tenantId,
+      userId: null,
+      role: "owner",
+    });
     const gone = server.gone.promise.then(() => null);
     while (stream.ok) {
       const next = await Promise.race([stream.value.next(), gone]);

@@ -4,6 +4,7 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
+import type { Visibility } from "../../core/session/visibility.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
@@ -73,9 +74,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     return identified;
   }
   const { settings, authenticator } = identified.value;
-  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log } = parts;
-  const { store, version } = parts;
-  const credentials = credentialsOf(options, secrets, process.env, authenticator.needsToken);
+  const { needsToken } = authenticator;
+  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
+  const credentials = credentialsOf(options, secrets, process.env, needsToken);
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
@@ -100,11 +101,11 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
-  const note = sharedUserNote(users, authenticator.needsToken);
-  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
+  const note = sharedUserNote(users, needsToken);
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces }, needsToken);
   const server: HttpServer = new HttpServer({
     settings,
-    table: allRoutes(daemon, version, async (caller) => {
+    table: allRoutes(daemon, parts.version, async (caller) => {
       return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
     }),
     clock: SYSTEM_CLOCK,
@@ -149,11 +150,14 @@ function daemonOf(
   world: SessionWorld,
   host: SessionHost,
   parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+  needsToken: boolean,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
   return {
     ...{ ...parts, store, meter, tenants, clock, ids, redact },
     sessions: new SessionService(world, host),
+    // Once there are tokens, new sessions are private. A tenant's policy may say otherwise here.
+    defaultVisibility: async () => ok<Visibility>(needsToken ? "private" : "tenant"),
     checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
   };
 }

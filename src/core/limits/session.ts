@@ -19,6 +19,13 @@ export const STORE_REOPEN_MS_MAX = 5_000;
 /** Live sessions of one tenant and workspace. Stored ones are not counted. */
 export const SESSIONS_LIVE_MAX = 20;
 
+/** Users whom a private session is shared with, and those with its creator. */
+export const SESSION_SHARED_USERS_MAX = 64;
+export const SESSION_AUDIENCE_MAX = SESSION_SHARED_USERS_MAX + 1;
+
+/** Sessions of which one report remembers whether its reader sees them. */
+export const AUDIT_SESSIONS_REMEMBERED_MAX = 1_024;
+
 /** How many idle sessions are tried for eviction to admit another, one after the other. */
 export const EVICTIONS_TRIED_MAX = 32;
 

@@ -152,7 +152,8 @@ function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: B
 
 /**
  * The ask as if these voters had not been there when it was made: what they have voted does not
- * count, and a majority is one of those who stay. An answer to a question is more than the option
+ * count, and a majority is one of those who stay. If none is left who was asked, the first vote of
+ * any voter decides. An answer to a question is more than the option
  * that is kept of it, so those who have given one are asked for it again.
  */
 export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number | null): Ask {
@@ -160,7 +161,11 @@ export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number 
   const voters = mediation.voters.filter((voter) => !gone.includes(voter));
   const kept = [...ask.votes].filter(([voter]) => !gone.includes(voter));
   const votes = new Map(kind === "user_question" ? [] : kept);
-  return { ...ask, mediation: { ...mediation, voters, quorum: quorumOf(quorum, voters) }, votes };
+  const isLeft = mediation.policy === "consensus" && voters.length === 0;
+  const policy = isLeft ? "first-responder" : mediation.policy;
+  const designated = gone.includes(`${mediation.designated}`) ? null : mediation.designated;
+  const left = { policy, designated, voters, quorum: quorumOf(quorum, voters) };
+  return { ...ask, mediation: left, votes };
 }
 
 /** How far the votes for an ask have come, and what they have decided, if they have. */

@@ -100,6 +100,7 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   change_agent:      row(reg, gone, gone, yes,  wait, yes,  busy, busy, wait, bye,  yes),
   change_cwd:        row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   set_budget:        row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  visibility:        row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
 
   attach:            row(cli, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   detach:            row(cli, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),

@@ -222,7 +222,11 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   reload_persona: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
   change_agent: ({ odd }) => ({ to: odd ? "echo" : "chat" }),
   change_cwd: ({ odd, pick }) => ({ to: odd ? `/workspace/${pick % 2}` : "/elsewhere" }),
-  set_budget: ({ odd, pick }) => ({ budgetMicro: odd ? pick : null }),
+  set_budget: ({ odd, pick }) => ({
+    budgetMicro: odd ? pick : null,
+    ...(pick % 2 === 0 && { period: "month" }),
+  }),
+  visibility: ({ odd }) => ({ visibility: odd ? "private" : "tenant", sharedWith: [] }),
 
   attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2"), present: [] }),
   detach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),

@@ -25,6 +25,7 @@ import {
 } from "./event.ts";
 import type { StopReason } from "./reason.ts";
 import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
+import type { Sharing } from "./visibility.ts";
 
 /**
  * Everything that can be asked of a session or happen to it, from any side. A command brings
@@ -88,6 +89,7 @@ export interface CommandData {
   change_cwd: { to: string };
   /** In total, unless it is for each month. */
   set_budget: { budgetMicro: number | null; period?: BudgetPeriod };
+  visibility: Sharing;
 
   // Clients and their shell
   attach: { clientId: ClientId; present: readonly ClientId[] };

@@ -108,6 +108,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   autonomy: setting.autonomy,
   agent_mode: setting.agentMode,
   sandbox: setting.sandbox,
+  visibility: setting.visibility,
   reload_skills: setting.reloadSkills,
   reload_persona: setting.reloadPersona,
   change_agent: setting.changeAgent,

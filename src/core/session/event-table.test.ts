@@ -50,6 +50,7 @@ describe("the fold table of events", () => {
       "session_metadata_updated",
       "session_month_budget_changed",
       "session_status",
+      "session_visibility_changed",
       "usage_reported",
     ]);
   });
@@ -121,6 +122,7 @@ describe("the table of events", () => {
       "session_lifecycle",
       "session_metadata_updated",
       "session_status",
+      "session_visibility_changed",
       "turn_complete",
       "turn_error",
     ]);

@@ -89,6 +89,7 @@ export const EVENT_TABLE = {
   active_agent_changed:         row("keep",     yes,    no,    no,    no,      yes,    yes),
   session_cwd_changed:          row("latest",   yes,    no,    no,    no,      yes,    yes),
   session_budget_changed:       row("latest",   yes,    no,    no,    no,      yes,    no),
+  session_visibility_changed:   row("latest",   yes,    no,    yes,   no,      yes,    no),
   session_month_budget_changed: row("latest",   yes,    no,    no,    no,      yes,    no),
 
   client_attached:              row("drop",     yes,    no,    no,    no,      no,     no),

@@ -19,6 +19,7 @@ import type {
   Surroundings,
   TitleSource,
 } from "./state.ts";
+import type { Visibility } from "./visibility.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
@@ -61,6 +62,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   active_agent_changed: { from: string; to: string };
   session_cwd_changed: { from: string; to: string };
   session_budget_changed: { from: number | null; to: number | null };
+  session_visibility_changed: VisibilityChange;
   session_month_budget_changed: { from: number | null; to: number | null };
 
   // Clients and their shell
@@ -264,6 +266,12 @@ interface ApprovalModeChange {
   persisted: boolean;
   /** Ours: it is but another word for what is so, and brings no profile and no agent mode. */
   isWordOnly?: true;
+}
+
+interface VisibilityChange {
+  visibility: Visibility;
+  sharedWith: readonly UserId[];
+  from: Visibility;
 }
 
 interface SnapshotChange {

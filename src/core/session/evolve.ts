@@ -64,6 +64,7 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   autonomy_profile_changed: setting.autonomyProfileChanged,
   agent_mode_changed: setting.agentModeChanged,
   sandbox_changed: setting.sandboxChanged,
+  session_visibility_changed: setting.visibilityChanged,
   skills_reloaded: setting.skillsReloaded,
   persona_reloaded: setting.personaReloaded,
   active_agent_changed: setting.agentChanged,

@@ -324,6 +324,8 @@ const CHOICES: ReadonlySet<string> = new Set([
   "active_agent_changed",
   "session_cwd_changed",
   "session_budget_changed",
+  "session_month_budget_changed",
+  "session_visibility_changed",
 ]);
 
 /** One letter for each lifecycle event, so that an order of events can be matched as a word. */

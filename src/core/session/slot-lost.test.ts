@@ -15,6 +15,8 @@ const RECORD = {
   sourceId: "s0",
   shared: true,
   closed: false,
+  createdBy: null,
+  audience: null,
 };
 
 describe("a session without its slot", () => {

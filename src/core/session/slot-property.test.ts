@@ -164,10 +164,11 @@ const MANIFEST = {
 } as const;
 
 function recordOf({ fixed, chosen, closed }: Session) {
-  const { workspaceCwd, parentSessionId } = fixed;
-  const { displayName } = chosen;
+  const { workspaceCwd, parentSessionId, createdBy = null } = fixed;
+  const { displayName, audience = null } = chosen;
   const source = { sourceType: null, sourceId: null };
-  return { workspaceCwd, displayName, parentSessionId, ...source, shared: true, closed };
+  const seenBy = { createdBy, audience };
+  return { workspaceCwd, displayName, parentSessionId, ...source, ...seenBy, shared: true, closed };
 }
 
 function isSnapshot(event: SessionEvent): boolean {

@@ -134,6 +134,7 @@ const CHOSEN: Fields<Chosen> = {
   titleSource: orNull(oneOf("manual", "auto")),
   currentCwd: text,
   budgetMicro: orNull(count),
+  audience: optional(list(userId)),
   monthBudgetMicro: optional(orNull(count)),
 };
 

@@ -1,14 +1,15 @@
-import type { PromptId, SessionId } from "../id.ts";
+import type { PromptId, SessionId, UserId } from "../id.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { SecurityMode } from "../policy/risk.ts";
 import { hasTurn, type SessionState } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
-import type { SessionEvent } from "./event.ts";
+import { type SessionEvent, stampOf } from "./event.ts";
 import { created } from "./evolve/instance.ts";
 import { evolve } from "./evolve.ts";
 import { DAMAGED } from "./slot-codec.ts";
 import { SESSION_CODEC } from "./slot-table.ts";
 import type { Creation, Session, WaitingPrompt } from "./state.ts";
+import { type Audience, sharingOf } from "./visibility.ts";
 
 /** Takes the JSON of one version to the next. What it is given may be damaged. */
 export type Migration = (older: JsonObject) => JsonObject;
@@ -123,6 +124,8 @@ export interface RecordFields {
   readonly sourceId: string | null;
   readonly shared: boolean;
   readonly closed: boolean;
+  readonly createdBy: UserId | null;
+  readonly audience: Audience;
 }
 
 /**
@@ -153,10 +156,12 @@ export function sessionFromManifest(
     displayName,
     autonomyProfile: null,
     budgetMicro: null,
+    ...sharingOf(record.audience, record.createdBy),
   };
   const data = { sessionId, creation };
+  const by = stampOf(null, { clientId: null, userId: record.createdBy });
   const _meta = { serverTimestamp: createdAt };
-  const session = created({ v: 1, type: "session_created", data, _meta });
+  const session = created({ v: 1, type: "session_created", ...by, data, _meta });
   return { ...session, phase: "Closed", closed: record.closed };
 }
 

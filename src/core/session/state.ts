@@ -9,6 +9,7 @@ import type { TokenUsage } from "../price.ts";
 import type { AgentMode, Connection, TurnState } from "../turn.ts";
 import type { Stamp } from "./event.ts";
 import type { EndReason, StopCause } from "./reason.ts";
+import type { Sharing } from "./visibility.ts";
 
 /**
  * All there is to know about a session in order to decide its next step. It is a fold of the
@@ -100,6 +101,8 @@ export interface Chosen {
   readonly currentCwd: string;
   /** What the session may cost in all; null is no limit of its own. */
   readonly budgetMicro: number | null;
+  /** The users who see it beside owners; left out for the whole tenant. */
+  readonly audience?: readonly UserId[];
   /** What it may cost in each calendar month (UTC); none is no limit of its own. */
   readonly monthBudgetMicro?: number | null;
 }
@@ -110,7 +113,8 @@ export type TitleSource = "manual" | "auto";
 /** What a session is created with. */
 export interface Creation
   extends Omit<Fixed, "createdAtMs" | "createdBy">,
-    Omit<Chosen, "titleSource" | "currentCwd"> {
+    Omit<Chosen, "titleSource" | "currentCwd" | "audience">,
+    Partial<Sharing> {
   /** Null takes the profile that the approval mode stands for. */
   readonly autonomyProfile: AutonomyProfile | null;
   /** The agent's own mode; one that the approval mode stands for comes with that. */

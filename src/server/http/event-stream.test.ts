@@ -209,7 +209,7 @@ describe("the stream of a tenant's sessions", () => {
   it("goes through the same hands, without ids and without an epoch", async () => {
     const sessionId: SessionId = given(parseSessionId("s-1"));
     const stream = new TenantStream();
-    const updated = sessionUpdated({ sessionId, state: { status: "ready" } });
+    const updated = sessionUpdated({ sessionId, state: { status: "ready" }, audience: null });
     const list = async () => ok({ sessions: [{ sessionId, updated }], nextCursor: null });
     const watch = answering("/sessions/events", async () => {
       const made = stream.subscribe(list, { userId: null, role: "owner" });
@@ -219,7 +219,7 @@ describe("the stream of a tenant's sessions", () => {
     const client = await StreamClient.open(world, "/sessions/events");
     expect(client.response.headers["x-qwen-event-epoch"]).toBeUndefined();
     await client.until(({ heard }) => heard.includes("replay_complete"));
-    stream.update({ sessionId, state: { status: "running" } });
+    stream.update({ sessionId, state: { status: "running" }, audience: null });
     await client.until(({ heard }) => heard.length === 3);
     stream.end(streamError("over", "daemon_shutdown"));
     expect(await client.over()).toBe("ended");

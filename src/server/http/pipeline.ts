@@ -337,13 +337,15 @@ export class RequestPipeline {
    * Whether the same credentials still have the permission. If that cannot be determined, they do.
    */
   async #isPermittedStill(
-    { tenantId }: Caller,
+    { tenantId, role }: Caller,
     needs: Route["needs"],
     authorization: string | undefined,
   ): Promise<boolean> {
     const found = await this.#deps.authenticator.authenticate(authorization);
     if (!found.ok) return found.refusal.code !== "unauthorized";
     if (found.value?.tenantId !== tenantId) return false;
+    // Owners see private sessions; one who is none any more begins again, and sees less.
+    if (role === "owner" && found.value.role !== "owner") return false;
     return needs === null || isPermitted(found.value.role, needs);
   }
 }

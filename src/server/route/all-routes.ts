@@ -37,6 +37,7 @@ import {
   personaReloadRoute,
   sandboxRoute,
   skillsReloadRoute,
+  visibilityRoutes,
 } from "./session-settings.ts";
 import { batchDeleteRoutes, listRoutes, workspaceEntry, workspacesRoutes } from "./sessions.ts";
 import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
@@ -76,6 +77,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   agentModeRoute,
   grantsRoutes,
   sandboxRoute,
+  visibilityRoutes,
   voteRoutes,
   pendingPromptsRoutes,
   midTurnRoutes,

@@ -253,8 +253,9 @@ describe("a client's name", () => {
     const world = await openLife();
     const ada = { ...LOCAL, userId: given(parseUserId("ada")) };
     const eve = { ...LOCAL, userId: given(parseUserId("eve")) };
-    await world.call("POST", "/session", { body: {}, clientId: "desk", as: ada });
-    const stolen = await world.call("POST", "/session", { body: {}, clientId: "desk", as: eve });
+    const { path } = await made(world, {}, { clientId: "desk", as: ada });
+    const resume = { body: {}, clientId: "desk", as: eve };
+    const stolen = await world.call("POST", `${path}/resume`, resume);
     expect([stolen.status, stolen.body.code]).toEqual([400, "invalid_client_id"]);
   });
 

@@ -13,6 +13,8 @@ import { isPermitted } from "../../core/permission.ts";
 import {
   ALL_TIME,
   type Balance,
+  discreetLines,
+  discreetUsage,
   type StatementLine,
   statementCsv,
   USAGE_GROUPINGS,
@@ -180,7 +182,7 @@ const usageQuery = z
   .refine(isInOrder, NOT_IN_ORDER);
 
 /** The caller's own use, and the statement and usage report of their tenant. Ours. */
-export function creditReportRoutes({ meter }: Daemon): readonly Route[] {
+export function creditReportRoutes({ meter, sessions }: Daemon): readonly Route[] {
   return [
     route({
       method: "GET",
@@ -204,15 +206,17 @@ export function creditReportRoutes({ meter }: Daemon): readonly Route[] {
         if (!read.ok) return refused(read.refusal);
         const { format, after, limit, from: fromMs, to: beforeMs } = read.value;
         const range = { after, fromMs, beforeMs };
+        const sight = sessions.sightOf(caller);
+        const shown = (lines: readonly StatementLine[]) => discreetLines(lines, sight);
         if (format === "csv") {
-          const pieces = await statementCsv(meter, caller.tenantId, range);
+          const pieces = await statementCsv(meter, caller.tenantId, range, shown);
           return answerTo(pieces, (csv) => file("text/csv; charset=utf-8", csv));
         }
         const page = await meter.statement(caller.tenantId, { ...range, limit });
-        return answerTo(page, ({ lines, nextAfter }) => {
-          const more = nextAfter === null ? { hasMore: false } : { hasMore: true, nextAfter };
-          return json(200, { v: 1, entries: lines.map(entryOf), ...more });
-        });
+        if (!page.ok) return refused(page.refusal);
+        const { lines, nextAfter } = page.value;
+        const more = nextAfter === null ? { hasMore: false } : { hasMore: true, nextAfter };
+        return json(200, { v: 1, entries: (await shown(lines)).map(entryOf), ...more });
       },
     }),
     route({
@@ -224,7 +228,9 @@ export function creditReportRoutes({ meter }: Daemon): readonly Route[] {
         if (!read.ok) return refused(read.refusal);
         const { by, from: fromMs, to: beforeMs } = read.value;
         const report = await meter.usage(caller.tenantId, { by, fromMs, beforeMs });
-        return answerTo(report, (usage) => json(200, { v: 1, ...usage }));
+        if (!report.ok) return refused(report.refusal);
+        const usage = await discreetUsage(report.value, sessions.sightOf(caller));
+        return json(200, { v: 1, ...usage });
       },
     }),
   ];

@@ -17,6 +17,7 @@ import {
 } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
+import { VISIBILITIES } from "../../core/session/visibility.ts";
 import { type ClientCommand, type SessionOptions, UNFINISHED_FORK } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
@@ -92,6 +93,7 @@ const newSessionBody = z
     autonomy: z.enum(AUTONOMY_PROFILES).optional(),
     model_config: modelConfig.optional(),
     budget: z.number().nullish(),
+    visibility: z.enum(VISIBILITIES).optional(),
     monthBudget: z.number().nullish(),
   })
   .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
@@ -138,6 +140,9 @@ export async function readNewSession(
   }
   const profile = await profileOf(daemon, tenantId, read.value);
   if (!profile.ok) return profile;
+  const usual = await daemon.defaultVisibility(tenantId);
+  if (!usual.ok) return usual;
+  const visibility = read.value.visibility ?? usual.value;
   return ok({
     cwd: read.value.cwd ?? null,
     sessionId: parseSessionId(read.value.sessionId ?? ""),
@@ -147,7 +152,7 @@ export async function readNewSession(
     allowlist: read.value.allowlist ?? null,
     approvalMode: read.value.approvalMode ?? null,
     autonomy,
-    creation: creationOf(daemon, read.value, profile.value),
+    creation: { ...creationOf(daemon, read.value, profile.value), visibility },
   });
 }
 

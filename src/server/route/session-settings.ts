@@ -1,13 +1,16 @@
 import { z } from "zod";
-import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
+import { parseUserId, type UserId } from "../../core/id.ts";
+import { AGENT_NAME_CHARS_MAX, SESSION_SHARED_USERS_MAX } from "../../core/limits.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
+import { type Sharing, VISIBILITIES } from "../../core/session/visibility.ts";
 import { SANDBOX_STATES } from "../../core/turn.ts";
-import { changeIn } from "../../session/index.ts";
+import { changeIn, type SessionAccess } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, json } from "../http/answer.ts";
-import type { Route } from "../http/route.ts";
+import { listOf } from "../http/request-schema.ts";
+import { type Route, route } from "../http/route.ts";
 import { modelChange } from "./new-session.ts";
-import { refusedMode, settingRoute } from "./session-request.ts";
+import { refusedMode, settingRoute, withSession } from "./session-request.ts";
 
 /** Changes the session's model and its settings, if the agent accepts all of them. */
 export function modelRoute(daemon: Daemon): Route {
@@ -82,6 +85,50 @@ export function autonomyRoute(daemon: Daemon): Route {
       });
     },
   });
+}
+
+const userId = z.string().transform((text, context): UserId => {
+  const id = parseUserId(text);
+  if (id !== null) return id;
+  context.addIssue({ code: "custom", message: "it is not the id of a user" });
+  return z.NEVER;
+});
+
+const sharing = z
+  .object({
+    visibility: z.enum(VISIBILITIES),
+    sharedWith: listOf(userId, SESSION_SHARED_USERS_MAX).default([]),
+  })
+  .refine(({ visibility, sharedWith }) => visibility === "private" || sharedWith.length === 0, {
+    path: ["sharedWith"],
+    error: "the whole tenant sees the session, so it is shared with none in particular",
+  });
+
+/** Whom the session is visible to, and the change of it by its creator or an owner. Ours. */
+export function visibilityRoutes(daemon: Daemon): readonly Route[] {
+  const path = "/session/:id/visibility";
+  return [
+    route({
+      method: "GET",
+      path,
+      needs: "session:read",
+      handle: (request) =>
+        withSession(daemon, request, async (session) => sharingAnswer(session, session.sharing)),
+    }),
+    settingRoute(daemon, {
+      path,
+      schema: sharing,
+      set: async (session, wanted, actor) => {
+        const shared = await session.share(actor, wanted);
+        return answerTo(shared, (now) => sharingAnswer(session, now));
+      },
+    }),
+  ];
+}
+
+function sharingAnswer({ key, session }: SessionAccess, { visibility, sharedWith }: Sharing) {
+  const { createdBy = null } = session.fixed;
+  return json(200, { sessionId: key.sessionId, visibility, createdBy, sharedWith });
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Refusal } from "../../core/error.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
+import { isSameAudience } from "../../core/session/visibility.ts";
 import type { SessionRecord } from "../../store/store.ts";
 
 /** An event with its number, and the one text of it that is stored and sent. */
@@ -53,6 +54,8 @@ export function recordOf(session: Session, updatedAtMs: number): SessionRecord {
     closed,
     shared: fixed.scope === "single",
     pendingPrompts: pendingCount(session),
+    createdBy: fixed.createdBy ?? null,
+    audience: chosen.audience ?? null,
     updatedAtMs,
   };
 }
@@ -64,6 +67,7 @@ export function isSameRecord(a: SessionRecord, b: SessionRecord): boolean {
     a.displayName === b.displayName &&
     a.closed === b.closed &&
     a.pendingPrompts === b.pendingPrompts &&
-    a.shared === b.shared
+    a.shared === b.shared &&
+    isSameAudience(a.audience, b.audience)
   );
 }

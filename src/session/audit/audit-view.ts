@@ -49,6 +49,17 @@ interface AuditEntry {
   readonly [name: string]: unknown;
 }
 
+export interface AuditRange {
+  /** A position in the journal; null is its end. */
+  readonly before: number | null;
+  readonly limit: number;
+}
+
+/** Whether the reader sees the session of an entry; others are left out (P8). */
+type SeesEntry = (row: JournalRow) => Promise<boolean>;
+
+const SEES_ALL: SeesEntry = async () => true;
+
 /** Some of a tenant's audit, newest first. */
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
@@ -65,7 +76,8 @@ export async function auditPage(
   store: JournalStore,
   tenantId: TenantId,
   filter: AuditFilter,
-  { before, limit }: { readonly before: number | null; readonly limit: number },
+  { before, limit }: AuditRange,
+  isSeen: SeesEntry = SEES_ALL,
 ): Promise<Result<AuditPage>> {
   const end = before === null ? await auditEnd(store, tenantId) : ok(before);
   if (!end.ok) return end;
@@ -91,7 +103,7 @@ export async function auditPage(
     if (inSpan.length <= AUDIT_STRETCH_ROWS_MAX / 2) span *= 2;
     for (const row of inSpan.toReversed()) {
       const entry = matchingEntry(row, filter);
-      if (entry === null) continue;
+      if (entry === null || !(await isSeen(row))) continue;
       const last = entries.at(-1);
       if (last && entries.length === limit) return ok({ entries, nextBefore: last.seq });
       entries.push(entry);
@@ -138,6 +150,7 @@ export async function auditFile(
   tenantId: TenantId,
   filter: AuditFilter,
   format: AuditFileFormat,
+  isSeen: SeesEntry = SEES_ALL,
 ): Promise<Result<AsyncIterable<string>>> {
   const end = await auditEnd(store, tenantId);
   if (!end.ok) return end;
@@ -150,9 +163,12 @@ export async function auditFile(
   async function* pieces(firstPage: Page<JournalRow>, before: number): AsyncGenerator<string> {
     yield head;
     for (let page = firstPage; ; ) {
-      const rows = page.rows.filter(({ seq }) => seq < before);
-      const entries = rows.map((row) => matchingEntry(row, filter));
-      yield entries.map((entry) => (entry === null ? "" : lineOf(entry))).join("");
+      let lines = "";
+      for (const row of page.rows.filter(({ seq }) => seq < before)) {
+        const entry = matchingEntry(row, filter);
+        if (entry !== null && (await isSeen(row))) lines += lineOf(entry);
+      }
+      yield lines;
       const last = page.rows.at(-1)?.seq ?? before;
       if (!page.more || last + 1 >= before) return;
       const next = await readRows(store, tenantId, filter, last, PAGE_ROWS_MAX);

@@ -35,9 +35,10 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   session_created: ({ creation }) => {
     const { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd } = creation;
     const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
+    const { visibility } = creation;
     const parent = creation.parentSessionId ?? undefined;
     const from = { parentSessionId: parent, sourceType: creation.source?.type };
-    return details({ ...chosen, ...unaskedDetails(creation), ...from });
+    return details({ ...chosen, ...unaskedDetails(creation), ...from, visibility });
   },
   session_status: ({ from, to, cause, activation }) => details({ from, to, cause, activation }),
   session_lifecycle: ({ event, from, to, outcome, reason, skipped }) => ({
@@ -96,6 +97,8 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   active_agent_changed: ({ from, to }) => details({ from, to }),
   session_cwd_changed: ({ from, to }) => details({ from, to }),
   session_budget_changed: ({ from, to }) => details({ from, to }),
+  session_visibility_changed: ({ visibility, from, sharedWith }) =>
+    details({ visibility, from, sharedWith: sharedWith.join(", ") || undefined }),
   session_month_budget_changed: ({ from, to }) => details({ from, to }),
 
   user_shell_command: ({ shellId }) => details({ shellId }),
@@ -224,6 +227,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   change_agent: true,
   change_cwd: true,
   set_budget: true,
+  visibility: true,
 
   attach: true,
   detach: true,

@@ -6,6 +6,7 @@ import { REFUSAL_COUNTS_MAX, REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import type { Audience } from "../../core/session/visibility.ts";
 import type { JournalEntry } from "../../store/store.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { type AuditDetails, auditedDetails, type ChangeAct, refusedDetails } from "./audited.ts";
@@ -88,11 +89,21 @@ export function checkpointEntry(at: SessionMoment & { readonly revision: number 
   return entry({ sessionId, key, atMs, act: "checkpoint", actor: SERVER, details: { revision } });
 }
 
-/** Returns the last that is known of a session: its events are deleted with it. */
-export function deletionEntry(at: SessionMoment & { readonly actor: Actor }): JournalEntry {
-  const { sessionId, epoch, atMs, actor } = at;
-  const key = `${sessionId} ${epoch} deleted`;
-  return entry({ sessionId, key, atMs, act: "session_deleted", actor, details: {} });
+/**
+ * Returns the last that is known of a session: its events are deleted with it. It says who saw the
+ * session, because they may read its audit.
+ */
+export function deletionEntry(
+  at: SessionMoment & { readonly actor: Actor; readonly audience: Audience },
+): JournalEntry {
+  const { sessionId, epoch, atMs, actor, audience } = at;
+  const key = deletionKey(sessionId, epoch);
+  const details = audience === null ? {} : { audience };
+  return entry({ sessionId, key, atMs, act: "session_deleted", actor, details });
+}
+
+export function deletionKey(sessionId: SessionId, epoch: string): string {
+  return `${sessionId} ${epoch} deleted`;
 }
 
 /** Returns the entry of what an agent does in the world, written before it is done. */

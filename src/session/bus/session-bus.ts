@@ -2,6 +2,7 @@ import type { PromptId } from "../../core/id.ts";
 import { SUBSCRIBERS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { isVerdict } from "../../core/session/event.ts";
+import type { Audience } from "../../core/session/visibility.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import { type PastSource, Tail } from "./catch-up.ts";
@@ -69,6 +70,15 @@ export class SessionBus {
    */
   announce(notice: Notice) {
     if (this.#end === null) this.#tell(batchOf([notice]), this.publishedThrough);
+  }
+
+  /** Ends the streams of readers who do not see a session of this audience. */
+  endOutside(audience: Audience, last: Notice) {
+    const outside = [...this.#subscriptions].filter((one) => !one.isFor(audience));
+    for (const subscription of outside) {
+      this.#subscriptions.delete(subscription);
+      subscription.end(last);
+    }
   }
 
   subscribe(request: SubscribeRequest, source: PastSource): Result<Subscription> {

@@ -1,21 +1,22 @@
-import type { Refusal } from "../../core/error.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
 import type { PromptId, SessionId, TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { eventIs } from "../../core/session/event-table.ts";
+import type { Session } from "../../core/session/state.ts";
+import type { Audience, Viewer } from "../../core/session/visibility.ts";
 import type { SessionState } from "../../core/status.ts";
-import type { SessionKey, SessionRecord } from "../../store/store.ts";
+import type { ListFilter, SessionKey, SessionRecord } from "../../store/store.ts";
 import { recordOf, type Written } from "../actor/written.ts";
 import type { LiveSession } from "../live.ts";
 import type { Participant } from "../participant.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
 import type { SessionWorld } from "../world.ts";
-import { frameOf, type Notice, streamError } from "./frame.ts";
+import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
 import { Outlet, SessionBus } from "./session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./subscription.ts";
 import {
   type ListedSession,
   sessionUpdated,
-  type TenantReader,
   TenantStream,
   type TenantSubscription,
 } from "./tenant-stream.ts";
@@ -34,7 +35,7 @@ function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): List
     pendingPrompts,
     updatedAtMs,
   };
-  return { sessionId, state };
+  return { sessionId, state, audience: row.audience };
 }
 
 /** What the last server left at work does not work any more, even if its record says so (P5). */
@@ -57,6 +58,8 @@ class SessionStream implements Participant {
   #outlet: Outlet | null = null;
   #bus: SessionBus | null = null;
   #isListed = false;
+  /** Who saw it when it was last listed; undefined before that. */
+  #audience: Audience | undefined;
 
   constructor(world: SessionWorld, streams: SessionStreams, live: LiveSession) {
     this.#world = world;
@@ -80,7 +83,10 @@ class SessionStream implements Participant {
 
   subscribe(request: SubscribeRequest): Result<Subscription> {
     const { store, clock } = this.#world;
-    const { key, epoch } = this.#live;
+    const { key, epoch, session } = this.#live;
+    if (request.sees?.(session.chosen.audience ?? null) === false) {
+      return fail("session_not_found", { sessionId: key.sessionId });
+    }
     const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
     this.#bus ??= new SessionBus({ epoch, lastEventId: this.publishedThrough }, clock.nowMs);
     return this.#bus.subscribe(request, { readPast });
@@ -91,11 +97,15 @@ class SessionStream implements Participant {
     return this.#outlet.hold(promptId);
   }
 
-  durable(written: readonly Written[]) {
+  durable(written: readonly Written[], { chosen }: Session) {
+    // Those who lost it are told nothing more, so this comes before what is published.
+    if (written.some(({ event }) => event.type === "session_visibility_changed")) {
+      this.#bus?.endOutside(chosen.audience ?? null, goneNotice(this.#live.key.sessionId));
+    }
     if (written.some(({ event }) => eventIs(event, "listed"))) this.#list();
     for (const { event } of written) {
       if (event.type === "credits_warning") {
-        this.#streams.warn(this.#live.key.tenantId, event.data);
+        this.#streams.warn(this.#live.key.tenantId, event.data, chosen.audience ?? null);
       }
     }
     if (this.#outlet === null) this.#publish(written);
@@ -128,8 +138,20 @@ class SessionStream implements Participant {
     const { key, session } = this.#live;
     const { sessionId } = key;
     const record = recordOf(session, this.#world.clock.nowMs());
-    this.#streams.list(key.tenantId, summaryOf({ sessionId, ...record }));
+    const before = this.#audience === undefined ? record.audience : this.#audience;
+    this.#audience = record.audience;
+    this.#streams.list(key.tenantId, summaryOf({ sessionId, ...record }), before);
   }
+}
+
+/** A reader who lost a session is told what a request for a missing one is answered. */
+function goneNotice(sessionId: SessionId): Notice {
+  return streamRefused(refusal("session_not_found", { sessionId }));
+}
+
+/** Leaves out the sessions that this viewer does not see; owners see all. */
+export function visibleFilter({ role, userId }: Viewer): ListFilter {
+  return role === "owner" ? {} : { visibleTo: userId };
 }
 
 /** The streams of all live sessions, and of their tenants. */
@@ -178,14 +200,15 @@ export class SessionStreams {
 
   /** All sessions of a tenant as they are, and then each that changes. */
   watchTenant(
-    tenantId: TenantId,
-    reader: TenantReader,
+    viewer: Viewer,
     isLive: (sessionId: SessionId) => boolean,
   ): Result<TenantSubscription> {
+    const { tenantId } = viewer;
+    const filter = visibleFilter(viewer);
     const stream = this.#tenants.get(tenantId) ?? new TenantStream();
     this.#tenants.set(tenantId, stream);
-    return stream.subscribe(async (cursor) => {
-      const page = await this.#world.store.list(tenantId, {}, { limit: TENANT_PAGE, cursor });
+    const readPage = async (cursor: string | null) => {
+      const page = await this.#world.store.list(tenantId, filter, { limit: TENANT_PAGE, cursor });
       if (!page.ok) return page;
       const { sessions, nextCursor } = page.value;
       const listed = sessions
@@ -196,22 +219,23 @@ export class SessionStreams {
           return { sessionId, updated: sessionUpdated(summaryOf(shown)) };
         });
       return ok({ sessions: listed, nextCursor });
-    }, reader);
+    };
+    return stream.subscribe(readPage, viewer);
   }
 
   /** A session looks different in lists. */
-  list(tenantId: TenantId, summary: ListedSession) {
-    this.#tenants.get(tenantId)?.update(summary);
+  list(tenantId: TenantId, summary: ListedSession, before: Audience) {
+    this.#tenants.get(tenantId)?.update(summary, before);
   }
 
-  /** A session's log says that a budget is nearly used up. */
-  warn(tenantId: TenantId, warning: Parameters<TenantStream["warn"]>[0]) {
-    this.#tenants.get(tenantId)?.warn(warning);
+  /** The log of a session of this audience says that a budget is nearly used up. */
+  warn(tenantId: TenantId, warning: Parameters<TenantStream["warn"]>[0], audience: Audience) {
+    this.#tenants.get(tenantId)?.warn(warning, audience);
   }
 
-  /** A session is deleted. */
-  deleted({ tenantId, sessionId }: SessionKey) {
-    this.#tenants.get(tenantId)?.remove(sessionId);
+  /** A session is deleted that had this audience. */
+  deleted({ tenantId, sessionId }: SessionKey, audience: Audience) {
+    this.#tenants.get(tenantId)?.remove(sessionId, audience);
   }
 
   /** What the streams of a session end with, when it does. */

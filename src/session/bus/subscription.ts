@@ -3,6 +3,7 @@ import {
   TAIL_HELD_BYTES_MAX,
   TAIL_HELD_FRAMES_MAX,
 } from "../../core/limits.ts";
+import type { Audience } from "../../core/session/visibility.ts";
 import {
   Backlog,
   CatchUp,
@@ -29,6 +30,8 @@ export interface SubscribeRequest {
   readonly epoch: string | null;
   /** How many frames may wait, if the client says so; the wire lets it choose. */
   readonly maxQueued?: number;
+  /** Whether the reader sees a session of this audience; without it the reader sees any. */
+  readonly sees?: (audience: Audience) => boolean;
   /** Makes a `session_snapshot`, which comes first, or right after the replay. */
   readonly snapshot?: () => Notice;
 }
@@ -52,6 +55,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly #owner: SubscriptionLog;
   readonly #source: PastSource;
   readonly #snapshot: (() => Notice) | undefined;
+  readonly #sees: SubscribeRequest["sees"];
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #backlog: Backlog;
   readonly #ending = Promise.withResolvers<void>();
@@ -72,6 +76,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     this.#owner = owner;
     this.#source = source;
     this.#snapshot = snapshot;
+    this.#sees = request.sees;
     this.#place = owner.tail.end;
     const { at } = this.#place;
     this.#backlog = new Backlog(at, maxQueued);
@@ -87,6 +92,11 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   /** Of the log that it tells. */
   get epoch(): string {
     return this.#owner.epoch;
+  }
+
+  /** Whether its reader sees a session of this audience. */
+  isFor(audience: Audience): boolean {
+    return this.#sees?.(audience) ?? true;
   }
 
   /** Resolves when nothing new will come; what still waits can be taken, if the client can. */

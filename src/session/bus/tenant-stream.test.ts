@@ -55,7 +55,7 @@ function sessionId(name: string): SessionId {
 }
 
 function summary(id: SessionId, status: string) {
-  return { sessionId: id, state: { id, status } };
+  return { sessionId: id, state: { id, status }, audience: null };
 }
 
 /** What a console hears: `name status` of sessions, and types of the other frames. */

@@ -8,6 +8,7 @@ import {
 import { isPermitted, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
+import { type Audience, isVisibleTo } from "../../core/session/visibility.ts";
 import {
   batchOf,
   type Chunk,
@@ -22,6 +23,8 @@ import { ChunkReader } from "./subscription.ts";
 export interface ListedSession {
   readonly sessionId: SessionId;
   readonly state: JsonObject;
+  /** Who is told of it, beside owners. */
+  readonly audience: Audience;
 }
 
 /** Whole states, so that hearing one twice does no harm, and hearing only the last is enough. */
@@ -46,9 +49,14 @@ function warningNotice({ sessionId, ...warning }: WarningData): Notice {
   return notice("credits_warning", { ...where, ...warning });
 }
 
-/** Those who may read the tenant's credits, and the user whose budget it is. */
-function concerns({ scope, userId }: WarningData, reader: TenantReader): boolean {
-  if (isPermitted(reader.role, "credits:read") || scope === "session") return true;
+/**
+ * A session's budget concerns those who see the session; others those who may read the tenant's
+ * credits, and the user whose budget it is.
+ */
+function concerns(warning: WarningData, audience: Audience, reader: TenantReader): boolean {
+  const { scope, userId } = warning;
+  if (scope === "session") return isVisibleTo(audience, reader);
+  if (isPermitted(reader.role, "credits:read")) return true;
   return userId !== undefined && userId === reader.userId;
 }
 
@@ -65,25 +73,33 @@ export class TenantStream {
     return this.#subscriptions.size;
   }
 
-  /** A session is like this now. Without subscribers nothing is written. */
-  update(summary: ListedSession) {
+  /**
+   * A session is like this now, and had this audience before: to those who lost it, it is deleted.
+   * Without subscribers nothing is written.
+   */
+  update(summary: ListedSession, before = summary.audience) {
     if (this.#subscriptions.size === 0) return;
+    const { sessionId, audience } = summary;
     const updated = sessionUpdated(summary);
-    for (const one of this.#subscriptions) one.changed(summary.sessionId, updated);
+    for (const one of this.#subscriptions) {
+      if (isVisibleTo(audience, one.reader)) one.changed(sessionId, updated);
+      else if (isVisibleTo(before, one.reader)) one.changed(sessionId, removed(sessionId));
+    }
   }
 
-  /** A session is there no more. */
-  remove(sessionId: SessionId) {
-    const removed = notice("session_deleted", { sessionId });
-    for (const one of this.#subscriptions) one.changed(sessionId, removed);
+  /** A session is there no more that had this audience. */
+  remove(sessionId: SessionId, audience: Audience) {
+    for (const one of this.#subscriptions) {
+      if (isVisibleTo(audience, one.reader)) one.changed(sessionId, removed(sessionId));
+    }
   }
 
-  /** Nearly all of a budget is used, as a session's log says now. */
-  warn(warning: WarningData) {
+  /** Nearly all of a budget is used, as the log of a session of this audience says now. */
+  warn(warning: WarningData, audience: Audience) {
     const { scope, period = "total", userId, sessionId } = warning;
     const whose = scope === "session" ? sessionId : (userId ?? "");
     for (const one of this.#subscriptions) {
-      if (!concerns(warning, one.reader)) continue;
+      if (!concerns(warning, audience, one.reader)) continue;
       one.warned(`${scope} ${period} ${whose}`, warningNotice(warning));
     }
   }
@@ -104,6 +120,10 @@ export class TenantStream {
     this.#isEnded = true;
     for (const one of this.#subscriptions) one.end(last);
   }
+}
+
+function removed(sessionId: SessionId): Notice {
+  return notice("session_deleted", { sessionId });
 }
 
 /** One page of a tenant's sessions, each as the frame that tells of it. */

@@ -6,6 +6,7 @@ import type { Result } from "../../core/result.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
+import { sharingOf } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
@@ -191,7 +192,9 @@ function makerOf({ userId }: WaitingPrompt): Actor {
 function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
   const { workspaceCwd, securityMode, allowlist, storeId } = fixed;
   const { activeAgent, modelConfig, approvalMode, budgetMicro, monthBudgetMicro } = chosen;
+  const { visibility } = sharingOf(chosen.audience ?? null, null);
   return {
+    visibility,
     workspaceCwd,
     scope: "thread",
     securityMode,

@@ -1,7 +1,8 @@
 import type { Refusal } from "../../core/error.ts";
-import type { ClientId } from "../../core/id.ts";
+import type { ClientId, UserId } from "../../core/id.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
+import type { Viewer } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
@@ -219,7 +220,7 @@ export class Departures {
     await registry.evict(live, "killed", async () => {
       if (live.attendance.attachCount > 0 || live.session.totals.promptCount > 0) return;
       const deleted = await world.store.delete(live.key, world.holder, []);
-      if (deleted.ok) streams.deleted(live.key);
+      if (deleted.ok) streams.deleted(live.key, live.session.chosen.audience ?? null);
     });
   }
 }
@@ -234,6 +235,8 @@ export class Attendance {
   /** Its maker was gone before the answer: it ends when no other client is there. */
   spawnOwnerWantedKill = false;
   readonly #seenMs = new Map<ClientId, number>();
+  /** Users who came as owners of the tenant: they see the session, private or not. */
+  readonly #owners = new Set<UserId>();
   #activeMs: number;
 
   /** When this server began with it, or the last that happened in it before. */
@@ -253,6 +256,17 @@ export class Attendance {
   saw(clientId: ClientId | null, nowMs: number) {
     this.#activeMs = nowMs;
     if (clientId !== null) this.#seenMs.set(clientId, nowMs);
+  }
+
+  noteRole({ userId, role }: Pick<Viewer, "userId" | "role">) {
+    if (userId === null) return;
+    if (role === "owner") this.#owners.add(userId);
+    else this.#owners.delete(userId);
+  }
+
+  /** As what a user was last here; the role of others is taken for a member's. */
+  roleOf(userId: UserId): "owner" | "member" {
+    return this.#owners.has(userId) ? "owner" : "member";
   }
 
   forget(clientId: ClientId) {

@@ -5,8 +5,9 @@ import {
   SHUTDOWN_TRIES_MAX,
   SUBMIT_TRIES_MAX,
 } from "../../core/limits.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
+import type { Audience } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { deletionEntry } from "../audit/entries.ts";
 import type { LiveSession } from "../live.ts";
@@ -28,7 +29,7 @@ export async function deleteSession(
   deleter: Deleter,
   key: SessionKey,
   actor: Actor,
-): Promise<Result<void>> {
+): Promise<Result<Audience>> {
   const { world, registry } = deleter;
   const { sessionId } = key;
   for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
@@ -37,13 +38,19 @@ export async function deleteSession(
     // What is damaged can be deleted as well, and then the identity of its log is not known.
     if (!record.ok && record.refusal.code !== "session_corrupt") return record;
     const epoch = record.ok ? record.value.epoch : `damaged ${atMs}`;
-    const audit = [deletionEntry({ sessionId, epoch, actor, atMs })];
-    const remove = () => world.store.delete(key, world.holder, audit);
     const live = await registry.arrived(key);
+    // Of a damaged one it is not known who saw it, so only owners are told.
+    const stored = record.ok ? record.value.audience : [];
+    const audience = live === null ? stored : (live.session.chosen.audience ?? null);
+    const audit = [deletionEntry({ sessionId, epoch, actor, atMs, audience })];
+    const remove = async () => {
+      const removed = await world.store.delete(key, world.holder, audit);
+      return removed.ok ? ok(audience) : removed;
+    };
     if (live === null) return remove();
     const closed = await closedFor(deleter, live, actor);
     if (!closed.ok) return closed;
-    let removed: Result<void> = DONE;
+    let removed: Result<Audience> = ok(audience);
     const isGone = await registry.release(live, async () => {
       removed = await remove();
     });

@@ -20,7 +20,8 @@ export interface UsageQuery extends Period {
   readonly by: UsageGrouping;
 }
 
-interface UsageGroup {
+/** What was used by one user, session, agent, model or in one period. */
+export interface UsageGroup {
   /** Null where that is not known. */
   readonly name: string | null;
   readonly turns: number;
@@ -141,21 +142,26 @@ export async function statementCsv(
   meter: Meter,
   tenantId: TenantId,
   from: Omit<StatementQuery, "limit">,
+  shown: ShownLines = async (lines) => lines,
 ): Promise<Result<AsyncIterable<string>>> {
   const wish = { ...from, limit: STATEMENT_ROWS_MAX };
   const first = await meter.statement(tenantId, wish);
-  return first.ok ? ok(pagesOf(meter, tenantId, wish, first.value)) : first;
+  return first.ok ? ok(pagesOf(meter, tenantId, wish, first.value, shown)) : first;
 }
+
+/** Takes out of lines what their reader may not see. */
+type ShownLines = (lines: readonly StatementLine[]) => Promise<readonly StatementLine[]>;
 
 async function* pagesOf(
   meter: Meter,
   tenantId: TenantId,
   wish: StatementQuery,
   first: StatementPage,
+  shown: ShownLines,
 ) {
   yield csvLine(COLUMNS);
   for (let page = first; ; ) {
-    yield page.lines.map(rowOf).join("");
+    yield (await shown(page.lines)).map(rowOf).join("");
     if (page.nextAfter === null) return;
     const next = await meter.statement(tenantId, { ...wish, after: page.nextAfter });
     // A file that is cut off must be seen to be: its writer is told by this.

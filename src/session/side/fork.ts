@@ -6,8 +6,9 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { type Actor, originatorOf, SERVER } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
+import { sharingOf } from "../../core/session/visibility.ts";
 import { cutText } from "../../core/text.ts";
-import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
+import type { FoldedTurn, ListFilter, SessionKey, SessionStore } from "../../store/store.ts";
 import { readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn, sessionPages } from "../replay.ts";
@@ -20,6 +21,8 @@ export interface ForkOptions {
   readonly turnId: TurnId | null;
   /** Null is the name of the old one, with a word behind it. */
   readonly name: string | null;
+  /** The sessions among which that name is to be free: those that its maker sees. */
+  readonly among?: ListFilter;
   /** The old session's agent, where it is there: it may be able to copy what it knows. */
   readonly agent: AgentSession | null;
 }
@@ -50,7 +53,7 @@ export async function forkSession(
   if (point.value === null) return ok(null);
   const isLast = point.value.messageCount === messageCount;
   const agentSessionId = isLast ? await agentCopy(source, options.agent, lastEventId) : null;
-  const names = await namesOf(world, source, options.name);
+  const names = await namesOf(world, source, options);
   if (!names.ok) return names;
   const key = { tenantId: source.key.tenantId, sessionId: world.ids.session() };
   const forked = { key, ...names.value };
@@ -136,13 +139,23 @@ async function agentCopy(
   return copy.ok && isUnchanged() ? copy.value : null;
 }
 
-/** The fork has the current settings of its source, and is never the shared session. */
+/**
+ * The fork has the current settings of its source, and is never the shared session. If the source
+ * is private so is the fork, and the user who makes it is the only one who sees it.
+ */
 function creationOf({ sessionId, fixed, chosen, connection }: Session, displayName: string) {
   const { createdAtMs: _createdAtMs, createdBy: _createdBy, ...kept } = fixed;
-  const { titleSource: _titleSource, currentCwd: _currentCwd, ...settings } = chosen;
+  const {
+    titleSource: _titleSource,
+    currentCwd: _currentCwd,
+    audience = null,
+    ...settings
+  } = chosen;
+  const { visibility } = sharingOf(audience, null);
   const creation: Creation = {
     ...kept,
     ...settings,
+    visibility,
     scope: "thread",
     source: { type: "branch", id: sessionId },
     parentSessionId: sessionId,
@@ -153,12 +166,16 @@ function creationOf({ sessionId, fixed, chosen, connection }: Session, displayNa
   return creation;
 }
 
-async function namesOf(world: SessionWorld, { key, session }: LiveSession, wanted: string | null) {
+async function namesOf(
+  world: SessionWorld,
+  { key, session }: LiveSession,
+  { name: wanted, among = {} }: ForkOptions,
+) {
   const { store } = world;
   const old = await sessionName(store, key, session.chosen.displayName);
   if (!old.ok) return old;
   const given = wanted?.trim() ?? "";
-  const named = given === "" ? await branchName(store, key.tenantId, old.value) : ok(given);
+  const named = given === "" ? await branchName(store, key.tenantId, old.value, among) : ok(given);
   if (!named.ok) return named;
   const forkedFrom = { sessionId: key.sessionId, displayName: old.value };
   return ok({ displayName: named.value, forkedFrom });
@@ -167,11 +184,14 @@ async function namesOf(world: SessionWorld, { key, session }: LiveSession, wante
 async function announced(
   { clock }: SessionWorld,
   source: LiveSession,
-  { key, displayName }: Forked,
+  { key, displayName: given, forkedFrom }: Forked,
   actor: Actor,
 ): Promise<Result<void>> {
   const by = stampedBy(clock, SERVER);
   const { sessionId: newSessionId } = key;
+  // Others who see the old session do not see a private fork, and not its name either.
+  const isPrivate = source.session.chosen.audience !== undefined;
+  const displayName = isPrivate ? withEnding(forkedFrom.displayName, " (Branch)") : given;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };
   const announcement = { type: "session_branched", data } as const;
   const originator = originatorOf(actor);
@@ -222,10 +242,11 @@ async function branchName(
   store: SessionStore,
   tenantId: TenantId,
   name: string,
+  among: ListFilter,
 ): Promise<Result<string>> {
   const numbered = (n: number) => withEnding(name, n === 1 ? " (Branch)" : ` (Branch ${n})`);
   const page = { limit: FORK_NAMES_MAX, cursor: null };
-  const alike = await store.list(tenantId, { text: withEnding(name, " (Branch") }, page);
+  const alike = await store.list(tenantId, { ...among, text: withEnding(name, " (Branch") }, page);
   if (!alike.ok) return alike;
   const taken = new Set(alike.value.sessions.map(({ displayName }) => displayName));
   let n = 1;

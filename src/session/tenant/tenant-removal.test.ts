@@ -166,7 +166,7 @@ describe("a tenant that cannot be deleted", () => {
       wrap: (real) => altered(real, { removeTenant: async () => AWAY }),
     });
     const { runtime } = await playedSession(stage, new PlayedAgents());
-    const all = value(runtime.watchTenant(TENANT, { userId: null, role: "owner" }));
+    const all = value(runtime.watchTenant({ tenantId: TENANT, userId: null, role: "owner" }));
     expect(await runtime.removeTenant(TENANT, "ada")).toEqual(AWAY);
     const frames = await framesOf(all);
     expect(JSON.stringify(frames)).not.toContain("tenant_deleted");
@@ -196,7 +196,7 @@ describe("a tenant that cannot be deleted", () => {
     const { runtime } = await playedSession(stage, new PlayedAgents());
     const theirs = { holder: thisHolder("another server"), tenants: new TenantGate() };
     const other = await playedSession(stage, new PlayedAgents(), theirs);
-    const all = value(runtime.watchTenant(TENANT, { userId: null, role: "owner" }));
+    const all = value(runtime.watchTenant({ tenantId: TENANT, userId: null, role: "owner" }));
     const locked = await runtime.removeTenant(TENANT, "ada");
     expect(locked).toMatchObject({
       refusal: {

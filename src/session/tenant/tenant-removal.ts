@@ -2,6 +2,7 @@ import type { TenantId, UserId } from "../../core/id.ts";
 import { TENANT_REMOVAL_MS_MAX, TENANT_SESSION_END_MS_MAX } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
+import { isVisibleTo } from "../../core/session/visibility.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
@@ -134,6 +135,16 @@ export async function withoutVoter(
   userId: UserId,
 ): Promise<void> {
   await Promise.all(sessions.map((live) => forget(world, live, userId)));
+}
+
+/** The same for the users of a session who do not see it any more. */
+export async function withoutOutsiders(world: SessionWorld, live: LiveSession): Promise<void> {
+  const { clients, chosen } = live.session;
+  const users = new Set([...clients.values()].flatMap(({ userId }) => userId ?? []));
+  for (const userId of users) {
+    const viewer = { userId, role: live.attendance.roleOf(userId) };
+    if (!isVisibleTo(chosen.audience ?? null, viewer)) await forget(world, live, userId);
+  }
 }
 
 async function forget(world: SessionWorld, live: LiveSession, userId: UserId): Promise<void> {

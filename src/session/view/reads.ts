@@ -2,14 +2,22 @@ import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
-import type { ListFilter, Listing, SessionKey, StoredRecord } from "../../store/store.ts";
+import type {
+  JournalRow,
+  ListFilter,
+  Listing,
+  SessionKey,
+  StoredRecord,
+} from "../../store/store.ts";
 import {
   type AuditFileFormat,
   type AuditFilter,
   type AuditPage,
+  type AuditRange,
   auditFile,
   auditPage,
 } from "../audit/audit-view.ts";
+import type { SessionSight } from "../audit/sight.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import { sessionPages } from "../replay.ts";
@@ -120,13 +128,23 @@ export class SessionReads {
   audit(
     tenantId: TenantId,
     filter: AuditFilter,
-    range: Parameters<typeof auditPage>[3],
+    range: AuditRange,
+    sight: SessionSight,
   ): Promise<Result<AuditPage>> {
-    return auditPage(this.#world.store, tenantId, filter, range);
+    const isSeen = (row: JournalRow) => sight.seesEntry(row);
+    return auditPage(this.#world.store, tenantId, filter, range, isSeen);
   }
 
-  auditFile(tenantId: TenantId, filter: AuditFilter, format: AuditFileFormat) {
-    return auditFile(this.#world.store, tenantId, filter, format);
+  auditFile(tenantId: TenantId, filter: AuditFilter, format: AuditFileFormat, sight: SessionSight) {
+    const isSeen = (row: JournalRow) => sight.seesEntry(row);
+    return auditFile(this.#world.store, tenantId, filter, format, isSeen);
+  }
+
+  /** The first audit entry that there is of a session; null if there is none. */
+  async firstEntry({ tenantId, sessionId }: SessionKey): Promise<Result<JournalRow | null>> {
+    const query = { journal: "audit", sessionId, after: 0, limit: 1 } as const;
+    const page = await this.#world.store.readJournal(tenantId, query);
+    return page.ok ? ok(page.value.rows[0] ?? null) : page;
   }
 
   #sourceOf({ key, session }: LiveSession) {

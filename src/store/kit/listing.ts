@@ -215,6 +215,42 @@ export const LISTING: readonly StoreCheck[] = [
   }),
 
   inStore(
+    "H8: a reader's list has what the whole tenant sees and what names that reader",
+    async (store, stage) => {
+      const [ada, ad, bob] = [sample.userId("ada"), sample.userId("ad"), sample.userId("bob")];
+      const rows: Readonly<Record<string, Partial<SessionRecord>>> = {
+        a: { audience: null, createdBy: ada },
+        b: { audience: [ada], createdBy: ada },
+        c: { audience: [bob, ada], createdBy: bob },
+        d: { audience: [ad], createdBy: ad, shared: true },
+        e: { audience: [], createdBy: null },
+      };
+      for (const [index, [id, change]] of Object.entries(rows).entries()) {
+        const record = sample.record({ updatedAtMs: index, ...change });
+        await stage.session(store, id, { record });
+      }
+      const expected: readonly (readonly [ListFilter, readonly string[]])[] = [
+        [{}, ["e", "d", "c", "b", "a"]],
+        [{ visibleTo: ada }, ["c", "b", "a"]],
+        [{ visibleTo: bob }, ["c", "a"]],
+        [{ visibleTo: ad }, ["d", "a"]],
+        [{ visibleTo: null }, ["a"]],
+        [{ createdBy: ada }, ["b", "a"]],
+        [{ createdBy: null }, ["e"]],
+        [{ createdBy: ad, shared: true }, ["d"]],
+        [{ visibleTo: bob, createdBy: ada }, ["a"]],
+      ];
+      for (const [filter, found] of expected) {
+        assert.deepEqual(await listedIds(store, ACME, filter), found, JSON.stringify(filter));
+        const { sessions } = await value(store.list(ACME, filter, { limit: 2, cursor: null }));
+        assert.equal(sessions.length, Math.min(2, found.length), "a page is not full");
+      }
+      const record = await value(store.readRecord(sample.keyOf("c")));
+      assert.deepEqual([record.audience, record.createdBy], [[bob, ada], bob]);
+    },
+  ),
+
+  inStore(
     "H6: text is found in names whatever its case, and has no wildcards",
     async (store, stage) => {
       const names = [
@@ -259,6 +295,8 @@ export const LISTING: readonly StoreCheck[] = [
       { statuses: ["sleeping"] },
       { workspaceCwd: 7 },
       { text: { $ne: "" } },
+      { visibleTo: '"' },
+      { createdBy: ["ada"] },
       { parentSessionId: "../.." },
       { displayName: "a" },
       { __proto__: null, constructor: "a" },

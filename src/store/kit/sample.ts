@@ -1,4 +1,4 @@
-import type { SessionId, TenantId } from "../../core/id.ts";
+import type { SessionId, TenantId, UserId } from "../../core/id.ts";
 import { type Holder, thisHolder } from "../holder.ts";
 import type * as S from "../store.ts";
 import type { Manifest } from "../store.ts";
@@ -8,6 +8,10 @@ import type { Manifest } from "../store.ts";
 /** Not parsed on purpose: many checks are about ids that are none. */
 export function sessionId(text: string): SessionId {
   return text as SessionId;
+}
+
+export function userId(text: string): UserId {
+  return text as UserId;
 }
 
 export function tenantId(text: string): TenantId {
@@ -65,6 +69,8 @@ export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
     closed: false,
     shared: false,
     pendingPrompts: 0,
+    createdBy: null,
+    audience: null,
     updatedAtMs: CREATED_AT_MS,
     ...change,
   };

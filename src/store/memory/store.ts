@@ -1,6 +1,7 @@
-import type { TenantId } from "../../core/id.ts";
+import type { TenantId, UserId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { isVisibleTo } from "../../core/session/visibility.ts";
 import type {
   Backend,
   Claim,
@@ -244,8 +245,13 @@ function follows(record: ListPosition, place: ListPosition): boolean {
   return record.sessionId > place.sessionId;
 }
 
+const memberNamed = (userId: UserId | null) => ({ userId, role: "member" }) as const;
+
 function isListed(record: S.StoredRecord, filter: S.ListFilter): boolean {
-  const { statuses, text, hasPendingPrompts, updatedFromMs, updatedBeforeMs, ...equal } = filter;
+  const { statuses, text, hasPendingPrompts, updatedFromMs, updatedBeforeMs, ...others } = filter;
+  const { visibleTo, ...equal } = others;
+  if (visibleTo !== undefined && !isVisibleTo(record.audience, memberNamed(visibleTo)))
+    return false;
   if (hasPendingPrompts !== undefined && record.pendingPrompts > 0 !== hasPendingPrompts) {
     return false;
   }

@@ -54,6 +54,11 @@ export class TenantDatabase {
     }
   }
 
+  /** Whether it has taken all steps that there are. */
+  get isMigrated(): boolean {
+    return versionOf(this.#db) === MIGRATIONS.length;
+  }
+
   run(sql: string, ...values: readonly unknown[]): Database.RunResult {
     return this.#prepared(sql).run(...values);
   }

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Holder } from "../holder.ts";
 import { HELD, StoreProcess } from "../kit/crash/process.ts";
 import { value } from "../kit/expect.ts";
+import { userId } from "../kit/sample.ts";
 import { commitOf, HOST, keyOf, manifest, newSession } from "../sample.fixture.ts";
 import type { SessionStore } from "../store.ts";
 import { databaseFile } from "./database.ts";
@@ -13,6 +14,7 @@ import { MIGRATIONS } from "./schema.ts";
 import { sqliteStore } from "./store.ts";
 
 const key = keyOf("s1");
+const LISTED = { visibleTo: userId("ada") };
 const created = newSession("s1", { manifest: manifest({ storeId: "sqlite" }), epoch: "first" });
 
 let place = "";
@@ -153,6 +155,35 @@ describe("the shape of a database", () => {
     const db = new Database(databaseFile(join(place, "a"), key.tenantId));
     expect(db.pragma("user_version", { simple: true })).toBe(MIGRATIONS.length);
     db.close();
+  });
+
+  it("of before private sessions is read as it is: all are the whole tenant's", async () => {
+    const store = await open("a", "full");
+    await store.create(key, created);
+    await store.dispose();
+    const db = new Database(databaseFile(join(place, "a"), key.tenantId));
+    db.exec("DROP INDEX sessions_by_creator");
+    db.exec("ALTER TABLE sessions DROP COLUMN created_by");
+    db.exec("ALTER TABLE sessions DROP COLUMN audience");
+    db.pragma("user_version = 1");
+    db.close();
+    const later = await open("a", "full");
+    const record = await value(later.readRecord(key));
+    expect(record).toMatchObject({ audience: null, createdBy: null });
+    const listed = await value(later.list(key.tenantId, LISTED, { limit: 9, cursor: null }));
+    expect(listed.sessions).toEqual([record]);
+  });
+
+  it("P8: is damaged where an audience is missing that was there", async () => {
+    const record = { ...created.record, audience: [userId("ada")] };
+    const store = await open("a", "full");
+    await store.create(key, { ...created, record });
+    await store.dispose();
+    const db = new Database(databaseFile(join(place, "a"), key.tenantId));
+    db.exec("UPDATE sessions SET audience = NULL");
+    db.close();
+    const later = await open("a", "full");
+    expect(await later.readRecord(key)).toMatchObject({ refusal: { code: "session_corrupt" } });
   });
 
   it("of a newer version is refused, and left as it is", async () => {

@@ -147,13 +147,14 @@ export function listQuery(filter: S.ListFilter, after: ListPosition | null) {
 
 function conditions(filter: S.ListFilter) {
   const where: string[] = [];
-  const values: (string | number)[] = [];
-  const add = (condition: string, ...given: readonly (string | number)[]) => {
+  const values: (string | number | null)[] = [];
+  const add = (condition: string, ...given: readonly (string | number | null)[]) => {
     where.push(condition);
     values.push(...given);
   };
   const { workspaceCwd, statuses, parentSessionId, sourceType, sourceId, text } = filter;
   const { closed, shared, hasPendingPrompts, updatedFromMs, updatedBeforeMs } = filter;
+  const { createdBy, visibleTo } = filter;
   if (workspaceCwd !== undefined) add("workspace_cwd = ?", workspaceCwd);
   if (statuses !== undefined) add(`status IN (${statuses.map(() => "?").join(",")})`, ...statuses);
   if (parentSessionId !== undefined) add("parent_session_id = ?", parentSessionId);
@@ -166,6 +167,11 @@ function conditions(filter: S.ListFilter) {
   if (hasPendingPrompts === false) add("pending_prompts = 0");
   if (updatedFromMs !== undefined) add("updated_at_ms >= ?", updatedFromMs);
   if (updatedBeforeMs !== undefined) add("updated_at_ms < ?", updatedBeforeMs);
+  if (createdBy !== undefined) add("created_by IS ?", createdBy);
+  // Ids of users have no quotes, so the id in quotes is found only as one of the list.
+  if (visibleTo !== undefined) {
+    add("(audience IS NULL OR instr(audience, ?) > 0)", JSON.stringify(visibleTo));
+  }
   if (text !== undefined)
     add("display_name IS NOT NULL AND instr(fold(display_name), fold(?)) > 0", text);
   return { where, values };

@@ -36,6 +36,8 @@ const { root }: ReaderData = workerData;
 const handles = new Handles(
   (file) => {
     const database = new TenantDatabase(file, "read");
+    // What is read has the shape of now, also before anything is written.
+    if (!database.isMigrated) new TenantDatabase(file, "write").close();
     if (needsRenewal(database)) renew(file);
     return database;
   },

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { parseSessionId } from "../../core/id.ts";
+import { parseSessionId, parseUserId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { migrateLegacyStatus } from "../../core/status.ts";
 import { checkManifest } from "../fields.ts";
@@ -67,7 +67,22 @@ const COLUMN_NAMES = Object.keys(COLUMNS);
 
 const COLUMN_VALUES = Object.values(COLUMNS);
 
-const WRITTEN = [...COLUMN_NAMES, "checksum", "last_event_id", "last_event_checksum"];
+/**
+ * Columns of later migrations. The checksum covers those that are not null: so the rows of before,
+ * which have none, keep theirs.
+ */
+const LATER_COLUMNS: typeof COLUMNS = {
+  created_by: (row) => row.createdBy,
+  audience: (row) => (row.audience === null ? null : JSON.stringify(row.audience)),
+};
+
+const LATER_NAMES = Object.keys(LATER_COLUMNS);
+
+const LATER_VALUES = Object.values(LATER_COLUMNS);
+
+const POSITION_NAMES = ["last_event_id", "last_event_checksum"];
+
+const WRITTEN = [...COLUMN_NAMES, ...LATER_NAMES, "checksum", ...POSITION_NAMES];
 
 export const INSERT_SESSION = `
   INSERT INTO sessions (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map(() => "?").join(", ")})`;
@@ -82,7 +97,15 @@ export const UPDATE_POSITION = `
 /** What the first two statements take, before the number. */
 export function sessionValues(row: SessionRow): readonly ColumnValue[] {
   const columns = COLUMN_VALUES.map((column) => column(row));
-  return [...columns, checksum(JSON.stringify(columns)), ...positionValues(row)];
+  const later = LATER_VALUES.map((column) => column(row));
+  return [...columns, ...later, sessionChecksum(columns, later), ...positionValues(row)];
+}
+
+function sessionChecksum(columns: readonly unknown[], later: readonly unknown[]): number {
+  const named = later.flatMap((value, index) =>
+    value === null ? [] : [[LATER_NAMES[index], value]],
+  );
+  return checksum(JSON.stringify([...columns, ...named]));
 }
 
 export function positionValues({ number, lastEventId }: SessionRow): readonly [number, number] {
@@ -92,7 +115,8 @@ export function positionValues({ number, lastEventId }: SessionRow): readonly [n
 /** Believes a row only if its checksum agrees; of which store it is can be asked before. */
 export function readSession(row: SqlRow): Result<SessionRow> {
   const columns = COLUMN_NAMES.map((name) => row[name]);
-  if (checksum(JSON.stringify(columns)) !== row.checksum) return damaged("its record");
+  const later = LATER_NAMES.map((name) => row[name]);
+  if (sessionChecksum(columns, later) !== row.checksum) return damaged("its record");
   const position = checksum(String(row.last_event_id), Number(row.number));
   if (position !== row.last_event_checksum) return damaged("the end of its log");
   const text = (name: string) => (typeof row[name] === "string" ? row[name] : null);
@@ -127,6 +151,8 @@ export function readSession(row: SqlRow): Result<SessionRow> {
     closed: row.closed === 1,
     shared: row.shared === 1,
     pendingPrompts: count("pending_prompts"),
+    createdBy: parseUserId(text("created_by") ?? ""),
+    audience: JSON.parse(text("audience") ?? "null"),
     updatedAtMs: count("updated_at_ms"),
     createdAtMs: count("created_at_ms"),
   });

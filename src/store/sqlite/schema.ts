@@ -121,4 +121,11 @@ export const MIGRATIONS: readonly string[] = [
 
   CREATE TABLE blobs (hash TEXT PRIMARY KEY, bytes BLOB NOT NULL);
   `,
+  // Sessions of before are visible to their whole tenant.
+  `
+  ALTER TABLE sessions ADD COLUMN created_by TEXT;
+  ALTER TABLE sessions ADD COLUMN audience TEXT;
+  CREATE INDEX sessions_by_creator
+    ON sessions (created_by, updated_at_ms DESC, session_id) WHERE shared = 1;
+  `,
 ];

@@ -119,7 +119,13 @@ function mediationFor(session: Session, { policy, quorum, present }: PeopleAsk) 
     .filter((voter) => voter !== null);
   const { running } = session;
   const designated = voterOf(running?.clientId ?? null, running?.userId ?? null);
-  return openMediation(policy, quorum, voters, designated);
+  const isLost = isOutside(session, running?.userId ?? null) && !voters.includes(`${designated}`);
+  return openMediation(policy, quorum, voters, isLost ? null : designated);
+}
+
+/** An owner may be outside of the audience and see the session all the same. */
+function isOutside({ chosen: { audience } }: Session, userId: UserId | null): boolean {
+  return audience !== undefined && userId !== null && !audience.includes(userId);
 }
 
 /** Clients rely on the order of these checks. */
@@ -350,11 +356,16 @@ export function voterGone(session: Session, command: Command<"voter_gone">): Dec
   const asks = session.connection.turn.openAsks.values();
   const draft = new Draft(session, command);
   for (const ask of asks) {
-    const left = ask.mediation.voters.filter((voter) => names.includes(voter));
-    const isMissed = ask.mediation.policy === "consensus" && left.length > 0;
-    if (isMissed) goOnWithout(draft, command, ask, left, quorum);
+    const left = awaitedIn(ask).filter((voter) => names.includes(voter));
+    if (left.length > 0) goOnWithout(draft, command, ask, left, quorum);
   }
   return draft.accept();
+}
+
+/** Those without whom the ask may not be decided; any voter can decide the others. */
+function awaitedIn({ mediation: { policy, voters, designated } }: Ask): readonly string[] {
+  if (policy === "consensus") return voters;
+  return policy === "designated" && designated !== null ? [designated] : [];
 }
 
 function goOnWithout(

@@ -13,6 +13,7 @@ import { type Actor, type Command, type CommandData, callerStamp } from "../comm
 import { type Decision, Draft, refused } from "../draft.ts";
 import type { Stamp } from "../event.ts";
 import { isSameConfig, type ModelFailure, type Session, type SnapshotRef } from "../state.ts";
+import { audienceOf, isSameAudience, sharingOf } from "../visibility.ts";
 
 /** Names the session; the empty name takes the name away, the same name is no news. */
 export function metadata(session: Session, command: Command<"metadata">): Decision {
@@ -215,6 +216,19 @@ export function changeCwd(session: Session, command: Command<"change_cwd">): Dec
   if (to === from) return draft.accept();
   draft.emit("session_cwd_changed", { from, to }, callerStamp(command.actor));
   if (draft.state === "ready") draft.moveTo("deactivating", "change_cwd");
+  return draft.accept();
+}
+
+/** Who may choose it is known at the door; here only what changes is decided. */
+export function visibility(session: Session, command: Command<"visibility">): Decision {
+  const { createdBy } = session.fixed;
+  const { audience: before = null } = session.chosen;
+  const audience = audienceOf(command, createdBy);
+  const draft = new Draft(session, command);
+  if (isSameAudience(before, audience)) return draft.accept();
+  const { visibility: from } = sharingOf(before, createdBy);
+  const to = sharingOf(audience, createdBy);
+  draft.emit("session_visibility_changed", { ...to, from }, callerStamp(command.actor));
   return draft.accept();
 }
 

@@ -5,12 +5,15 @@ import { EMPTY_TURN } from "../../turn.ts";
 import { type SessionEvent, stampOf } from "../event.ts";
 import { isEndReason } from "../reason.ts";
 import type { Session } from "../state.ts";
+import { audienceOf } from "../visibility.ts";
 
 export function created(event: SessionEvent<"session_created">): Session {
   const { data, originatorUserId: createdBy } = event;
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
   const { approvalMode, agentMode = null, displayName, ...budgeted } = rest;
-  const { budgetMicro, monthBudgetMicro, ...fixed } = budgeted;
+  const { budgetMicro, monthBudgetMicro, ...shared } = budgeted;
+  const { visibility = "tenant", sharedWith = [], ...fixed } = shared;
+  const audience = audienceOf({ visibility, sharedWith }, createdBy);
   const titleSource = displayName === null ? null : "manual";
   const meaning = approvalMeaning(approvalMode);
   return {
@@ -31,6 +34,7 @@ export function created(event: SessionEvent<"session_created">): Session {
       currentCwd: fixed.workspaceCwd,
       budgetMicro,
       ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
+      ...(audience && { audience }),
     },
     phase: "none",
     connection: {

@@ -19,7 +19,12 @@ type Full = Required<Session> & {
 const FULL: Full = {
   ...WAITING,
   fixed: { ...WAITING.fixed, createdBy: userId("ada") },
-  chosen: { ...WAITING.chosen, activeAgent: "chat", monthBudgetMicro: 700 },
+  chosen: {
+    ...WAITING.chosen,
+    activeAgent: "chat",
+    monthBudgetMicro: 700,
+    audience: [userId("ada")],
+  },
   ending: { reason: "killed", closedBy: null },
   closed: true,
   agentEpoch: "epoch-1",
@@ -71,6 +76,11 @@ const CHANGES = [
   ),
   change("session_budget_changed", { from: 5_000, to: null }, { chosen: { budgetMicro: null } }),
   change("session_month_budget_changed", { from: 700, to: 8 }, { chosen: { monthBudgetMicro: 8 } }),
+  change(
+    "session_visibility_changed",
+    { visibility: "private", sharedWith: [userId("bob")], from: "private" },
+    { chosen: { audience: [userId("ada"), userId("bob")] } },
+  ),
   change(
     "session_metadata_updated",
     { displayName: "Other", titleSource: "manual" },

@@ -2,6 +2,7 @@ import { approvalMeaning } from "../../policy/risk.ts";
 import type { AgentMode, SandboxState } from "../../turn.ts";
 import type { SessionEvent } from "../event.ts";
 import type { Chosen, Session, Surroundings } from "../state.ts";
+import { audienceOf } from "../visibility.ts";
 
 /** Each of these changes exactly the field it names (P7). */
 function choose(session: Session, change: Partial<Chosen>): Session {
@@ -87,6 +88,15 @@ export function cwdChanged(session: Session, { data }: SessionEvent<"session_cwd
 
 export function budgetChanged(session: Session, event: SessionEvent<"session_budget_changed">) {
   return choose(session, { budgetMicro: event.data.to });
+}
+
+export function visibilityChanged(
+  session: Session,
+  { data }: SessionEvent<"session_visibility_changed">,
+): Session {
+  const { audience: _, ...rest } = session.chosen;
+  const audience = audienceOf(data, session.fixed.createdBy);
+  return { ...session, chosen: { ...rest, ...(audience && { audience }) } };
 }
 
 export function monthBudgetChanged(

@@ -61,6 +61,31 @@ export function leaksAcrossTenants(): SessionStore {
   }));
 }
 
+/** Lists private sessions to every user of their tenant. */
+export function listsWhatIsPrivate(): SessionStore {
+  return altered((store) => ({
+    async list(tenantId, filter, page) {
+      const { visibleTo: _, ...rest } = filter;
+      return store.list(tenantId, rest, page);
+    },
+  }));
+}
+
+/** Takes private sessions out of a page that it has read, so that pages have holes. */
+export function filtersAfterPaging(): SessionStore {
+  return altered((store) => ({
+    async list(tenantId, filter, page) {
+      const { visibleTo, ...rest } = filter;
+      const listed = await store.list(tenantId, rest, page);
+      if (!listed.ok || visibleTo === undefined) return listed;
+      const sessions = listed.value.sessions.filter(({ audience }) => {
+        return audience === null || (visibleTo !== null && audience.includes(visibleTo));
+      });
+      return ok({ ...listed.value, sessions });
+    },
+  }));
+}
+
 /** Hands out what it keeps, so that callers can change it. */
 export function sharesWhatItKeeps(): SessionStore {
   const kept = new Map<string, Awaited<ReturnType<SessionStore["readSlots"]>>>();

@@ -69,6 +69,16 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     by: ["L2", "L3", "L4"],
     saying: /theirs/,
   },
+  "lists what is private": {
+    store: identity.listsWhatIsPrivate,
+    by: ["H8"],
+    saying: /visibleTo/,
+  },
+  "filters after paging": {
+    store: identity.filtersAfterPaging,
+    by: ["H8"],
+    saying: /a page is not full/,
+  },
   "takes stale revisions": {
     store: ownership.takesStaleRevisions,
     by: ["56", "43", "51"],

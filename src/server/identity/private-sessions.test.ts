@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { IDLE } from "../http/server.fixture.ts";
+import { allRoutes } from "../route/all-routes.ts";
+import { bodyFor, type Names, pathOf, seen, things, unknown } from "./apart.fixture.ts";
+import { People, type Person } from "./people.fixture.ts";
+
+/** A team with tokens: beside owners only the user who makes a session sees it. */
+async function open() {
+  const people = await People.open({
+    settings: { token: "unused", enableShell: true },
+    visibility: "private",
+  });
+  const own = await people.person("ownown", "owner");
+  const ada = await people.person("adaada", "member");
+  const others = {
+    member: await people.person("bobbob", "member"),
+    viewer: await people.person("vicvic", "viewer"),
+    admin: await people.person("admadm", "admin"),
+  };
+  return { people, own, ada, others, names: await things(people, ada, own) };
+}
+
+/** Sends the same request for what there is and for what there is not. */
+async function bothAnswers(
+  caller: Person,
+  names: Names,
+  { method, path, clientId }: { method: string; path: string; clientId?: string },
+) {
+  const none = { ...unknown(names), workspace: names.workspace };
+  const ask = (of: Names) =>
+    caller.call(method, pathOf(path, of), {
+      ...(method === "GET" || method === "DELETE" ? {} : { body: bodyFor(path, of) }),
+      ...(clientId === "registered" ? { clientId: of.clientId } : {}),
+    });
+  const [theirs, nothing] = [await ask(names), await ask(none)];
+  return [seen(theirs, names), seen(nothing, none)] as const;
+}
+
+describe("P8: a private session of a colleague", () => {
+  it.each(["member", "viewer", "admin"] as const)(
+    "is answered to a %s byte for byte like one that is not there, on every route",
+    async (role) => {
+      const { people, ada, others, names } = await open();
+      const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
+      const named = routes.filter(({ path }) => {
+        return path.startsWith("/session/:id") || path === "/permission/:requestId";
+      });
+      expect(named.length).toBeGreaterThan(35);
+      for (const route of named) {
+        const [theirs, nothing] = await bothAnswers(others[role], names, route);
+        expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
+      }
+      const status = await ada.call("GET", `/session/${names.sessionId}/status`);
+      expect(status.body).toMatchObject({ status: "waiting", clientCount: 1 });
+    },
+    60_000,
+  );
+
+  it("is neither listed, counted, searched nor named to them, and is to owners", async () => {
+    const { own, ada, others, names } = await open();
+    const { workspace } = names;
+    const texts = [
+      ...[`/workspace/${workspace}/sessions`, `/workspaces/${workspace}/sessions`],
+      ...["/health?deep=1", "/audit", `/audit?session=${names.sessionId}`],
+      ...["/audit?format=ndjson", "/audit?format=csv", "/credits/statement", "/credits/usage"],
+    ];
+    for (const other of Object.values(others)) {
+      for (const path of texts) {
+        const { text } = await other.call("GET", path);
+        expect(text).not.toContain(names.sessionId);
+        expect(text).not.toContain(names.promptId);
+      }
+      const info = await other.call("GET", `/workspace/${workspace}/session-info`);
+      expect(info.body).toMatchObject({ active: 0, total: 0, live: 0 });
+    }
+    for (const one of [own, ada]) {
+      const { text } = await one.call("GET", `/workspace/${workspace}/sessions`);
+      expect(text).toContain(names.sessionId);
+      const info = await one.call("GET", `/workspace/${workspace}/session-info`);
+      expect(info.body).toMatchObject({ total: 1, live: 1 });
+    }
+    expect((await own.call("GET", `/audit?session=${names.sessionId}`)).text).toContain("waiting");
+  });
+});
