@@ -14,6 +14,7 @@ import { askingView } from "../../core/policy/asking.ts";
 import { DONE } from "../../core/result.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
+import { ownAccount } from "../serve/agent-user.ts";
 
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"]
        fermata agents ps | logs NAME | restart NAME | trace FILE
@@ -77,7 +78,9 @@ async function list(profiles: ReadonlyMap<string, AgentProfile>): Promise<number
 async function tryOut(profile: AgentProfile, home: string): Promise<number> {
   const startedMs = performance.now();
   const marks = new AgentMarks(join(home, "running-agents"));
-  const asking = askingProfile(profile);
+  const account = await ownAccount(profile, false);
+  if (!account.ok) return printFailure(account.refusal);
+  const asking = askingProfile({ ...profile, account: account.value });
   const start = { profile: asking, cwd: process.cwd(), marks, env: process.env };
   const started = await startHost(start, { fault: () => {}, secret: () => DONE });
   if (!started.ok) return printFailure(started.refusal);

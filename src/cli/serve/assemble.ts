@@ -76,7 +76,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const { settings, authenticator } = identified.value;
   const { needsToken } = authenticator;
   const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
-  const credentials = credentialsOf(options, secrets, process.env, needsToken);
+  const credentials = credentialsOf(options, secrets, process.env, needsToken, users);
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
