@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -98,6 +106,17 @@ const FAULTS: readonly [string, (server: ServeProcess) => void, string][] = [
       chownSync(join(home, "skills"), UID, UID);
     },
     "skills: the agents' user can change it",
+  ],
+  [
+    "a skill of the operator that it can change",
+    ({ home }) => {
+      chmodSync(home, 0o711);
+      chmodSync(join(home, "agents.json"), 0o600);
+      mkdirSync(join(home, "skills", "deploy"), { recursive: true });
+      writeFileSync(join(home, "skills", "deploy", "SKILL.md"), "Deploy.");
+      chownSync(join(home, "skills", "deploy", "SKILL.md"), UID, UID);
+    },
+    "SKILL.md: the agents' user can change it",
   ],
   [
     "a folder above the data that it can change",
