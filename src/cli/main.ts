@@ -10,6 +10,7 @@ Commands:
   agents         List the known agents, or try one.
   tokens         Make, list, rotate and revoke the tokens of users.
   members        List, add, change and remove the members of a tenant.
+  policy         Show and set what the users of a tenant may have at most.
   credits        Show, grant and limit what a tenant may spend.
   tenants        List the tenants of a data directory, or delete one.
   audit          Print what was done in a tenant, by whom, and what was refused.
@@ -34,6 +35,7 @@ const COMMANDS = {
   backup: async (args) => (await import("./commands/backup.ts")).backup(args),
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
+  policy: async (args) => (await import("./commands/policy.ts")).policy(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restore: async (args) => (await import("./commands/backup.ts")).restore(args),
   seize: async (args) => (await import("./commands/stored-sessions.ts")).seize(args),

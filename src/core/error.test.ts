@@ -142,6 +142,8 @@ const EXPECTED = `
   tenant_locked              409 later  Identity/TenantLocked
   too_many_attempts          429 later  Server/Attempts
   key_set_unavailable        503 later  Server/KeySetUnavailable
+  policy_forbids             403 never  Identity/PolicyForbids
+  policy_conflict            409 reread Identity/PolicyConflict
   session_shell_disabled     403 never  Session/ShellDisabled
   invalid_transcript_cursor  400 never  Validation/TranscriptCursorInvalid
   transcript_snapshot_unavailable 409 reread Session/TranscriptChanged
@@ -275,6 +277,7 @@ describe("the reasons for which we end a turn", () => {
       snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
       agent_unavailable: "The agent could not be started.",
       unknown_command: "There is no such command.",
+      policy_forbids: "The tenant's policy forbids this prompt in this session.",
       SERVER_RESTART: "The session was interrupted by a server restart.",
       STORE_FAILURE: "The session was interrupted by a failure of its store.",
     });

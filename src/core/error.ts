@@ -1,4 +1,4 @@
-/** What a caller may do about a refusal: nothing, the same later, or look again and then decide. */
+/** What a caller may do: nothing, the same later, or look again and then decide. */
 type Retry = "never" | "later" | "reread";
 
 interface ErrorRow {
@@ -286,6 +286,10 @@ export const ERRORS = {
     "Too many attempts from this address have failed; wait a little."),
   key_set_unavailable: row(503, "later", "Server/KeySetUnavailable",
     "The keys that tokens are checked with cannot be had at the moment; try again."),
+  policy_forbids: row(403, "never", "Identity/PolicyForbids",
+    'This tenant\'s policy forbids "{wanted}" (rule {rule}, role {role}); allowed: {allowed}.'),
+  policy_conflict: row(409, "reread", "Identity/PolicyConflict",
+    "The policy is at version {version}, not {expected}; read it, and send yours with {version}."),
   session_shell_disabled: row(403, "never", "Session/ShellDisabled",
     "Shell commands are not enabled on this server."),
   invalid_transcript_cursor: row(400, "never", "Validation/TranscriptCursorInvalid",
@@ -374,6 +378,7 @@ export const TURN_ERRORS = {
   snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
   agent_unavailable: "The agent could not be started.",
   unknown_command: "There is no such command.",
+  policy_forbids: "The tenant's policy forbids this prompt in this session.",
   SERVER_RESTART: "The session was interrupted by a server restart.",
   STORE_FAILURE: "The session was interrupted by a failure of its store.",
 } as const;
@@ -381,9 +386,8 @@ export const TURN_ERRORS = {
 export type TurnErrorCode = keyof typeof TURN_ERRORS;
 
 /**
- * Why a turn failed, for the history that a later agent gets. The sentence for people may have
- * hints in it, and what a process wrote to its error output, so of that only the plain fact counts.
- * An agent's own message when it refused the turn stays.
+ * Why a turn failed, for the history that a later agent gets: without the hints and the error
+ * output in the sentence for people. An agent's own message when it refused the turn stays.
  */
 export function turnErrorFact(code: string, message: string): string {
   const known: Readonly<Record<string, string>> = TURN_ERRORS;
@@ -392,6 +396,4 @@ export function turnErrorFact(code: string, message: string): string {
 }
 
 /** A refusal as a sentence for people. */
-export function sentenceOf(refusal: Refusal): string {
-  return String(errorBody(refusal).error);
-}
+export const sentenceOf = (refusal: Refusal): string => String(errorBody(refusal).error);

@@ -2,12 +2,14 @@ import { request } from "node:http";
 import { onTestFinished } from "vitest";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Outsiders } from "../core/policy/bound.ts";
 import { ok } from "../core/result.ts";
 import type { Visibility } from "../core/session/visibility.ts";
 import type { Clock } from "../platform/clock.ts";
 import { SessionHost } from "../session/host.ts";
 import { SessionService } from "../session/service.ts";
 import { Stage } from "../session/stage.fixture.ts";
+import { TenantPolicies } from "../session/tenant/tenant-policies.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { SessionWorld } from "../session/world.ts";
 import { checkNoForeignHolders } from "../store/foreign-holders.ts";
@@ -32,9 +34,11 @@ export interface DaemonOptions {
   /** Of the server's outside, where time is to pass when a test says so. */
   readonly clock?: Clock;
   /** Who sees new sessions: the whole tenant, unless a test is about privacy. */
-  readonly visibility?: Visibility;
+  readonly visibility?: Visibility | "policy";
   /** False is a server that wants no token: its strict routes are refused. */
   readonly needsToken?: boolean;
+  /** Who comes to a tenant beside its members; any user unless a test says otherwise. */
+  readonly outsiders?: Outsiders;
 }
 
 /** A daemon, and what is behind its door. */
@@ -75,16 +79,23 @@ export class DaemonWorld extends ServerWorld {
   static async open(options: DaemonOptions): Promise<DaemonWorld> {
     const stage = await Stage.open(options.stage);
     const { folder } = stage;
-    const world = { ...stage.world, ...options.world };
     const wanted = { port: 0, workspaces: [folder], ...options.settings };
     const settings = granted(readServerSettings(wanted));
+    const { settings: known } = stage.world;
+    const enableShell = settings.enableShell || known.enableShell;
+    const stageWorld = { ...stage.world, settings: { ...known, enableShell } };
+    const world = { ...stageWorld, ...policiesOf(stage.world, options), ...options.world };
     const host = new SessionHost(world);
     const { store, meter, tenants, clock, ids, redact } = world;
+    const sessions = new SessionService(world, host);
+    const { visibility = "tenant" } = options;
     const daemon: TestDaemon = {
       ...{ host, world, store, meter, tenants, clock, ids, redact },
-      sessions: new SessionService(world, host),
+      sessions,
       checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, world.holder),
-      defaultVisibility: async () => ok(options.visibility ?? "tenant"),
+      defaultVisibility: async (tenantId) => {
+        return visibility === "policy" ? sessions.policy.visibilityOf(tenantId) : ok(visibility);
+      },
       keeper: stage.keeper,
       settings,
       workspaces: await Workspaces.open(world.store, settings.workspaces),
@@ -139,6 +150,13 @@ export class DaemonWorld extends ServerWorld {
     asked.on("error", reject).end(sent);
     return promise;
   }
+}
+
+/** Users whom no list of members has are believed, unless a test says who they are. */
+function policiesOf({ store, clock }: SessionWorld, options: DaemonOptions) {
+  if (options.needsToken === false) return {};
+  const outsiders = options.outsiders ?? { users: true, operator: true };
+  return { policies: new TenantPolicies(store, clock, () => outsiders) };
 }
 
 /** A caller of another tenant, for whom nothing here exists (P8). */

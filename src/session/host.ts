@@ -8,6 +8,7 @@ import { type Sharing, sharingOf, type Viewer } from "../core/session/visibility
 import { slashTextOf } from "../core/slash/commands.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
+import type { CreationRequest } from "./actor/open.ts";
 import type { Outcome } from "./actor/written.ts";
 import { SessionStreams } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
@@ -22,7 +23,7 @@ import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clien
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
-import { type CreationRequest, SessionRegistry } from "./registry.ts";
+import { SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
 import type {
   AdmittedPrompt,
@@ -33,6 +34,7 @@ import type {
 } from "./requests.ts";
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
+import { boundCommand } from "./tenant/policy-check.ts";
 import { removeTenant, withoutOutsiders } from "./tenant/tenant-removal.ts";
 import { SessionReads } from "./view/reads.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
@@ -64,7 +66,7 @@ export class SessionHost {
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
       choices: this.choices,
-      create: (key, creation, actor) => this.#registry.create({ key, creation, actor }),
+      create: (request) => this.#registry.create(request),
     });
     this.#registry = new SessionRegistry(world, {
       join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
@@ -93,8 +95,8 @@ export class SessionHost {
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
-  create(order: CreationRequest): Promise<Result<Resumed>> {
-    return this.#arrivals.create(order);
+  create(request: CreationRequest): Promise<Result<Resumed>> {
+    return this.#arrivals.create(request);
   }
 
   /**
@@ -155,10 +157,12 @@ export class SessionHost {
   /** Its verdict reaches no stream before `answered` was called. */
   async #admit(live: LiveSession, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
     // The credits and streams of a session are those of the log as it is opened now.
+    const bounded = await boundCommand(this.#world, live, command);
+    if (!bounded.ok) return bounded;
     const away = await live.settled();
     if (away !== null) return { ok: false, refusal: away };
     let answered = () => {};
-    const outcome = await live.credit.admit(command, async (paid) => {
+    const outcome = await live.credit.admit(bounded.value, async (paid) => {
       await live.settled();
       answered = this.#streams.holdVerdict(live, command.promptId);
       return this.#submit(live, paid);
@@ -206,11 +210,8 @@ export class SessionHost {
   }
 
   async #submit(live: LiveSession, command: Command): Promise<Outcome> {
-    if (this.#isStopping && command.type === "prompt") {
-      const { lastEventId } = live;
-      const stopping = refusal("server_stopping");
-      return { refusal: stopping, answer: null, isNews: false, events: [], lastEventId };
-    }
+    const isLate = this.#isStopping && command.type === "prompt";
+    if (isLate) return live.refuse(refusal("server_stopping"));
     noteSignOfLife(this.#world, live, command.actor);
     return live.submit(command);
   }

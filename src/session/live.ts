@@ -23,12 +23,11 @@ import { Attendance } from "./life/clients.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
 import type { Tally } from "./stats/tally.ts";
+import { boundCommand, policyChecked } from "./tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
 
 /** Its store is away and tried again with pauses, which no request waits for. */
-const STORE_AWAY: Refusal = refusal("store_unavailable", {
-  reason: "the session is being opened again",
-});
+const STORE_AWAY = refusal("store_unavailable", { reason: "the session is being opened again" });
 
 interface LiveParts {
   readonly actor: SessionActor;
@@ -97,7 +96,9 @@ export class LiveSession {
     const agent = new AgentSide(world, actor, { present, past });
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
-      begin: (prompt, slash, again) => credit.begin(prompt, { ...(slash && { slash }) }, again),
+      begin: policyChecked(world, actor, (prompt, slash, again) =>
+        credit.begin(prompt, { ...(slash && { slash }) }, again),
+      ),
       activate: () => agent.activate(),
     });
     const published = { durable: (written: readonly Written[]) => this.#published(written) };
@@ -198,10 +199,10 @@ export class LiveSession {
   }
 
   async submit(command: Command): Promise<Outcome> {
-    const why = await this.settled();
-    if (why !== null) return this.#refuse(why);
-    if (this.#isOver) return this.#refuse(EVICTED);
-    return this.#parts.actor.decide(command);
+    const bounded = await boundCommand(this.#world, this, command);
+    if (!bounded.ok) return this.refuse(bounded.refusal);
+    const why = (await this.settled()) ?? (this.#isOver ? EVICTED : null);
+    return why === null ? this.#parts.actor.decide(bounded.value) : this.refuse(why);
   }
 
   /** The same for what cannot be given later: a release may yet come to nothing. */
@@ -210,7 +211,7 @@ export class LiveSession {
     return this.submit(command);
   }
 
-  #refuse(refusal: Refusal): Outcome {
+  refuse(refusal: Refusal): Outcome {
     return { refusal, answer: null, isNews: false, events: [], lastEventId: this.lastEventId };
   }
 

@@ -2,17 +2,11 @@ import { type Refusal, refusal } from "../core/error.ts";
 import type { TenantId } from "../core/id.ts";
 import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { type Actor, type Command, SERVER, userOf } from "../core/session/command.ts";
+import { type Command, SERVER, userOf } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import { createSession, type SessionCreation } from "./actor/open.ts";
+import { type CreationRequest, createSession } from "./actor/open.ts";
 import { type LiveOptions, LiveSession } from "./live.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
-
-export interface CreationRequest {
-  readonly key: SessionKey;
-  readonly creation: SessionCreation;
-  readonly actor: Actor;
-}
 
 /** A session that was asked for, and whether it had been there before. */
 export interface Joined {
@@ -303,13 +297,11 @@ export class SessionRegistry {
     return made.ok ? ok({ live: made.value, attached: false }) : made;
   }
 
-  async #made(
-    opening: Opening,
-    { key, creation, actor }: CreationRequest,
-  ): Promise<Result<LiveSession>> {
+  async #made(opening: Opening, request: CreationRequest): Promise<Result<LiveSession>> {
+    const { key, creation } = request;
     const why = await this.#takePlace(opening, creation.workspaceCwd);
     if (why !== null) return { ok: false, refusal: why };
-    const made = await createSession(this.#world, key, creation, actor);
+    const made = await createSession(this.#world, request);
     if (made.ok) {
       return this.#activated(opening, new LiveSession(this.#world, made.value, this.#liveOptions));
     }

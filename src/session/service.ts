@@ -20,6 +20,7 @@ import { visibleFilter } from "./bus/streams.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
+import { PolicyAccess } from "./tenant/policy-access.ts";
 import { summaryOfLive, summaryOfStored } from "./view/summary.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -27,6 +28,8 @@ import type { SessionWorld } from "./world.ts";
 export interface SessionOptions {
   readonly sessionId: SessionId;
   readonly creation: Omit<SessionCreation, "storeId">;
+  /** The request names no autonomy: that of the tenant's settings is lowered to what is allowed. */
+  readonly isUsualAutonomy?: boolean;
   readonly actor: Actor;
 }
 
@@ -37,9 +40,12 @@ export interface SessionOptions {
 export class SessionService {
   readonly #world: SessionWorld;
   readonly #host: SessionHost;
+  /** What the owners of a tenant allow its users. */
+  readonly policy: PolicyAccess;
 
   constructor(world: SessionWorld, host: SessionHost) {
     this.#world = world;
+    this.policy = new PolicyAccess(world);
     this.#host = host;
   }
 
@@ -59,10 +65,10 @@ export class SessionService {
 
   /** Makes a session or joins the viewer's shared one; its agent is there with the answer. */
   async create(viewer: Viewer, request: SessionOptions): Promise<Result<JoinedSession>> {
-    const { sessionId, actor } = request;
+    const { sessionId, actor, isUsualAutonomy = false } = request;
     const creation = { ...request.creation, storeId: this.#world.store.contract.storeId };
     const key = { tenantId: viewer.tenantId, sessionId };
-    const joined = await this.#host.create({ key, creation, actor });
+    const joined = await this.#host.create({ key, creation, actor, isUsualAutonomy });
     if (!joined.ok)
       return { ok: false, refusal: await this.#discreet(joined.refusal, key, viewer) };
     const { live, ...how } = joined.value;

@@ -33,6 +33,7 @@ import type { Tools } from "../tool/tool.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
 import type { TenantGate } from "./tenant/tenant-gate.ts";
+import type { TenantPolicies } from "./tenant/tenant-policies.ts";
 
 /** Everything that live sessions reach the world through; a simulation gives them another one. */
 export interface SessionWorld {
@@ -57,6 +58,8 @@ export interface SessionWorld {
   /** Finds secrets that go over the border of two chunks. */
   readonly borders: Pick<SecretGuard, "openTail" | "endAcross">;
   readonly settings: SessionSettings;
+  /** What binds users; absent where callers need no token, and all of them are the operator. */
+  readonly policies?: TenantPolicies;
   /** Something that the operator may want to know. */
   readonly log: Log;
   /** What happens all the time; left out where it is not wanted. */
@@ -83,6 +86,8 @@ export interface SessionSettings {
   readonly defaultAgent: string;
   /** The agents that a session can be given, by name. */
   readonly agentNames: readonly string[];
+  /** Whether clients may run shells of the server's, where callers need a token. */
+  readonly enableShell: boolean;
   /** Which of them ask before they act, and how; of others it is not known. */
   readonly asking: ReadonlyMap<string, AgentAsking>;
   readonly policy: MediationPolicy;
@@ -116,6 +121,7 @@ export interface ReplayBounds {
 export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
   defaultAgent: "echo",
   agentNames: ["echo"],
+  enableShell: false,
   asking: new Map([["echo", ASKS_BY_DEFAULT]]),
   policy: "first-responder",
   quorum: null,

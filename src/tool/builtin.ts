@@ -10,6 +10,7 @@ import { Terminals } from "../agent/workspace/terminals.ts";
 import type { JsonObject } from "../core/json.ts";
 import { TOOL_ANSWER_CHARS_MAX, TOOL_SHELL_MS_MAX, TOOL_TITLE_CHARS_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import { SHELL_TOOL } from "../core/skill/skill.ts";
 import type { TerminalExit } from "../core/terminal-output.ts";
 import { cutText } from "../core/text.ts";
 import type { SpawnIdentity } from "../platform/spawn-as.ts";
@@ -45,7 +46,7 @@ export interface ShellOptions {
 /** Runs a command line in the workspace. When it answers, none of its processes is left. */
 export function shellTool(options: ShellOptions): BuiltinTool {
   return builtin({
-    name: "shell",
+    name: SHELL_TOOL,
     description: "Run a command line of /bin/sh in the workspace: {command}, or the command.",
     schema: z.strictObject({ command: SYSTEM_TEXT }),
     inputOf: (text) => ({ command: text.trim() }),

@@ -4,7 +4,6 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Visibility } from "../../core/session/visibility.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
@@ -18,6 +17,7 @@ import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
+import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
@@ -64,13 +64,12 @@ interface ServerParts {
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
-  const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, host.liveOf(tenantId), userId);
-  });
+  const voters = new Voters((tenantId, userId) =>
+    withoutVoter(world, host.liveOf(tenantId), userId),
+  );
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
-    await Promise.all([parts.users.close(), parts.secrets.end()]);
-    await parts.store.dispose();
+    await Promise.all([parts.users.close(), parts.secrets.end(), parts.store.dispose()]);
     return identified;
   }
   const { settings, authenticator } = identified.value;
@@ -80,7 +79,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const data = { folder, own };
   const whose = { users, credentials };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
-  const { agents, keeper, shell } = opened;
+  const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings);
   const world = {
@@ -89,7 +88,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     loader: openLoader(process.env, workspaces, tools, users),
     tools,
     meter: openMeter(store, parts.prices, options, log),
-    shell,
+    shell: opened.shell,
     holder: thisHolder(randomUUID()),
     tenants,
     clock: SYSTEM_CLOCK,
@@ -97,12 +96,13 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     redact: (text: string) => guard.redact(text),
     borders: guard,
     settings: sessionSettings(options, defaultAgent, profiles),
+    ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
   const note = sharedUserNote(users, needsToken);
-  const daemon = daemonOf(world, host, { keeper, settings, workspaces }, needsToken);
+  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, parts.version, async (caller) => {
@@ -150,16 +150,23 @@ function daemonOf(
   world: SessionWorld,
   host: SessionHost,
   parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
-  needsToken: boolean,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
+  const sessions = new SessionService(world, host);
   return {
     ...{ ...parts, store, meter, tenants, clock, ids, redact },
-    sessions: new SessionService(world, host),
-    // Once there are tokens, new sessions are private. A tenant's policy may say otherwise here.
-    defaultVisibility: async () => ok<Visibility>(needsToken ? "private" : "tenant"),
+    sessions,
+    defaultVisibility: (tenantId) => sessions.policy.visibilityOf(tenantId),
     checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),
   };
+}
+
+/** A tenant's members decide, with users by JWT and, in the local tenant, the shared token. */
+function openPolicies({ store, jwt }: ServerParts, { token }: ServerSettings): TenantPolicies {
+  return new TenantPolicies(store, SYSTEM_CLOCK, (tenantId) => ({
+    users: jwt !== null,
+    operator: token !== null && tenantId === LOCAL_TENANT,
+  }));
 }
 
 /** Recovers the sessions of the last server, and logs those that an operator has to look at. */

@@ -104,6 +104,7 @@ export function sessionSettings(
     ...defaults,
     defaultAgent,
     agentNames: [...profiles.keys()],
+    enableShell: options["enable-session-shell"],
     asking: new Map([...profiles].map(([name, { ask }]) => [name, ask])),
     policy: options["permission-policy"],
     quorum: options["consensus-quorum"],

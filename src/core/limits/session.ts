@@ -1,3 +1,6 @@
+/** Names in one list of a tenant's policy. */
+export const POLICY_NAMES_MAX = 64;
+
 /** Events of one session that go into one commit, and all that wait for the store. */
 export const ACTOR_BATCH_BYTES_MAX = 1_024 * 1_024;
 export const ACTOR_BYTES_WAITING_MAX = 8 * 1_024 * 1_024;

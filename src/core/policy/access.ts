@@ -59,7 +59,10 @@ export const ACCESS_REFUSED: Readonly<Record<AccessRule, string>> = {
 };
 
 export interface AccessFacts
-  extends Pick<AskFacts, "securityMode" | "allowlist" | "grants" | "autonomyProfile"> {
+  extends Pick<
+    AskFacts,
+    "securityMode" | "allowlist" | "asksListed" | "grants" | "autonomyProfile"
+  > {
   readonly access: Access;
   readonly workspaceCwd: string;
   readonly currentCwd: string;
@@ -88,9 +91,9 @@ export function judgeAccess(facts: AccessFacts): AccessRuling {
   const answered = answerTo(access, permits, facts.currentCwd);
   if (answered !== null) return { ...decided("ask", answered.allowed), permit: answered };
   if (approvalMode === "plan") return decided("plan", false);
-  const { allowlist, grants, autonomyProfile } = facts;
+  const { allowlist, asksListed = false, grants, autonomyProfile } = facts;
   const keys = keysOf(facts);
-  const gates = { securityMode, allowlist, grants, autonomyProfile, keys };
+  const gates = { securityMode, allowlist, asksListed, grants, autonomyProfile, keys };
   const about = { kind: "permission", tier: accessTier(access), workflow: null } as const;
   const ruling = passGates({ ...gates, ...about, options: ACCESS_OPTIONS });
   return ruling.kind === "people" ? ruling : decided(ruling.gate, ruling.allowed);

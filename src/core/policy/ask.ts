@@ -65,6 +65,8 @@ export interface Mediation {
   /** Those registered and present when the ask was made. Who comes later has no vote. */
   readonly voters: readonly string[];
   readonly quorum: number;
+  /** The rules leave none of their voters, so the tenant's owners decide. */
+  readonly owners?: true;
 }
 
 /**
@@ -99,9 +101,11 @@ export interface Ballot {
   readonly names: readonly string[];
   readonly loopback: boolean;
   readonly optionId: string;
+  /** Whether the voter is an owner of the tenant. */
+  readonly isOwner?: boolean;
 }
 
-export type ForbiddenReason = "designated_mismatch" | "remote_not_allowed";
+export type ForbiddenReason = "designated_mismatch" | "remote_not_allowed" | "self_approval";
 
 export type Count =
   | { readonly kind: "resolved" }
@@ -119,6 +123,7 @@ interface Progress {
 
 /** Counts one ballot for an offered option, by the ask's own policy. */
 export function countBallot(ask: Ask, ballot: Ballot): Count {
+  if (ask.mediation.owners && ballot.isOwner) return { kind: "resolved" };
   return COUNTS[ask.mediation.policy](ask, ballot);
 }
 
@@ -164,8 +169,16 @@ export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number 
   const isLeft = mediation.policy === "consensus" && voters.length === 0;
   const policy = isLeft ? "first-responder" : mediation.policy;
   const designated = gone.includes(`${mediation.designated}`) ? null : mediation.designated;
-  const left = { policy, designated, voters, quorum: quorumOf(quorum, voters) };
+  const left = { ...mediation, policy, designated, voters, quorum: quorumOf(quorum, voters) };
   return { ...ask, mediation: left, votes };
+}
+
+/** Puts an ask to the tenant's owners if its rules leave none of its own voters. */
+export function putToOwners(mediation: Mediation, gone: readonly string[]): Mediation {
+  const { policy, designated, voters } = mediation;
+  const isLeft = policy === "designated" && designated !== null && gone.includes(designated);
+  const isEmpty = policy === "consensus" && voters.length === 0;
+  return isLeft || isEmpty ? { ...mediation, owners: true } : mediation;
 }
 
 /** How far the votes for an ask have come, and what they have decided, if they have. */

@@ -68,7 +68,16 @@ describe("P2: whether an agent asks before it acts", () => {
 
   it("does not matter where everything may happen, and there it is not made to", () => {
     expect(askingView(BY_MODE, "yolo", NOTHING).how).toBe("not_wanted");
-    expect((["ask", "allowlist", "yolo"] as const).map(wantsAsks)).toEqual([true, true, false]);
+    expect((["ask", "allowlist", "yolo"] as const).map((mode) => wantsAsks(mode))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it("is made to in every mode where users share a session, whom a policy binds", () => {
+    expect(wantsAsks("yolo", true)).toBe(true);
+    expect(askingView(BY_MODE, "yolo", NOTHING, true).how).toBe("made_to");
   });
 
   it("tells what it does unasked all the same", () => {

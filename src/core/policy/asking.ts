@@ -38,9 +38,12 @@ interface AgentKnown {
   readonly options: ReadonlyMap<string, unknown> | null;
 }
 
-/** Whether a session wants its agent to ask at all. */
-export function wantsAsks(securityMode: SecurityMode): boolean {
-  return securityMode !== "yolo";
+/**
+ * Whether a session wants its agent to ask at all. Where users share it, it always does: mode
+ * `yolo` answers for those who may have it, and the others are bound by the policy.
+ */
+export function wantsAsks(securityMode: SecurityMode, isShared = false): boolean {
+  return isShared || securityMode !== "yolo";
 }
 
 /**
@@ -52,8 +55,9 @@ export function askingView(
   asking: AgentAsking,
   securityMode: SecurityMode,
   known: AgentKnown,
+  isShared = false,
 ): AskingView {
-  if (!wantsAsks(securityMode)) {
+  if (!wantsAsks(securityMode, isShared)) {
     const sentence = "This session lets everything happen, so its agent is not made to ask.";
     return { how: "not_wanted", sentence };
   }

@@ -28,6 +28,8 @@ export interface AskFacts {
   readonly workflow: WorkflowOpinion;
   readonly securityMode: SecurityMode;
   readonly allowlist: readonly string[];
+  /** What is on the allowlist is asked, because a policy is below that mode. */
+  readonly asksListed?: boolean;
   readonly grants: ReadonlyMap<string, RiskTier>;
   readonly autonomyProfile: AutonomyProfile;
 }
@@ -81,7 +83,10 @@ const WORKFLOW_SAYS: Readonly<Record<"approve" | "deny" | "defer" | "none", Opin
 
 const MODE_SAYS: Readonly<Record<SecurityMode, (facts: AskFacts) => Opinion>> = {
   ask: () => null,
-  allowlist: ({ keys, allowlist }) => (allowlisted(keys, allowlist) ? "allow" : "refuse"),
+  allowlist: ({ keys, allowlist, asksListed = false }) => {
+    if (!allowlisted(keys, allowlist)) return "refuse";
+    return asksListed ? null : "allow";
+  },
   yolo: () => "allow",
 };
 

@@ -53,6 +53,9 @@ export function profileAllows(profile: AutonomyProfile, needed: RiskTier): boole
 /** Fixed when the session is created; there is no command that changes it. */
 export type SecurityMode = "ask" | "allowlist" | "yolo";
 
+/** All of them, the most careful first. */
+export const SECURITY_MODES: readonly SecurityMode[] = ["ask", "allowlist", "yolo"];
+
 /** The wire's five words for how much may happen unasked. */
 export type ApprovalMode = (typeof APPROVAL_MODES)[number];
 

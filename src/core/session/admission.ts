@@ -75,6 +75,7 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   begin_turn:        row(srv, gone, gone, wait, wait, yes,  busy, busy, wait, bye,  wait),
   command_result:    row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   remove_prompt:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  refuse_prompt:     row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   steer:             row(reg, gone, gone, calm, calm, calm, yes,  yes,  calm, bye,  calm),
   cancel:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   reserve_slice:     row(srv, late, late, late, late, late, yes,  yes,  late, late, late),

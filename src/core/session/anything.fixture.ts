@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { tooPoor } from "../ledger.ts";
+import { ROLES } from "../permission.ts";
 import type { Access } from "../policy/access.ts";
 import { MEDIATION_POLICIES } from "../policy/ask.ts";
+import type { Bound } from "../policy/bound.ts";
+import { ceilingOf, DEFAULT_POLICY } from "../policy/ceiling.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
 import { NO_TOKENS } from "../price.ts";
 import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
@@ -85,7 +88,21 @@ export function commandFor(life: Life, intent: Intent, step: number): Command {
   const type = intent.type === "sensible" ? one(SENSIBLE[life.state], pick) : intent.type;
   const data = COMMANDS[type]({ life, pick, odd, step });
   const actor = pick % 11 === 0 ? one(ACTORS, pick >> 3) : usualCaller(life, type, pick);
-  return { type, atMs: step * 1_000, actor, ...data } as Command;
+  const bound = pick % 3 === 0 ? { bound: someBound(pick, odd) } : {};
+  return { type, atMs: step * 1_000, actor, ...data, ...bound } as Command;
+}
+
+/** A tenant's policy that is careful, or is not, and may leave no other user to decide. */
+function someBound(pick: number, odd: boolean): Bound {
+  const role = one(ROLES, pick >> 2);
+  const ceiling = ceilingOf(DEFAULT_POLICY, role);
+  const models = odd ? "any" : ["large"];
+  const others = { voters: pick % 2 === 0, owners: pick % 4 === 0 };
+  return {
+    ceiling: { ...ceiling, models, selfApproval: pick % 5 > 1 },
+    authority: { role, isMember: odd },
+    others,
+  };
 }
 
 const ADA = { ...client("c2"), userId: userId("ada") } as const;
@@ -149,6 +166,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
     ...someEffect(at),
   }),
   remove_prompt: (at) => ({ promptId: somePending(at) }),
+  refuse_prompt: (at) => ({ promptId: firstPrompt(at), why: tooPoor(at.pick, 0) }),
   steer: (at) => ({
     messageId: `m${at.pick % 3}`,
     prompt: somePrompt(at),

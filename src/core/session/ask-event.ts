@@ -1,9 +1,10 @@
 import type { AskId, ClientId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
+import type { Role } from "../permission.ts";
 import type { Access, AccessRule } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome, ForbiddenReason, Mediation } from "../policy/ask.ts";
 import type { Gate } from "../policy/gate.ts";
-import type { RiskTier } from "../policy/risk.ts";
+import type { AutonomyProfile, RiskTier, SecurityMode } from "../policy/risk.ts";
 import type { AskEnd } from "./reason.ts";
 
 /** What can have happened to an ask, and to what is granted for good. */
@@ -20,7 +21,16 @@ export interface AskEvents {
   session_grant_revoked: { key: string; reason?: "rules_changed" };
 }
 
+/** By which rules an ask was judged, where the policy is more careful than the session. */
+export interface CappedBy {
+  /** The lowest role in the turn; null if one of its users has none any more. */
+  readonly role: Role | null;
+  readonly securityMode: SecurityMode;
+  readonly autonomyProfile: AutonomyProfile;
+}
+
 interface AskMade {
+  capped?: CappedBy;
   requestId: AskId;
   kind: AskKind;
   toolCall: JsonObject;
@@ -36,6 +46,7 @@ interface AskMade {
 }
 
 interface AskDecided {
+  capped?: CappedBy;
   requestId: AskId;
   toolCall: JsonObject;
   /** Absent in logs that did not tell. */
@@ -50,6 +61,7 @@ interface AskDecided {
 
 /** The agent had the server run a command, write a file or read one; or the server did not. */
 interface AccessDecided {
+  capped?: CappedBy;
   requestId: AskId;
   access: Access;
   tier: RiskTier;

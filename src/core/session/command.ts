@@ -3,8 +3,10 @@ import type { Refusal } from "../error.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { BudgetPeriod } from "../ledger.ts";
+import type { Role } from "../permission.ts";
 import type { Access } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome, MediationPolicy } from "../policy/ask.ts";
+import type { Bound } from "../policy/bound.ts";
 import type { WorkflowOpinion } from "../policy/gate.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
@@ -55,6 +57,8 @@ export interface CommandData {
   begin_turn: { promptId: PromptId; start: TurnStart };
   command_result: { promptId: PromptId; result: CommandResult; effect?: CommandEffect };
   remove_prompt: { promptId: PromptId };
+  /** The prompt that is next may not run in this session as it is set by now. */
+  refuse_prompt: { promptId: PromptId; why: Refusal };
   steer: { messageId: string; prompt: NewPrompt; agentCanSteer: boolean; unpaid?: Refusal };
   cancel: object;
   reserve_slice: { turnId: TurnId; n: number; amountMicro: number };
@@ -114,10 +118,19 @@ export type CommandType = keyof CommandData;
 
 /** `Command` is any of them; `Command<"prompt">` is that one. */
 export type Command<Type extends CommandType = CommandType> = {
-  [One in Type]: { readonly type: One; readonly atMs: number; readonly actor: Actor } & Readonly<
-    CommandData[One]
-  >;
+  [One in Type]: CommandHead<One> & Readonly<CommandData[One]>;
 }[Type];
+
+interface CommandHead<Type extends CommandType> {
+  readonly type: Type;
+  readonly atMs: number;
+  readonly actor: Actor;
+  /**
+   * What the tenant's policy says to it: for a request, of the caller; for what a turn asks for,
+   * of the users whose words are in the turn. Absent where no policy binds.
+   */
+  readonly bound?: Bound;
+}
 
 /** Who is behind a command. A clock, a store and an operator all speak as the server. */
 export type Actor =
@@ -125,6 +138,8 @@ export type Actor =
       readonly kind: "client";
       readonly clientId: ClientId | null;
       readonly userId: UserId | null;
+      /** With which the caller came; absent is an owner without a name, or any other user. */
+      readonly role?: Role;
       /** Whether the caller's socket ends on this machine; only `local-only` votes ask. */
       readonly loopback: boolean;
     }
@@ -134,6 +149,8 @@ export type Actor =
       readonly activation: number;
     }
   | { readonly kind: "server" };
+
+export type ClientActor = Extract<Actor, { kind: "client" }>;
 
 export const SERVER = { kind: "server" } as const satisfies Actor;
 

@@ -1,5 +1,6 @@
 import { type Refusal, refusal } from "../error.ts";
 import { ADMISSION, type CommandCaller, type Condition, conditionOf } from "./admission.ts";
+import { boundRefusal } from "./bounded.ts";
 import type { Command, CommandType } from "./command.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
@@ -9,6 +10,7 @@ import * as output from "./decide/output.ts";
 import * as prompt from "./decide/prompt.ts";
 import * as setting from "./decide/setting.ts";
 import * as stop from "./decide/stop.ts";
+import * as vote from "./decide/vote.ts";
 import { type Decision, refused, unchanged } from "./draft.ts";
 import { isRegistered, type Session } from "./state.ts";
 
@@ -25,6 +27,10 @@ export function decide(session: Session | null, command: Command): Decision {
   if (cell !== "yes") return refused(session, refusal(cell, details(session, command, where)));
   const why = callerRefusal(session, command, caller);
   if (why !== null) return refused(session, why);
+  // A prompt may be a repeat, which is answered as it was the first time.
+  const isPrompt = command.type === "prompt" || command.type === "steer";
+  const forbidden = isPrompt ? null : boundRefusal(session, command);
+  if (forbidden !== null) return refused(session, forbidden);
   if (command.type === "create") return instance.create(command);
   if (session === null) return refused(null, refusal("session_not_found"));
   return decideBy(session, command);
@@ -88,6 +94,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   begin_turn: prompt.begin,
   command_result: prompt.answer,
   remove_prompt: prompt.remove,
+  refuse_prompt: prompt.refuse,
   steer: prompt.steer,
   cancel: stop.cancel,
   reserve_slice: output.reserveSlice,
@@ -98,9 +105,9 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   ask: ask.ask,
   access: ask.access,
   ask_withdrawn: stop.askWithdrawn,
-  vote: ask.vote,
-  voter_gone: ask.voterGone,
-  revoke_grant: ask.revokeGrant,
+  vote: vote.vote,
+  voter_gone: vote.voterGone,
+  revoke_grant: vote.revokeGrant,
 
   metadata: setting.metadata,
   model: setting.model,

@@ -3,6 +3,7 @@ import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../
 import type { JsonObject } from "../json.ts";
 import type { BudgetPeriod, CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
+import type { Authority } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
@@ -225,12 +226,15 @@ interface PromptAdmission extends Keyed {
   deadlineAtMs?: number;
   params?: JsonObject;
   echo: boolean;
+  /** With which role its user spoke, where that binds the turn. */
+  authority?: Authority;
 }
 
 interface SteeredMessages {
   messages: readonly string[];
   messageIds: readonly string[];
   items: readonly { readonly messageId: string; readonly content: readonly ContentBlock[] }[];
+  authority?: Authority;
 }
 
 interface TurnError {

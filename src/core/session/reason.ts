@@ -46,6 +46,8 @@ export type AskEnd =
   /** Its agent took it back, and goes on without an answer. */
   | typeof WITHDRAWN
   | "agent_gone"
+  /** The policy leaves no user who may decide it. */
+  | "no_voter"
   | "session_closed"
   | "SERVER_RESTART"
   | "STORE_FAILURE";

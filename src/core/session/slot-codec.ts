@@ -27,6 +27,8 @@ function plain<Value>(is: (json: unknown) => json is Value): Codec<Value> {
 const isNumber = (json: unknown): json is number => typeof json === "number";
 
 export const text = plain((json): json is string => typeof json === "string");
+/** A mark that is there or is not. */
+export const yes = plain((json): json is true => json === true);
 export const flag = plain((json): json is boolean => typeof json === "boolean");
 
 /** Any number that JSON has; the others are whole, because they are counted with. */

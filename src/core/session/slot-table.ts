@@ -10,6 +10,7 @@ import {
 } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import { PHASES } from "../lifecycle.ts";
+import { ROLES } from "../permission.ts";
 import type { Access, Permit } from "../policy/access.ts";
 import {
   type Ask,
@@ -18,6 +19,7 @@ import {
   MEDIATION_POLICIES,
   type Mediation,
 } from "../policy/ask.ts";
+import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
 import type { Price, TokenUsage } from "../price.ts";
 import { SESSION_STATES } from "../status.ts";
@@ -52,6 +54,7 @@ import {
   set,
   text,
   whole,
+  yes,
 } from "./slot-codec.ts";
 import type {
   Admission,
@@ -143,6 +146,7 @@ const MEDIATION: Fields<Mediation> = {
   designated: orNull(text),
   voters: list(text),
   quorum: atLeastOne,
+  owners: optional(yes),
 };
 
 type TerminalAccess = Extract<Access, { action: "terminal" }>;
@@ -223,6 +227,13 @@ const CONNECTION: Fields<Connection> = {
   lastSandboxActivity: orNull(timeMs),
 };
 
+const AUTHORITY: Fields<Authority> = { role: oneOf(...ROLES), isMember: flag };
+
+const SPEAKER: Fields<TurnSpeaker> = {
+  userId: orNull(userId),
+  authority: orNull(object(AUTHORITY)),
+};
+
 const WAITING_PROMPT: Fields<WaitingPrompt> = {
   promptId,
   text,
@@ -234,6 +245,7 @@ const WAITING_PROMPT: Fields<WaitingPrompt> = {
   params: orNull(jsonObject),
   echo: flag,
   waited: flag,
+  authority: optional(object(AUTHORITY)),
 };
 
 const STAMP: Fields<Stamp> = {
@@ -249,6 +261,7 @@ const RUNNING_PROMPT: Fields<RunningPrompt> = {
   stopCause: orNull(oneOf("client", "deadline", "budget", "turn_too_large")),
   stopAskedAtMs: orNull(timeMs),
   steeredIds: list(text),
+  steeredBy: optional(list(object(SPEAKER))),
   shellContext: list(text),
   permits: list(object(PERMIT)),
   stamp: object(STAMP),

@@ -4,6 +4,7 @@ import type { JsonObject } from "../json.ts";
 import type { PhaseBefore } from "../lifecycle.ts";
 import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
+import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
 import type { AgentMode, Connection, TurnState } from "../turn.ts";
@@ -166,6 +167,8 @@ export interface WaitingPrompt {
   readonly echo: boolean;
   /** It was announced as waiting, so its end is announced as well. */
   readonly waited: boolean;
+  /** With which role its user spoke, where that binds the turn. */
+  readonly authority?: Authority;
 }
 
 export interface RunningPrompt extends WaitingPrompt {
@@ -175,6 +178,8 @@ export interface RunningPrompt extends WaitingPrompt {
   readonly stopCause: StopCause | null;
   readonly stopAskedAtMs: number | null;
   readonly steeredIds: readonly string[];
+  /** Other users who have steered it: what binds them binds the turn. */
+  readonly steeredBy?: readonly TurnSpeaker[];
   /** What the agent gets beside the prompt: the shell results since the last turn. */
   readonly shellContext: readonly string[];
   /** What was answered to the calls of this turn, for what the agent does after it. */
@@ -238,6 +243,15 @@ export function isRegistered(session: Session, clientId: ClientId, userId: UserI
 /** How many prompts have no verdict yet: the figure that the cap counts. */
 export function pendingCount(session: Session): number {
   return session.queue.length + (session.running === null ? 0 : 1);
+}
+
+/** The users whose words are in the turn at work; none if there is no turn. */
+export function speakersOf({ running }: Session): readonly TurnSpeaker[] {
+  return running === null ? [] : [speakerOf(running), ...(running.steeredBy ?? [])];
+}
+
+export function speakerOf({ userId, authority }: WaitingPrompt): TurnSpeaker {
+  return { userId, authority: authority ?? null };
 }
 
 /** The session with its turn's fields changed; only `evolve` needs this. */

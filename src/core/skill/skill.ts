@@ -6,6 +6,9 @@ import { byCodePoint, cutText } from "../text.ts";
  * The field names are published: this is what is stored and what is shown.
  */
 
+/** The server's own tool that runs a command line. */
+export const SHELL_TOOL = "shell";
+
 /** Where a skill comes from, weakest first: the last that has a skill of some name wins. */
 export const SKILL_SOURCES = ["bundled", "user", "workspace"] as const;
 export type SkillSource = (typeof SKILL_SOURCES)[number];

@@ -54,7 +54,7 @@ describe("the CORS gate", () => {
     expect(headers).toMatchObject({
       vary: "Origin",
       "access-control-allow-origin": PAGE,
-      "access-control-allow-methods": "GET, POST, PATCH, DELETE, OPTIONS",
+      "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
       "access-control-allow-headers":
         "Authorization, Content-Type, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch, " +
         "Idempotency-Key, X-Request-Id",

@@ -91,7 +91,7 @@ const VARY = { Vary: "Origin" };
 /** Headers for allowed pages. Credentials are never allowed. */
 const ALLOWED = {
   ...VARY,
-  "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE, OPTIONS",
+  "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
   "Access-Control-Allow-Headers":
     "Authorization, Content-Type, X-Qwen-Client-Id, Last-Event-ID, X-Qwen-Event-Epoch, " +
     "Idempotency-Key, X-Request-Id",

@@ -5,7 +5,7 @@ import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json } from "./answer.ts";
 
 /** The methods that allowed web pages may use; see `origins.ts`. */
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The authenticated caller of a request. */
 export interface Caller {

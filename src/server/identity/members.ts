@@ -6,7 +6,7 @@ import { MEMBERS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { changeEntry, type Steward } from "../../session/index.ts";
+import { changeEntry, ROSTER, type Steward } from "../../session/index.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import { changeDocument, type TenantStore } from "./tenant-document.ts";
 
@@ -29,8 +29,7 @@ export interface Granting {
   readonly role: Role;
 }
 
-const KIND = "members";
-const KEY = "all";
+const { kind: KIND, key: KEY } = ROSTER;
 
 /**
  * The members of a tenant. One document holds all of them, so that concurrent changes by several

@@ -37,7 +37,9 @@ export class People {
     const authenticator = (daemon: TestDaemon) =>
       counted(byToken([storedWay(daemon), ...otherWays]), lookups);
     const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
-    return new People(await DaemonWorld.open({ ...options, routes, authenticator }), lookups);
+    const outsiders = { users: otherWays.length > 0, operator: false };
+    const world = await DaemonWorld.open({ outsiders, ...options, routes, authenticator });
+    return new People(world, lookups);
   }
 
   /** A member of a tenant, who from now on calls with a token of their own. */

@@ -41,7 +41,7 @@ import {
 } from "./session-settings.ts";
 import { batchDeleteRoutes, listRoutes, workspaceEntry, workspacesRoutes } from "./sessions.ts";
 import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
-import { tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
+import { policyRoutes, tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
 import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
 
 /** All routes that need nothing but the daemon, by resource. */
@@ -51,6 +51,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   creditsRoutes,
   creditReportRoutes,
   tenantRoutes,
+  policyRoutes,
   membersRoutes,
   tenantAuditRoute,
   tokensRoutes,

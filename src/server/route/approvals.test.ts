@@ -99,10 +99,22 @@ describe("GET /session/:id/approvals", () => {
   it("P2: an agent is left in its own mode where everything may happen", async () => {
     const way = { ...ASKING_UNKNOWN, asks: "made_to", mode: "auto" } as const;
     const settings = { asking: new Map([["echo", way]]) };
-    const session = await Approvals.open({ mode: "yolo" }, { stage: { settings } });
+    // Without users all callers are the operator, whom no policy binds.
+    const options = { stage: { settings }, needsToken: false };
+    const session = await Approvals.open({ mode: "yolo" }, options);
     expect(await session.view()).toMatchObject({
       agentMode: { observed: "default" },
       asking: { how: "not_wanted" },
+    });
+  });
+
+  it("P8: an agent asks in every mode where users share its sessions", async () => {
+    const way = { ...ASKING_UNKNOWN, asks: "made_to", mode: "auto" } as const;
+    const settings = { asking: new Map([["echo", way]]) };
+    const session = await Approvals.open({ mode: "yolo" }, { stage: { settings } });
+    expect(await session.view()).toMatchObject({
+      agentMode: { observed: "auto" },
+      asking: { how: "made_to" },
     });
   });
 

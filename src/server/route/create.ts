@@ -152,7 +152,9 @@ async function join(daemon: Daemon, order: CreateRequest): Promise<Result<Joined
   const { request, wanted, workspaceCwd, sessionId, clientId } = order;
   const actor = actorOf(request, clientId);
   const creation = { ...wanted.creation, workspaceCwd };
-  const joined = await daemon.sessions.create(request.caller, { sessionId, creation, actor });
+  const { isUsualAutonomy } = wanted;
+  const options = { sessionId, creation, actor, isUsualAutonomy };
+  const joined = await daemon.sessions.create(request.caller, options);
   if (!joined.ok) return { ok: false, refusal: withConflict(joined.refusal) };
   if (!joined.value.attached) return joined;
   const { session } = joined.value;

@@ -26,7 +26,8 @@ const TOOLS: Tools = {
 async function withCommands() {
   const shelf = new Shelf();
   shelf.skills = SNAPSHOT;
-  const world = await openPaid({ stage: { loader: shelf.loader, tools: TOOLS } });
+  const settings = { enableShell: true };
+  const world = await openPaid({ stage: { loader: shelf.loader, tools: TOOLS, settings } });
   const work = await Work.made(world);
   await granted(world, 1_000);
   const stream = await work.stream({ "last-event-id": "0" });

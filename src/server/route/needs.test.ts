@@ -36,6 +36,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "DELETE /members/:user": OWNERS,
   "GET /tenant": EVERYBODY,
   "PATCH /tenant": OWNERS,
+  "GET /tenant/policy": EVERYBODY,
+  "PUT /tenant/policy": OWNERS,
   "GET /tokens": LEADERS,
   "POST /tokens": OWNERS,
   "DELETE /tokens/:id": OWNERS,

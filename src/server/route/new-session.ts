@@ -122,6 +122,8 @@ export interface NewSessionRequest {
   readonly allowlist: readonly string[] | null;
   readonly approvalMode: ApprovalMode | null;
   readonly autonomy: AutonomyProfile | null;
+  /** Whether the autonomy is the tenant's usual one. */
+  readonly isUsualAutonomy: boolean;
   readonly creation: Omit<SessionOptions["creation"], "workspaceCwd">;
 }
 
@@ -138,6 +140,7 @@ export async function readNewSession(
   if (agent !== null && !agentNames.includes(agent)) {
     return fail("agent_unknown", { profile: agent, known: agentNames.join(", ") });
   }
+  const isUsualAutonomy = autonomy === null && read.value.approvalMode === undefined;
   const profile = await profileOf(daemon, tenantId, read.value);
   if (!profile.ok) return profile;
   const usual = await daemon.defaultVisibility(tenantId);
@@ -152,6 +155,7 @@ export async function readNewSession(
     allowlist: read.value.allowlist ?? null,
     approvalMode: read.value.approvalMode ?? null,
     autonomy,
+    isUsualAutonomy,
     creation: { ...creationOf(daemon, read.value, profile.value), visibility },
   });
 }

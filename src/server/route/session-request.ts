@@ -13,8 +13,9 @@ import { type Route, route, type ServerRequest } from "../http/route.ts";
 
 /** The requesting client, as the core describes it. */
 export function actorOf(request: ServerRequest<unknown>, clientId = request.clientId): Actor {
-  const { caller, isLoopbackPeer } = request;
-  return { kind: "client", clientId, userId: caller.userId, loopback: isLoopbackPeer };
+  const { caller, isLoopbackPeer: loopback } = request;
+  const { userId, role } = caller;
+  return { kind: "client", clientId, userId, role, loopback };
 }
 
 /** An id for a client that has none yet. */

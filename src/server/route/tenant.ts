@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { changeEntry, type Steward } from "../../session/index.ts";
+import { changeEntry, policyBody, policyOf, type Steward } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, events, json, refused } from "../http/answer.ts";
 import { readBody, stewardOf } from "../http/request-schema.ts";
@@ -17,7 +17,7 @@ const tenantBody = z.object({
 });
 
 /** The tenant's settings and the caller's role in it. Ours. */
-export function tenantRoutes({ store, clock }: Daemon): readonly Route[] {
+export function tenantRoutes({ store, clock, sessions }: Daemon): readonly Route[] {
   const settings = new TenantSettings(store, clock);
   return [
     route({
@@ -38,6 +38,8 @@ export function tenantRoutes({ store, clock }: Daemon): readonly Route[] {
         const read = readBody(tenantBody, body);
         if (!read.ok) return refused(read.refusal);
         const { settings: wanted } = read.value;
+        const forbidden = await sessions.policy.forbidsAutonomy(caller, wanted.autonomy);
+        if (forbidden !== null) return refused(forbidden);
         const set = await settings.set(caller.tenantId, wanted, stewardOf(caller));
         return answerTo(set, (chosen) => tenantAnswer(caller, chosen));
       },
@@ -141,4 +143,39 @@ export function tenantEventsRoute({ sessions }: Daemon): Route {
       return answerTo(sessions.watch(caller), (source) => events(source, null));
     },
   });
+}
+
+/** `version` is the one that the caller has read: two owners may change it at once. */
+const newPolicy = z.strictObject({ version: z.int().min(0), policy: policyBody });
+
+/** What the owners of the caller's tenant allow its users. Ours. */
+export function policyRoutes({ sessions }: Daemon): readonly Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/tenant/policy",
+      needs: "session:read",
+      async handle({ caller }) {
+        return answerTo(await sessions.policy.view(caller), policyAnswer);
+      },
+    }),
+    route({
+      method: "PUT",
+      path: "/tenant/policy",
+      gate: "strict",
+      needs: "tenant:write",
+      async handle({ caller, body }) {
+        const read = readBody(newPolicy, body);
+        if (!read.ok) return refused(read.refusal);
+        const { version, policy } = read.value;
+        const set = await sessions.policy.set(caller, { version, policy: policyOf(policy) });
+        return answerTo(set, policyAnswer);
+      },
+    }),
+  ];
+}
+
+function policyAnswer(view: object): Answer {
+  const body: JsonObject = { v: 1, ...view };
+  return json(200, body);
 }

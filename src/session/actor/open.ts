@@ -1,5 +1,6 @@
 import { type Refusal, refusal } from "../../core/error.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import type { Bound } from "../../core/policy/bound.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
@@ -114,12 +115,20 @@ function startOf({ slots, damagedSlots, record, manifest }: Opened, defaultAgent
 /** What a session is made with; its skills and persona are found where it is made. */
 export type SessionCreation = Omit<Creation, "skills" | "persona">;
 
+export interface CreationRequest {
+  readonly key: SessionKey;
+  readonly creation: SessionCreation;
+  readonly actor: Actor;
+  /** What binds its maker, where a policy does. */
+  readonly bound?: Bound | undefined;
+  /** The request names no autonomy: that of the tenant's settings is lowered to what is allowed. */
+  readonly isUsualAutonomy?: boolean;
+}
+
 /** A new session with its first events, in one step: it is there whole, or not at all. */
 export async function createSession(
   world: SessionWorld,
-  key: SessionKey,
-  wanted: SessionCreation,
-  actor: Actor,
+  { key, creation: wanted, actor, bound }: CreationRequest,
 ): Promise<Result<OpenSession>> {
   const { sessionId, tenantId } = key;
   const place = { tenantId, workspaceCwd: wanted.workspaceCwd };
@@ -133,7 +142,8 @@ export async function createSession(
     persona: { version: 1, hash: persona.value.hash },
   };
   const atMs = world.clock.nowMs();
-  const command = { type: "create", atMs, actor, sessionId, creation } as const;
+  const by = { atMs, actor, ...(bound && { bound }) };
+  const command = { type: "create", ...by, sessionId, creation } as const;
   const decision = decide(null, command);
   if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
   const { session } = decision;

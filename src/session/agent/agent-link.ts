@@ -77,6 +77,11 @@ export class AgentLink {
     this.asks = new OpenAsks(world.ids, reports);
   }
 
+  /** Whether users with other ceilings may prompt here: then the agent asks in every mode. */
+  get #isShared(): boolean {
+    return this.#world.policies !== undefined;
+  }
+
   /** The commands that the agent has said are its own. */
   get commands(): readonly JsonObject[] {
     return this.#commands;
@@ -110,7 +115,7 @@ export class AgentLink {
       userId: session.fixed.createdBy ?? null,
       owner: key.sessionId,
       profile: activeAgent,
-      asks: wantsAsks(session.fixed.securityMode),
+      asks: wantsAsks(session.fixed.securityMode, this.#isShared),
       workspace: workspaceCwd,
       cwd: currentCwd,
       mcpServers: this.#world.tools.servers,
@@ -222,7 +227,7 @@ export class AgentLink {
       },
     };
     const place = { workspaceCwd: fixed.workspaceCwd, cwd: chosen.currentCwd };
-    const turn = new ToolTurn(heard, this.#world.tools, place, turnId);
+    const turn = new ToolTurn(heard, this.#world, place, turnId);
     this.#toolTurn = turn;
     void turn.run(called);
   }
@@ -273,11 +278,12 @@ export class AgentLink {
         this.#sinceMs = this.#world.clock.nowMs();
         const { asking: known } = this.#world.settings;
         const asking = known.get(wanted.chosen.activeAgent) ?? ASKING_UNKNOWN;
-        const askMode = askingMode(session, asking, wanted.fixed);
+        const isAsking = wantsAsks(wanted.fixed.securityMode, this.#isShared);
+        const askMode = askingMode(session, asking, wanted.fixed, this.#isShared);
         this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
         const parts = settingsOfModel(wanted.chosen.modelConfig);
         const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
-        const options = wantsAsks(wanted.fixed.securityMode) ? Object.entries(asking.options) : [];
+        const options = isAsking ? Object.entries(asking.options) : [];
         if (parts.length + options.length === 0 && mode === null) void this.#ready(session);
         else void this.#setUp(session, { parts, options, mode }).then(() => this.#ready(session));
       },

@@ -49,9 +49,10 @@ export function askingMode(
   { offer }: Pick<AgentSession, "offer">,
   { mode }: AgentAsking,
   { securityMode }: Session["fixed"],
+  isShared = false,
 ): string | null {
   const isOffered = mode !== null && agentModes(offer).ids.includes(mode);
-  return isOffered && wantsAsks(securityMode) ? mode : null;
+  return isOffered && wantsAsks(securityMode, isShared) ? mode : null;
 }
 
 /**

@@ -4,6 +4,7 @@ import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, ClientId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Access } from "../../core/policy/access.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Actor,
   type AgentStatusReport,
@@ -15,6 +16,7 @@ import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
 import type { ModelPart } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
+import { turnBound } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { HeldText } from "./held-text.ts";
 
@@ -26,12 +28,16 @@ export type AgentSetting =
 /** Clients that have been seen since the server started. */
 export type PresentClients = () => readonly ClientId[];
 
+const UNBOUND: Result<Pick<Command, "bound">> = ok({});
+
 /** What one activation of an agent reports, as commands to its session. */
 export class AgentReports {
   readonly #world: SessionWorld;
   readonly #seat: SessionSeat;
   readonly #agent: Actor;
   readonly #present: PresentClients;
+  /** Asks for which the policy is being read. */
+  readonly #unmade = new Set<AskId>();
   readonly #held: HeldText;
 
   constructor(world: SessionWorld, seat: SessionSeat, activation: number, present: PresentClients) {
@@ -75,21 +81,42 @@ export class AgentReports {
   /** Answers whether the session took it; how it ends is an event. */
   async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
     this.#held.interrupt();
+    // Without a policy an ask keeps its place among all that the agent says.
+    const bound = this.#world.policies === undefined ? UNBOUND : await this.#bound(requestId);
+    if (!bound.ok) return false;
     const command = { type: "ask", requestId, ...ask, ...this.#mediation() } as const;
-    return (await this.#seat.submit({ ...this.#by(), ...command })) === null;
+    return (await this.#seat.submit({ ...this.#by(), ...bound.value, ...command })) === null;
   }
 
   /** Answers when it is decided, or known that people have to; how it ends is an event. */
   async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
     this.#held.interrupt();
+    const bound = this.#world.policies === undefined ? UNBOUND : await this.#bound(requestId);
+    if (!bound.ok) return bound.refusal;
     const { workflow: _, ...mediation } = this.#mediation();
     const command = { type: "access", requestId, access, ...mediation } as const;
-    const why = await this.#seat.submit({ ...this.#by(), ...command });
+    const why = await this.#seat.submit({ ...this.#by(), ...bound.value, ...command });
     const { openAsks } = this.#seat.decided.connection.turn;
     return why ?? (openAsks.has(requestId) ? "people" : "decided");
   }
 
+  /**
+   * What binds the turn that an ask belongs to. The ask is not made if its agent has taken it back
+   * meanwhile, or if it would come into another turn, which other users may have begun.
+   */
+  async #bound(requestId: AskId): Promise<Result<Pick<Command, "bound">>> {
+    const { running } = this.#seat.decided;
+    this.#unmade.add(requestId);
+    const bound = await turnBound(this.#world, this.#seat);
+    const isWanted = this.#unmade.delete(requestId);
+    const isSameTurn = this.#seat.decided.running?.turnId === running?.turnId;
+    if (!isWanted || !isSameTurn) return fail("turn_not_open");
+    if (!bound.ok) return bound;
+    return ok(bound.value === undefined ? {} : { bound: bound.value });
+  }
+
   askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]) {
+    if (this.#unmade.delete(requestId)) return;
     void this.#seat.submit({ ...this.#by(), type: "ask_withdrawn", requestId, reason });
   }
 

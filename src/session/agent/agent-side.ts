@@ -7,12 +7,13 @@ import {
   ACTIVATIONS_MAX,
 } from "../../core/limits.ts";
 import { ACCESS_REFUSED } from "../../core/policy/access.ts";
-import { type Actor, SERVER } from "../../core/session/command.ts";
+import { type ClientActor, SERVER } from "../../core/session/command.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
+import { boundIn, callerSpeaker } from "../tenant/tenant-policies.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { AgentReports, type PresentClients } from "./agent-reports.ts";
@@ -93,7 +94,9 @@ export class AgentSide implements Participant {
       this.#link?.asks.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
     } else if (event.type === "mid_turn_message_injected") {
       const by = this.#senderOf(event);
-      for (const { messageId, content } of event.data.items) this.#steer(messageId, content, by);
+      for (const { messageId, content } of event.data.items) {
+        void this.#steer(messageId, content, by);
+      }
     }
   }
 
@@ -105,9 +108,15 @@ export class AgentSide implements Participant {
   }
 
   /** A message that the agent cannot take any more waits as a prompt of its own. */
-  #steer(messageId: string, content: readonly ContentBlock[], by: Actor) {
+  async #steer(messageId: string, content: readonly ContentBlock[], by: ClientActor) {
     const steered = this.#link?.steer(messageId, content);
     if (steered?.ok) return;
+    const { key, decided } = this.#seat;
+    const speakers = [callerSpeaker(by)];
+    const found = await boundIn(this.#world, key.tenantId, speakers, decided.chosen);
+    // The store is away, and the session with it: the next server has the message in its log.
+    if (!found.ok) return;
+    const bound = found.value && { bound: found.value };
     const prompt = {
       promptId: this.#world.ids.prompt(),
       content,
@@ -117,15 +126,18 @@ export class AgentSide implements Participant {
       params: null,
       echo: false,
     };
-    void this.#seat.submit({ ...stampedBy(this.#world.clock, by), type: "prompt", ...prompt });
+    const stamped = { ...stampedBy(this.#world.clock, by), ...bound };
+    void this.#seat.submit({ ...stamped, type: "prompt", ...prompt });
   }
 
   /** The sender, by its client only if that is still registered. */
-  #senderOf(event: SessionEvent<"mid_turn_message_injected">): Actor {
+  #senderOf(event: SessionEvent<"mid_turn_message_injected">): ClientActor {
     const clientId = event.originatorClientId ?? null;
     const userId = event.originatorUserId ?? null;
     const isHere = clientId !== null && isRegistered(this.#seat.decided, clientId, userId);
-    return { kind: "client", clientId: isHere ? clientId : null, userId, loopback: false };
+    const role = event.data.authority && { role: event.data.authority.role };
+    const client = { clientId: isHere ? clientId : null, userId, ...role };
+    return { kind: "client", ...client, loopback: false };
   }
 
   /** Activates at once the first time; after failures with growing pauses, a few times only. */

@@ -4,7 +4,7 @@ import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok } from "../../core/result.ts";
 import { skill } from "../../core/slash/snapshot.fixture.ts";
 import type { ToolAnswer, ToolCall, Tools } from "../../tool/tool.ts";
-import { NO_TOOLS, RANDOM_IDS } from "../world.fixture.ts";
+import { NO_TOOLS, RANDOM_IDS, SETTINGS } from "../world.fixture.ts";
 import { ToolTurn, type ToolTurnReports } from "./tool-turn.ts";
 
 const CALL: ToolCall = {
@@ -50,7 +50,8 @@ function staged({ answer = allowed("allow"), tools = {}, audit = async () => {} 
     return { isError: false, text: "a.txt" };
   };
   const all = { ...NO_TOOLS, callOf: async () => ok(CALL), run, ...tools };
-  const turn = new ToolTurn(owner, all, PLACE, RANDOM_IDS.turn());
+  const world = { tools: all, settings: SETTINGS };
+  const turn = new ToolTurn(owner, world, PLACE, RANDOM_IDS.turn());
   return { heard, asks, turn, ended: () => turn.run({ entry: ENTRY, words: "ls" }) };
 }
 

@@ -1,14 +1,15 @@
 import type { AgentAsk, AskAnswer } from "../../agent/agent.ts";
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { type Refusal, sentenceOf } from "../../core/error.ts";
+import { type Refusal, refusal, sentenceOf } from "../../core/error.ts";
 import type { TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { AskOption } from "../../core/policy/ask.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { CommandResult } from "../../core/session/event.ts";
-import type { SkillEntry } from "../../core/skill/skill.ts";
+import { SHELL_TOOL, type SkillEntry } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
-import type { ToolCall, ToolContext, Tools } from "../../tool/tool.ts";
+import type { ToolCall, ToolContext } from "../../tool/tool.ts";
+import type { SessionWorld } from "../world.ts";
 import type { CalledSkill } from "./briefing.ts";
 
 /** What the turn of a tool tells its session; the same as an agent's would. */
@@ -19,6 +20,16 @@ export interface ToolTurnReports {
   /** Recorded before the act: if it cannot be, there is no act. */
   audit(act: string, details: JsonObject): Promise<void>;
   commandResult(result: CommandResult): void;
+}
+
+type ToolWorld = Pick<SessionWorld, "tools" | "policies" | "settings">;
+
+/**
+ * Whether clients may run shells of the server's: those run as its user, beside all that its data
+ * holds. Without tokens every client is the operator, and is asked.
+ */
+function mayRunShells({ policies, settings }: ToolWorld): boolean {
+  return policies === undefined || settings.enableShell;
 }
 
 const OPTIONS: readonly AskOption[] = [
@@ -36,14 +47,14 @@ const ALLOWING: ReadonlySet<string> = new Set(["allow", "allow_always"]);
  */
 export class ToolTurn {
   readonly #owner: ToolTurnReports;
-  readonly #tools: Tools;
+  readonly #world: ToolWorld;
   readonly #place: ToolContext;
   readonly #turnId: TurnId;
   readonly #giveUp = new AbortController();
 
-  constructor(owner: ToolTurnReports, tools: Tools, place: ToolContext, turnId: TurnId) {
+  constructor(owner: ToolTurnReports, world: ToolWorld, place: ToolContext, turnId: TurnId) {
     this.#owner = owner;
-    this.#tools = tools;
+    this.#world = world;
     this.#place = place;
     this.#turnId = turnId;
   }
@@ -69,7 +80,10 @@ export class ToolTurn {
 
   async #result(entry: SkillEntry, words: string): Promise<CommandResult> {
     const tool = entry.command_tool ?? "";
-    const called = await this.#tools.callOf(tool, words, this.#place);
+    if (tool === SHELL_TOOL && !mayRunShells(this.#world)) {
+      return reply.commandRefused(refusal("session_shell_disabled"));
+    }
+    const called = await this.#world.tools.callOf(tool, words, this.#place);
     if (!called.ok) return notCalled(entry.skill_name, tool, called.refusal);
     const call = called.value;
     const toolCallId = `tool-${this.#turnId}`;
@@ -99,7 +113,7 @@ export class ToolTurn {
       toolCallId,
       status: "in_progress",
     });
-    const answer = await this.#tools.run(call, this.#place, this.#giveUp.signal);
+    const answer = await this.#world.tools.run(call, this.#place, this.#giveUp.signal);
     await this.#ended(toolCallId, answer.isError ? "failed" : "completed", answer.text);
     return answer.isError
       ? reply.toolFailed(call.name, answer.text)

@@ -202,6 +202,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   begin_turn: true,
   command_result: true,
   remove_prompt: true,
+  refuse_prompt: true,
   steer: true,
   cancel: true,
   reserve_slice: true,
@@ -248,6 +249,8 @@ const OWN_DETAILS = [
   "scope",
   "neededMicro",
   "availableMicro",
+  "rule",
+  "role",
 ] as const;
 
 /** Returns what the audit holds of a refusal that left no event; null if it has no entry. */
@@ -323,6 +326,7 @@ export const CHANGE_ACTS = [
   "workspace_added",
   "workspace_trust_set",
   "tenant_settings_set",
+  "policy_set",
   "agents_traced",
   "agent_logs_read",
   "agent_restarted",

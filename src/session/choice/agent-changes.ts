@@ -4,12 +4,12 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, type CommandData, SERVER } from "../../core/session/command.ts";
 import { type ModelChange, type ModelPart, settingsOfModel } from "../../core/session/state.ts";
 import type { AgentMode } from "../../core/turn.ts";
-import type { Clock } from "../../platform/clock.ts";
 import { changeIn } from "../actor/written.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { ensureAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import { stampedBy } from "../world.ts";
+import { boundCommand } from "../tenant/policy-check.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
 
 /**
  * Chooses the mode that a session's agent is in from its next turn on; answers the one before.
@@ -17,15 +17,17 @@ import { stampedBy } from "../world.ts";
  * not offer is refused before anything is recorded. Its usual mode every agent has.
  */
 export async function changeAgentMode(
-  clock: Clock,
+  world: SessionWorld,
   live: LiveSession,
   mode: AgentMode,
   actor: Actor,
 ): Promise<Result<AgentMode>> {
   const command = (): Command<"agent_mode"> => {
-    return { type: "agent_mode", atMs: clock.nowMs(), actor, mode };
+    return { type: "agent_mode", ...stampedBy(world.clock, actor), mode };
   };
-  const why = live.refusalOf(command()) ?? (mode === null ? null : await ensureAgent(live));
+  const bounded = await boundCommand(world, live, command());
+  if (!bounded.ok) return bounded;
+  const why = live.refusalOf(bounded.value) ?? (mode === null ? null : await ensureAgent(live));
   if (why !== null) return { ok: false, refusal: why };
   const offered = isOffered(live, mode);
   if (!offered.ok) return offered;
@@ -51,11 +53,11 @@ function isOffered({ agent }: LiveSession, mode: AgentMode): Result<void> {
  * what that had agreed to.
  */
 export class ModelChanges {
-  readonly #clock: Clock;
+  readonly #world: SessionWorld;
   readonly #last = new WeakMap<LiveSession, Promise<unknown>>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(world: SessionWorld) {
+    this.#world = world;
   }
 
   change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
@@ -68,7 +70,10 @@ export class ModelChanges {
 
   async #change(live: LiveSession, change: ModelChange, actor: Actor): Promise<Result<void>> {
     const parts = settingsOfModel(change);
-    const why = live.refusalOf(this.#command({ change }, actor)) ?? (await ensureAgent(live));
+    // The agent is not asked for what the policy forbids.
+    const bounded = await boundCommand(this.#world, live, this.#command({ change }, actor));
+    if (!bounded.ok) return bounded;
+    const why = live.refusalOf(bounded.value) ?? (await ensureAgent(live));
     if (why !== null) return { ok: false, refusal: why };
     const { agent } = live;
     const refused = await refusalBy(live, agent, parts);
@@ -111,7 +116,7 @@ export class ModelChanges {
   }
 
   #by(actor: Actor) {
-    return stampedBy(this.#clock, actor);
+    return stampedBy(this.#world.clock, actor);
   }
 }
 

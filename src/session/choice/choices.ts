@@ -107,7 +107,7 @@ export class Choices {
   constructor(world: SessionWorld, find: Find) {
     this.#world = world;
     this.#find = find;
-    this.#models = new ModelChanges(world.clock);
+    this.#models = new ModelChanges(world);
     this.reloads = new Reloads(world);
   }
 
@@ -125,7 +125,7 @@ export class Choices {
   ): Promise<Result<AgentMode>> {
     return retryIfEvicted(async () => {
       const found = await this.#find(key, actor);
-      return found.ok ? changeAgentMode(this.#world.clock, found.value, mode, actor) : found;
+      return found.ok ? changeAgentMode(this.#world, found.value, mode, actor) : found;
     });
   }
 

@@ -3,6 +3,7 @@ import { sentenceOf } from "../../core/error.ts";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { TURNS_DRAINED_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
+import { creationSettings } from "../../core/session/bounded.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
@@ -10,11 +11,12 @@ import { sharingOf } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
-import type { FoldedTurn, SessionKey } from "../../store/store.ts";
-import type { SessionCreation } from "../actor/open.ts";
+import type { FoldedTurn } from "../../store/store.ts";
+import type { CreationRequest, SessionCreation } from "../actor/open.ts";
 import type { Choices, ReloadType } from "../choice/choices.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn } from "../replay.ts";
+import { promptForbidden } from "../tenant/policy-check.ts";
 import { modelIds } from "../view/agent-state.ts";
 import { askingNow } from "../view/approvals.ts";
 import type { SessionWorld } from "../world.ts";
@@ -24,7 +26,7 @@ import { type Answered, agentCommands } from "./slash-commands.ts";
 export interface CommandDeps {
   readonly choices: Choices;
   /** Makes a session beside this one. */
-  create(key: SessionKey, creation: SessionCreation, actor: Actor): Promise<Result<unknown>>;
+  create(request: CreationRequest): Promise<Result<unknown>>;
 }
 
 export type BuiltInCall = Extract<SlashMeaning, { kind: "built_in" }> & {
@@ -71,7 +73,7 @@ export class BuiltInCommands {
     return answer({ result: reply.commandHelp(skills, own?.ok ? own.value : []) });
   }
 
-  async #agent({ live, args, answer }: BuiltInCall): Promise<void> {
+  async #agent({ live, prompt, args, answer }: BuiltInCall): Promise<void> {
     const [to] = args;
     const { agentNames } = this.#world.settings;
     const { activeAgent } = live.session.chosen;
@@ -79,6 +81,8 @@ export class BuiltInCommands {
       return answer({ result: reply.agentListed(activeAgent, agentNames) });
     }
     if (!agentNames.includes(to)) return answer({ result: reply.agentNotFound(to, agentNames) });
+    const why = await promptForbidden(this.#world, live, prompt, { agent: to });
+    if (why !== null) return answer({ result: reply.commandRefused(why) });
     await live.until(isSettled);
     const result = reply.agentSet(live.session.chosen.activeAgent, to);
     return answer({ result, effect: { type: "change_agent", to } });
@@ -90,6 +94,8 @@ export class BuiltInCommands {
     if (modelId === undefined) {
       return answer({ result: reply.modelShown(modelConfig, modelsOf(live)) });
     }
+    const why = await promptForbidden(this.#world, live, prompt, { model: modelId });
+    if (why !== null) return answer({ result: reply.commandRefused(why) });
     const actor = actorOf(prompt, live.session);
     const changed = await this.#hands.choices.changeModel(live.key, { modelId }, actor);
     const now = live.session.chosen.modelConfig;
@@ -124,11 +130,11 @@ export class BuiltInCommands {
     const { key, session } = live;
     const sessionId = namedAfter(prompt, session);
     if (sessionId === null) return;
-    const made = await this.#hands.create(
-      { ...key, sessionId },
-      likeThis(session),
-      makerOf(prompt),
-    );
+    const creation = likeThis(session);
+    const actor = makerOf(prompt);
+    const why = await promptForbidden(this.#world, live, prompt, creationSettings(creation));
+    if (why !== null) return answer({ result: reply.commandRefused(why) });
+    const made = await this.#hands.create({ key: { ...key, sessionId }, creation, actor });
     if (made.ok || made.refusal.code === "session_id_conflict") {
       return answer({ result: reply.sessionCreated(sessionId) });
     }
@@ -172,9 +178,10 @@ function modelsOf({ agent }: LiveSession): readonly string[] {
 }
 
 /** A client that has left since was there when it asked: the server acts in its place. */
-function actorOf({ clientId, userId }: WaitingPrompt, session: Session): Actor {
+function actorOf({ clientId, userId, authority }: WaitingPrompt, session: Session): Actor {
   const hasLeft = clientId !== null && !isRegistered(session, clientId, userId);
-  return hasLeft ? SERVER : { kind: "client", clientId, userId, loopback: false };
+  const role = authority && { role: authority.role };
+  return hasLeft ? SERVER : { kind: "client", clientId, userId, ...role, loopback: false };
 }
 
 function namedAfter({ promptId }: WaitingPrompt, { sessionId }: Session): SessionId | null {

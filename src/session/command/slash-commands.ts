@@ -1,8 +1,9 @@
-import { refusal } from "../../core/error.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { stringAt } from "../../core/json.ts";
 import { AGENT_COMMANDS_MS_MAX, SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
+import { turnSettings } from "../../core/session/bounded.ts";
 import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
@@ -14,6 +15,7 @@ import { ensureAgent } from "../eviction.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { Participant } from "../participant.ts";
+import { promptForbidden } from "../tenant/policy-check.ts";
 import { availableCommands } from "../view/agent-state.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
@@ -72,12 +74,25 @@ export class SlashCommands implements Participant {
     if (meaning.kind === "refused") return answer({ result: meaning.result });
     if (meaning.kind !== "built_in") {
       const work = meaning.kind === "agent" ? "agent" : workOf(meaning.entry);
+      const forbidden = await this.#forbidden(prompt, meaning, work);
+      if (forbidden !== null) return answer({ result: reply.commandRefused(forbidden) });
       const paid = work === "tool" ? DONE : await live.credit.affordable(prompt.userId);
       // It was not weighed when it was admitted, and must not block the queue now.
       if (!paid.ok) return answer({ result: reply.commandRefused(paid.refusal) });
       return live.queue.proceed(promptId, work);
     }
     await this.#builtIns.carryOut({ live, prompt, skills, ...meaning, answer });
+  }
+
+  /** Why the policy forbids a turn by a slash: its skill, or the agent and model it runs with. */
+  async #forbidden(
+    prompt: WaitingPrompt,
+    meaning: Extract<SlashMeaning, { kind: "skill" | "agent" }>,
+    work: SlashWork,
+  ): Promise<Refusal | null> {
+    const skill = meaning.kind === "skill" ? { skill: meaning.entry.skill_name } : {};
+    const used = work === "tool" ? {} : turnSettings(this.#live.session);
+    return promptForbidden(this.#world, this.#live, prompt, { ...used, ...skill });
   }
 
   /** A command that throws has its verdict, too (P2). */

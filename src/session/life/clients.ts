@@ -4,10 +4,12 @@ import { DONE, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
+import type { CreationRequest } from "../actor/open.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import type { CreationRequest, Joined, SessionRegistry } from "../registry.ts";
+import type { Joined, SessionRegistry } from "../registry.ts";
+import { boundCreation } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** A session that was brought back. */
@@ -39,10 +41,12 @@ export class Arrivals {
    * Makes a session or joins the shared one, and registers the client that asked. It answers when
    * there is an agent; one that was there before is joined without an agent, too (P6).
    */
-  create(order: CreationRequest): Promise<Result<Resumed>> {
-    const register = this.#registrar(order.actor);
+  create(request: CreationRequest): Promise<Result<Resumed>> {
+    const register = this.#registrar(request.actor);
     return retryIfEvicted(async () => {
-      const joined = await this.#parts.registry.create(order);
+      const bounded = await boundCreation(this.#parts.world, request);
+      if (!bounded.ok) return bounded;
+      const joined = await this.#parts.registry.create(bounded.value);
       if (!joined.ok) return joined;
       if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
       const why = await register(joined.value.live);

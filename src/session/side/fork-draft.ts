@@ -2,7 +2,7 @@ import type { SessionId } from "../../core/id.ts";
 import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
 import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
+import { type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import { eventIs } from "../../core/session/event-table.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
@@ -37,6 +37,9 @@ export function isUnfinishedFork({ sourceType }: { readonly sourceType: string |
 /** The copy that an agent has made of its side, if it has, and what is known of that side. */
 type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode">;
 
+/** Who makes it, and what binds that user. */
+export type ForkMaker = Pick<Command, "actor" | "bound">;
+
 /**
  * A session that is being made from another, in steps of bounded size. Until the last of them it
  * is closed and marked as unfinished, and no client sees it; the last one makes it an
@@ -68,10 +71,15 @@ export class ForkDraft {
   }
 
   /** The first step. If it is refused, there is nothing to take back. */
-  async begin(creation: Creation, currentCwd: string, actor: Actor): Promise<Result<void>> {
+  async begin(creation: Creation, currentCwd: string, by: ForkMaker): Promise<Result<void>> {
     const { sessionId } = this.key;
-    const by = { atMs: this.#atMs, actor };
-    const created = this.#log.decided({ ...by, type: "create", sessionId, creation });
+    const created = this.#log.decided({
+      atMs: this.#atMs,
+      ...by,
+      type: "create",
+      sessionId,
+      creation,
+    });
     if (!created.ok) return created;
     const moved = this.#log.decided({ ...this.#server(), type: "change_cwd", to: currentCwd });
     if (!moved.ok) return moved;

@@ -12,6 +12,7 @@ import type { FoldedTurn, ListFilter, SessionKey, SessionStore } from "../../sto
 import { readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn, sessionPages } from "../replay.ts";
+import { boundCreation } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
 
@@ -83,7 +84,11 @@ async function makeFork(
   if (!manifest.ok) return manifest;
   const draft = new ForkDraft(world, key, manifest.value);
   const creation = creationOf(source.session, displayName);
-  const begun = await draft.begin(creation, source.session.chosen.currentCwd, actor);
+  const bounded = await boundCreation(world, { key, creation, actor });
+  if (!bounded.ok) return bounded;
+  const { bound } = bounded.value;
+  const by = { actor, ...(bound && { bound }) };
+  const begun = await draft.begin(creation, source.session.chosen.currentCwd, by);
   if (!begun.ok) return begun;
   const finished = await filled(world, source, draft, end);
   const result = finished.ok ? await announced(world, source, forked, actor) : finished;

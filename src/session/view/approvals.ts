@@ -19,7 +19,7 @@ import { isoTime } from "./summary.ts";
  * session is durable. It needs no agent.
  */
 export async function approvalsView(
-  world: Pick<SessionWorld, "store" | "settings">,
+  world: Pick<SessionWorld, "store" | "settings" | "policies">,
   live: Pick<LiveSession, "agent" | "key" | "session">,
 ) {
   const { store } = world;
@@ -110,7 +110,7 @@ const GRANT_MARK = '"session_grant_added"';
 
 /** Says whether the agent of a session asks before it acts, by its own reports. */
 export function askingNow(
-  { settings }: Pick<SessionWorld, "settings">,
+  { settings, policies }: Pick<SessionWorld, "settings" | "policies">,
   { session, agent }: Pick<LiveSession, "agent" | "session">,
   /** The mode that the agent last reported, for a session without an agent. */
   lastMode: string | null = null,
@@ -118,9 +118,10 @@ export function askingNow(
   const { fixed, chosen, connection } = session;
   const asking = settings.asking.get(chosen.activeAgent) ?? ASKING_UNKNOWN;
   const { agentMode } = connection;
+  const isShared = policies !== undefined;
   if (agent === null) {
     const known = { chosen: agentMode, observed: lastMode, offered: null, options: null };
-    return askingView(asking, fixed.securityMode, known);
+    return askingView(asking, fixed.securityMode, known, isShared);
   }
   const { current: observed, ids: offered } = agentModes(agent.offer);
   const options = new Map<string, unknown>();
@@ -128,12 +129,12 @@ export function askingNow(
     if (typeof id === "string") options.set(id, currentValue);
   }
   const known = { chosen: agentMode, observed, offered, options };
-  return askingView(asking, fixed.securityMode, known);
+  return askingView(asking, fixed.securityMode, known, isShared);
 }
 
 /** Returns what a client that attaches must know: nothing, where the agent is known to ask. */
 export function askingDoubt(
-  world: Pick<SessionWorld, "settings">,
+  world: Pick<SessionWorld, "settings" | "policies">,
   live: Pick<LiveSession, "agent" | "session">,
 ): { readonly asking?: AskingView } {
   const asking = askingNow(world, live);

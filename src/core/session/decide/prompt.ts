@@ -1,5 +1,5 @@
 import { promptText } from "../../agent-update.ts";
-import { type Refusal, refusal } from "../../error.ts";
+import { type Refusal, refusal, sentenceOf } from "../../error.ts";
 import type { PromptId } from "../../id.ts";
 import {
   IDEMPOTENCY_AGE_MS_MAX,
@@ -14,6 +14,7 @@ import { isCount, isPrice } from "../../price.ts";
 import { slashTextOf } from "../../slash/commands.ts";
 import { cutText, utf8Bytes } from "../../text.ts";
 import { ADMISSION, conditionOf } from "../admission.ts";
+import { boundRefusal } from "../bounded.ts";
 import {
   type Command,
   type CommandEffect,
@@ -59,7 +60,11 @@ function admit(
   if (first === "conflict") return refused(session, refusal("idempotency_conflict"));
   const draft = new Draft(session, command);
   if (first !== null) return draft.accept(first);
-  const why = promptRefusal(session, prompt, command.atMs) ?? unpaid ?? null;
+  const why =
+    promptRefusal(session, prompt, command.atMs) ??
+    boundRefusal(session, command) ??
+    unpaid ??
+    null;
   if (why !== null) return refused(session, why);
   emitAdmission(draft, prompt, command);
   const next = pendingCount(session) === 0 && draft.state === "ready";
@@ -126,7 +131,7 @@ function promptBytes({ content, params }: Pick<NewPrompt, "content" | "params">)
   return utf8Bytes(JSON.stringify([content, params]));
 }
 
-function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs }: Command) {
+function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: Command) {
   const { promptId, content, deadlineAtMs, idempotency, lastEventId, params, echo } = prompt;
   const clientId = clientOf(actor);
   const userId = userOf(actor);
@@ -142,6 +147,7 @@ function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs }: Command
     ...(userId && { userId }),
     ...(deadlineAtMs && { deadlineAtMs }),
     ...(idempotency && { idempotency }),
+    ...(bound && { authority: bound.authority }),
   };
   draft.emit("prompt_admitted", data, stampOf(promptId, { clientId, userId }));
 }
@@ -223,9 +229,20 @@ export function remove(session: Session, command: Command<"remove_prompt">): Dec
   return draft.accept();
 }
 
+/** Ends a prompt that may not run in this session any more, before it is a turn. */
+export function refuse(session: Session, command: Command<"refuse_prompt">): Decision {
+  const { promptId, why } = command;
+  const next = session.queue[0];
+  if (next?.promptId !== promptId) return notNext(session, promptId);
+  const draft = new Draft(session, command);
+  const { code } = why;
+  pronounce(draft, next, { type: "turn_error", code, message: sentenceOf(why) });
+  return draft.accept();
+}
+
 /** Says something to the agent while it works, if it can listen; else it waits its turn. */
 export function steer(session: Session, command: Command<"steer">): Decision {
-  const { messageId, prompt, agentCanSteer, unpaid } = command;
+  const { messageId, prompt, agentCanSteer, unpaid, bound } = command;
   const { running } = session;
   const isCommand = slashTextOf(prompt.content) !== null;
   if (running === null || running.stopCause !== null || !agentCanSteer || isCommand) {
@@ -236,6 +253,8 @@ export function steer(session: Session, command: Command<"steer">): Decision {
   const draft = new Draft(session, command);
   if (running.steeredIds.includes(messageId)) return draft.accept();
   if (prompt.content.length === 0) return refused(session, refusal("invalid_prompt"));
+  const forbidden = boundRefusal(session, command);
+  if (forbidden !== null) return refused(session, forbidden);
   if (running.steeredIds.length >= STEERED_MESSAGES_MAX) {
     return refused(session, refusal("steer_limit_exceeded", { limit: STEERED_MESSAGES_MAX }));
   }
@@ -246,6 +265,7 @@ export function steer(session: Session, command: Command<"steer">): Decision {
       messages: [promptText(prompt.content)],
       messageIds: [messageId],
       items: [{ messageId, content: prompt.content }],
+      ...(bound && { authority: bound.authority }),
     },
     stampOf(promptId, originatorOf(command.actor)),
   );

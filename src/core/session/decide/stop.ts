@@ -90,7 +90,7 @@ function openAsk({ connection }: Session, requestId: AskId) {
   return connection.turn.openAsks.get(requestId);
 }
 
-function endAsk(draft: Draft, resolved: EventData["permission_resolved"]) {
+export function endAsk(draft: Draft, resolved: EventData["permission_resolved"]) {
   draft.emit("permission_resolved", resolved, draft.session.running?.stamp);
   resumeIfAnswered(draft);
 }

@@ -6,6 +6,7 @@ import {
   SHELL_CONTEXT_CHARS_MAX,
 } from "../../limits.ts";
 import { voterOf } from "../../policy/ask.ts";
+import type { TurnSpeaker } from "../../policy/bound.ts";
 import { cutText, lastOfText } from "../../text.ts";
 import type { Keyed, SessionEvent } from "../event.ts";
 import {
@@ -14,6 +15,7 @@ import {
   type RegisteredClient,
   type RunningPrompt,
   type Session,
+  speakerOf,
   type Totals,
   type WaitingPrompt,
 } from "../state.ts";
@@ -117,8 +119,18 @@ export function waits(session: Session, event: SessionEvent<"pending_prompt_adde
 export function steered(session: Session, event: SessionEvent<"mid_turn_message_injected">) {
   const { running } = session;
   if (running === null) return session;
-  const steeredIds = [...running.steeredIds, ...event.data.messageIds];
-  return { ...session, running: { ...running, steeredIds } };
+  const { messageIds, authority = null } = event.data;
+  const steeredIds = [...running.steeredIds, ...messageIds];
+  const speaker = { userId: event.originatorUserId ?? null, authority };
+  const { steeredBy = [] } = running;
+  const isKnown = [speakerOf(running), ...steeredBy].some((one) => isSameSpeaker(one, speaker));
+  const others = isKnown ? {} : { steeredBy: [...steeredBy, speaker] };
+  return { ...session, running: { ...running, steeredIds, ...others } };
+}
+
+/** The same user with another token may speak with another role. */
+function isSameSpeaker(one: TurnSpeaker, other: TurnSpeaker): boolean {
+  return one.userId === other.userId && one.authority?.role === other.authority?.role;
 }
 
 /** A failed call to the agent has the same event type, but is no request to stop. */

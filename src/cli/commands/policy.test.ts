@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { ACME, BY_OWNER, user } from "../../server/identity/identity.fixture.ts";
+import { Members } from "../../server/identity/members.ts";
+import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
+import { value } from "../../store/kit/expect.ts";
+import { runIn, servedFolder } from "./data-folder.fixture.ts";
+import { policy } from "./policy.ts";
+
+async function opened() {
+  const { folder, store } = await servedFolder();
+  await value(new Members(store, SYSTEM_CLOCK).put(ACME, user("ada"), "owner", BY_OWNER));
+  const run = (...args: readonly string[]) => runIn(folder, policy, ...args, "--tenant", "acme");
+  return { run, policies: new TenantPolicies(store, SYSTEM_CLOCK) };
+}
+
+describe("fermata policy", () => {
+  it("shows what holds, and says that it is no policy of the owners'", async () => {
+    const { run } = await opened();
+    const { exitCode, shown, stderr } = await run("show");
+    expect(exitCode).toBe(0);
+    expect(shown).toMatch(/FIELD +OWNER +ADMIN +MEMBER\nmode +yolo +yolo +allowlist\n/);
+    expect(shown).toContain("New sessions are visible to: private");
+    expect(stderr).toContain("No policy is set");
+  });
+
+  it("sets single fields, keeps the others, and takes all of them back", async () => {
+    const { run, policies } = await opened();
+    const first = ["member.mode=ask", "member.agents=claude,codex", "member.selfApproval=no"];
+    expect((await run("set", ...first)).exitCode).toBe(0);
+    expect((await run("set", "member.skills=none", "visibility=tenant")).exitCode).toBe(0);
+    expect(await value(policies.of(ACME))).toMatchObject({
+      version: 2,
+      policy: {
+        roles: {
+          member: {
+            mode: "ask",
+            autonomy: "balanced",
+            agents: ["claude", "codex"],
+            models: "any",
+            skills: [],
+            selfApproval: false,
+          },
+        },
+        visibility: "tenant",
+      },
+    });
+    expect((await run("reset")).shown).toMatch(/mode +yolo +yolo +allowlist/);
+  });
+
+  it.each([
+    [["set", "member.mode=free"], 1, 'expected one of "ask"|"allowlist"|"yolo"'],
+    [["set", "member.modes=ask"], 1, "its fields are mode, autonomy"],
+    [["set", "guest.mode=ask"], 1, "its fields are owner, admin, member"],
+    [["set", "member.selfApproval=maybe"], 1, "member.selfApproval"],
+    [["set", "mode"], 2, "expected ROLE.FIELD=VALUE"],
+    [["set"], 2, "expected show, set ROLE.FIELD=VALUE or reset"],
+    [["show", "all"], 2, 'unexpected argument "all"'],
+  ])("refuses what it does not know, with what there is: %s", async (args, code, text) => {
+    const { run, policies } = await opened();
+    const { exitCode, stderr } = await run(...args);
+    expect(stderr).toContain(text);
+    expect(exitCode).toBe(code);
+    expect((await value(policies.of(ACME))).version).toBe(0);
+  });
+});

@@ -1,0 +1,165 @@
+import { parseArgs } from "node:util";
+import type { TenantId } from "../../core/id.ts";
+import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
+import { BOUND_ROLES, type TenantPolicy } from "../../core/policy/ceiling.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { firstProblem } from "../../server/http/request-schema.ts";
+import { policyBody, policyOf } from "../../session/index.ts";
+import { policyFields, TenantPolicies } from "../../session/tenant/tenant-policies.ts";
+import type { SessionStore } from "../../store/store.ts";
+import { tableText } from "../output.ts";
+import {
+  type CommandOutput,
+  type DataAction,
+  inStore,
+  OPERATOR,
+  runCommand,
+  TENANT_OPTIONS,
+  wrong,
+} from "./data-command.ts";
+import { readTenantName, requireReadableTenant } from "./tenant-lookup.ts";
+
+const POLICY_USAGE = `Usage: fermata policy show
+       fermata policy set ROLE.FIELD=VALUE ... [visibility=VALUE]
+       fermata policy reset
+
+Shows and sets what the users of a tenant may have at most, by role: owner, admin, member.
+Without a policy it binds members only: mode allowlist, autonomy balanced. The command works
+beside a running server. A change binds open sessions at once, and the audit records it.
+
+Fields of a role:
+  mode          The highest security mode: ask, allowlist or yolo.
+  autonomy      The highest autonomy: manual, supervised, balanced or autonomous.
+  agents        The agents, separated by commas; "any" or "none".
+  models        The models, likewise. With a list, a session has to name its model.
+  skills        The skills that may be called by name, likewise.
+  selfApproval  Whether users may approve what their own prompts ask for: yes or no.
+
+  visibility    Who sees a new session by default: tenant or private.
+
+Options:
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+  --tenant NAME  The tenant (local).
+`;
+
+/** Shows and sets the policy of a tenant. */
+export function policy(args: readonly string[]): Promise<number> {
+  return runCommand({ name: "policy", usage: POLICY_USAGE, parse, read }, args);
+}
+
+const parse = (args: readonly string[]) =>
+  parseArgs({ args, options: TENANT_OPTIONS, allowPositionals: true });
+
+type PolicyAction = (store: SessionStore, tenantId: TenantId) => Promise<Result<CommandOutput>>;
+
+function read(
+  { tenant }: ReturnType<typeof parse>["values"],
+  words: readonly string[],
+): Result<DataAction> {
+  const tenantId = readTenantName(tenant);
+  if (!tenantId.ok) return tenantId;
+  const action = readAction(words);
+  if (!action.ok) return action;
+  return ok((data) =>
+    inStore(data, async (store) => {
+      const known = await requireReadableTenant(store, tenantId.value);
+      return known.ok ? action.value(store, tenantId.value) : known;
+    }),
+  );
+}
+
+function readAction([name, ...words]: readonly string[]): Result<PolicyAction> {
+  if (name === "set" && words.length > 0) {
+    const settings = readSettings(words);
+    return settings.ok ? ok(changed((old) => withSettings(old, settings.value))) : settings;
+  }
+  if (words.length > 0) return wrong(`unexpected argument "${words[0]}"`);
+  if (name === "show") return ok(show);
+  if (name === "reset") return ok(changed(() => ok(policyOf({}))));
+  return wrong("expected show, set ROLE.FIELD=VALUE or reset");
+}
+
+/** One `ROLE.FIELD=VALUE`; `visibility` has no role. */
+interface PolicySetting {
+  readonly role: string | null;
+  readonly field: string;
+  readonly value: unknown;
+}
+
+function readSettings(words: readonly string[]): Result<readonly PolicySetting[]> {
+  const settings: PolicySetting[] = [];
+  for (const word of words) {
+    const [, role = null, field = "", text = ""] = /^(?:(\w+)\.)?(\w+)=(.*)$/s.exec(word) ?? [];
+    if (field === "") return wrong(`expected ROLE.FIELD=VALUE, not "${word}"`);
+    settings.push({ role, field, value: settingValue(field, text) });
+  }
+  return ok(settings);
+}
+
+/** Texts that are no value stay texts, which the schema refuses with the values that there are. */
+function settingValue(field: string, text: string): unknown {
+  if (field === "selfApproval") return text === "yes" ? true : text === "no" ? false : text;
+  if (field === "mode" || field === "autonomy" || field === "visibility") return text;
+  if (text === "any") return text;
+  return text === "none" ? [] : text.split(",");
+}
+
+/** The policy with these settings, by the rules that a request has to keep as well. */
+function withSettings(
+  { roles, visibility }: TenantPolicy,
+  settings: readonly PolicySetting[],
+): Result<TenantPolicy> {
+  const raw: Record<string, unknown> = { visibility };
+  const byRole: Record<string, Record<string, unknown>> = {
+    owner: { ...roles.owner },
+    admin: { ...roles.admin },
+    member: { ...roles.member },
+  };
+  for (const { role, field, value } of settings) {
+    if (role === null) raw[field] = value;
+    else byRole[role] = { ...byRole[role], [field]: value };
+  }
+  const checked = policyBody.safeParse({ ...raw, roles: byRole });
+  if (checked.success) return ok(policyOf(checked.data));
+  const { path, text } = firstProblem(checked.error);
+  return fail("invalid_request", {
+    reason: `${path.replace(/^roles\./, "") || "policy"}: ${text}`,
+  });
+}
+
+/** Another owner may change it meanwhile: then it is read again, and these settings are made. */
+function changed(change: (old: TenantPolicy) => Result<TenantPolicy>): PolicyAction {
+  return async (store, tenantId) => {
+    const policies = new TenantPolicies(store, SYSTEM_CLOCK);
+    for (let tries = 0; tries < SUBMIT_TRIES_MAX; tries += 1) {
+      const stored = await policies.of(tenantId);
+      if (!stored.ok) return stored;
+      const wanted = change(stored.value.policy);
+      if (!wanted.ok) return wanted;
+      const { version } = stored.value;
+      const set = await policies.set(tenantId, { version, policy: wanted.value }, OPERATOR);
+      if (set.ok) return ok({ shown: shownPolicy(set.value.policy) });
+      if (set.refusal.code !== "policy_conflict") return set;
+    }
+    return fail("server_busy");
+  };
+}
+
+const show: PolicyAction = async (store, tenantId) => {
+  const stored = await new TenantPolicies(store, SYSTEM_CLOCK).of(tenantId);
+  if (!stored.ok) return stored;
+  const { version, policy: found } = stored.value;
+  const notices = version === 0 ? ["No policy is set: this is what holds without one."] : [];
+  return ok({ shown: shownPolicy(found), notices });
+};
+
+function shownPolicy({ roles, visibility }: TenantPolicy): string {
+  const names = policyFields(roles.owner).map(([name]) => name);
+  const rows = names.map((name) => [
+    name,
+    ...BOUND_ROLES.map((role) => new Map(policyFields(roles[role])).get(name) ?? ""),
+  ]);
+  const table = tableText(["FIELD", ...BOUND_ROLES.map((role) => role.toUpperCase())], rows);
+  return `${table}\n\nNew sessions are visible to: ${visibility}`;
+}

@@ -1,0 +1,123 @@
+import type { Refusal } from "../../core/error.ts";
+import type { PromptId } from "../../core/id.ts";
+import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
+import type { Bound } from "../../core/policy/bound.ts";
+import { type BoundSettings, ceilingRefusal, lowerAutonomy } from "../../core/policy/ceiling.ts";
+import { ok, type Result } from "../../core/result.ts";
+import { boundBy, turnSettings } from "../../core/session/bounded.ts";
+import { type Command, SERVER } from "../../core/session/command.ts";
+import {
+  type Session,
+  type SlashWork,
+  speakerOf,
+  speakersOf,
+  type WaitingPrompt,
+} from "../../core/session/state.ts";
+import type { SessionKey } from "../../store/store.ts";
+import type { CreationRequest } from "../actor/open.ts";
+import type { SessionSeat } from "../participant.ts";
+import { type SessionWorld, stampedBy } from "../world.ts";
+import { boundIn, callerSpeaker } from "./tenant-policies.ts";
+
+/** A session as far as it decides which policy binds a command to it. */
+interface BoundSession {
+  readonly key: SessionKey;
+  readonly session: Session;
+}
+
+/**
+ * The command with what the tenant's policy says to it, unless it has that already. The policy is
+ * read here and decided by in the core, so that a decision depends on its command alone.
+ */
+export async function boundCommand<Given extends Command>(
+  world: SessionWorld,
+  { key, session }: BoundSession,
+  command: Given,
+): Promise<Result<Given>> {
+  const { actor, type } = command;
+  const by = command.bound === undefined && world.policies !== undefined ? boundBy(type) : null;
+  const caller = by === "caller" && actor.kind === "client" ? [callerSpeaker(actor)] : null;
+  const speakers = by === "turn" ? speakersOf(session) : caller;
+  if (speakers === null || speakers.length === 0) return ok(command);
+  const bound = await boundIn(world, key.tenantId, speakers, session.chosen);
+  return bound.ok ? ok({ ...command, bound: bound.value }) : bound;
+}
+
+/** A request to create a session, with what binds its maker. */
+export async function boundCreation(
+  world: SessionWorld,
+  request: CreationRequest,
+): Promise<Result<CreationRequest>> {
+  const { key, creation, actor, isUsualAutonomy = false } = request;
+  if (world.policies === undefined || actor.kind !== "client") return ok(request);
+  const speakers = [callerSpeaker(actor)];
+  const found = await boundIn(world, key.tenantId, speakers, creation);
+  if (!found.ok) return found;
+  const bound = found.value;
+  const { autonomyProfile: usual } = creation;
+  if (bound === undefined || !isUsualAutonomy || usual === null) return ok({ ...request, bound });
+  const autonomyProfile = lowerAutonomy(usual, bound.ceiling);
+  return ok({ ...request, bound, creation: { ...creation, autonomyProfile } });
+}
+
+/** What binds the turn at work; undefined where nothing does. */
+export function turnBound(
+  world: SessionWorld,
+  { key, decided }: Pick<SessionSeat, "key" | "decided">,
+): Promise<Result<Bound | undefined>> {
+  return boundIn(world, key.tenantId, speakersOf(decided), decided.chosen);
+}
+
+/** Why the policy forbids the user of a prompt these settings; null if it does not. */
+export async function promptForbidden(
+  world: SessionWorld,
+  { key, session }: BoundSession,
+  prompt: WaitingPrompt,
+  settings: BoundSettings,
+): Promise<Refusal | null> {
+  const { agent: activeAgent = session.chosen.activeAgent } = settings;
+  const bound = await boundIn(world, key.tenantId, [speakerOf(prompt)], { activeAgent });
+  if (!bound.ok) return bound.refusal;
+  return bound.value === undefined ? null : ceilingRefusal(bound.value.ceiling, settings);
+}
+
+type Begin = (prompt: WaitingPrompt, slash: SlashWork | null, again: () => void) => void;
+
+/**
+ * Begins a turn only if the policy lets its user work with the session's agent and model as they
+ * are by now: it may have changed, or they, since the prompt was admitted. Otherwise the prompt has
+ * its verdict.
+ */
+export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Begin): Begin {
+  if (world.policies === undefined) return begin;
+  let checking: PromptId | null = null;
+  let checked: PromptId | null = null;
+  return (prompt, slash, again) => {
+    const { promptId } = prompt;
+    if (checked === promptId || slash === "tool") {
+      checked = null;
+      // One that waits for credit goes on at once when there is some.
+      const goOn = () => {
+        checked = promptId;
+        again();
+      };
+      return begin(prompt, slash, goOn);
+    }
+    if (checking === promptId) return;
+    checking = promptId;
+    const { key, decided: session } = seat;
+    const settings = turnSettings(session);
+    void promptForbidden(world, { key, session }, prompt, settings).then((why) => {
+      checking = null;
+      if (why?.code === "policy_forbids") {
+        const by = stampedBy(world.clock, SERVER);
+        void seat.submit({ ...by, type: "refuse_prompt", promptId, why });
+      } else if (why !== null) {
+        world.clock.after(STORE_REOPEN_MS_MIN, again);
+      } else {
+        checked = promptId;
+        again();
+      }
+    });
+  };
+}
