@@ -132,6 +132,12 @@ describe("text that may begin a secret", () => {
     fc.assert(property, { numRuns: 1_000 });
   });
 
+  it("P11: is held where a whole secret begins a longer one", () => {
+    const desk = new Desk("abcdefgh", "abcdefghIJKL").say("x abcdefgh", "IJKL y");
+    desk.held.release();
+    expect(desk.texts.join("")).toBe("x [redacted] y");
+  });
+
   it("is held until the next chunk, and then goes on as one text", () => {
     const desk = new Desk(SECRET).say("the key");
     expect(desk.texts).toEqual(["the "]);
