@@ -42,6 +42,7 @@ export class Stage {
   readonly faults: { readonly kind: FaultKind; readonly count: number }[] = [];
   readonly samples: string[] = [];
   readonly secrets: string[] = [];
+  readonly goneSecrets: string[] = [];
   readonly env: NodeJS.ProcessEnv = { PATH: process.env.PATH };
   readonly pool: AgentPool;
   readonly #marks = new AgentMarks(join(this.folder, "marks"));
@@ -61,8 +62,9 @@ export class Stage {
           this.secrets.push(value);
           return DONE;
         };
+        const secretGone = (value: string) => void this.goneSecrets.push(value);
         const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
-        return startHost(order, { fault, secret }, signal);
+        return startHost(order, { fault, secret, secretGone }, signal);
       },
       memoryBytesMax,
       nowMs: () => this.nowMs,

@@ -1,4 +1,4 @@
-import { SECRET_FILES_MAX, SECRET_SCAN_MS, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
+import { SECRET_FILES_MAX, SECRET_SCAN_MS } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { SecretFile, SecretFiles } from "./secret-files.ts";
 
@@ -7,21 +7,20 @@ interface SecretWatchOptions {
   readonly files: SecretFiles;
   /** Keeps a value off the disk. A refused value is given to no agent either. */
   know(value: string): Result<void>;
-  /** Takes one `know` back. */
-  forget(value: string): void;
+  /** A known value is in its file no more. */
+  retire(value: string): void;
   /** A file that cannot be used, or that all users of the machine may read. */
   warn(path: string, reason: string): void;
 }
 
 /**
  * Keeps the guard informed of all secrets of a folder: before the first request, and whenever one
- * changes. A replaced value stays known, because agents and people may still have it. It looks at
- * intervals: notifications of the system do not come from every mount.
+ * changes. A value that was replaced, or whose file has vanished, is retired. It looks at intervals:
+ * notifications of the system do not come from every mount.
  */
 export class SecretWatch {
   readonly #options: SecretWatchOptions;
   readonly #values = new Map<string, string>();
-  readonly #replaced: string[] = [];
   /** The warnings that were given, by path, so that each is given once. */
   #warned = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
@@ -54,6 +53,7 @@ export class SecretWatch {
     const files = await this.#options.files.all();
     const warned = new Map<string, string>();
     if (files === null) this.#warn(warned, ".", `it has more than ${SECRET_FILES_MAX} files`);
+    else this.#retireVanished(files);
     for (const file of files ?? []) this.#learn(file, warned);
     this.#warned = warned;
     return files !== null;
@@ -73,14 +73,16 @@ export class SecretWatch {
     const known = this.#options.know(file.value);
     if (!known.ok) return this.#warn(warned, path, String(known.refusal.details.reason ?? ""));
     this.#values.set(path, file.value);
-    if (before !== undefined) this.#replace(before);
+    if (before !== undefined) this.#options.retire(before);
   }
 
-  #replace(value: string) {
-    this.#replaced.push(value);
-    if (this.#replaced.length <= SECRETS_REPLACED_MAX) return;
-    const oldest = this.#replaced.shift();
-    if (oldest !== undefined) this.#options.forget(oldest);
+  #retireVanished(files: readonly SecretFile[]) {
+    const paths = new Set(files.map(({ path }) => path));
+    for (const [path, value] of this.#values) {
+      if (paths.has(path)) continue;
+      this.#values.delete(path);
+      this.#options.retire(value);
+    }
   }
 
   #warn(warned: Map<string, string>, path: string, reason: string) {

@@ -79,7 +79,11 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
   const marks = new AgentMarks(join(home, "running-agents"));
   const asking = askingProfile(profile);
   const start = { profile: asking, cwd: process.cwd(), marks, env: process.env };
-  const started = await startHost(start, { fault: () => {}, secret: () => DONE });
+  const started = await startHost(start, {
+    fault: () => {},
+    secret: () => DONE,
+    secretGone: () => {},
+  });
   if (!started.ok) return printFailure(started.refusal);
   const { abilities } = started.value;
   const tookMs = Math.round(performance.now() - startedMs);
