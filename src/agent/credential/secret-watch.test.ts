@@ -1,107 +1,101 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
-import { SECRETS_KNOWN_MAX, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
+import { rmSync } from "node:fs";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { SECRET_FILES_MAX, SECRET_SCAN_MS, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
+import { DONE, fail } from "../../core/result.ts";
+import { SecretFolder } from "./credential.fixture.ts";
 import { RetiredSecrets } from "./retired-secrets.ts";
-import { SecretFiles } from "./secret-files.ts";
 import { SecretWatch } from "./secret-watch.ts";
 
-/** A folder of secrets, and what is known of it. */
-class Desk {
-  readonly folder = mkdtempSync(join(tmpdir(), "fermata-watch-"));
-  /** How often each value is known. */
-  readonly known = new Map<string, number>();
-  readonly warnings: string[] = [];
-  readonly watch: SecretWatch;
-  readonly retired = new RetiredSecrets((value) => this.#forget(value));
-
-  constructor() {
-    onTestFinished(() => rmSync(this.folder, { recursive: true, force: true }));
-    this.watch = new SecretWatch({
-      files: new SecretFiles(this.folder),
-      know: (value) => this.know(value),
-      retire: (value) => this.retired.add(value),
-      warn: (path, reason) => void this.warnings.push(`${path}: ${reason}`),
-    });
-  }
-
-  /** As limited as the guard is. */
-  know(value: string): Result<void> {
-    const times = this.known.get(value) ?? 0;
-    if (times === 0 && this.known.size >= SECRETS_KNOWN_MAX) {
-      return fail("invalid_store_input", { reason: "full" });
-    }
-    this.known.set(value, times + 1);
-    return DONE;
-  }
-
-  #forget(value: string) {
-    const times = this.known.get(value) ?? expect.fail(`${value} is not known`);
-    if (times === 1) this.known.delete(value);
-    else this.known.set(value, times - 1);
-  }
-
-  /** As many files as these names, each with a value of its own. */
-  put(names: readonly string[]) {
-    for (const name of names) {
-      writeFileSync(join(this.folder, name), `value-of-${name}`, { mode: 0o600 });
-    }
-  }
-
-  remove(names: readonly string[]) {
-    for (const name of names) rmSync(join(this.folder, name));
-  }
+/** A watch over a folder, and what it has told. */
+function watched(folder: SecretFolder, refused: readonly string[] = []) {
+  const known = new Set<string>();
+  const warnings: string[] = [];
+  const retired = new RetiredSecrets((value) => known.delete(value));
+  const watch = new SecretWatch({
+    files: folder.files,
+    know: (value) => {
+      if (refused.includes(value)) return fail("invalid_store_input", { reason: "no more" });
+      known.add(value);
+      return DONE;
+    },
+    retire: (value) => retired.add(value),
+    warn: (path, reason) => warnings.push(`${path}: ${reason}`),
+  });
+  onTestFinished(() => watch.end());
+  return { watch, known, warnings };
 }
 
-const names = (round: number, count: number) =>
-  Array.from({ length: count }, (_, index) => `KEY_${round}_${index}`);
+describe("P11: the watch over the folder of secrets", () => {
+  it("knows all secrets of the folder before it says that it has started", async () => {
+    const folder = new SecretFolder({
+      "acme/ada/KEY": "of-ada",
+      "acme/KEY": "of-acme",
+      KEY: "all",
+    });
+    const { watch, known } = watched(folder);
+    expect(await watch.start()).toBe(true);
+    expect([...known].toSorted()).toEqual(["all", "of-acme", "of-ada"]);
+  });
 
-it("P11: the values of files that vanished stay known for a while, and not for ever", async () => {
-  const desk = new Desk();
-  for (let round = 0; round < 9; round += 1) {
-    desk.put(names(round, 200));
-    await desk.watch.look();
-    expect(desk.known.has(`value-of-KEY_${round}_199`)).toBe(true);
-    desk.remove(names(round, 200));
-    await desk.watch.look();
-    expect(desk.known.has(`value-of-KEY_${round}_199`)).toBe(true);
-  }
-  expect(desk.known.size).toBe(SECRETS_REPLACED_MAX);
-  expect(desk.warnings).toEqual([]);
-});
+  it("knows a replaced secret and the one before it, and one that has vanished", async () => {
+    const folder = new SecretFolder({ "acme/KEY": "first", "acme/OTHER": "other" });
+    const { watch, known } = watched(folder);
+    await watch.start();
+    folder.put("acme/KEY", "second");
+    rmSync(folder.at("acme/OTHER"));
+    await watch.look();
+    expect([...known].toSorted()).toEqual(["first", "other", "second"]);
+  });
 
-it("P11: a value that is in another file, or that an agent has, stays known", async () => {
-  const desk = new Desk();
-  desk.put(["OLD"]);
-  await desk.watch.look();
-  desk.know("value-of-OLD");
-  desk.remove(["OLD"]);
-  await desk.watch.look();
-  for (const name of names(1, SECRETS_REPLACED_MAX)) {
-    desk.know(name);
-    desk.retired.add(name);
-  }
-  expect(desk.known.get("value-of-OLD")).toBe(1);
-  expect(desk.known.size).toBe(SECRETS_REPLACED_MAX + 1);
-});
+  it("looks again at intervals, until it is ended", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const folder = new SecretFolder({ "acme/KEY": "first" });
+    const { watch, known } = watched(folder);
+    await watch.start();
+    folder.put("acme/KEY", "second");
+    vi.advanceTimersByTime(SECRET_SCAN_MS);
+    await expect.poll(() => known.has("second")).toBe(true);
+    await watch.end();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 
-it("P11: agents that come and go with ever new keys leave headroom for the next", () => {
-  const desk = new Desk();
-  for (const key of names(1, 2 * SECRETS_KNOWN_MAX)) {
-    expect(desk.know(key)).toEqual(DONE);
-    desk.retired.add(key);
-  }
-  expect(desk.known.size).toBe(SECRETS_REPLACED_MAX);
-});
+  it("P10: forgets the oldest of many that were replaced", async () => {
+    const folder = new SecretFolder({ "acme/KEY": "value-0" });
+    const { watch, known } = watched(folder);
+    await watch.start();
+    for (let n = 1; n <= SECRETS_REPLACED_MAX + 1; n += 1) {
+      folder.put("acme/KEY", `value-${n}`);
+      await watch.look();
+    }
+    expect(known.size).toBe(SECRETS_REPLACED_MAX + 1);
+    expect(known.has("value-0")).toBe(false);
+    expect(known.has("value-1")).toBe(true);
+  });
 
-it("a value that retires again and again takes one place, and is the newest", () => {
-  const desk = new Desk();
-  for (const key of ["first", ...names(1, SECRETS_REPLACED_MAX - 1), "first", "last"]) {
-    desk.know(key);
-    desk.retired.add(key);
-  }
-  expect(desk.known.get("first")).toBe(1);
-  expect(desk.known.has("KEY_1_0")).toBe(false);
+  it("warns once of a file that is unusable, refused, or open to all users", async () => {
+    const folder = new SecretFolder({ "acme/EMPTY": "", "acme/FULL": "refused" });
+    folder.put("acme/OPEN", "open-to-all", 0o644);
+    const { watch, warnings } = watched(folder, ["refused"]);
+    await watch.start();
+    await watch.look();
+    expect(warnings).toEqual([
+      "acme/EMPTY: it is empty",
+      "acme/FULL: no more",
+      "acme/OPEN: every user of this machine may read it",
+    ]);
+    folder.put("acme/EMPTY", "full-now");
+    await watch.look();
+    folder.put("acme/EMPTY", "");
+    await watch.look();
+    expect(warnings.slice(3)).toEqual(["acme/EMPTY: it is empty"]);
+  });
+
+  it("P10: does not start over more files than it can know", async () => {
+    const folder = new SecretFolder();
+    for (let n = 0; n <= SECRET_FILES_MAX; n += 1) folder.put(`acme/K${n}`, `value-${n}`);
+    const { watch, warnings } = watched(folder);
+    expect(await watch.start()).toBe(false);
+    expect(warnings).toEqual([`.: it has more than ${SECRET_FILES_MAX} files`]);
+  });
 });
