@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import { SECRETS_KNOWN_MAX, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import { SecretFolder } from "./credential.fixture.ts";
-import { RetiredSecrets } from "./retired-secrets.ts";
-import { SecretWatch } from "./secret-watch.ts";
+import { RetiredSecrets, SecretWatch } from "./secret-watch.ts";
 
 /** A folder of secrets, and what is known of it. */
 class Desk {

@@ -3,8 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SECRET_FILES_MAX, SECRET_SCAN_MS, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
 import { DONE, fail } from "../../core/result.ts";
 import { SecretFolder } from "./credential.fixture.ts";
-import { RetiredSecrets } from "./retired-secrets.ts";
-import { SecretWatch } from "./secret-watch.ts";
+import { RetiredSecrets, SecretWatch } from "./secret-watch.ts";
 
 /** A watch over a folder, and what it has told. */
 function watched(folder: SecretFolder, refused: readonly string[] = []) {

@@ -1,4 +1,4 @@
-import { SECRET_FILES_MAX, SECRET_SCAN_MS } from "../../core/limits.ts";
+import { SECRET_FILES_MAX, SECRET_SCAN_MS, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { SecretFile, SecretFiles } from "./secret-files.ts";
 
@@ -15,8 +15,8 @@ interface SecretWatchOptions {
 
 /**
  * Keeps the guard informed of all secrets of a folder: before the first request, and whenever one
- * changes. A value that was replaced, or whose file has vanished, is retired. It looks at intervals:
- * notifications of the system do not come from every mount.
+ * changes. A value that was replaced, or whose file has vanished, is retired. It looks at
+ * intervals: notifications of the system do not come from every mount.
  */
 export class SecretWatch {
   readonly #options: SecretWatchOptions;
@@ -88,5 +88,31 @@ export class SecretWatch {
   #warn(warned: Map<string, string>, path: string, reason: string) {
     warned.set(path, reason);
     if (this.#warned.get(path) !== reason) this.#options.warn(path, reason);
+  }
+}
+
+/**
+ * Secrets that no file and no agent has any more. They stay known for a while, because the last
+ * words of an agent are still on their way, and people may repeat them. The oldest is forgotten
+ * when there are too many, so that the guard keeps its headroom.
+ */
+export class RetiredSecrets {
+  /** In the order in which they retired. Each stands for one `know`. */
+  readonly #values = new Set<string>();
+  readonly #forget: (value: string) => void;
+
+  /** `forget` takes one `know` back. */
+  constructor(forget: (value: string) => void) {
+    this.#forget = forget;
+  }
+
+  /** The caller hands over one `know` of this value. */
+  add(value: string) {
+    if (this.#values.delete(value)) this.#forget(value);
+    this.#values.add(value);
+    const [oldest] = this.#values;
+    if (this.#values.size <= SECRETS_REPLACED_MAX || oldest === undefined) return;
+    this.#values.delete(oldest);
+    this.#forget(oldest);
   }
 }

@@ -32,7 +32,7 @@ interface TextPiece {
   readonly text: string;
   /** No further piece comes. */
   readonly isLast: boolean;
-  /** Whether an update that adds no text ends this one, leaves it as it is, or is something else. */
+  /** Whether an update that adds no text ends this one, passes beside it, or is something else. */
   follow(update: AgentUpdate): "end" | "beside" | "other";
   /** The same update with another text in it. */
   with(text: string): AgentUpdate;
