@@ -1,4 +1,4 @@
-/** What a caller may do about a refusal: nothing, the same later, or look again and then decide. */
+/** What a caller may do: nothing, the same later, or look again and then decide. */
 type Retry = "never" | "later" | "reread";
 
 interface ErrorRow {
@@ -361,7 +361,8 @@ export function refusal(code: ErrorCode, details: RefusalDetails = {}): Refusal 
 /** The one shape of an error on the wire: `{error, code, …}`, which no detail can displace. */
 export function errorBody({ code, details }: Refusal): Readonly<Record<string, string | number>> {
   const error = ERRORS[code].says.replace(/\{(\w+)\}/g, (_, key) => `${details[key] ?? "?"}`);
-  return { error, code, ...details, ...{ error, code } };
+  const first = { error, code };
+  return { ...first, ...details, ...first };
 }
 
 /** Why a prompt ended in `turn_error`, when we ended it. Agents bring codes of their own. */
@@ -395,6 +396,4 @@ export function turnErrorFact(code: string, message: string): string {
 }
 
 /** A refusal as a sentence for people. */
-export function sentenceOf(refusal: Refusal): string {
-  return String(errorBody(refusal).error);
-}
+export const sentenceOf = (refusal: Refusal): string => String(errorBody(refusal).error);
