@@ -41,6 +41,7 @@ const STARTS = {
     let said = "";
     const output = (more: string) => {
       said += more;
+      return undefined;
     };
     const listener = { started: () => {}, output };
     await new LocalShell(env, NO_MARKS, USER).run(
