@@ -141,7 +141,7 @@ describe("fermata agents, of a server that runs", () => {
     expect(announced).toContain("until Ctrl-C");
     await prompted("hello");
     const lines = () => readFileSync(file, "utf8").split("\n").filter(Boolean);
-    await expect.poll(() => lines().some((line) => line.includes("end_turn"))).toBe(true);
+    await expect.poll(() => lines().some((line) => line.includes("my key is"))).toBe(true);
     tracing.child.kill("SIGINT");
     expect((await tracing.ended).exitCode).toBe(0);
     const entries: readonly JsonObject[] = lines().map((line) => JSON.parse(line));

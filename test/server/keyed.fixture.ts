@@ -26,24 +26,32 @@ export class KeyedServer {
   readonly homes = join(this.folder, "homes");
   #server: ServeProcess | null = null;
 
-  static async start(files: Readonly<Record<string, string>>): Promise<KeyedServer> {
+  /** With these secrets in its folder, and this in its environment. */
+  static async start(
+    files: Readonly<Record<string, string>>,
+    { env = {}, token = true }: { env?: Readonly<Record<string, string>>; token?: boolean } = {},
+  ): Promise<KeyedServer> {
     const keyed = new KeyedServer();
     mkdirSync(keyed.secrets);
     for (const [path, value] of Object.entries(files)) keyed.put(path, value);
-    const env = { AGENT_KEY: { secret: "MODEL_KEY" } };
+    const variables = { AGENT_KEY: { secret: "MODEL_KEY" } };
     keyed.#server = await ServeProcess.start({
+      env,
       flags: [
-        ...["--agent", "keyed", "--token", "the-operators-own", "--tenant-credits", "unlimited"],
+        ...["--agent", "keyed", "--tenant-credits", "unlimited"],
+        ...(token ? ["--token", "the-operators-own"] : []),
         ...["--secrets-dir", keyed.secrets, "--agent-homes", keyed.homes],
       ],
       agents: {
         keyed: {
           command: process.execPath,
           args: [AGENT],
-          env,
+          env: variables,
           home: "AGENT_HOME",
           ask: "default",
         },
+        // It is never started: its secret is known all the same.
+        unused: { command: "unused", env: { UNUSED_KEY: { from: "UNUSED_KEY" } } },
       },
     });
     return keyed;
@@ -58,6 +66,11 @@ export class KeyedServer {
     const file = join(this.secrets, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, `${value}\n`, { mode: 0o600 });
+  }
+
+  /** The caller of a server without tokens. */
+  get local(): KeyedUser {
+    return new KeyedUser(this.server, null);
   }
 
   async user(tenant: string, user: string): Promise<KeyedUser> {
@@ -78,10 +91,10 @@ export class KeyedUser {
   readonly #server: ServeProcess;
   readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(server: ServeProcess, token: string) {
+  constructor(server: ServeProcess, token: string | null) {
     this.#server = server;
-    const authorization = `Bearer ${token}`;
-    this.#headers = { authorization, "content-type": "application/json" };
+    const authorized = token === null ? {} : { authorization: `Bearer ${token}` };
+    this.#headers = { ...authorized, "content-type": "application/json" };
   }
 
   async ask(method: string, path: string, body?: object) {

@@ -8,7 +8,7 @@ import { parseSessionId, parseTenantId, type TenantId, type TurnId } from "../..
 import type { JsonObject } from "../../core/json.ts";
 import type { Access } from "../../core/policy/access.ts";
 import { selected } from "../../core/policy/ask.ts";
-import { DONE, type Result } from "../../core/result.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import { type ModelChange, settingsOfModel } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
@@ -21,6 +21,7 @@ import type {
   AskAnswer,
   ConnectRequest,
 } from "../agent.ts";
+import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import type { FaultKind } from "../fault.ts";
 import { AgentPool } from "../pool/pool.ts";
 import { AgentMarks } from "../process/marks.ts";
@@ -45,6 +46,8 @@ export class Stage {
   readonly env: NodeJS.ProcessEnv = { PATH: process.env.PATH };
   readonly pool: AgentPool;
   readonly #marks = new AgentMarks(join(this.folder, "marks"));
+  /** Null for those of the server. */
+  credentials: Credentials | null = null;
   nowMs = 0;
   starts = 0;
 
@@ -63,6 +66,10 @@ export class Stage {
         };
         const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
         return startHost(order, { fault, secret }, signal);
+      },
+      credentials: {
+        of: async (...whose) => (await this.credentials?.of(...whose)) ?? ok(NO_CREDENTIALS),
+        forget: async () => {},
       },
       memoryBytesMax,
       nowMs: () => this.nowMs,

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { AGENT_FAILURES_MAX, AGENT_STEADY_MS_MIN } from "../../core/limits.ts";
 import { Stage, tenant } from "../bridge/bridge.fixture.ts";
 import { HeldStart } from "../builtin/echo/held-start.fixture.ts";
+import { holder, SecretFolder } from "../credential/credential.fixture.ts";
+import { Credentials } from "../credential/credentials.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
 
 const oneEach = { limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 1 } };
@@ -25,6 +27,22 @@ describe("the pool", () => {
     await stage.connected(profile, { workspace: "/tmp", cwd: "/tmp" });
     await stage.connected(stage.echo([], several, "other-echo"));
     expect(stage.pool.processCount).toBe(4);
+  });
+
+  it("P8: shares a process between users only if their keys and homes are the same", async () => {
+    const folder = new SecretFolder({ "acme/KEY": "key-of-acme", "acme/cy/KEY": "key-of-cy" });
+    const env = { KEY: { secret: "KEY" } };
+    const stage = new Stage();
+    stage.credentials = new Credentials({ files: folder.files, homes: null, env: {} });
+    const profile = stage.echo([], { ...several, env });
+    for (const user of ["ada", "ben", "cy"]) {
+      await stage.connected(profile, { userId: holder("acme", user).userId });
+    }
+    expect(stage.pool.processCount).toBe(2);
+    expect(stage.secrets).toEqual(expect.arrayContaining(["key-of-acme", "key-of-cy"]));
+    const refused = await stage.refused(profile, holder("other", "eve"));
+    expect(refused.code).toBe("agent_secret_missing");
+    expect(stage.pool.processCount).toBe(2);
   });
 
   it("preheats: the first session finds its agent running", async () => {

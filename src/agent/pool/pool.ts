@@ -22,7 +22,7 @@ export interface PoolOptions {
   /** Starts a process for this key in its workspace, unless the signal fires. */
   start(key: PoolKey, signal: AbortSignal, tap: WireTap): Promise<Result<AgentHost>>;
   /** Finds the keys and homes of users; without it agents have those of the server. */
-  readonly credentials?: Credentials;
+  readonly credentials?: Pick<Credentials, "of" | "forget">;
   /** The limit of all agents together; null for none. */
   readonly memoryBytesMax: number | null;
   nowMs(): number;

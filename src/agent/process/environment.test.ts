@@ -45,6 +45,24 @@ describe("P11: the environment of an agent", () => {
     expect(secrets).not.toContain("https://models.example");
   });
 
+  it("has the keys and home of the session's user in place of the server's", () => {
+    const inherit = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
+    const env = { MINE: { secret: "MINE" }, EXTRA: { secret: "EXTRA", optional: true } };
+    const secrets = new Map([
+      ["OPENAI_API_KEY", "key-of-ada"],
+      ["MINE", "mine-of-ada"],
+    ]);
+    const home = { variable: "HOME", path: "/homes/ada" };
+    const credentials = { secrets, home, digest: "" };
+    const found = environmentOf({ ...PLAIN, inherit, env }, SERVER, "m", credentials);
+    const keys = { OPENAI_API_KEY: "key-of-ada", MINE: "mine-of-ada", HOME: "/homes/ada" };
+    expect(found.env).toMatchObject({ ...keys, OPENAI_BASE_URL: "https://models.example" });
+    expect(found.env).not.toHaveProperty("XDG_CONFIG_HOME");
+    expect(found.env).not.toHaveProperty("EXTRA");
+    expect(found.secrets).toEqual(expect.arrayContaining(["key-of-ada", "mine-of-ada"]));
+    expect(found.missing).toEqual([]);
+  });
+
   it("has values as they are, and those that are referred to", () => {
     const own = { MODE: "fast", KEY: { from: "OPENAI_API_KEY" }, PATH: "/opt/bin" };
     const { env, secrets } = environmentOf({ ...PLAIN, env: own }, SERVER, "m");

@@ -168,7 +168,7 @@ describe("own profiles", () => {
     ["a home that is no variable", { home: "~/x" }, "home", "name"],
     ["a variable with an odd name", { env: { "A=B": "x" } }, "env.A=B", "name"],
     ["a variable that is no text", { env: { A: 1 } }, "env.A", "object"],
-    ["a reference to nothing", { env: { A: {} } }, "env.A.from", "missing"],
+    ["a reference to nothing", { env: { A: {} } }, "env.A", "from, or secret"],
     ["a reference with more to it", { env: { A: { from: "B", or: "" } } }, "env.A.or", "no such"],
     ["the mark", { env: { FERMATA_AGENT_MARK: "x" } }, "env.FERMATA_AGENT_MARK", "own"],
     ["an inherited mark", { inherit: ["FERMATA_AGENT_MARK"] }, "inherit[0]", "own"],
@@ -186,6 +186,25 @@ describe("own profiles", () => {
       });
     },
   );
+
+  it("P11: name secrets, which they may be able to do without", () => {
+    expect(
+      refusal({ env: { A: { secret: "MY.key-1" }, B: { secret: "B", optional: true } } }),
+    ).toBeNull();
+    expect(refusal({ env: { A: { secret: "../etc/passwd" } } })).toMatchObject({
+      path: "env.A.secret",
+      reason: expect.stringContaining("it must match"),
+    });
+    expect(refusal({ env: { A: { secret: "B", optional: "yes" } } })).toMatchObject({
+      path: "env.A.optional",
+    });
+    for (const mixed of [{ secret: "B", from: "C" }, { from: "C", optional: true }, {}]) {
+      expect(refusal({ env: { A: mixed } })).toMatchObject({
+        path: "env.A",
+        reason: "it must have from, or secret",
+      });
+    }
+  });
 
   it.each(["MAX_TOKENS", "KEYBOARD", "TOKENIZER", "MODEL"])("may say %s as it is", (name) => {
     expect(refusal({ env: { [name]: "4096" } })).toBeNull();

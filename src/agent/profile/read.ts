@@ -88,14 +88,25 @@ const NONEMPTY = checked((text) => (text === "" ? "it is empty" : textFault(text
 const VARIABLE_NAME = checked(variableFault);
 const ABSOLUTE = NONEMPTY.refine((path) => isAbsolute(path), "it must be an absolute path");
 
-const FROM_SERVER = z.strictObject({ from: VARIABLE_NAME }, "it must be an object");
-const FROM_SECRETS = z.strictObject(
-  { secret: checked(secretFault), optional: z.boolean("it must be true or false").optional() },
-  "it must be an object",
-);
+/** A variable of the server, or a secret. */
+const REFERENCE = z
+  .strictObject(
+    {
+      from: VARIABLE_NAME.optional(),
+      secret: checked(secretFault).optional(),
+      optional: z.boolean("it must be true or false").optional(),
+    },
+    "it must be an object",
+  )
+  .transform(({ from, secret, optional }, context) => {
+    if (secret !== undefined && from === undefined) return { secret, optional };
+    if (from !== undefined && secret === undefined && optional === undefined) return { from };
+    context.addIssue({ code: "custom", message: "it must have from, or secret" });
+    return z.NEVER;
+  });
 
 const ENVIRONMENT = z
-  .record(z.string(), z.union([TEXT, FROM_SERVER, FROM_SECRETS]), "it must be an object")
+  .record(z.string(), z.union([TEXT, REFERENCE]), "it must be an object")
   .superRefine((env, context) => {
     const entries = Object.entries(env);
     if (entries.length > limits.AGENT_VARIABLES_MAX) {

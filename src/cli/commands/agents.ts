@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { startHost } from "../../agent/bridge/start.ts";
+import type { AgentCredentials } from "../../agent/credential/credentials.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { detect } from "../../agent/process/spawn.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
@@ -14,13 +15,15 @@ import { askingView } from "../../core/policy/asking.ts";
 import { DONE } from "../../core/result.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
+import { type AgentsQuery, missingSecrets, readAgentsQuery, secretLines } from "./agent-secrets.ts";
 
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"]
+                      [--secrets-dir DIR] [--tenant TENANT] [--user USER]
        fermata agents ps | logs NAME | restart NAME | trace FILE
                       [--url URL] [--token TOKEN]
 
 Without a name, lists the agents that Fermata knows, and which are installed. With a
-name, starts that agent, prints what it offers, and ends it.
+name, starts that agent, prints what it offers and which secrets it has, and ends it.
 
 Your own agents are in agents.json in ~/.fermata (or FERMATA_HOME); see docs/agents.md.
 
@@ -32,55 +35,75 @@ About a running server, for an owner of the tenant:
   trace FILE     Write every line to and from agents into FILE until Ctrl-C.
 
 Options:
+  --secrets-dir DIR
+                 Look for its secrets there, as a server would (FERMATA_SECRETS_DIR, or
+                 secrets-dir in config.json). No value is ever printed.
+  --tenant TENANT, --user USER
+                 Whose secrets (those of the tenant local).
   --url URL      Address of the server (http://127.0.0.1:4170, or FERMATA_URL).
   --token TOKEN  Your token (FERMATA_TOKEN).
 `;
 
 export async function agents(args: readonly string[]): Promise<number> {
-  const [wanted, extra] = args;
+  const [wanted] = args;
   if (wanted === "--help" || wanted === "-h") {
     process.stdout.write(AGENTS_USAGE);
     return 0;
   }
   if (isServerRequest(wanted)) return askServer(args);
-  if (extra !== undefined || wanted?.startsWith("-")) {
-    console.error('fermata: agents: expected one name; see "fermata agents --help".');
+  const query = await readAgentsQuery(args, process.env);
+  if (typeof query === "string") {
+    console.error(`fermata: agents: ${query}; see "fermata agents --help".`);
     return 2;
   }
+  return about(query);
+}
+
+async function about(query: AgentsQuery): Promise<number> {
+  const { name: wanted } = query;
   const home = homeOf(process.env);
   const profiles = await agentProfiles(home);
   if (!profiles.ok) return printFailure(profiles.refusal);
-  if (wanted === undefined) return list(profiles.value);
+  if (wanted === null) return list(profiles.value, query);
   const known = profiles.value.get(wanted);
-  if (known !== undefined) return tryOut(known, home);
+  if (known !== undefined) return tryOut(known, home, query);
   if (!/[\s/]/.test(wanted)) {
     const names = [...profiles.value.keys()].join(", ");
     return printFailure({ code: "agent_unknown", details: { profile: wanted, known: names } });
   }
   const adHoc = adHocProfile(wanted);
-  return adHoc.ok ? tryOut(adHoc.value, home) : printFailure(adHoc.refusal);
+  return adHoc.ok ? tryOut(adHoc.value, home, query) : printFailure(adHoc.refusal);
 }
 
-async function list(profiles: ReadonlyMap<string, AgentProfile>): Promise<number> {
+async function list(
+  profiles: ReadonlyMap<string, AgentProfile>,
+  query: AgentsQuery,
+): Promise<number> {
   const detected = await detect(profiles.values(), process.env);
   const width = Math.max(...detected.map(({ profile }) => profile.name.length));
-  const lines = detected.map(({ profile, path }) => {
+  const lines = detected.map(async ({ profile, path }) => {
     const name = profile.name.padEnd(width);
     const doubt = profile.ask.asks === "unknown" ? "; not known to ask" : "";
-    if (path !== null) return `  ${name}  installed  ${profile.title}${doubt}`;
+    const missing = await missingSecrets(profile, query);
+    const needs = missing.length === 0 ? "" : `; needs the secret ${missing.join(", ")}`;
+    if (path !== null) return `  ${name}  installed  ${profile.title}${doubt}${needs}`;
     return `  ${name}  missing    ${profile.install ?? `no program "${profile.command}"`}`;
   });
-  process.stdout.write(`${lines.join("\n")}\n\nTo try one: fermata agents echo\n`);
+  const all = await Promise.all(lines);
+  process.stdout.write(`${all.join("\n")}\n\nTo try one: fermata agents echo\n`);
   return 0;
 }
 
-async function tryOut(profile: AgentProfile, home: string): Promise<number> {
+async function tryOut(profile: AgentProfile, home: string, query: AgentsQuery): Promise<number> {
   const startedMs = performance.now();
-  const marks = new AgentMarks(join(home, "running-agents"));
   const asking = askingProfile(profile);
-  const start = { profile: asking, cwd: process.cwd(), marks, env: process.env };
-  const started = await startHost(start, { fault: () => {}, secret: () => DONE });
-  if (!started.ok) return printFailure(started.refusal);
+  const credentials = await query.credentials.of(asking, query.holder);
+  const started = credentials.ok ? await startedHost(asking, home, credentials.value) : credentials;
+  const secrets = await secretLines(profile, query);
+  if (!started.ok) {
+    process.stdout.write(`${secretsText(secrets)}\n`);
+    return printFailure(started.refusal);
+  }
   const { abilities } = started.value;
   const tookMs = Math.round(performance.now() - startedMs);
   await started.value.end();
@@ -95,6 +118,7 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
       `  does not offer:  ${namesOf(cannot)}`,
       `  sign-in methods: ${abilities.authMethods.join(", ") || "none needed"}`,
       ...(profile.signIn === null ? [] : [`  to sign in:      ${profile.signIn}`]),
+      secretsText(secrets),
       `  asking:          ${askingSentence(profile)}`,
       `  MCP tools:       ${MCP_SENTENCES[profile.mcp]}`,
       ...(profile.home === null ? [] : [`  its home:        set by ${profile.home}`]),
@@ -104,6 +128,16 @@ async function tryOut(profile: AgentProfile, home: string): Promise<number> {
     ].join("\n")}\n`,
   );
   return 0;
+}
+
+function startedHost(profile: AgentProfile, home: string, credentials: AgentCredentials) {
+  const marks = new AgentMarks(join(home, "running-agents"));
+  const start = { profile, cwd: process.cwd(), marks, env: process.env, credentials };
+  return startHost(start, { fault: () => {}, secret: () => DONE });
+}
+
+function secretsText(lines: readonly string[]): string {
+  return `  secrets:         ${lines.join(`\n${" ".repeat(19)}`)}`;
 }
 
 /** The sentence that a new session shows. */

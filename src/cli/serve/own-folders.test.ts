@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -44,5 +52,26 @@ describe("the workspaces that a server is started with", () => {
     const { at, start } = world();
     const started = await start("--workspace", at("work"), "--workspace-root", at("none"));
     expect(started).toMatchObject(refusalOf("--workspace-root", /there is no directory/));
+  });
+});
+
+describe("the folders of keys and homes that a server is started with", () => {
+  it("are closed to agents: no workspace is in them", async () => {
+    const { at, start } = world();
+    for (const option of ["--secrets-dir", "--agent-homes"]) {
+      const started = await start("--workspace", at("work"), option, at("work"));
+      expect(started).toMatchObject(refusalOf("--workspace", /another folder of the server/));
+    }
+  });
+
+  it("are there, or can be made", async () => {
+    const { at, start } = world();
+    const without = await start("--workspace", at("work"), "--secrets-dir", at("none"));
+    expect(without).toMatchObject(refusalOf("--secrets-dir", /there is no directory/));
+    const file = at("a-file");
+    writeFileSync(file, "");
+    const inFile = await start("--workspace", at("work"), "--agent-homes", `${file}/homes`);
+    expect(inFile).toMatchObject(refusalOf("--agent-homes", /ENOTDIR/));
+    expect(existsSync(at("data"))).toBe(false);
   });
 });

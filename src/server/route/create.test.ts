@@ -254,8 +254,7 @@ describe("a client's name", () => {
     const ada = { ...LOCAL, userId: given(parseUserId("ada")) };
     const eve = { ...LOCAL, userId: given(parseUserId("eve")) };
     const { path } = await made(world, {}, { clientId: "desk", as: ada });
-    const resume = { body: {}, clientId: "desk", as: eve };
-    const stolen = await world.call("POST", `${path}/resume`, resume);
+    const stolen = await world.call("POST", `${path}/resume`, { clientId: "desk", as: eve });
     expect([stolen.status, stolen.body.code]).toEqual([400, "invalid_client_id"]);
   });
 
