@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../../core/error.ts";
-import { type ClientId, parseClientId, type TenantId } from "../../core/id.ts";
+import { type ClientId, parseClientId, type TenantId, type UserId } from "../../core/id.ts";
 import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../../core/permission.ts";
 import { fail, ok } from "../../core/result.ts";
@@ -90,8 +90,8 @@ export class RequestPipeline {
     this.#openStreams = new OpenStreams(deps.clock);
   }
 
-  streamCountOf(tenantId: TenantId): number {
-    return this.#openStreams.countOf(tenantId);
+  streamCountOf(tenantId: TenantId, userId: UserId | null = null): number {
+    return this.#openStreams.countOf(tenantId, userId);
   }
 
   /** Returns the CORS headers of the answer, and a function that gets the answer. */
@@ -328,7 +328,7 @@ export class RequestPipeline {
       await authenticator.recheck?.(caller.tenantId, null);
       return this.#isPermittedStill(caller, route.needs, exchange.incoming.headers.authorization);
     };
-    const watched = this.#openStreams.watch(caller.tenantId, source, mayRead);
+    const watched = this.#openStreams.watch(caller, source, mayRead);
     if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { TenantId } from "../../core/id.ts";
+import type { TenantId, UserId } from "../../core/id.ts";
 import { CLOSE_MS_MAX, LOGGED_ERROR_CHARS_MAX } from "../../core/limits.ts";
 import type { Log, LogMessage } from "../../core/log.ts";
 import { ok, type Result } from "../../core/result.ts";
@@ -89,8 +89,8 @@ export class HttpServer {
   }
 
   /** Open streams of a tenant, if callers are authenticated. */
-  streamCountOf(tenantId: TenantId): number {
-    return this.#pipeline.streamCountOf(tenantId);
+  streamCountOf(tenantId: TenantId, userId: UserId | null = null): number {
+    return this.#pipeline.streamCountOf(tenantId, userId);
   }
 
   /** Refused requests by tier; null without a rate limit. */

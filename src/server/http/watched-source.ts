@@ -1,8 +1,9 @@
-import type { TenantId } from "../../core/id.ts";
+import type { TenantId, UserId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import { streamError } from "../../session/index.ts";
 import type { EventSource } from "./event-stream.ts";
+import type { Caller } from "./route.ts";
 
 /**
  * Rechecks the reader of a source at intervals. A stream outlives its request, so without this a
@@ -81,29 +82,36 @@ export class WatchedSource implements EventSource {
 /** The open streams by tenant. */
 export class OpenStreams {
   readonly #clock: Clock;
-  readonly #open = new Map<TenantId, Set<WatchedSource>>();
+  readonly #open = new Map<TenantId, Map<WatchedSource, UserId | null>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Wraps a source so that it ends when its reader loses access. */
-  watch(tenantId: TenantId, source: EventSource, mayRead: () => Promise<boolean>): EventSource {
+  watch(
+    { tenantId, userId }: Pick<Caller, "tenantId" | "userId">,
+    source: EventSource,
+    mayRead: () => Promise<boolean>,
+  ): EventSource {
     const watched = new WatchedSource(source, mayRead, this.#clock, () => {
       const open = this.#open.get(tenantId);
       open?.delete(watched);
       if (open?.size === 0) this.#open.delete(tenantId);
     });
-    this.#open.set(tenantId, (this.#open.get(tenantId) ?? new Set()).add(watched));
+    const open = this.#open.get(tenantId) ?? new Map<WatchedSource, UserId | null>();
+    this.#open.set(tenantId, open.set(watched, userId));
     return watched;
   }
 
-  countOf(tenantId: TenantId): number {
-    return this.#open.get(tenantId)?.size ?? 0;
+  /** Those of the tenant, or of one of its users. */
+  countOf(tenantId: TenantId, userId: UserId | null = null): number {
+    const readers = [...(this.#open.get(tenantId)?.values() ?? [])];
+    return readers.filter((reader) => userId === null || reader === userId).length;
   }
 
   /** Rechecks every open stream of the tenant now instead of at the next interval. */
   recheck(tenantId: TenantId) {
-    for (const reader of this.#open.get(tenantId) ?? []) reader.check();
+    for (const reader of this.#open.get(tenantId)?.keys() ?? []) reader.check();
   }
 }

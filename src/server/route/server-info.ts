@@ -273,6 +273,11 @@ function byState<Value>(cellOf: (state: (typeof SESSION_STATES)[number]) => Valu
   return Object.fromEntries(SESSION_STATES.map((state) => [state, cellOf(state)]));
 }
 
+/** Streams of others may be of sessions that only owners see. */
+function streamsSeenBy(server: HttpServer, { tenantId, userId, role }: Caller): number {
+  return server.streamCountOf(tenantId, role === "owner" ? null : userId);
+}
+
 /**
  * Figures of one tenant's sessions, or of all; none of their content. Figures that cannot be split
  * by tenant are only in the report of all.
@@ -285,7 +290,7 @@ export function activityOf(
   const { activePrompts, activeMs, ...figures } = sessions.activity(caller);
   const hits = server.rateLimitHits;
   const { total, recovered, setAside } = sessions.recovery;
-  const streams = caller === null ? server.openStreamCount : server.streamCountOf(caller.tenantId);
+  const streams = caller === null ? server.openStreamCount : streamsSeenBy(server, caller);
   return {
     workspaceCount: settings.workspaces.length,
     sessions: figures.sessions,
