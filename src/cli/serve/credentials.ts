@@ -6,6 +6,7 @@ import { SecretFiles } from "../../agent/credential/secret-files.ts";
 import { SecretWatch } from "../../agent/credential/secret-watch.ts";
 import { environmentOf } from "../../agent/process/environment.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
+import type { AgentUsers } from "../../agent/user/users.ts";
 import { SECRET_FILES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { SecretGuard } from "../../store/index.ts";
@@ -71,7 +72,8 @@ export function credentialsOf(
   { files }: OpenSecrets,
   env: NodeJS.ProcessEnv,
   needsToken: boolean,
+  users: AgentUsers,
 ): Credentials {
-  const ofUsers = homes !== null && needsToken ? new AgentHomes(resolve(homes)) : null;
+  const ofUsers = homes !== null && needsToken ? new AgentHomes(resolve(homes), users) : null;
   return new Credentials({ files, homes: ofUsers, env });
 }
