@@ -26,7 +26,7 @@ import {
   realRoot,
   type SkillRoot,
 } from "./skills.ts";
-import { hasName, readTextInside } from "./text-file.ts";
+import { type FileWriter, hasName, readTextInside } from "./text-file.ts";
 
 /**
  * Skill and persona files, as sessions see them. A session reads them when it opens and when a
@@ -57,6 +57,8 @@ export interface FilesLoaderSettings {
   readonly reserved: ReadonlySet<string>;
   /** Whether the files of a workspace may speak to agents. */
   isTrusted(scope: LoadScope): Promise<boolean>;
+  /** The agents' user, if it is not the server's own. */
+  readonly writer?: FileWriter | null;
   /** Whether a workspace without skills is refused. By default it is not. */
   readonly isWorkspaceRequired?: boolean;
   /** Tests list folders in another order. */
@@ -87,7 +89,7 @@ export class FilesLoader implements Loader {
       if ("diagnostic" in contents) rootDiagnostics.push(contents.diagnostic);
     }
     const { winners, diagnostics } = precedenceOf(found);
-    const candidates = await readSkills(winners);
+    const candidates = await readSkills(winners, this.#settings.writer ?? null);
     const surroundings = await this.#surroundings(candidates);
     return ok(snapshotOf(candidates, [...rootDiagnostics, ...diagnostics], surroundings));
   }
@@ -96,8 +98,9 @@ export class FilesLoader implements Loader {
     const settings = this.#settings;
     const own = await this.#workspaceFolders(scope);
     const user: PersonaFolder = { source: "user", root: settings.userFolder, subfolder: "" };
-    if (await settings.isTrusted(scope)) return ok(await readPersonaFiles([...own, user]));
-    const persona = await readPersonaFiles([user]);
+    const writer = settings.writer ?? null;
+    if (await settings.isTrusted(scope)) return ok(await readPersonaFiles([...own, user], writer));
+    const persona = await readPersonaFiles([user], writer);
     const name = await anyPersonaFile(own);
     if (name === null) return ok(persona);
     const message = `${untrusted("persona files", "/reload_persona")}.`;
@@ -191,8 +194,11 @@ interface PersonaFolder {
  * Reads for each name the first file that exists, strongest folder first. If that file cannot be
  * used, no other one replaces it: a persona is what its owner wrote, or visibly nothing.
  */
-async function readPersonaFiles(folders: readonly PersonaFolder[]): Promise<Persona> {
-  const reads = await Promise.all(PERSONA_FILES.map((name) => readFirst(name, folders)));
+async function readPersonaFiles(
+  folders: readonly PersonaFolder[],
+  writer: FileWriter | null,
+): Promise<Persona> {
+  const reads = await Promise.all(PERSONA_FILES.map((name) => readFirst(name, folders, writer)));
   return {
     files: reads.flatMap((read) => read?.file ?? []),
     diagnostics: reads.flatMap((read) => read?.diagnostic ?? []),
@@ -212,12 +218,14 @@ async function anyPersonaFile(folders: readonly PersonaFolder[]): Promise<Person
 async function readFirst(
   name: PersonaFileName,
   folders: readonly PersonaFolder[],
+  writer: FileWriter | null,
 ): Promise<{ readonly file?: PersonaFile; readonly diagnostic?: PersonaDiagnostic } | null> {
   for (const { source, root: folder, subfolder } of folders) {
     const path = subfolder === "" ? name : `${subfolder}/${name}`;
     const root = await realpath(folder).catch(() => null);
     if (root === null) continue;
-    const read = await readTextInside(root, join(root, path), PERSONA_FILE_BYTES_MAX);
+    const by = source === "workspace" ? writer : null;
+    const read = await readTextInside(root, join(root, path), PERSONA_FILE_BYTES_MAX, by);
     if (read.kind === "missing") continue;
     if (read.kind === "text" && !read.text.includes("\0")) {
       return { file: { name, source, path, text: read.text } };

@@ -13,7 +13,14 @@ import type { FoundSkill } from "../core/skill/precedence.ts";
 import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/skill.ts";
 import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
 import { byCodePoint } from "../core/text.ts";
-import { hasName, isInside, isNothingThere, readTextInside, reasonOf } from "./text-file.ts";
+import {
+  type FileWriter,
+  hasName,
+  isInside,
+  isNothingThere,
+  readTextInside,
+  reasonOf,
+} from "./text-file.ts";
 
 /** A directory whose immediate children may be skills. */
 export interface SkillRoot {
@@ -122,6 +129,7 @@ function unusable(source: SkillSource, reason: string): Extract<NoRoot, { kind: 
  */
 export async function readSkills(
   winners: readonly LocatedSkill[],
+  writer: FileWriter | null,
 ): Promise<readonly SkillCandidate[]> {
   const candidates: SkillCandidate[] = [];
   let bytesLeft = SKILLS_READ_BYTES_MAX;
@@ -129,7 +137,9 @@ export async function readSkills(
     const batch = winners.slice(at, at + SKILL_READS_AT_ONCE_MAX);
     // A file that would not fit even as the first of its batch is not read at all.
     const bytesMax = Math.min(SKILL_FILE_BYTES_MAX, bytesLeft);
-    for (const read of await Promise.all(batch.map((skill) => readSkill(skill, bytesMax)))) {
+    for (const read of await Promise.all(
+      batch.map((skill) => readSkill(skill, bytesMax, writer)),
+    )) {
       const isFitting = read.bytes <= bytesLeft;
       if (isFitting) bytesLeft -= read.bytes;
       candidates.push(isFitting ? read.candidate : { ...read.candidate, reading: NOT_FITTING });
@@ -150,8 +160,10 @@ const GONE: SkillReading = { kind: "fault", code: "unreadable", reason: "it is n
 async function readSkill(
   { name, source, root }: LocatedSkill,
   bytesMax: number,
+  writer: FileWriter | null,
 ): Promise<{ readonly candidate: SkillCandidate; readonly bytes: number }> {
-  const file = await readTextInside(root, join(root, name, "SKILL.md"), bytesMax);
+  const by = source === "workspace" ? writer : null;
+  const file = await readTextInside(root, join(root, name, "SKILL.md"), bytesMax, by);
   if (file.kind === "text") {
     // Imported on first use: the YAML parser is large, and a server starts without it.
     const { parseSkillFile } = await import("./skill-file.ts");

@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
 
 /** The result of reading a text file. It names no path outside of the root. */
@@ -20,6 +20,7 @@ export async function readTextInside(
   root: string,
   path: string,
   bytesMax: number,
+  writer: FileWriter | null = null,
 ): Promise<TextReading> {
   try {
     const real = await realpath(path);
@@ -28,7 +29,7 @@ export async function readTextInside(
     if (!(await lstat(real)).isFile()) return unreadable(NO_FILE);
     const handle = await open(real, SAFE_FLAGS);
     try {
-      return await readWhole(handle, { path, real, bytesMax });
+      return await readWhole(handle, { path, real, bytesMax, writer });
     } finally {
       await handle.close();
     }
@@ -76,12 +77,36 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const NO_FILE = "it is not a regular file";
 
+/**
+ * The user who can put files there, if it is not the server's own. Where the system lets it, that
+ * user can link to a file that only the server may read.
+ */
+export interface FileWriter {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+function mayRead({ mode, uid, gid }: Stats, writer: FileWriter): boolean {
+  if (uid === writer.uid) return (mode & 0o400) !== 0;
+  return (mode & (gid === writer.gid ? 0o040 : 0o004)) !== 0;
+}
+
+interface OpenedFile {
+  readonly path: string;
+  readonly real: string;
+  readonly bytesMax: number;
+  readonly writer: FileWriter | null;
+}
+
 async function readWhole(
   handle: FileHandle,
-  { path, real, bytesMax }: { path: string; real: string; bytesMax: number },
+  { path, real, bytesMax, writer }: OpenedFile,
 ): Promise<TextReading> {
   const stats = await handle.stat();
   if (!stats.isFile()) return unreadable(NO_FILE);
+  if (writer !== null && stats.nlink > 1 && !mayRead(stats, writer)) {
+    return unreadable("it is a link to a file that the agents' user may not read");
+  }
   if (stats.size > bytesMax) return tooLarge(stats.size, bytesMax);
   // A directory of the path may have become a link between the check and the open.
   const again = await realpath(path);

@@ -1,10 +1,11 @@
-import { chmod, chown, lstat, mkdir, rm } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { caseSafe } from "../../platform/case-safe.ts";
 import { type AgentProfile, userOf } from "../profile/profile.ts";
 import { causeOf } from "../system-error.ts";
+import { AgentUsers } from "../user/users.ts";
 import type { CredentialHolder } from "./secret-files.ts";
 
 /** No id begins so: the home of sessions that no user made, such as those of the operator. */
@@ -16,9 +17,11 @@ const OF_THE_TENANT = "+tenant";
  */
 export class AgentHomes {
   readonly #root: string;
+  readonly #users: AgentUsers;
 
-  constructor(root: string) {
+  constructor(root: string, users = new AgentUsers()) {
     this.#root = root;
+    this.#users = users;
   }
 
   /** The home, which is made if there is none. Only its owner may enter it. */
@@ -43,9 +46,22 @@ export class AgentHomes {
     }
   }
 
-  /** Removes all homes of a tenant. */
+  /**
+   * Removes all homes of a tenant. An agent could replace a folder by a link while the server
+   * removes what is in it, so each home of another user is emptied with the rights of that user.
+   */
   async remove(tenantId: TenantId): Promise<void> {
-    await rm(join(this.#root, caseSafe(tenantId)), { recursive: true, force: true });
+    const tenant = join(this.#root, caseSafe(tenantId));
+    for (const user of await namesIn(tenant)) {
+      for (const profile of await namesIn(join(tenant, user))) {
+        const home = join(tenant, user, profile);
+        const isEmptied = await this.#users.empty((await lstat(home)).uid, home);
+        if (isEmptied) await rmdir(home).catch(unlessFull);
+        else await rm(home, { recursive: true, force: true });
+      }
+      await rmdir(join(tenant, user)).catch(unlessFull);
+    }
+    await rmdir(tenant).catch(unlessFull);
   }
 }
 
@@ -57,6 +73,15 @@ const OWNER_ONLY = 0o700;
 function ownerOf(profile: AgentProfile): { readonly uid?: number; readonly gid?: number } {
   const { uid = null, gid = null } = userOf(profile) ?? {};
   return { ...(uid === null ? {} : { uid }), ...(gid === null ? {} : { gid }) };
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return readdir(folder).catch(() => []);
+}
+
+/** What an agent's user could not remove of its own home stays, with the folders above it. */
+function unlessFull(thrown: unknown) {
+  if (!/^(?:ENOTEMPTY|EEXIST|ENOENT)$/.test(causeOf(thrown))) throw thrown;
 }
 
 function unlessExists(thrown: unknown) {

@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { USER_FILES_LINE_BYTES_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
@@ -61,6 +63,9 @@ type ServedRequest = Exclude<UserRequest, { do: "recorded" }>;
 
 async function answerTo(request: ServedRequest): Promise<Result<UserValue>> {
   switch (request.do) {
+    case "empty":
+      await emptied(request.folder);
+      return ok(null);
     case "marks":
       return ok(marksOf(request.pids));
     case "check_home":
@@ -77,6 +82,12 @@ async function answerTo(request: ServedRequest): Promise<Result<UserValue>> {
 }
 
 type UserValue = Extract<UserAnswer, { value: unknown }>["value"];
+
+async function emptied(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
 
 /** Of those processes that this user may look at. */
 function marksOf(pids: readonly number[]) {

@@ -87,6 +87,11 @@ export class UserFiles implements WorkspaceFiles {
     return this.#call(call, USER_VALUES.check_own, { path: secret[0] ?? "/" });
   }
 
+  /** Removes all that is in a folder, as far as the account may. */
+  empty(folder: string): Promise<Result<void>> {
+    return this.#call({ do: "empty", folder }, USER_VALUES.empty, { path: folder });
+  }
+
   /** The marks in the environments of this user's processes. */
   async #marksOf(pids: readonly number[]): Promise<ReadonlyMap<number, ReadMark> | null> {
     const call = { do: "marks" as const, pids: [...pids] };

@@ -38,6 +38,13 @@ export class AgentUsers {
     return fault === null ? DONE : accessRefusal(account, fault);
   }
 
+  /** Removes all that is in a folder of this user. False if no agent runs as that user. */
+  async empty(uid: number, folder: string): Promise<boolean> {
+    const theirs = [...this.#files.values()].find(({ account }) => account.uid === uid);
+    await theirs?.empty(folder);
+    return theirs !== undefined;
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#files.values()].map((files) => files.close()));
   }

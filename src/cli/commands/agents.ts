@@ -15,6 +15,7 @@ import { askingView } from "../../core/policy/asking.ts";
 import { DONE } from "../../core/result.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
+import { ownAccount } from "../serve/agent-user.ts";
 import { type AgentsQuery, missingSecrets, readAgentsQuery, secretLines } from "./agent-secrets.ts";
 
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"]
@@ -96,7 +97,9 @@ async function list(
 
 async function tryOut(profile: AgentProfile, home: string, query: AgentsQuery): Promise<number> {
   const startedMs = performance.now();
-  const asking = askingProfile(profile);
+  const account = await ownAccount(profile, false);
+  if (!account.ok) return printFailure(account.refusal);
+  const asking = askingProfile({ ...profile, account: account.value });
   const credentials = await query.credentials.of(asking, query.holder);
   const started = credentials.ok ? await startedHost(asking, home, credentials.value) : credentials;
   const secrets = await secretLines(profile, query);
@@ -133,7 +136,7 @@ async function tryOut(profile: AgentProfile, home: string, query: AgentsQuery): 
 function startedHost(profile: AgentProfile, home: string, credentials: AgentCredentials) {
   const marks = new AgentMarks(join(home, "running-agents"));
   const start = { profile, cwd: process.cwd(), marks, env: process.env, credentials };
-  return startHost(start, { fault: () => {}, secret: () => DONE });
+  return startHost(start, { fault: () => {}, secret: () => DONE, secretGone: () => {} });
 }
 
 function secretsText(lines: readonly string[]): string {

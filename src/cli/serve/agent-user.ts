@@ -92,8 +92,8 @@ async function withAccounts(
  * Null if the profile names no user. Where agents may share the server's user, ids that cannot be
  * used fail when that agent is started, as an agent that is not installed does.
  */
-async function ownAccount(
-  { name, user, uid, gid }: AgentProfile,
+export async function ownAccount(
+  { name, user, uid, gid, env }: AgentProfile,
   isRequired: boolean,
 ): Promise<Result<SystemUser | null>> {
   if (user === null && uid === null && gid === null) return ok(null);
@@ -101,24 +101,27 @@ async function ownAccount(
     if (!isRequired) return ok(null);
     return invalid(`agent "${name}"`, "with --agent-user it needs both uid and gid, or user");
   }
-  const account = await accountFor(`agent "${name}"`, user ?? `${uid}:${gid}`, null);
+  const home = typeof env.HOME === "string" ? env.HOME : null;
+  const account = await accountFor(`agent "${name}"`, user ?? `${uid}:${gid}`, home);
   return account.ok || user !== null || isRequired ? account : ok(null);
 }
 
 async function checkAll(users: AgentUsers, needs: AgentUserOptions): Promise<Result<void>> {
   const { account } = users;
-  const ofProfiles = [...needs.profiles.values()].flatMap((profile) =>
-    profile.account !== null && profile.user !== null ? [profile.account] : [],
+  // Without --agent-user, ids alone are as trusted as they always were.
+  const named = [...needs.profiles.values()].flatMap((profile) =>
+    profile.account !== null && (profile.user !== null || account !== null) ? [profile] : [],
   );
-  const all = account === null ? ofProfiles : [account, ...ofProfiles];
-  if (all.length === 0) return DONE;
+  const all = new Map(named.map((profile) => [profile.account, profile.user !== null]));
+  if (account !== null) all.set(account, true);
+  if (all.size === 0) return DONE;
   if (process.argv.some((word) => /^--token(?:=|$)/.test(word))) {
     const reason = "every user of the machine sees it in the list of processes; set FERMATA_TOKEN";
     return invalid("--token beside a user for agents", reason);
   }
   const own = await ownFiles(needs);
-  for (const one of all) {
-    const checked = await checkAccount(users, one, own);
+  for (const [one, needsHome] of all) {
+    const checked = one === null ? DONE : await checkAccount(users, one, own, needsHome);
     if (!checked.ok) return checked;
   }
   return account === null ? DONE : checkOwnWorkspaces(users, account, needs);
@@ -128,18 +131,19 @@ async function checkAccount(
   users: AgentUsers,
   account: SystemUser,
   own: OwnFiles,
+  needsHome: boolean,
 ): Promise<Result<void>> {
   const files = users.userFilesOf(account);
-  if (account.home === null) {
-    const advice = "usermod -d DIR, or --agent-home DIR";
+  const { home } = account;
+  if (home === null && needsHome) {
+    const advice = "usermod -d DIR, --agent-home DIR, or HOME in the profile's env";
     return invalid(`user "${account.name}"`, `it has no home directory; name one with ${advice}`);
   }
-  for (const check of [files.homeFault(account.home), files.exposureFault(own)]) {
-    const fault = await check;
-    if (!fault.ok) return fault;
-    if (fault.value !== null) return unsafe(account, fault.value);
-  }
-  return DONE;
+  const homeFault = home === null ? ok(null) : await files.homeFault(home);
+  const fault =
+    homeFault.ok && homeFault.value === null ? await files.exposureFault(own) : homeFault;
+  if (!fault.ok) return fault;
+  return fault.value === null ? DONE : unsafe(account, fault.value);
 }
 
 /** Agents that can only read may be what the operator wants, so that is only logged. */
@@ -174,7 +178,7 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
   const jwks = options["jwt-jwks"];
   const loaded = [
     ...[PACKAGE, dirname(fileURLToPath(import.meta.url)), join(PACKAGE, "node_modules")],
-    ...[process.execPath, join(home, "skills"), cert, prices, jwks],
+    ...[process.execPath, join(home, "skills"), cert, prices, jwks, options["agent-homes"]],
   ];
   return {
     // Folders that do not exist yet count, too: the agents' user must not make them first.
@@ -183,7 +187,7 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
       ...(await existing([key, config, mcp])),
       ...(await filesBelow(options["secrets-dir"])),
     ],
-    loaded: await existing(loaded),
+    loaded: [...(await existing(loaded)), ...(await filesBelow(join(home, "skills")))],
     owner: process.getuid?.() ?? 0,
   };
 }

@@ -75,9 +75,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const { settings, authenticator } = identified.value;
   const { needsToken } = authenticator;
   const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
-  const credentials = credentialsOf(options, secrets, process.env, needsToken);
+  const credentials = credentialsOf(options, secrets, process.env, needsToken, users);
   const data = { folder, own };
-  const whose = { users, credentials };
+  const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
@@ -85,7 +85,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const world = {
     store,
     agents,
-    loader: openLoader(process.env, workspaces, tools),
+    loader: openLoader(process.env, workspaces, tools, users),
     tools,
     meter: openMeter(store, parts.prices, options, log),
     shell: opened.shell,

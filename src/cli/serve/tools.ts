@@ -71,7 +71,12 @@ export async function openServerTools(
 const BUNDLED = fileURLToPath(new URL("../../../skills", import.meta.url));
 
 /** Loads skills and personas: bundled ones, the operator's, and those of trusted workspaces. */
-export function openLoader(env: NodeJS.ProcessEnv, workspaces: Workspaces, tools: Tools): Loader {
+export function openLoader(
+  env: NodeJS.ProcessEnv,
+  workspaces: Workspaces,
+  tools: Tools,
+  { account }: AgentUsers,
+): Loader {
   // If the store cannot say whether a workspace is trusted, the load fails.
   const loaderFor = async ({ tenantId, workspaceCwd }: LoadScope): Promise<Result<Loader>> => {
     const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);
@@ -83,6 +88,7 @@ export function openLoader(env: NodeJS.ProcessEnv, workspaces: Workspaces, tools
       env,
       tools: async (wanted) => (await tools.list(wanted)).map(({ name }) => name),
       reserved: BUILT_IN_NAMES,
+      writer: account,
       isTrusted: async () => trusted.value,
     });
     return ok(loader);

@@ -1,0 +1,92 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { parseTenantId } from "../../core/id.ts";
+import { AgentHomes } from "../credential/agent-homes.ts";
+import { profileOf } from "../profile/profile.ts";
+import { given } from "../workspace/world.fixture.ts";
+import { findAccount, type SystemUser } from "./account.ts";
+import { AgentUsers } from "./users.ts";
+
+const UID = 54_321;
+
+/** Only root may become another user; elsewhere these tests count as n/a. */
+function asRoot(title: string, run: () => Promise<void>): void {
+  if (process.getuid?.() === 0 && process.platform === "linux") it(title, run, 60_000);
+  else it(`${title}: n/a (it needs root on Linux)`, () => {});
+}
+
+async function accountOf(name: string): Promise<SystemUser> {
+  const found = await findAccount(name, null);
+  if (typeof found === "string") throw new Error(found);
+  return found;
+}
+
+function folderFor(): string {
+  const folder = mkdtempSync(join(tmpdir(), "fermata-users-"));
+  chmodSync(folder, 0o711);
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+asRoot("homes of a deleted tenant are emptied with the rights of their own user", async () => {
+  const account = await accountOf(`${UID}:${UID}`);
+  const users = new AgentUsers(account);
+  onTestFinished(() => users.close());
+  users.userFilesOf(account);
+  const root = folderFor();
+  const homes = new AgentHomes(root, users);
+  const tenantId = parseTenantId("acme");
+  if (tenantId === null) throw new Error("it is no id");
+  const profile = profileOf({ name: "mine", command: "agent", account });
+  const home = given(await homes.of(profile, { tenantId, userId: null }));
+  mkdirSync(join(home, "login"));
+  chownSync(join(home, "login"), UID, UID);
+  writeFileSync(join(home, "login", "key"), "KEY");
+  // Of root: only root could remove it.
+  mkdirSync(join(home, "shut"), { mode: 0o700 });
+  writeFileSync(join(home, "shut", "key"), "KEY");
+  await homes.remove(tenantId);
+  expect(existsSync(join(home, "login"))).toBe(false);
+  expect(existsSync(join(home, "shut", "key"))).toBe(true);
+  rmSync(join(home, "shut"), { recursive: true });
+  await homes.remove(tenantId);
+  expect(existsSync(join(root, "acme"))).toBe(false);
+});
+
+asRoot("files are used with the rights of their user, when the audit has the act", async () => {
+  const account = await accountOf(`${UID}:${UID}`);
+  const users = new AgentUsers(account);
+  onTestFinished(() => users.close());
+  const workspace = folderFor();
+  chmodSync(workspace, 0o755);
+  const files = users.userFilesOf(account);
+  const access = given(await files.workspaceAccess(workspace));
+  expect(access).toMatchObject({ fault: null, readOnly: { path: workspace } });
+  chownSync(workspace, UID, UID);
+  expect(given(await files.workspaceAccess(workspace))).toEqual({ fault: null, readOnly: null });
+  const acts: string[] = [];
+  const audit = async (act: string) => void acts.push(act);
+  const file = { workspace, path: "a.txt" };
+  given(await files.write({ ...file, content: "MINE" }, audit));
+  const read = await files.read({ ...file, line: null, limit: null }, audit);
+  expect(read).toEqual({ ok: true, value: { content: "MINE" } });
+  expect(acts).toEqual(["fs.write", "fs.read"]);
+  const unrecorded = async () => Promise.reject(new Error("the audit is full"));
+  const refused = await files.write({ ...file, content: "OTHER" }, unrecorded);
+  expect(refused).toMatchObject({ ok: false, refusal: { code: "file_unavailable" } });
+  expect(given(await files.realPathOf({ ...file, path: "./a.txt" }, "read"))).toBe(
+    join(workspace, "a.txt"),
+  );
+  const outside = await files.realPathOf({ ...file, path: "../b.txt" }, "read");
+  expect(outside).toMatchObject({ refusal: { code: "path_outside_workspace" } });
+});
