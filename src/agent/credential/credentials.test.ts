@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sentenceOf } from "../../core/error.ts";
@@ -87,6 +87,26 @@ describe("the credentials of a user", () => {
     const [report] = await credentials.report(MINE, ADA);
     expect(report).toMatchObject({ fault: null, note: "every user of the machine may read it" });
     expect(JSON.stringify(report)).not.toContain("of-acme");
+  });
+});
+
+describe("the keys of a file that the agents' user may read", () => {
+  const OTHER = { ...MINE, home: null, uid: 65_534, gid: 65_533 };
+
+  const AS_ROOT = process.getuid?.() === 0;
+  it.runIf(AS_ROOT).each([
+    ["by its group", 0, OTHER.gid, 0o640],
+    ["as its owner, who can also open it", OTHER.uid, 0, 0o000],
+  ])("P8: are refused to its agents, though closed to others: %s", async (_, uid, gid, mode) => {
+    const { folder, refused, of } = opened({ "acme/KEY": "of-acme" });
+    expect((await of(OTHER)).secrets.get("KEY")).toBe("of-acme");
+    chownSync(folder.at("acme/KEY"), uid, gid);
+    chmodSync(folder.at("acme/KEY"), mode);
+    const refusal = await refused(OTHER);
+    expect(refusal.code).toBe("agent_secret_unusable");
+    expect(sentenceOf(refusal)).toMatch(/the user of this agent may read it.*chmod o-r/);
+    chmodSync(folder.at("acme"), 0o700);
+    expect((await of(OTHER)).secrets.get("KEY")).toBe("of-acme");
   });
 });
 
