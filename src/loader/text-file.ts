@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
 
 /** The result of reading a text file. It names no path outside of the root. */
@@ -82,19 +82,17 @@ export interface WorkspaceRights {
   /** Whether a real path belongs to the server. */
   isClosed(real: string): boolean;
   /** The file that the agents' user gets there, if it may read it; null if that user is ours. */
-  readonly fileFor: ((real: string) => Promise<FileIdentity | null>) | null;
+  readonly fileFor: ((real: string) => Promise<FileNumber | null>) | null;
 }
 
-export interface FileIdentity {
-  readonly dev: number;
-  readonly ino: number;
-}
+/** What tells a file from all others. */
+type FileNumber = Pick<Stats, "dev" | "ino">;
 
 /** Why this opened file is not for agents; null if it is. */
 async function faultFor(
   { isClosed, fileFor }: WorkspaceRights,
   real: string,
-  { dev, ino }: FileIdentity,
+  { dev, ino }: FileNumber,
 ): Promise<string | null> {
   if (isClosed(real)) return "it leads to a folder of the server";
   if (fileFor === null) return null;
