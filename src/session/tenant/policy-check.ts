@@ -8,7 +8,6 @@ import {
   ceilingRefusal,
   lowerAutonomy,
 } from "../../core/policy/ceiling.ts";
-import type { AutonomyProfile, SecurityMode } from "../../core/policy/risk.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { boundBy, turnSettings } from "../../core/session/bounded.ts";
 import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
@@ -74,7 +73,7 @@ export async function effectiveRules(
   world: SessionWorld,
   { key, session }: BoundSession,
   caller: Pick<ClientActor, "userId" | "role">,
-): Promise<Result<EffectiveRules>> {
+) {
   const { securityMode, allowlist } = session.fixed;
   const { sessionGrants: grants, autonomyProfile } = session.connection;
   const own = { securityMode, allowlist, grants, autonomyProfile };
@@ -87,12 +86,6 @@ export async function effectiveRules(
     autonomy: rules.autonomyProfile,
     selfApproval,
   });
-}
-
-interface EffectiveRules {
-  readonly securityMode: SecurityMode;
-  readonly autonomy: AutonomyProfile;
-  readonly selfApproval: boolean;
 }
 
 /** What binds the turn at work; undefined where nothing does. */
