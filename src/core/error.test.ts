@@ -40,6 +40,7 @@ const EXPECTED = `
   invalid_ask                400 never  Validation/InteractionPayloadMismatch
   invalid_option_id          400 never  Validation/OptionInvalid
   permission_forbidden       403 never  Session/VoteForbidden
+  sharing_forbidden          403 never  Session/SharingForbidden
   cancel_sentinel_collision  500 never  Validation/SentinelCollision
   grant_not_found            404 never  Session/GrantNotFound
   trust_gate                 403 never  Session/TrustGate

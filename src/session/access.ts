@@ -272,11 +272,11 @@ export class SessionAccess extends KnownSession {
   }
 
   recap() {
-    return this.host.side.recap(this.key, this.viewer.userId);
+    return this.host.side.recap(this.key, this.viewer);
   }
 
   btw(question: string, signal: AbortSignal) {
-    return this.host.side.btw(this.key, question, signal, this.viewer.userId);
+    return this.host.side.btw(this.key, question, signal, this.viewer);
   }
 
   tasks() {

@@ -154,6 +154,48 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
     await room.verdict(await room.admitted(team.mel, "say hello"));
   });
 
+  it("by a question beside the turns, to an agent that is not theirs to use", async () => {
+    const team = await Team.open(twoAgents());
+    await team.policy({ roles: { member: { agents: ["echo"] } } });
+    const room = await team.session(team.ada, { agent: "other" });
+    const asides = [
+      ["/btw", { question: "say hello" }],
+      ["/recap", {}],
+    ] as const;
+    for (const [to, body] of asides) {
+      const asked = await team.mel.call("POST", `${room.path}${to}`, { body });
+      expect(asked).toMatchObject({ status: 403, body: { ...FORBIDS, rule: "agents" } });
+    }
+  });
+
+  it("by a prompt to an agent that the owner has put into a mode of its own", async () => {
+    const team = await Team.open();
+    const room = await team.session(team.ada);
+    const set = await team.ada.call("POST", `${room.path}/agent-mode`, { body: { mode: "auto" } });
+    expect(set.status, set.text).toBe(200);
+    const sent = await room.prompt(team.mel, "say hello");
+    expect(sent).toMatchObject({ status: 403, body: { ...FORBIDS, rule: "agent_mode" } });
+    await room.verdict(await room.admitted(team.ada, "say hello"));
+  });
+
+  it("by repeating requests from before the policy was lowered", async () => {
+    const team = await Team.open();
+    await team.policy({ roles: { member: { mode: "yolo", autonomy: "autonomous" } } });
+    const headers = { "idempotency-key": "once" };
+    const create = { body: { mode: "yolo", sessionScope: "thread" }, headers };
+    const made = await team.mel.call("POST", "/session", create);
+    expect(made.status).toBe(200);
+    await team.policy({});
+    const again = await team.mel.call("POST", "/session", create);
+    expect(again.body.sessionId).toBe(made.body.sessionId);
+    const path = `/session/${made.body.sessionId}`;
+    const body = { prompt: [{ type: "text", text: "ask command=ls\nsay done" }] };
+    await team.mel.call("POST", `${path}/prompt`, { body });
+    await expect
+      .poll(async () => (await team.mel.call("GET", `${path}/approvals`)).body.asks)
+      .toHaveLength(1);
+  });
+
   it("by a prompt that waited while the owner changed the agent: it has its verdict", async () => {
     const team = await Team.open(twoAgents());
     await team.policy({ roles: { member: { agents: ["echo"] } } });

@@ -9,6 +9,7 @@ import type { CommandResult } from "../../core/session/event.ts";
 import { SHELL_TOOL, type SkillEntry } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { ToolCall, ToolContext } from "../../tool/tool.ts";
+import { mayRunShells } from "../tenant/policy-check.ts";
 import type { SessionWorld } from "../world.ts";
 import type { CalledSkill } from "./briefing.ts";
 
@@ -23,14 +24,6 @@ export interface ToolTurnReports {
 }
 
 type ToolWorld = Pick<SessionWorld, "tools" | "policies" | "settings">;
-
-/**
- * Whether clients may run shells of the server's: those run as its user, beside all that its data
- * holds. Without tokens every client is the operator, and is asked.
- */
-function mayRunShells({ policies, settings }: ToolWorld): boolean {
-  return policies === undefined || settings.enableShell;
-}
 
 const OPTIONS: readonly AskOption[] = [
   { optionId: "allow", name: "Allow", kind: "allow_once" },

@@ -26,10 +26,10 @@ export interface ShellLocation {
 }
 
 /**
- * The shell commands that clients run in sessions, beside the agents. The caller decides whether
- * a client may. A command is in the log before it runs, its output while it runs, and its
- * result when nothing of it is left; the core tells the agent of it with the next prompt. None
- * outlives the instance of its session, however that ends.
+ * The shell commands that clients run in sessions, beside the agents. A command is in the log
+ * before it runs, its output while it runs, and its result when nothing of it is left; the core
+ * tells the agent of it with the next prompt. None outlives the instance of its session, however
+ * that ends.
  */
 export class Shells {
   readonly #world: SessionWorld;

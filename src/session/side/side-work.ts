@@ -1,13 +1,21 @@
-import type { ShellId, UserId } from "../../core/id.ts";
-import { ok, type Result } from "../../core/result.ts";
+import type { ShellId } from "../../core/id.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
+import type { ClientActor } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
+import { mayRunShells, speakerForbidden } from "../tenant/policy-check.ts";
+import { callerSpeaker } from "../tenant/tenant-policies.ts";
 import type { SessionWorld } from "../world.ts";
 import { Asides } from "./aside.ts";
 import { type Forked, type ForkOptions, forkSession } from "./fork.ts";
 import { type ShellRequest, Shells, type TasksAnswer, tasksAnswer } from "./shell.ts";
 import type { ShellOutcome } from "./shell-command.ts";
+
+/** Who asks something beside the turns. */
+type Asker = Pick<ClientActor, "userId" | "role">;
+
+const NO_USER: Asker = { userId: null };
 
 /** What can be done with sessions beside their turns. */
 export class SideWork {
@@ -23,20 +31,23 @@ export class SideWork {
     this.#asides = new Asides(world);
   }
 
-  /** Runs a client's command line; the caller decides whether the client may. */
+  /** Runs a client's command line, where the operator lets clients run any. */
   async shell(
     key: SessionKey,
     request: ShellRequest,
     signal: AbortSignal,
   ): Promise<Result<ShellOutcome>> {
+    if (!mayRunShells(this.#world)) {
+      return fail("session_shell_disabled", { errorKind: "session_shell_disabled" });
+    }
     const found = await this.#find(key);
     return found.ok ? this.#shells.run(found.value, request, signal) : found;
   }
 
   /** Where the conversation stands, in the agent's words; null if it cannot say. */
-  async recap(key: SessionKey, userId: UserId | null = null): Promise<Result<string | null>> {
-    const found = await this.#find(key);
-    return found.ok ? this.#asides.recap(found.value, userId) : found;
+  async recap(key: SessionKey, by: Asker = NO_USER): Promise<Result<string | null>> {
+    const found = await this.#allowed(key, by);
+    return found.ok ? this.#asides.recap(found.value, by.userId) : found;
   }
 
   /** A question by the way; null if the agent has no answer. */
@@ -44,10 +55,19 @@ export class SideWork {
     key: SessionKey,
     question: string,
     signal: AbortSignal,
-    userId: UserId | null = null,
+    by: Asker = NO_USER,
   ): Promise<Result<string | null>> {
+    const found = await this.#allowed(key, by);
+    return found.ok ? this.#asides.btw(found.value, question, signal, by.userId) : found;
+  }
+
+  /** The session, if the policy lets this user work with its agent and model. */
+  async #allowed(key: SessionKey, by: Asker): Promise<Result<LiveSession>> {
     const found = await this.#find(key);
-    return found.ok ? this.#asides.btw(found.value, question, signal, userId) : found;
+    if (!found.ok) return found;
+    const speaker = callerSpeaker(by);
+    const why = await speakerForbidden(this.#world, found.value, speaker);
+    return why === null ? found : { ok: false, refusal: why };
   }
 
   /** A new session that goes on from a completed turn; null if there is no such turn. */

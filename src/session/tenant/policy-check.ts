@@ -1,7 +1,7 @@
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
-import type { Bound } from "../../core/policy/bound.ts";
+import type { Bound, TurnSpeaker } from "../../core/policy/bound.ts";
 import { type BoundSettings, ceilingRefusal, lowerAutonomy } from "../../core/policy/ceiling.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { boundBy, turnSettings } from "../../core/session/bounded.ts";
@@ -71,14 +71,32 @@ export function turnBound(
 /** Why the policy forbids the user of a prompt these settings; null if it does not. */
 export async function promptForbidden(
   world: SessionWorld,
-  { key, session }: BoundSession,
+  live: BoundSession,
   prompt: WaitingPrompt,
   settings: BoundSettings,
 ): Promise<Refusal | null> {
+  return speakerForbidden(world, live, speakerOf(prompt), settings);
+}
+
+/** The same for any user; by default for the agent and model that a turn would run with. */
+export async function speakerForbidden(
+  world: SessionWorld,
+  { key, session }: BoundSession,
+  speaker: TurnSpeaker,
+  settings: BoundSettings = turnSettings(session),
+): Promise<Refusal | null> {
   const { agent: activeAgent = session.chosen.activeAgent } = settings;
-  const bound = await boundIn(world, key.tenantId, [speakerOf(prompt)], { activeAgent });
+  const bound = await boundIn(world, key.tenantId, [speaker], { activeAgent });
   if (!bound.ok) return bound.refusal;
   return bound.value === undefined ? null : ceilingRefusal(bound.value.ceiling, settings);
+}
+
+/**
+ * Whether clients may run shells of the server's: those run as its user, beside all that its data
+ * holds. Without tokens every client is the operator, and is asked.
+ */
+export function mayRunShells(world: Pick<SessionWorld, "policies" | "settings">): boolean {
+  return world.policies === undefined || world.settings.enableShell;
 }
 
 type Begin = (prompt: WaitingPrompt, slash: SlashWork | null, again: () => void) => void;

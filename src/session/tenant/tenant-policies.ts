@@ -193,8 +193,8 @@ function listText(allowed: AllowedNames): string {
 }
 
 /** The caller of a request; whether the members' list has that user is looked up with the rest. */
-export function callerSpeaker(actor: ClientActor): TurnSpeaker {
-  const { userId, role } = actor;
+export function callerSpeaker(caller: Pick<ClientActor, "userId" | "role">): TurnSpeaker {
+  const { userId, role } = caller;
   return { userId, authority: role === undefined ? null : { role, isMember: false } };
 }
 
