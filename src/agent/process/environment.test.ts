@@ -35,7 +35,7 @@ describe("P11: the environment of an agent", () => {
     });
   });
 
-  it("P8: is that of a login where the agent has another user, unless the profile says more", () => {
+  it("P8: is that of a login for another user, unless the profile says more", () => {
     const account = {
       ...{ name: "agents", uid: 7, gid: 7, home: "/home/agents", shell: "/bin/bash" },
       launcher: [],
