@@ -101,7 +101,7 @@ function start(): Trial {
       name: "echo",
       async run() {
         const marks = new AgentMarks(join(folder, "marks"));
-        const watch = { fault: () => {}, secret: () => DONE };
+        const watch = { fault: () => {}, secret: () => DONE, secretGone: () => {} };
         const start = { profile, cwd: folder, marks, env: process.env };
         const host = await latencies.of(() => startHost(start, watch));
         if (!host.ok) throw new Error(JSON.stringify(host.refusal));

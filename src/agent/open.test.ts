@@ -22,7 +22,7 @@ it("P5: a server ends the agents of the one before it, which was killed", async 
     profiles: new Map(),
     env: process.env,
     memoryBytesMax: null,
-    watch: { fault: () => {}, secret: () => DONE },
+    watch: { fault: () => {}, secret: () => DONE, secretGone: () => {} },
   };
   const beside = await openAgents(setting);
   expect(beside.orphans).toEqual({ ended: 0, cleared: 0, notes: [] });

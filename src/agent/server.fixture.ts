@@ -17,7 +17,7 @@ const { agents } = await openAgents({
   profiles: new Map([["deaf", profileOf({ ...echo, name: "deaf", args })]]),
   env: process.env,
   memoryBytesMax: null,
-  watch: { fault: () => {}, secret: () => DONE },
+  watch: { fault: () => {}, secret: () => DONE, secretGone: () => {} },
 });
 await agents.preheat(tenantId, "deaf", folder);
 process.stdout.write("ready\n");

@@ -10,27 +10,37 @@ export interface SpawnIdentity {
   readonly launcher: readonly string[];
 }
 
-export interface SpawnCommand {
+/** A program to run, and the folder that it runs in. */
+interface SpawnedProgram {
   readonly file: string;
   readonly args: readonly string[];
+  readonly cwd: string;
+}
+
+export interface SpawnCommand extends SpawnedProgram {
   /** For `spawn`: the system also clears the supplementary groups then. */
   readonly identity: { readonly uid?: number; readonly gid?: number };
 }
 
-/** How a command is spawned with these rights; null is the server's own user. */
-export function spawnAs(
-  user: SpawnIdentity | null,
-  file: string,
-  args: readonly string[],
-): SpawnCommand {
-  if (user === null) return { file, args, identity: {} };
-  const [launcher, ...words] = user.launcher;
-  if (launcher !== undefined)
-    return { file: launcher, args: [...words, file, ...args], identity: {} };
-  const { uid, gid } = user;
+/**
+ * How a program is spawned with these rights; null is the server's own user. `spawn` enters the
+ * folder before it changes the user, so with the server's rights: a link in place of a workspace
+ * would lead another user to where it may not go. So that user enters its folder itself.
+ */
+export function spawnAs(user: SpawnIdentity | null, program: SpawnedProgram): SpawnCommand {
+  if (user === null) return { ...program, identity: {} };
+  const { uid, gid, launcher } = user;
+  const [file = SHELL, ...args] = [...launcher, SHELL, "-c", ENTER, SHELL, program.cwd];
+  const identity = { ...(uid === null ? {} : { uid }), ...(gid === null ? {} : { gid }) };
   return {
     file,
-    args,
-    identity: { ...(uid === null ? {} : { uid }), ...(gid === null ? {} : { gid }) },
+    args: [...args, program.file, ...program.args],
+    cwd: "/",
+    identity: launcher.length > 0 ? {} : identity,
   };
 }
+
+const SHELL = "/bin/sh";
+
+/** Then the program takes the place of the shell, in the same process. */
+const ENTER = 'cd -- "$1" && shift && unset OLDPWD && exec "$@"';

@@ -39,7 +39,7 @@ const host = {
 await store.init(host, { active: true, path: join(folder, "data") });
 await store.activate();
 const profiles = new Map(KNOWN_PROFILES.map((profile) => [profile.name, profile]));
-const watch = { fault: () => {}, secret: () => DONE };
+const watch = { fault: () => {}, secret: () => DONE, secretGone: () => {} };
 const setting = { folder, profiles, env: process.env, memoryBytesMax: null, watch };
 const { agents } = await openAgents(setting);
 const actor = { kind: "client", clientId: null, userId: null, loopback: true } as const;

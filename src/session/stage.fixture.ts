@@ -77,7 +77,7 @@ export class Stage {
       profiles,
       env: process.env,
       memoryBytesMax: null,
-      watch: { fault: () => {}, secret: () => DONE },
+      watch: { fault: () => {}, secret: () => DONE, secretGone: () => {} },
     });
     const guard = options.guard ?? new SecretGuard();
     const world: SessionWorld = {

@@ -79,6 +79,20 @@ describe("P11: the end of a text", () => {
     expect(guard.openTail("abcabc-2")).toBe(0);
   });
 
+  it("P11: is a whole secret too, if that begins a longer one", () => {
+    const guard = guardOf("abcdefgh", "abcdefghIJKL");
+    expect(guard.openTail("x abcdefgh")).toBe(8);
+    expect(guard.openTail("x abcdefghIJ")).toBe(10);
+    expect(guard.openTail("x abcdefghIJKL")).toBe(0);
+    expect(guard.openTail("x abcdefgh y")).toBe(0);
+  });
+
+  it("P11: does not cut a whole secret that ends as another begins", () => {
+    const guard = guardOf("abcdefgh", "ghIJKLMN", "hello-to-you");
+    expect(guard.openTail("x abcdefgh")).toBe(0);
+    expect(guard.openTail("x abcdefghh")).toBe(1);
+  });
+
   it("has where a secret ends that goes over a border", () => {
     const guard = guardOf("sk-abc-123");
     expect(guard.endAcross("sk-abc-123!", 4)).toBe(10);

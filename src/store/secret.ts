@@ -78,15 +78,17 @@ export class SecretGuard {
 
   /**
    * How many characters at the end of a text begin a secret that the next text may go on with. A
-   * secret that is there whole is none of them.
+   * secret that is there whole counts if it begins a longer one; no whole one is cut in two.
    */
   openTail(text: string): number {
     if (this.#known.size === 0) return 0;
     this.#beginnings ??= new SecretBeginnings([...this.#known.keys()].flatMap(formsOf));
-    const open = this.#beginnings.openFrom(text);
+    let open = this.#beginnings.openFrom(text);
     if (open === text.length) return 0;
-    const whole = this.#spansIn(text).at(-1)?.to ?? 0;
-    return text.length - (whole <= open ? open : this.#beginnings.openFrom(text, whole));
+    for (const { from, to } of this.#spansIn(text)) {
+      if (from < open && open < to) open = this.#beginnings.openFrom(text, to);
+    }
+    return text.length - open;
   }
 
   /** Where a secret ends that begins before this position and ends behind it; null if none does. */

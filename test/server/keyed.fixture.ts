@@ -121,11 +121,16 @@ export class KeyedUser {
 
   /** What the agent answers to this in a session. */
   async said(session: string, text: string): Promise<string> {
+    return String((await this.turn(session, text, "completed")).resultText);
+  }
+
+  /** A turn that ends so. */
+  async turn(session: string, text: string, state: string): Promise<JsonObject> {
     const prompt = [{ type: "text", text }];
     const { body } = await this.ask("POST", `${session}/prompt`, { prompt });
     const turn = async () => (await this.ask("GET", `${session}/turns/${body.promptId}`)).body;
-    await expect.poll(async () => (await turn()).state, { timeout: 20_000 }).toBe("completed");
-    return String((await turn()).resultText);
+    await expect.poll(async () => (await turn()).state, { timeout: 20_000 }).toBe(state);
+    return turn();
   }
 
   /** All events of a session, up to where these words stand. */

@@ -86,6 +86,22 @@ describe("keys and homes of users", { timeout: 60_000 }, () => {
     expect((await user.agent()).key).toBe(hashOf(SHARED));
   });
 
+  it("a key that vanishes fails the next start with its name, until it is back", async () => {
+    keyed.put("other/zoe/MODEL_KEY", "key-of-zoe-5555");
+    const zoe = await keyed.user("other", "zoe");
+    const session = await zoe.session();
+    rmSync(join(keyed.secrets, "other/zoe/MODEL_KEY"));
+    expect(JSON.parse(await zoe.said(session, "describe")).key).toBe(hashOf("key-of-zoe-5555"));
+    await keyed.server.kill("SIGTERM");
+    await keyed.server.restart();
+    const failed = await zoe.turn(session, "describe", "error");
+    expect(JSON.stringify(failed)).toContain("other/zoe/MODEL_KEY");
+    keyed.put("other/zoe/MODEL_KEY", "next-key-of-zoe-6666");
+    expect(JSON.parse(await zoe.said(session, "describe")).key).toBe(
+      hashOf("next-key-of-zoe-6666"),
+    );
+  });
+
   it.each([
     ["empty", "", /it is empty/],
     ["huge", "x".repeat(65_537), /more than 65536 bytes/],

@@ -43,6 +43,7 @@ export class Stage {
   readonly faults: { readonly kind: FaultKind; readonly count: number }[] = [];
   readonly samples: string[] = [];
   readonly secrets: string[] = [];
+  readonly goneSecrets: string[] = [];
   readonly env: NodeJS.ProcessEnv = { PATH: process.env.PATH };
   readonly pool: AgentPool;
   readonly #marks = new AgentMarks(join(this.folder, "marks"));
@@ -64,8 +65,9 @@ export class Stage {
           this.secrets.push(value);
           return DONE;
         };
+        const secretGone = (value: string) => void this.goneSecrets.push(value);
         const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
-        return startHost(order, { fault, secret }, signal);
+        return startHost(order, { fault, secret, secretGone }, signal);
       },
       credentials: {
         of: async (...whose) => (await this.credentials?.of(...whose)) ?? ok(NO_CREDENTIALS),

@@ -150,6 +150,21 @@ describe("an agent that cannot be used is told of with the reason", () => {
     },
   );
 
+  it("P11: its secrets are guarded until it is gone, and no longer", async () => {
+    const stage = new Stage();
+    stage.env.MY_KEY = "sk-very-secret-value-0123456789";
+    const env = { API_KEY: { from: "MY_KEY" } };
+    await stage.refused(stage.command("no-such-agent", [], { env }));
+    await stage.refused(stage.command("sh", ["-c", "exit 1"], { env }));
+    expect(stage.secrets).toEqual([stage.env.MY_KEY, stage.env.MY_KEY]);
+    expect(stage.goneSecrets).toEqual(stage.secrets);
+    await stage.connected(stage.echo([], { env }));
+    expect(stage.secrets).toHaveLength(3);
+    expect(stage.goneSecrets).toHaveLength(2);
+    await stage.pool.shutdown();
+    expect(stage.goneSecrets).toEqual(stage.secrets);
+  });
+
   it("P5: none of them leaves a process or a mark", async () => {
     const stage = new Stage();
     await stage.refused(

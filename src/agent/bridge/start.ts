@@ -26,6 +26,8 @@ export interface HostObserver {
   readonly fault: FaultListener;
   /** A value that must never reach a disk. If this refuses, the agent is not started. */
   secret(value: string): Result<void>;
+  /** No process has this value any more that was given to `secret`. */
+  secretGone(value: string): void;
 }
 
 /**
@@ -37,12 +39,7 @@ export async function startHost(
   observer: HostObserver,
   signal: AbortSignal = NEVER,
 ): Promise<Result<AgentHost>> {
-  const { profile, env, credentials } = options;
-  for (const secret of environmentOf(profile, env, "", credentials).secrets) {
-    const watched = observer.secret(secret);
-    if (!watched.ok) return watched;
-  }
-  const started = await AgentProcess.start(options);
+  const started = await startGuarded(options, observer);
   if (!started.ok) return started;
   const process = started.value;
   // It has no work yet that it would have to end in order.
@@ -61,6 +58,30 @@ export async function startHost(
 }
 
 const NEVER = new AbortController().signal;
+
+/** Its secrets are guarded before the process has them, and until it is gone. */
+async function startGuarded(
+  options: ProcessOptions,
+  observer: HostObserver,
+): Promise<Result<AgentProcess>> {
+  const { profile, env, credentials } = options;
+  const guarded: string[] = [];
+  const gone = () => {
+    for (const secret of guarded) observer.secretGone(secret);
+  };
+  for (const secret of environmentOf(profile, env, "", credentials).secrets) {
+    const watched = observer.secret(secret);
+    if (!watched.ok) {
+      gone();
+      return watched;
+    }
+    guarded.push(secret);
+  }
+  const started = await AgentProcess.start(options);
+  if (started.ok) void started.value.exited.then(gone);
+  else gone();
+  return started;
+}
 
 async function initialize(
   options: ProcessOptions,

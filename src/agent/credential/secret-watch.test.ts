@@ -3,12 +3,13 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SECRET_FILES_MAX, SECRET_SCAN_MS, SECRETS_REPLACED_MAX } from "../../core/limits.ts";
 import { DONE, fail } from "../../core/result.ts";
 import { SecretFolder } from "./credential.fixture.ts";
-import { SecretWatch } from "./secret-watch.ts";
+import { RetiredSecrets, SecretWatch } from "./secret-watch.ts";
 
 /** A watch over a folder, and what it has told. */
 function watched(folder: SecretFolder, refused: readonly string[] = []) {
   const known = new Set<string>();
   const warnings: string[] = [];
+  const retired = new RetiredSecrets((value) => known.delete(value));
   const watch = new SecretWatch({
     files: folder.files,
     know: (value) => {
@@ -16,7 +17,7 @@ function watched(folder: SecretFolder, refused: readonly string[] = []) {
       known.add(value);
       return DONE;
     },
-    forget: (value) => known.delete(value),
+    retire: (value) => retired.add(value),
     warn: (path, reason) => warnings.push(`${path}: ${reason}`),
   });
   onTestFinished(() => watch.end());

@@ -44,12 +44,12 @@ export interface Spawned {
 export async function spawnAgent(
   profile: AgentProfile,
   path: string,
-  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
 ): Promise<Result<Spawned>> {
-  const { file, args, identity } = spawnAs(userOf(profile), path, profile.args);
+  const command = spawnAs(userOf(profile), { file: path, args: profile.args, cwd });
   try {
-    const all = { ...options, ...identity, detached: true };
-    const child = spawn(file, args, { ...all, stdio: "pipe", shell: false });
+    const options = { cwd: command.cwd, env, ...command.identity, detached: true };
+    const child = spawn(command.file, command.args, { ...options, stdio: "pipe", shell: false });
     if (child.pid !== undefined) return ok({ child, pid: child.pid });
     const [thrown] = await once(child, "error");
     return refused(profile, thrown);

@@ -142,13 +142,12 @@ export class UserFiles implements WorkspaceFiles {
   }
 
   async #running(): Promise<UserProcess | null> {
+    const seen = this.#process;
+    const running = await seen;
     if (this.#isClosed) return null;
-    const before = await this.#process;
-    if (before?.isAlive) return before;
+    if (running?.isAlive) return running;
     // Another call may have started it while this one waited.
-    if (this.#process === null || (await this.#process) === before) {
-      this.#process = UserProcess.start(this.account);
-    }
+    if (this.#process === seen) this.#process = UserProcess.start(this.account);
     return this.#process;
   }
 }

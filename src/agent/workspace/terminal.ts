@@ -59,9 +59,9 @@ export class Terminal {
   /** Starts it synchronously, so that `Terminals` has it before anything else can happen. */
   constructor({ file, args, cwd, environment, outputBytesMax, user }: TerminalStart) {
     this.#ring = new OutputRing(outputBytesMax);
-    const command = spawnAs(user, file, args);
+    const command = spawnAs(user, { file, args, cwd });
     this.#child = spawn(command.file, command.args, {
-      cwd,
+      cwd: command.cwd,
       env: environment,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],

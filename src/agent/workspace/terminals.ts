@@ -154,7 +154,7 @@ export class Terminals {
     request: CommandRequest & { readonly cwd: string },
     permitted?: string,
   ): Promise<Result<void>> {
-    const { workspace, own = OwnFolders.NONE } = this.#options;
+    const { workspace, own = OwnFolders.NONE, user = null } = this.#options;
     const location = await locate(workspace, request.cwd, own.isClosed);
     mustBePermitted(workspace, location, permitted);
     if (location.missing.length > 0) throw unavailable("there is no such directory");
@@ -169,7 +169,9 @@ export class Terminals {
       const fault = await this.#recordFault(request, location);
       if (fault !== null) return failed(request.command, fault);
       await directory.mustBeInside();
-      const start = { ...line, cwd: directory.path, environment: variables };
+      // The server's handle would lead another user past folders that it may not enter.
+      const cwd = user === null ? directory.path : location.real;
+      const start = { ...line, cwd, environment: variables };
       return await this.#start(terminalId, request, start);
     } finally {
       await directory.close();

@@ -136,7 +136,7 @@ async function tryOut(profile: AgentProfile, home: string, query: AgentsQuery): 
 function startedHost(profile: AgentProfile, home: string, credentials: AgentCredentials) {
   const marks = new AgentMarks(join(home, "running-agents"));
   const start = { profile, cwd: process.cwd(), marks, env: process.env, credentials };
-  return startHost(start, { fault: () => {}, secret: () => DONE });
+  return startHost(start, { fault: () => {}, secret: () => DONE, secretGone: () => {} });
 }
 
 function secretsText(lines: readonly string[]): string {

@@ -13,6 +13,7 @@ import { LocalShell } from "../../session/side/local-shell.ts";
 import type { ShellRunner } from "../../session/side/shell-command.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
+import type { OpenSecrets } from "./credentials.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 import type { DataFolder } from "./settings.ts";
@@ -88,12 +89,19 @@ interface AgentsAndShell {
   readonly shell: ShellRunner;
 }
 
+/** The users and keys of agents. */
+interface AgentsOf {
+  readonly users: AgentUsers;
+  readonly credentials: Credentials;
+  readonly secrets: OpenSecrets;
+}
+
 /** Opens agents and shell, and first ends the processes that an earlier server left (P5). */
 export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   options: ServeOptions,
   { folder, own }: DataFolder,
-  { users, credentials }: { readonly users: AgentUsers; readonly credentials: Credentials },
+  { users, credentials, secrets }: AgentsOf,
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
@@ -108,6 +116,7 @@ export async function openAgentsAndShell(
     watch: {
       fault: (kind, count, sample) => log("agent fault", { kind, count, sample }),
       secret: (value) => guard.know(value),
+      secretGone: (value) => secrets.retire(value),
     },
   });
   if (orphans.ended > 0) log("orphans ended", { count: orphans.ended });

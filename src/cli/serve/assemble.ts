@@ -77,7 +77,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
   const credentials = credentialsOf(options, secrets, process.env, needsToken, users);
   const data = { folder, own };
-  const whose = { users, credentials };
+  const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);

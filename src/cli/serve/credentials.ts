@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { AgentHomes } from "../../agent/credential/agent-homes.ts";
 import { Credentials } from "../../agent/credential/credentials.ts";
 import { SecretFiles } from "../../agent/credential/secret-files.ts";
-import { SecretWatch } from "../../agent/credential/secret-watch.ts";
+import { RetiredSecrets, SecretWatch } from "../../agent/credential/secret-watch.ts";
 import { environmentOf } from "../../agent/process/environment.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
@@ -18,6 +18,8 @@ import type { ServeOptions } from "./options.ts";
 export interface OpenSecrets {
   /** Null without `--secrets-dir`. */
   readonly files: SecretFiles | null;
+  /** An agent process is gone that was given this known value. */
+  retire(value: string): void;
   /** Ends the watch over the folder. */
   end(): Promise<void>;
 }
@@ -37,7 +39,9 @@ export async function openSecrets(
       if (!known.ok) warn(`environment of ${profile.name}`, String(known.refusal.details.reason));
     }
   }
-  if (folder === null) return ok({ files: null, end: async () => {} });
+  const retired = new RetiredSecrets((value) => guard.forget(value));
+  const retire = (value: string) => retired.add(value);
+  if (folder === null) return ok({ files: null, retire, end: async () => {} });
   const wrong = (reason: string) =>
     fail("invalid_server_config", { path: "--secrets-dir", reason });
   const found = await stat(folder).catch(() => null);
@@ -46,10 +50,10 @@ export async function openSecrets(
   const watch = new SecretWatch({
     files,
     know: (value) => guard.know(value),
-    forget: (value) => guard.forget(value),
+    retire,
     warn,
   });
-  if (await watch.start()) return ok({ files, end: () => watch.end() });
+  if (await watch.start()) return ok({ files, retire, end: () => watch.end() });
   await watch.end();
   return wrong(`it has more than ${SECRET_FILES_MAX} files, and all of them have to be known`);
 }

@@ -84,7 +84,7 @@ export const SECRET_FILE_BYTES_MAX = 64 * 1_024;
 /** Files of `--secrets-dir`; half of the secrets that can be known, so that replaced ones fit. */
 export const SECRET_FILES_MAX = 512;
 
-/** Values of that folder that were replaced, and that agents or people may still have. */
+/** Values that were replaced, or whose agent is gone, and that people may still repeat. */
 export const SECRETS_REPLACED_MAX = 256;
 
 /** How long the end of a chunk is held that may begin a secret: shorter than people notice. */

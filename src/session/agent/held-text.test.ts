@@ -65,6 +65,13 @@ function chunk(text: string, more: object = {}): AgentUpdate {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text }, ...more };
 }
 
+const EXIT = { exitCode: 0, signal: null };
+
+/** A piece of what the command of `t1` writes. */
+function output(data: string): AgentUpdate {
+  return outputUpdate("t1", { terminalId: "term", data, exit: null });
+}
+
 function textOf(update: AgentUpdate): string {
   return chunkText(update) ?? outputDeltas(update)[0]?.data ?? `<${update.sessionUpdate}>`;
 }
@@ -132,6 +139,12 @@ describe("text that may begin a secret", () => {
     fc.assert(property, { numRuns: 1_000 });
   });
 
+  it("P11: is held where a whole secret begins a longer one", () => {
+    const desk = new Desk("abcdefgh", "abcdefghIJKL").say("x abcdefgh", "IJKL y");
+    desk.held.release();
+    expect(desk.texts.join("")).toBe("x [redacted] y");
+  });
+
   it("is held until the next chunk, and then goes on as one text", () => {
     const desk = new Desk(SECRET).say("the key");
     expect(desk.texts).toEqual(["the "]);
@@ -183,6 +196,50 @@ describe("text that may begin a secret", () => {
     ]);
   });
 
+  it.each([
+    "plan",
+    "usage_update",
+    "available_commands_update",
+    "current_mode_update",
+    "config_option_update",
+    "session_info_update",
+  ])("is not lost to a %s, which has no place in the conversation", (sessionUpdate) => {
+    const desk = new Desk("sk-ant-api03-4711").say("keys look like sk-ant-api03-");
+    void desk.held.pass({ sessionUpdate });
+    desk.say("…");
+    expect(desk.texts).toEqual(["keys look like ", `<${sessionUpdate}>`, "sk-ant-api03-…"]);
+    expect(desk.redactions).toBe(0);
+  });
+
+  it.each([
+    ["its exit", outputUpdate("t1", { terminalId: "term", data: "", exit: EXIT })],
+    ["its success", { sessionUpdate: "tool_call_update", toolCallId: "t1", status: "completed" }],
+    ["its failure", { sessionUpdate: "tool_call_update", toolCallId: "t1", status: "failed" }],
+  ])("is sent as it is if a command ends with it, by %s", (_, end) => {
+    const desk = new Desk("sk-ant-api03-4711");
+    void desk.held.pass(output("keys look like sk-ant-api03-"));
+    void desk.held.pass(end);
+    expect(desk.texts).toEqual(["keys look like ", "sk-ant-api03-", "<tool_call_update>"]);
+    expect([desk.redactions, desk.timers]).toEqual([0, 0]);
+  });
+
+  it("P11: is held on while its command goes on", () => {
+    const desk = new Desk(SECRET);
+    const progress = { sessionUpdate: "tool_call_update", toolCallId: "t1", status: "in_progress" };
+    void desk.held.pass({ ...output(SECRET.slice(0, 12)), ...progress });
+    void desk.held.pass(progress);
+    void desk.held.pass(output(SECRET.slice(12)));
+    desk.held.release();
+    expect(desk.texts.filter((text) => text !== "<tool_call_update>")).toEqual(["", "[redacted]"]);
+  });
+
+  it("P11: of one command is not sent as it is by the end of another", () => {
+    const desk = new Desk(SECRET);
+    void desk.held.pass(output(SECRET.slice(0, 12)));
+    void desk.held.pass({ ...TOOL_CALL, toolCallId: "t2", status: "completed" });
+    expect(desk.texts).toEqual(["[redacted]", "<tool_call>"]);
+  });
+
   it("leaves every other update as it is: the very same object", () => {
     const desk = new Desk(SECRET);
     const updates = [chunk("hello"), chunk(""), TOOL_CALL, chunk("x", { _meta: { a: 1 } })];
@@ -203,8 +260,7 @@ describe("text that may begin a secret", () => {
 
   it("is not held where its command has ended", () => {
     const desk = new Desk(SECRET);
-    const exit = { exitCode: 0, signal: null };
-    void desk.held.pass(outputUpdate("t1", { terminalId: "term", data: "a key", exit }));
+    void desk.held.pass(outputUpdate("t1", { terminalId: "term", data: "a key", exit: EXIT }));
     expect(desk.texts).toEqual(["a key"]);
     expect(desk.timers).toBe(0);
   });

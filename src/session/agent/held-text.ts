@@ -1,4 +1,9 @@
-import { type AgentUpdate, chunkText, parentToolCallId } from "../../core/agent-update.ts";
+import {
+  type AgentUpdate,
+  chunkText,
+  parentToolCallId,
+  toolCallNews,
+} from "../../core/agent-update.ts";
 import { isObject, stringAt } from "../../core/json.ts";
 import { SECRET_CHARS_MIN, SECRET_HELD_MS, SECRET_STREAMS_MAX } from "../../core/limits.ts";
 import {
@@ -27,6 +32,8 @@ interface TextPiece {
   readonly text: string;
   /** No further piece comes. */
   readonly isLast: boolean;
+  /** Whether an update that adds no text ends this one, passes beside it, or is something else. */
+  follow(update: AgentUpdate): "end" | "beside" | "other";
   /** The same update with another text in it. */
   with(text: string): AgentUpdate;
   /** An update with nothing but this text. */
@@ -38,10 +45,11 @@ const REDACTED = "[redacted]";
 /**
  * Keeps a secret that an agent says in two chunks from being sent in two halves (P11). The end of a
  * chunk that begins a known secret is held until the next chunk of the same text, for
- * `SECRET_HELD_MS`, or to the end of the turn; then it is sent as it is. Anything else that the
- * agent does sends it first, so that the order stays; an end of `SECRET_CHARS_MIN` characters and
- * more is redacted then, because the rest of the secret may follow. What was sent is remembered:
- * if the next chunk ends the secret, that part of it is redacted.
+ * `SECRET_HELD_MS`, or to the end of the command or the turn; then it is sent as it is. Updates
+ * that show nothing in the conversation pass it. Anything else that the agent does sends it first,
+ * so that the order stays; an end of `SECRET_CHARS_MIN` characters and more is redacted then,
+ * because the rest of the secret may follow. What was sent is remembered: if the next chunk ends
+ * the secret, that part of it is redacted.
  */
 export class HeldText {
   readonly #deps: HeldTextDeps;
@@ -60,8 +68,14 @@ export class HeldText {
     const isUnsuspected = this.#held === null && this.#sent.size === 0;
     if (isUnsuspected && borders.openTail(textIn(update)) === 0) return this.#deps.send(update);
     const piece = pieceOf(update);
-    if (piece?.stream !== this.#held?.piece.stream) this.interrupt();
-    return piece === null ? this.#deps.send(update) : this.#join(update, piece);
+    if (piece !== null) {
+      if (piece.stream !== this.#held?.piece.stream) this.interrupt();
+      return this.#join(update, piece);
+    }
+    const follow = this.#held?.piece.follow(update) ?? "beside";
+    if (follow === "end") this.#releaseHeld();
+    else if (follow === "other") this.interrupt();
+    return this.#deps.send(update);
   }
 
   /** The agent does something else, and may go on with the text afterwards. */
@@ -145,6 +159,16 @@ export class HeldText {
 
 const CHUNKS: ReadonlySet<string> = new Set(["agent_message_chunk", "agent_thought_chunk"]);
 
+/** Updates that have no place in the conversation. */
+const BESIDE: ReadonlySet<string> = new Set([
+  "plan",
+  "usage_update",
+  "available_commands_update",
+  "current_mode_update",
+  "config_option_update",
+  "session_info_update",
+]);
+
 /** The text that an update adds to, for a first look; empty if it adds to none. */
 function textIn(update: AgentUpdate): string {
   if (CHUNKS.has(update.sessionUpdate)) return chunkText(update) ?? "";
@@ -171,6 +195,7 @@ function chunkPiece(update: AgentUpdate): TextPiece | null {
     stream: JSON.stringify([sessionUpdate, messageId ?? null, parent]),
     text,
     isLast: false,
+    follow: ({ sessionUpdate: next }) => (BESIDE.has(next) ? "beside" : "other"),
     with: (changed) => ({ ...update, content: { ...content, text: changed } }),
     bare: (rest) => ({ sessionUpdate, content: { type: "text", text: rest }, ...ids }),
   };
@@ -185,10 +210,24 @@ function outputPiece(update: AgentUpdate): TextPiece | null {
   return {
     stream: JSON.stringify(["terminal", toolCallId, terminalId]),
     text,
-    isLast: exitIn(update) !== null || update.status != null,
+    isLast: isEnd(update, terminalId),
+    follow: (next) => {
+      if (BESIDE.has(next.sessionUpdate)) return "beside";
+      const isSame = isToolCall(next) && stringAt(next, "toolCallId") === toolCallId;
+      if (!isSame || outputDeltas(next).length > 0) return "other";
+      if (isEnd(next, terminalId)) return "end";
+      return next.content === undefined ? "beside" : "other";
+    },
     with: (changed) => withDelta(update, changed),
     bare: (rest) => outputUpdate(toolCallId, { terminalId, data: rest, exit: null }),
   };
+}
+
+/** Whether a terminal writes nothing after this update of its tool call. */
+function isEnd(update: AgentUpdate, terminalId: string): boolean {
+  if (exitIn(update)?.terminalId === terminalId) return true;
+  const status = toolCallNews(update)?.status ?? "open";
+  return status !== "open";
 }
 
 /** Whether an update has nothing but its text, so that it need not be sent without. */

@@ -77,9 +77,9 @@ class ShellProcess {
       this.#settle = settle;
     });
     // The dashes let a command begin with one.
-    const shell = spawnAs(user, "/bin/sh", ["-c", "--", command]);
+    const shell = spawnAs(user, { file: "/bin/sh", args: ["-c", "--", command], cwd });
     this.#child = spawn(shell.file, shell.args, {
-      cwd,
+      cwd: shell.cwd,
       env: environment,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
