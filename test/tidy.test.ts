@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ERRORS, TURN_ERRORS } from "../src/core/error.ts";
+import { ERRORS } from "../src/core/error.ts";
 import * as limits from "../src/core/limits.ts";
+import { TURN_ERRORS } from "../src/core/turn-error.ts";
 import { errorTableFaults, turnErrorTableFaults } from "./house/error-table.ts";
 import { projectFiles, ROOT, readText, textsUnder } from "./house/files.ts";
 import { isTest } from "./house/layers.ts";

@@ -9,7 +9,8 @@ Commands:
   serve          Serve sessions over HTTP (default command).
   agents         List the known agents, or try one.
   tokens         Make, list, rotate and revoke the tokens of users.
-  members        List, add, change and remove the members of a tenant.
+  members        List, invite, add, change and remove the members of a tenant.
+  join           Redeem an invitation, and save your token.
   policy         Show and set what the users of a tenant may have at most.
   credits        Show, grant and limit what a tenant may spend.
   tenants        List the tenants of a data directory, or delete one.
@@ -34,6 +35,7 @@ const COMMANDS = {
   audit: async (args) => (await import("./commands/audit.ts")).audit(args),
   backup: async (args) => (await import("./commands/backup.ts")).backup(args),
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
+  join: async (args) => (await import("./commands/join.ts")).join(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
   policy: async (args) => (await import("./commands/policy.ts")).policy(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),

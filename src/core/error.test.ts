@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ERRORS, type ErrorCode, errorBody, refusal, TURN_ERRORS } from "./error.ts";
+import { ERRORS, type ErrorCode, errorBody, refusal } from "./error.ts";
+import { TURN_ERRORS } from "./turn-error.ts";
 
 /**
  * The codes as they were published, so that none changes by accident: callers switch on them. It
@@ -127,6 +128,10 @@ const EXPECTED = `
   invalid_live_replay_mode   400 never  Validation/LiveReplayModeInvalid
   session_restore_timeout    504 later  Session/RestoreTimeout
   session_setting_conflict   409 never  Session/SettingConflict
+  invitation_not_found       404 never  Identity/InvitationNotFound
+  invitation_limit_exceeded  429 never  Identity/InvitationLimit
+  member_exists              409 never  Identity/MemberExists
+  second_tenant              409 never  Identity/SecondTenant
   invalid_workspace          400 never  Validation/WorkspaceInvalid
   untrusted_workspace        403 never  Session/UntrustedWorkspace
   workspace_limit_exceeded   429 never  Session/WorkspaceLimit

@@ -254,6 +254,14 @@ export const ERRORS = {
     "The session was not back within {timeoutMs} ms; it goes on coming back meanwhile."),
   session_setting_conflict: row(409, "never", "Session/SettingConflict",
     'The shared session has {field} "{actual}", not "{wanted}"; ask for the scope thread.'),
+  invitation_not_found: row(404, "never", "Identity/InvitationNotFound",
+    "No open invitation has this code or id: each works once, and not for long. Ask for another."),
+  invitation_limit_exceeded: row(429, "never", "Identity/InvitationLimit",
+    "{limit} invitations are open already; revoke one."),
+  member_exists: row(409, "never", "Identity/MemberExists",
+    'User "{userId}" is a member already; an owner can make them another token.'),
+  second_tenant: row(409, "never", "Identity/SecondTenant",
+    "This server has several tenants, so it takes workspaces only below a --workspace-root."),
   invalid_workspace: row(400, "never", "Validation/WorkspaceInvalid",
     'The directory "{cwd}" cannot be a workspace: {reason}.'),
   untrusted_workspace: row(403, "never", "Session/UntrustedWorkspace",
@@ -363,36 +371,6 @@ export function errorBody({ code, details }: Refusal): Readonly<Record<string, s
   const error = ERRORS[code].says.replace(/\{(\w+)\}/g, (_, key) => `${details[key] ?? "?"}`);
   const first = { error, code };
   return { ...first, ...details, ...first };
-}
-
-/** Why a prompt ended in `turn_error`, when we ended it. Agents bring codes of their own. */
-export const TURN_ERRORS = {
-  channel_closed: "The agent exited during the turn.",
-  session_closed: "The session was closed.",
-  session_killed: "The session was ended by the server.",
-  daemon_shutdown: "The server is shutting down.",
-  prompt_deadline_exceeded: "The prompt's deadline passed.",
-  cancel_ignored: "The agent did not stop when it was told to, and was ended.",
-  budget_exhausted: "The credits for this turn are used up.",
-  turn_too_large: "The turn grew past its size limit.",
-  snapshot_too_large: "The turn is too large to be stored as part of the conversation.",
-  agent_unavailable: "The agent could not be started.",
-  unknown_command: "There is no such command.",
-  policy_forbids: "The tenant's policy forbids this prompt in this session.",
-  SERVER_RESTART: "The session was interrupted by a server restart.",
-  STORE_FAILURE: "The session was interrupted by a failure of its store.",
-} as const;
-
-export type TurnErrorCode = keyof typeof TURN_ERRORS;
-
-/**
- * Why a turn failed, for the history that a later agent gets: without the hints and the error
- * output in the sentence for people. An agent's own message when it refused the turn stays.
- */
-export function turnErrorFact(code: string, message: string): string {
-  const known: Readonly<Record<string, string>> = TURN_ERRORS;
-  if (Object.hasOwn(known, code)) return known[code] ?? "";
-  return Object.hasOwn(ERRORS, code) ? "The agent could not take the prompt." : message;
 }
 
 /** A refusal as a sentence for people. */

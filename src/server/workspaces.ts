@@ -87,6 +87,8 @@ export interface WorkspaceRules {
   readonly areOwnTrusted?: boolean;
   /** Tenants may add only directories below these; without any, all. */
   readonly roots?: readonly string[];
+  /** Whether a second tenant makes roots necessary: callers are told apart by tokens. */
+  readonly hasTokens?: boolean;
   /** Directories with the server's own data, which no tenant may add (P8). */
   readonly closed?: { isTouchedBy(real: string): boolean };
   /** Refuses a directory in which this agent's user cannot work; null stands for any agent. */
@@ -112,11 +114,12 @@ export class Workspaces {
     rules: WorkspaceRules = {},
   ): Promise<Workspaces> {
     const { areOwnTrusted = true, closed = NOTHING_CLOSED, access = everywhere } = rules;
+    const { hasTokens = false } = rules;
     const [paths, roots] = await Promise.all([
       Promise.all(own.map(canonical)),
       Promise.all((rules.roots ?? []).map(canonical)),
     ]);
-    return new Workspaces(store, paths, { areOwnTrusted, closed, access, roots });
+    return new Workspaces(store, paths, { areOwnTrusted, closed, access, roots, hasTokens });
   }
 
   /** Refuses a directory in which this agent's user cannot work. */
@@ -139,6 +142,8 @@ export class Workspaces {
     const unfit = (reason: string) => fail("invalid_workspace", { cwd: requested.cwd, reason });
     const fault = this.#faultOf(cwd);
     if (fault !== null) return unfit(fault);
+    const rooted = await this.#requireRoots(tenantId);
+    if (!rooted.ok) return rooted;
     // A slow disk delays only this request, not the tenant's other changes.
     const isDirectory = (await stat(cwd).catch(() => null))?.isDirectory() ?? false;
     const there = isDirectory
@@ -147,6 +152,15 @@ export class Workspaces {
     return withTenantMutex(this.#store, tenantId, (change) => {
       return this.#add(tenantId, { ...requested, cwd }, there, change);
     });
+  }
+
+  /** The server may have got its second tenant since it started, by a command or a JWT. */
+  async #requireRoots(tenantId: TenantId): Promise<Result<void>> {
+    const { roots, hasTokens } = this.#rules;
+    if (!hasTokens || roots.length > 0) return DONE;
+    const all = await this.#store.tenants();
+    if (!all.ok) return all;
+    return all.value.some((other) => other !== tenantId) ? fail("second_tenant") : DONE;
   }
 
   /** Of a link that leads elsewhere the refusal tells no more than that it cannot be used. */

@@ -155,3 +155,17 @@ async function withStore<Value>(
     await store.dispose();
   }
 }
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** Parses a duration such as `30d`; null if it is malformed or longer than the maximum. */
+export function durationMs(text: string, maxMs: number): number | null {
+  const [, count = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
+  return ms <= maxMs ? ms : null;
+}

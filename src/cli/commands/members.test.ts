@@ -113,7 +113,7 @@ describe("fermata members", () => {
   });
 
   it.each([
-    [[], "expected list, set USER ROLE or remove USER"],
+    [[], "expected list, set USER ROLE, remove USER, invite USER ROLE, invitations or uninvite ID"],
     [["list", "ada"], "expected list"],
     [["set", "ada"], "expected list"],
     [["set", "ada", "root"], "the role must be one of"],

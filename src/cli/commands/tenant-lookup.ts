@@ -60,12 +60,20 @@ export async function addingMember(
   const added = await add();
   if (!added.ok) return added;
   const notices = [...(added.value.notices ?? [])];
-  if (!before.ok) notices.push(`${tenantId} is a new tenant.`);
+  if (!before.ok) notices.push(`${tenantId} is a new tenant.`, ...(await rootNotices(store)));
   if (!(await mayHaveOwner(store, tenantId))) {
     const how = `fermata members set NAME owner --tenant ${tenantId}, with the same --data`;
     notices.push(`${tenantId} has no owner among its members: ${how}`);
   }
   return ok({ ...added.value, notices });
+}
+
+/** From the second tenant on the server does not start without a root for workspaces. */
+async function rootNotices(store: SessionStore): Promise<readonly string[]> {
+  const all = await store.tenants();
+  if (!all.ok || all.value.length < 2) return [];
+  const how = "start the server with --workspace-root DIR, below which tenants add workspaces";
+  return [`There are ${all.value.length} tenants now: ${how}; it does not start without.`];
 }
 
 /** True also if the members cannot be read. */

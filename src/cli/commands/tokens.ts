@@ -11,6 +11,7 @@ import { minuteOf, tableText } from "../output.ts";
 import {
   type CommandOutput,
   type DataAction,
+  durationMs,
   inNewStore,
   inStore,
   OPERATOR,
@@ -179,18 +180,4 @@ function readCreation({ user, role: word, expires, name }: TokensFlags): Result<
 
 function isName(name: string): boolean {
   return /^\P{Cc}+$/u.test(name) && name.length <= TOKEN_NAME_CHARS_MAX;
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-
-/** Parses a duration such as `30d`; null if it is malformed or longer than the maximum. */
-function durationMs(text: string, maxMs: number): number | null {
-  const [, count = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
-  return ms <= maxMs ? ms : null;
 }

@@ -81,7 +81,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
-  const workspaces = await openWorkspaces(parts, settings);
+  const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
   const world = {
     store,
     agents,
@@ -136,10 +136,12 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
 function openWorkspaces(
   { options, store, own, users, profiles }: ServerParts,
   settings: ServerSettings,
+  hasTokens: boolean,
 ): Promise<Workspaces> {
   return Workspaces.open(store, settings.workspaces, {
     areOwnTrusted: !options.untrusted,
     roots: settings.workspaceRoots,
+    hasTokens,
     closed: own,
     access: workspaceCheck(users, profiles),
   });

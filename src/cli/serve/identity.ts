@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import {
   type Authenticator,
@@ -49,6 +49,8 @@ export async function openAuthenticator({
   if (token === null && !hasIdentities) {
     return ok({ settings: settings.value, authenticator: withoutToken() });
   }
+  const rooted = await requireRoots(store, settings.value);
+  if (!rooted.ok) return rooted;
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
     new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
@@ -56,6 +58,29 @@ export async function openAuthenticator({
   ];
   return ok({ settings: settings.value, authenticator: byToken(ways) });
 }
+
+/**
+ * Several tenants need a directory for their workspaces: otherwise the owner of one can register a
+ * directory of another, and read it through an agent (P8).
+ */
+async function requireRoots(
+  store: SessionStore,
+  { workspaceRoots }: ServerSettings,
+): Promise<Result<void>> {
+  if (workspaceRoots.length > 0) return DONE;
+  const all = await store.tenants();
+  if (!all.ok || all.value.length < 2) return all.ok ? DONE : all;
+  const named = all.value.slice(0, TENANTS_NAMED_MAX).join(", ");
+  const others = all.value.length > TENANTS_NAMED_MAX ? ", …" : "";
+  const reason =
+    `there are ${all.value.length} tenants (${named}${others}), and without it the owner of one ` +
+    "can register a directory of another; add --workspace-root DIR, below which tenants may " +
+    "register workspaces, or delete a tenant with fermata tenants delete";
+  return fail("invalid_server_config", { path: "--workspace-root", reason });
+}
+
+/** Tenants that the refusal names. */
+const TENANTS_NAMED_MAX = 5;
 
 /** Accepts JWTs if the operator names a key set; issuer and audience are then required. */
 export async function readJwtAuthenticator(

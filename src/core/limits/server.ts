@@ -178,6 +178,23 @@ export const TOKENS_MAX = 1_000;
  */
 export const TENANT_CHANGES_WAITING_MAX = 128;
 
+/** Invitations of one tenant; ended ones are forgotten first to make space for a new one. */
+export const INVITATIONS_MAX = 200;
+
+/** How long an invitation can be redeemed: by default, and at least and at most by choice. */
+export const INVITATION_LIFE_MS_DEFAULT = 7 * 24 * 60 * 60 * 1_000;
+export const INVITATION_LIFE_MS_MIN = 60_000;
+export const INVITATION_LIFE_MS_MAX = 30 * 24 * 60 * 60 * 1_000;
+
+/** A code has the name of its tenant, and about 35 characters more. */
+export const INVITATION_CODE_CHARS_MAX = 256;
+
+/** How long `fermata join` waits for the server's answer. */
+export const JOIN_ANSWER_MS_MAX = 30_000;
+
+/** Codes that are looked at in the store at a time: guesses cannot outrun their count. */
+export const CODES_TRIED_AT_ONCE_MAX = 4;
+
 /** What a person calls a token, so that they know it again. */
 export const TOKEN_NAME_CHARS_MAX = 128;
 

@@ -1,12 +1,17 @@
 import { createHash } from "node:crypto";
 import { isIPv6 } from "node:net";
+import { ERRORS, refusal } from "../../core/error.ts";
 import {
   ATTEMPT_ADDRESSES_MAX,
   ATTEMPTS_FAILED_MAX,
   ATTEMPTS_WINDOW_MS,
+  CODES_TRIED_AT_ONCE_MAX,
   CREDENTIALS_KNOWN_MAX,
+  INVITATION_CODE_CHARS_MAX,
+  SUSPECT_RETRY_MS,
 } from "../../core/limits.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
+import { type Answer, refused } from "./answer.ts";
 
 interface Failures {
   count: number;
@@ -65,6 +70,45 @@ export class FailedAttempts {
     const hash = hashOf(authorization);
     if (!this.#good.has(hash)) this.#good.set(hash, true);
   }
+}
+
+/**
+ * Lets callers without a token try codes, no more often than wrong tokens. Only a few are checked
+ * at a time: guesses sent all at once cannot come in before the first of them has counted.
+ */
+export class CodeAttempts {
+  readonly #attempts: FailedAttempts;
+  #trying = 0;
+
+  constructor(attempts: FailedAttempts) {
+    this.#attempts = attempts;
+  }
+
+  async tried(
+    address: string | undefined,
+    code: unknown,
+    redeem: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const attempt = `code ${String(code).slice(0, INVITATION_CODE_CHARS_MAX)}`;
+    const waitMs = this.#attempts.waitMs(address, attempt);
+    if (waitMs !== null) return tooMany(waitMs);
+    if (this.#trying >= CODES_TRIED_AT_ONCE_MAX) return tooMany(SUSPECT_RETRY_MS);
+    this.#trying += 1;
+    try {
+      const answer = await redeem();
+      const isWrong = answer.kind === "json" && answer.status === WRONG_CODE;
+      if (isWrong) this.#attempts.failed(address, attempt);
+      return answer;
+    } finally {
+      this.#trying -= 1;
+    }
+  }
+}
+
+const WRONG_CODE = ERRORS.invitation_not_found.status;
+
+export function tooMany(retryAfterMs: number): Answer {
+  return refused(refusal("too_many_attempts", { retryAfterMs }));
 }
 
 /** The owner of one IPv6 address has its whole network, so the network counts as one address. */

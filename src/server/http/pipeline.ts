@@ -11,7 +11,7 @@ import { type Identified, type RequestAuthenticator, UNKNOWN_CALLER } from "./au
 import { type Body, BodyReader } from "./body.ts";
 import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
-import { FailedAttempts } from "./failed-attempts.ts";
+import { CodeAttempts, FailedAttempts, tooMany } from "./failed-attempts.ts";
 import { CorsGate, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
 import { requestScope } from "./request-scope.ts";
@@ -26,6 +26,7 @@ import {
   readTarget,
   type ServerRequest,
   type Target,
+  takesCode,
 } from "./route.ts";
 import { OpenStreams } from "./watched-source.ts";
 
@@ -75,6 +76,7 @@ export class RequestPipeline {
   readonly #cors: CorsGate;
   readonly #bodies: BodyReader;
   readonly #attempts: FailedAttempts;
+  readonly #codes: CodeAttempts;
   readonly #proxies: TrustedProxies;
   readonly #openStreams: OpenStreams;
   readonly #files = new SentFiles();
@@ -87,6 +89,7 @@ export class RequestPipeline {
     this.#bodies = new BodyReader(deps.clock);
     this.#proxies = new TrustedProxies(deps.trustedProxies);
     this.#attempts = new FailedAttempts(() => deps.clock.nowMs());
+    this.#codes = new CodeAttempts(this.#attempts);
     this.#openStreams = new OpenStreams(deps.clock);
   }
 
@@ -110,7 +113,8 @@ export class RequestPipeline {
     const names = this.#deps.names();
     if (!names.hasHost(incoming.headers.host)) return refused(refusal("invalid_host"));
     const exchange = this.#exchangeOf(incoming, signal);
-    const isOpen = names.isLoopback && !this.#deps.requireAuth && this.#isOpen(exchange);
+    const isPublic = names.isLoopback && !this.#deps.requireAuth;
+    const isOpen = takesCode(exchange.match) || (isPublic && this.#isOpen(exchange));
     const who = isOpen ? null : await this.#identify(exchange);
     if (who !== null && "kind" in who) return who;
     const excess = who && this.#limited(exchange, who.caller);
@@ -223,7 +227,11 @@ export class RequestPipeline {
     );
     if (client.kind === "refused") return client.answer;
     const request = this.#requestOf(exchange, match.params, body, client.clientId, caller);
-    if (route.gate === "open") return route.handle(request);
+    if (route.gate === "open") {
+      if (!route.takesCode) return route.handle(request);
+      const { address } = this.#proxies.peerOf(exchange.incoming);
+      return this.#codes.tried(address, body.object.code, () => route.handle(request));
+    }
     if (caller === null) return UNAUTHORIZED;
     const ending = this.#deps.tenants.endingOf(caller.tenantId);
     const answer = await this.#dispatch(exchange, route, { ...request, caller });
@@ -370,10 +378,6 @@ const CHANGES_PERMISSIONS: ReadonlySet<Permission> = new Set([
   "members:delete",
   "tokens:write",
 ]);
-
-function tooMany(retryAfterMs: number): Answer {
-  return refused(refusal("too_many_attempts", { retryAfterMs }));
-}
 
 function notFound(method: string, { segments }: Target, match: NoMatch): Answer {
   if (segments === null) {

@@ -79,6 +79,11 @@ interface OpenRoute<Path extends string> extends RouteRow<Path> {
   readonly gate: "open";
   /** An open route needs no caller. */
   readonly needs: null;
+  /**
+   * The body has a code that lets its caller in, so the route is open on every server. A wrong code
+   * counts as a failed attempt of its address.
+   */
+  readonly takesCode?: true;
   /** Whether this answer depends on the caller. */
   mindsCaller?(query: URLSearchParams): boolean;
   handle(request: RouteRequest<ParamsOf<Path>>): Promise<Answer>;
@@ -262,4 +267,9 @@ export function readClientId(header: string | null, rule: ClientIdRule): ClientI
   const isMalformed = header !== null && header !== "" && clientId === null;
   if (isMalformed && rule !== "ignored") return { kind: "refused", answer: MALFORMED };
   return { kind: "read", clientId };
+}
+
+/** Whether the route lets a caller in by a code. */
+export function takesCode(match: Match): boolean {
+  return match.kind === "found" && match.route.gate === "open" && match.route.takesCode === true;
 }

@@ -79,6 +79,29 @@ export class Members {
     });
   }
 
+  /** Adds a member by an invitation; one who is a member already is refused. */
+  add(tenantId: TenantId, userId: UserId, role: Role, steward: Steward): Promise<Result<Member>> {
+    const atMs = this.#clock.nowMs();
+    const outcome = { userId, role, membership: randomUUID(), addedAtMs: atMs };
+    return changeDocument(this.#store, { tenantId, kind: KIND, key: KEY }, (before) => {
+      const members = membersIn(before);
+      if (!members.ok) return members;
+      if (members.value.some((one) => one.userId === userId)) {
+        return fail("member_exists", { userId });
+      }
+      if (members.value.length >= MEMBERS_MAX) {
+        return fail("member_limit_exceeded", { limit: MEMBERS_MAX });
+      }
+      const entry = changeEntry({
+        act: "member_set",
+        by: steward,
+        details: { userId, role },
+        atMs,
+      });
+      return ok({ value: { members: [...members.value, outcome] }, entry, outcome });
+    });
+  }
+
   async remove(tenantId: TenantId, userId: UserId, steward: Steward): Promise<Result<void>> {
     const atMs = this.#clock.nowMs();
     const address = { tenantId, kind: KIND, key: KEY };

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { LedgerMeter, PriceTable } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { Called } from "../daemon.fixture.ts";
@@ -160,6 +160,22 @@ describe("P8: a private session that is deleted", () => {
     expect(await acts(team.bob)).not.toContain("prompt_admitted");
     const { text } = await team.adm.call("GET", `/audit?session=${sessionId}`);
     expect(text).not.toContain("prompt_admitted");
+  });
+});
+
+describe("P10: the check of who sees a session", () => {
+  it("reads nothing from the store for a live session, for any caller", async () => {
+    const team = await Team.open();
+    const { path } = await team.made(team.ada);
+    await team.share(team.ada, path, "bob");
+    const read = vi.spyOn(team.people.world.daemon.world.store, "readRecord");
+    const statuses: number[] = [];
+    for (const by of [team.ada, team.bob, team.own, team.adm]) {
+      statuses.push((await by.call("GET", `${path}/pending-prompts`)).status);
+      statuses.push(await team.status(by, path));
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 404, 404]);
+    expect(read).not.toHaveBeenCalled();
   });
 });
 

@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { SESSION_IDLE_MS } from "../../core/limits.ts";
+import { fail } from "../../core/result.ts";
+import { SERVER } from "../../core/session/command.ts";
 import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
 import { bodyFor, type Names, pathOf, seen, things, unknown } from "./apart.fixture.ts";
@@ -18,6 +21,46 @@ async function open() {
     admin: await people.person("admadm", "admin"),
   };
   return { people, own, ada, others, names: await things(people, ada, own) };
+}
+
+interface Opened extends Awaited<ReturnType<typeof open>> {
+  readonly path: string;
+}
+
+/** Its turn is cancelled first, since what is at work is not evicted. */
+async function evictAll({ world }: People): Promise<void> {
+  const { host } = world.daemon;
+  for (const live of host.live) await host.close(live.key, SERVER);
+  for (const live of host.live) await host.resume(live.key, SERVER);
+  world.stage.aheadMs += SESSION_IDLE_MS;
+  await host.reapIdle();
+  await expect.poll(() => host.live.length).toBe(0);
+}
+
+async function closedAndStored({ people, ada, path }: Opened): Promise<void> {
+  await evictAll(people);
+  expect((await ada.call("DELETE", path)).status).toBe(204);
+  await ada.call("GET", `${path}/status`);
+  await ada.call("GET", `${path}/context`);
+  await expect.poll(() => people.world.daemon.host.live.length).toBe(0);
+}
+
+async function deleted({ own, names }: Opened): Promise<void> {
+  const body = { sessionIds: [names.sessionId] };
+  const gone = await own.call("POST", "/sessions/delete", { body });
+  expect(gone.body).toMatchObject({ removed: [names.sessionId] });
+}
+
+/** The session is evicted, and its record cannot be read any more. */
+async function damaged({ people, own, path }: Opened): Promise<void> {
+  await evictAll(people);
+  const { store } = people.world.daemon.world;
+  vi.spyOn(store, "readRecord").mockImplementation(async (key) => {
+    const isIt = path.endsWith(key.sessionId);
+    const { sessionId } = key;
+    return isIt ? fail("session_corrupt") : fail("session_not_found", { sessionId });
+  });
+  expect((await own.call("GET", `${path}/status`)).status).toBe(500);
 }
 
 /** Sends the same request for what there is and for what there is not. */
@@ -52,6 +95,31 @@ describe("P8: a private session of a colleague", () => {
       }
       const status = await ada.call("GET", `/session/${names.sessionId}/status`);
       expect(status.body).toMatchObject({ status: "waiting", clientCount: 1 });
+    },
+    60_000,
+  );
+
+  it.each([
+    ["is only stored", ({ people }: Opened) => evictAll(people)],
+    ["was closed", ({ ada, path }: Opened) => ada.call("DELETE", path)],
+    ["was closed and is only stored", closedAndStored],
+    ["was deleted", deleted],
+    ["is damaged", damaged],
+  ] as const)(
+    "is answered so on every route when it %s",
+    async (_, change) => {
+      const opened = await open();
+      const { people, others, names } = opened;
+      const path = `/session/${names.sessionId}`;
+      await change({ ...opened, path });
+      const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
+      for (const route of routes.filter((one) => one.path.startsWith("/session/:id"))) {
+        const [theirs, nothing] = await bothAnswers(others.member, names, route);
+        expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
+      }
+      const body = { sessionIds: [names.sessionId] };
+      const batch = await others.admin.call("POST", "/sessions/delete", { body });
+      expect(batch.body).toEqual({ removed: [], notFound: [names.sessionId], errors: [] });
     },
     60_000,
   );

@@ -5,6 +5,7 @@ import { approvalsRoute, grantsRoutes, voteRoutes } from "./asks.ts";
 import { auditRoute, tenantAuditRoute } from "./audit.ts";
 import { createRoute } from "./create.ts";
 import { creditReportRoutes, creditsRoutes } from "./credits.ts";
+import { invitationsRoutes } from "./invitations.ts";
 import { membersRoutes, tokensRoutes } from "./members.ts";
 import { midTurnRoutes } from "./mid-turn.ts";
 import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
@@ -53,6 +54,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   tenantRoutes,
   policyRoutes,
   membersRoutes,
+  invitationsRoutes,
   tenantAuditRoute,
   tokensRoutes,
   listRoutes,

@@ -1,5 +1,4 @@
 import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
-import { turnErrorFact } from "../../core/error.ts";
 import type { PromptId, TurnId } from "../../core/id.ts";
 import { isObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import { ok, type Result } from "../../core/result.ts";
 import type { Numbered, SessionEvent } from "../../core/session/event.ts";
 import type { RunningPrompt } from "../../core/session/state.ts";
+import { turnErrorFact } from "../../core/turn-error.ts";
 import type { FoldedTurn, SessionKey, SessionStore } from "../../store/store.ts";
 import { eventIn, eventsIn } from "../replay.ts";
 import {

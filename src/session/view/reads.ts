@@ -20,7 +20,6 @@ import {
 import type { SessionSight } from "../audit/sight.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
-import { sessionPages } from "../replay.ts";
 import { turnOfRecord } from "../side/fork.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
 import { contextUsage, sessionStats } from "../stats/stats.ts";
@@ -54,11 +53,6 @@ export class SessionReads {
     if (!found.ok) return found;
     const sessions = found.value.sessions.filter((row: StoredRecord) => !isUnfinishedFork(row));
     return ok({ ...found.value, sessions });
-  }
-
-  /** All stored sessions of a tenant, page by page. */
-  pages(tenantId: TenantId) {
-    return sessionPages(this.#world.store, tenantId);
   }
 
   /** A live session as in a list, with its clients. */

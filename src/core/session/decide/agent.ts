@@ -1,5 +1,6 @@
-import { type Refusal, refusal, TURN_ERRORS } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.ts";
+import { TURN_ERRORS } from "../../turn-error.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import type { AgentExit, Drift } from "../event.ts";

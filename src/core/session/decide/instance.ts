@@ -1,8 +1,9 @@
-import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import { ALLOWLIST_PATTERNS_MAX, APPROVAL_KEY_CHARS_MAX } from "../../limits.ts";
 import { approvalModeAllowed, approvalModeFor } from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
 import { hasTurn } from "../../status.ts";
+import type { TurnErrorCode } from "../../turn-error.ts";
 import { type Command, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type SessionEvent, type Stamp, stampOf } from "../event.ts";

@@ -1,8 +1,9 @@
-import { type Refusal, refusal, type TurnErrorCode } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import type { AskId } from "../../id.ts";
 import { CANCELLED } from "../../policy/ask.ts";
 import { refusedOutcome } from "../../policy/gate.ts";
 import { applySessionTransition } from "../../status.ts";
+import type { TurnErrorCode } from "../../turn-error.ts";
 import { type AgentStatusReport, type Command, callerStamp, originatorOf } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type EventData, type Originator, stampOf } from "../event.ts";

@@ -1,8 +1,8 @@
 import type { AgentUpdate, ContentBlock } from "../../agent-update.ts";
-import { TURN_ERRORS, type TurnErrorCode } from "../../error.ts";
 import { settle } from "../../ledger.ts";
 import { PROMPT_ECHO_BLOCKS_MAX } from "../../limits.ts";
 import { CANCELLED } from "../../policy/ask.ts";
+import { TURN_ERRORS, type TurnErrorCode } from "../../turn-error.ts";
 import type { TurnStart } from "../command.ts";
 import type { Draft } from "../draft.ts";
 import { type EventData, type Stamp, stampOf } from "../event.ts";
