@@ -1,5 +1,6 @@
 import type { ShellId } from "../../core/id.ts";
 import {
+  SECRET_HELD_MS,
   SHELL_CONTEXT_CHARS_MAX,
   SHELL_MS_MAX,
   SHELL_OUTPUT_CHARS_MAX,
@@ -9,7 +10,7 @@ import {
 import { SERVER } from "../../core/session/command.ts";
 import type { ShellResult } from "../../core/session/event.ts";
 import { cutText, lastOfText } from "../../core/text.ts";
-import type { CallOff, Clock } from "../../platform/clock.ts";
+import type { CallOff } from "../../platform/clock.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
@@ -62,7 +63,10 @@ export class ShellCommand {
     if (signal.aborted) end();
     // An instance that ends gives its commands their results, and forgets them.
     void this.#live.until(({ shells }) => !shells.has(this.#shellId)).then(end);
-    const output = new ShellOutput(clock, (text) => this.#tell(text));
+    const output = new ShellOutput(this.#world, {
+      tell: (text) => this.#tell(text),
+      redacted: () => this.#announceRedacted(),
+    });
     const listener = {
       started: (pid: number) => {
         this.#pid = pid;
@@ -90,6 +94,11 @@ export class ShellCommand {
     return outcome.isNews;
   }
 
+  #announceRedacted() {
+    const announcement = { type: "secret_redacted", data: { where: "shell_output" } } as const;
+    void this.#live.submit({ ...this.#by(), type: "announce", announcement });
+  }
+
   async #finish(exit: ShellExit, aborted: boolean, tail: string): Promise<ShellOutcome> {
     const { exitCode, signal } = exit;
     const late = this.#isLate ? `it was ended after ${SHELL_MS_MAX / 1_000} seconds` : null;
@@ -111,16 +120,30 @@ export class ShellCommand {
 /** Stands where the rest of an output was left out; its end is in the result all the same. */
 export const OUTPUT_LEFT_OUT = `\n[longer than ${SHELL_OUTPUT_CHARS_MAX} characters: cut here]\n`;
 
+const REDACTED = "[redacted]";
+
+/** Receives the output of a command in pieces. */
+interface PieceListener {
+  /** Returns whether the session took it; if not, nothing more is sent. */
+  tell(output: string): Promise<boolean>;
+  /** The rest of a secret was taken out, whose beginning was sent. */
+  redacted(): void;
+}
+
 /**
  * The output of one command on its way to the session. However it arrives, it is sent in a few
  * large pieces: one at a time, each when the one before is durable and a pause has passed. What
  * waits meanwhile is bounded, and so is the whole; of what is too much only the end is kept.
+ *
+ * No piece ends inside a secret (P11): an end that begins one is held for the next piece, or for
+ * `SECRET_HELD_MS` if nothing follows. If the rest of the secret comes later still, it is redacted.
  */
 export class ShellOutput {
-  readonly #clock: Clock;
-  /** Returns whether the session took it; if not, nothing more is sent. */
-  readonly #tell: (output: string) => Promise<boolean>;
+  readonly #world: Pick<SessionWorld, "borders" | "clock">;
+  readonly #listener: PieceListener;
   #waiting = "";
+  /** The end of what was sent, if it begins a secret. */
+  #sent = "";
   #taken = 0;
   #tail = "";
   #sending: Promise<void> | null = null;
@@ -129,9 +152,9 @@ export class ShellOutput {
   #hasEnded = false;
   #isRefused = false;
 
-  constructor(clock: Clock, tell: (output: string) => Promise<boolean>) {
-    this.#clock = clock;
-    this.#tell = tell;
+  constructor(world: Pick<SessionWorld, "borders" | "clock">, listener: PieceListener) {
+    this.#world = world;
+    this.#listener = listener;
   }
 
   /** The end of all that was written, as much as a result holds. */
@@ -141,9 +164,9 @@ export class ShellOutput {
 
   /** Returns a promise if the writer must wait for headroom. */
   write(text: string): Promise<void> | undefined {
-    this.#tail = lastOfText(this.#tail + text, SHELL_CONTEXT_CHARS_MAX);
+    this.#tail = this.#endOf(this.#tail + text);
     if (this.#isRefused) return undefined;
-    this.#waiting += this.#fitting(text);
+    this.#take(text);
     if (this.#waiting !== "") this.#sending ??= this.#sendAll();
     if (this.#hasHeadroom) return undefined;
     return new Promise((resolve) => this.#writers.push(resolve));
@@ -160,28 +183,68 @@ export class ShellOutput {
     return this.#isRefused || this.#waiting.length <= SHELL_OUTPUT_CHUNK_CHARS_MAX;
   }
 
-  #fitting(text: string): string {
+  /** As much of the end of a text as a result holds, and no half of a secret. */
+  #endOf(text: string): string {
+    const from = text.length - SHELL_CONTEXT_CHARS_MAX;
+    if (from <= 0) return text;
+    return lastOfText(text, text.length - (this.#world.borders.endAcross(text, from) ?? from));
+  }
+
+  /** Adds to what waits, as much as fits; the limit cuts no secret in two either. */
+  #take(text: string) {
     const headroom = SHELL_OUTPUT_CHARS_MAX - this.#taken;
-    if (headroom < 0) return "";
+    if (headroom < 0) return;
     this.#taken += text.length;
-    return text.length <= headroom ? text : `${cutText(text, headroom)}${OUTPUT_LEFT_OUT}`;
+    this.#waiting += cutText(text, headroom);
+    if (text.length <= headroom) return;
+    const open = this.#world.borders.openTail(this.#sent + this.#waiting);
+    const kept = Math.max(0, this.#waiting.length - open);
+    this.#waiting = this.#waiting.slice(0, kept) + OUTPUT_LEFT_OUT;
   }
 
   async #sendAll(): Promise<void> {
+    let held: string | null = null;
     while (this.#waiting !== "" && !this.#isRefused) {
-      const piece = cutText(this.#waiting, SHELL_OUTPUT_CHUNK_CHARS_MAX);
-      this.#waiting = this.#waiting.slice(piece.length);
-      this.#isRefused = !(await this.#tell(piece));
+      const piece = this.#nextPiece(held === this.#waiting);
+      held = piece === "" ? this.#waiting : null;
+      if (piece !== "") this.#isRefused = !(await this.#listener.tell(piece));
       if (this.#hasHeadroom) this.#letWrite();
-      await this.#pause();
+      await this.#pause(piece === "" ? SECRET_HELD_MS : SHELL_OUTPUT_PAUSE_MS);
     }
     this.#sending = null;
   }
 
-  #pause(): Promise<void> {
+  /** Takes it from what waits. Empty if all of that may begin a secret, and is not yet due. */
+  #nextPiece(isDue: boolean): string {
+    const { borders } = this.#world;
+    this.#redactRest();
+    const text = cutText(this.#waiting, SHELL_OUTPUT_CHUNK_CHARS_MAX);
+    const isLast = this.#hasEnded && text === this.#waiting;
+    const whole = this.#sent + text;
+    const open = isLast ? 0 : borders.openTail(whole);
+    const kept = Math.max(0, text.length - open);
+    // A secret that is longer than a piece cannot be held whole.
+    const isSent = isDue || (kept === 0 && text !== this.#waiting);
+    const piece = isSent ? text : text.slice(0, kept);
+    this.#sent = whole.slice(whole.length - open, this.#sent.length + piece.length);
+    this.#waiting = this.#waiting.slice(piece.length);
+    return piece;
+  }
+
+  /** The beginning of a secret was sent when its time was up, and this is the rest of it. */
+  #redactRest() {
+    const whole = this.#sent + this.#waiting;
+    const end = this.#sent === "" ? null : this.#world.borders.endAcross(whole, this.#sent.length);
+    if (end === null) return;
+    this.#waiting = REDACTED + whole.slice(end);
+    this.#sent = "";
+    this.#listener.redacted();
+  }
+
+  #pause(ms: number): Promise<void> {
     if (this.#hasEnded || this.#isRefused) return Promise.resolve();
     return new Promise((resolve) => {
-      const callOff = this.#clock.after(SHELL_OUTPUT_PAUSE_MS, resolve);
+      const callOff = this.#world.clock.after(ms, resolve);
       this.#endPause = () => {
         callOff();
         resolve();
