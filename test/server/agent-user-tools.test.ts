@@ -1,4 +1,12 @@
-import { chmodSync, chownSync, linkSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -141,6 +149,8 @@ describe("P8: personas of a workspace", () => {
     const server = await started();
     const { folder, workspace } = server;
     linkSync(join(folder, "of-root.txt"), join(workspace, "SOUL.md"));
+    writeFileSync(join(workspace, ".env"), "KEY=OF-ROOT", { mode: 0o600 });
+    symlinkSync(".env", join(workspace, "AGENTS.md"));
     writeFileSync(join(workspace, "IDENTITY.md"), "I am CALLED-ADA.");
     const session = await SessionCaller.create(server);
     const { text } = await session.say("whoami");
