@@ -31,6 +31,19 @@ async function started(options: ServeOptions = {}): Promise<ServeProcess> {
   return server;
 }
 
+/** Calls a server that needs this token. */
+function callerOf(server: ServeProcess, token: string) {
+  return async (path: string, body: object, clientId = ""): Promise<JsonObject> => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      ...(clientId !== "" && { "x-qwen-client-id": clientId }),
+    };
+    const sent = { method: "POST", headers, body: JSON.stringify(body) };
+    return JSON.parse(await (await fetch(`${server.url}${path}`, sent)).text());
+  };
+}
+
 const uidLine = (uid: number) => `Uid:\t${uid}\t${uid}\t${uid}\t${uid}\n`;
 
 describe("P8: tools of a server with --agent-user", () => {
@@ -65,15 +78,7 @@ describe("P8: tools of a server with --agent-user", () => {
       flags: ["--enable-session-shell"],
       env: { FERMATA_TOKEN: token },
     });
-    const call = async (path: string, body: object, clientId = ""): Promise<JsonObject> => {
-      const headers = {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-        ...(clientId !== "" && { "x-qwen-client-id": clientId }),
-      };
-      const sent = { method: "POST", headers, body: JSON.stringify(body) };
-      return JSON.parse(await (await fetch(`${server.url}${path}`, sent)).text());
-    };
+    const call = callerOf(server, token);
     const { sessionId, clientId } = await call("/session", { sessionScope: "thread" });
     const command = `id -u; id -G; cat ${server.data}/sessions; env | grep TOKEN`;
     const ran = await call(`/session/${sessionId}/shell`, { command }, String(clientId));
@@ -108,6 +113,34 @@ describe("P8: profiles with users of their own", () => {
     );
     const users = agents.map((pid) => /Uid:\t(\d+)/.exec(textOf(`/proc/${pid}/status`))?.[1]);
     expect(users.toSorted()).toEqual([`${UID}`, `${OTHER}`]);
+  });
+});
+
+describe("P8: homes of users under --agent-homes", () => {
+  asRoot("belong to the agents' user, who can write in them", async () => {
+    const token = "operators-own-token";
+    const homes: string[] = [];
+    const server = await started({
+      env: { FERMATA_TOKEN: token },
+      get flags() {
+        return ["--agent-homes", homes[0] ?? ""];
+      },
+      prepare: ({ folder, home }) => {
+        homes.push(join(folder, "homes"));
+        const mine = { ...echoAgent(), home: "MY_HOME" };
+        writeFileSync(join(home, "agents.json"), JSON.stringify({ mine }), { mode: 0o600 });
+      },
+    });
+    const call = callerOf(server, token);
+    const body = { sessionScope: "thread", agent: "mine", mode: "yolo" };
+    const { sessionId } = await call("/session", body);
+    const text = 'run sh -c "id -u > $MY_HOME/login"';
+    await call(`/session/${sessionId}/prompt`, { prompt: [{ type: "text", text }] });
+    const login = join(homes[0] ?? "", "local", "+tenant", "mine", "login");
+    await expect.poll(() => textOf(login)).toBe(`${UID}\n`);
+    expect(statSync(join(login, "..")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(login, "..")).uid).toBe(UID);
+    expect(statSync(join(login, "..", "..")).uid).toBe(0);
   });
 });
 
