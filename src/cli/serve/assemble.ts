@@ -18,7 +18,7 @@ import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
-import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
+import { withoutOwner, withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
@@ -64,9 +64,10 @@ interface ServerParts {
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
-  const voters = new Voters((tenantId, userId) =>
-    withoutVoter(world, host.liveOf(tenantId), userId),
-  );
+  const voters = new Voters({
+    lostVote: (tenantId, userId) => withoutVoter(world, host.liveOf(tenantId), userId),
+    lostOwnership: (tenantId, userId) => withoutOwner(world, host.liveOf(tenantId), userId),
+  });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
     await Promise.all([parts.users.close(), parts.secrets.end(), parts.store.dispose()]);

@@ -251,7 +251,7 @@ export function revokeGrant(session: Session, command: Command<"revoke_grant">):
  */
 export function voterGone(session: Session, command: Command<"voter_gone">): Decision {
   const { userId, quorum, bound } = command;
-  const names = namesOf(session, { clientId: null, userId });
+  const names = userId === null ? [] : namesOf(session, { clientId: null, userId });
   const asks = session.connection.turn.openAsks.values();
   const draft = new Draft(session, command);
   for (const asked of asks) {
