@@ -23,7 +23,7 @@ import {
   retryTimes,
   type WaitingForCredit,
 } from "./credit-wait.ts";
-import type { ReservationRequest, TurnCredit } from "./meter.ts";
+import type { CreditWarning, ReservationRequest, TurnCredit } from "./meter.ts";
 
 /** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
 type Paid = Pick<Command<"prompt">, "start" | "unpaid" | "unpaidNow">;
@@ -82,9 +82,7 @@ export class SessionCredit implements Participant {
   constructor(world: SessionWorld, seat: CreditSeat) {
     this.#world = world;
     this.#seat = seat;
-    this.#budget = new BudgetWatch(world, seat, (data) =>
-      this.#announce({ type: "credits_warning", data }),
-    );
+    this.#budget = new BudgetWatch(world, seat, (warning) => this.#warn(warning));
   }
 
   /** Which prompt was found too dear last, and why; it may have begun since, or be gone. */
@@ -355,9 +353,18 @@ export class SessionCredit implements Participant {
     await this.#goneAstray(turnId);
   }
 
-  #announce(announcement: Command<"announce">["announcement"]) {
+  #warn(warning: CreditWarning) {
+    const { usedMicro, budgetMicro, ...named } = warning;
+    const data = warning.scope === "session" ? warning : named;
+    this.#announce({ type: "credits_warning", data }, { figures: { usedMicro, budgetMicro } });
+  }
+
+  #announce(
+    announcement: Command<"announce">["announcement"],
+    beside: Pick<Command<"announce">, "figures"> = {},
+  ) {
     if (this.#isOver) return;
-    void this.#seat.submit({ ...this.#server(), type: "announce", announcement });
+    void this.#seat.submit({ ...this.#server(), type: "announce", announcement, ...beside });
   }
 
   #server() {
