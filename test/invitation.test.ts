@@ -24,8 +24,8 @@ function commands() {
   return { folder, run };
 }
 
-async function served(...flags: readonly string[]) {
-  const server = await ServeProcess.start({ flags });
+async function served() {
+  const server = await ServeProcess.start({ workspaceRoot: null });
   onTestFinished(() => server.end());
   return server;
 }

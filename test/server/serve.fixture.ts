@@ -9,6 +9,8 @@ import { afterAll, beforeAll } from "vitest";
 export interface ServeOptions {
   /** Besides the port and the folders. */
   readonly flags?: readonly string[];
+  /** Where tenants may have workspaces: anywhere, unless a test is about having said nothing. */
+  readonly workspaceRoot?: string | null;
   /** Besides the usual ones. */
   readonly env?: Readonly<Record<string, string>>;
   /** Agents of its own, as they stand in `agents.json`. */
@@ -77,7 +79,9 @@ export class ServeProcess {
   async restart(): Promise<void> {
     if (this.#child !== null) throw new Error("it is still running");
     const place = ["--port", `${this.#port}`, "--data", this.data, "--workspace", this.workspace];
-    const args = [ENTRY, "serve", ...place, ...(this.#options.flags ?? [])];
+    const { flags = [], workspaceRoot = "/" } = this.#options;
+    const root = workspaceRoot === null ? [] : ["--workspace-root", workspaceRoot];
+    const args = [ENTRY, "serve", ...place, ...root, ...flags];
     const env = {
       PATH: process.env.PATH,
       FERMATA_HOME: this.home,

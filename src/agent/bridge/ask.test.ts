@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../core/json.ts";
 import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED, selected } from "../../core/policy/ask.ts";
 import {
@@ -36,6 +37,32 @@ describe("a permission request", () => {
   it("is a question if its call brings questions", () => {
     const toolCall = { toolCallId: "c1", rawInput: { questions: [{ question: "Which?" }] } };
     expect(permissionAsk({ toolCall }, new KnownToolCalls()).kind).toBe("user_question");
+  });
+
+  const questions = [{ question: "Which?", header: "DB", options: [], multiSelect: false }];
+  const kindOf = (said: JsonObject, before: JsonObject = {}) => {
+    const calls = new KnownToolCalls();
+    calls.learn({ sessionUpdate: "tool_call", toolCallId: "c1", ...before }, 9);
+    return permissionAsk({ toolCall: { toolCallId: "c1", ...said } }, calls).kind;
+  };
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ["other, as Claude Code sends it", { kind: "other", rawInput: { questions } }, {}],
+    ["think, as Qwen Code sends it", { kind: "think", rawInput: { questions } }, {}],
+    ["metadata beside them", { rawInput: { questions, answers: {}, metadata: {} } }, {}],
+    ["only the call's name now", {}, { kind: "other", rawInput: { questions } }],
+  ])("is a question with questions and %s", (_, said, before) => {
+    expect(kindOf(said, before)).toBe("user_question");
+  });
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ["a command beside them", { kind: "other", rawInput: { command: "rm", questions } }, {}],
+    ["a kind that acts", { kind: "execute", rawInput: { questions } }, {}],
+    ["a kind that acts, told before", { kind: null, rawInput: { questions } }, { kind: "edit" }],
+    ["none in the list", { kind: "other", rawInput: { questions: [] } }, {}],
+    ["a list that holds none", { kind: "other", rawInput: { questions: ["rm"] } }, {}],
+  ])("P4: is about permission if its call has questions and %s", (_, said, before) => {
+    expect(kindOf(said, before)).toBe("permission");
   });
 
   it("without options, or with odd ones, is left to the core to refuse", () => {

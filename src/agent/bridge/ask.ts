@@ -10,10 +10,36 @@ import type { AgentAsk, AskAnswer } from "../agent.ts";
 export function permissionAsk(params: JsonObject, calls: KnownToolCalls): AgentAsk {
   const toolCall = objectAt(params, "toolCall") ?? {};
   const known = calls.get(stringAt(toolCall, "toolCallId"));
-  const input = objectAt({ ...known, ...toolCall }, "rawInput") ?? {};
-  const kind = Array.isArray(input.questions) ? "user_question" : "permission";
+  const kind = isQuestion({ ...known, ...withoutNulls(toolCall) }) ? "user_question" : "permission";
   return { kind, toolCall, known, options: readOptions(params.options) };
 }
+
+/**
+ * Whether a call does nothing but ask. A question passes no gate, and users answer their own; so a
+ * call that does anything else is about permission, even if its input has questions as well.
+ */
+function isQuestion(call: JsonObject): boolean {
+  const input = objectAt(call, "rawInput") ?? {};
+  const { questions } = input;
+  if (!Array.isArray(questions) || questions.length === 0) return false;
+  const isAsking = call.kind === undefined || QUESTION_KINDS.includes(call.kind);
+  return (
+    isAsking &&
+    questions.every(isObject) &&
+    Object.keys(input).every((field) => QUESTION_FIELDS.has(field))
+  );
+}
+
+/** As agents send their question tools: most as `other`, Qwen Code as `think`. */
+const QUESTION_KINDS: readonly unknown[] = ["other", "think"];
+
+/** The input of AskUserQuestion, which most agents have taken over from Claude Code. */
+const QUESTION_FIELDS: ReadonlySet<string> = new Set([
+  "questions",
+  "answers",
+  "annotations",
+  "metadata",
+]);
 
 function readOptions(options: unknown): readonly AskOption[] {
   if (!Array.isArray(options)) return [];
