@@ -244,7 +244,7 @@ export class SessionAccess extends KnownSession {
   }
 
   approvals() {
-    return this.host.reads.approvals(this.#live);
+    return this.host.reads.approvals(this.#live, this.viewer);
   }
 
   commands() {

@@ -27,6 +27,7 @@ describe("GET /session/:id/approvals", () => {
       grants: [],
       asks: [],
       sandbox: { state: "none", provisionedAt: null, lastActivityAt: null },
+      yours: { securityMode: "allowlist", autonomy: "supervised", selfApproval: true },
     });
   });
 

@@ -65,6 +65,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "POST /session/:id/agent": WORKERS,
   "POST /session/:id/skills/reload": WORKERS,
   "POST /session/:id/persona/reload": WORKERS,
+  "GET /session/:id/visibility": EVERYBODY,
+  "POST /session/:id/visibility": WORKERS,
   "POST /session/:id/approval-mode": WORKERS,
   "POST /session/:id/autonomy": WORKERS,
   "POST /session/:id/agent-mode": WORKERS,

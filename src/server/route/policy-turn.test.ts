@@ -5,6 +5,7 @@ import { ACME, BY_OWNER, OPERATOR, user } from "../identity/identity.fixture.ts"
 import { Team } from "./policy.fixture.ts";
 
 const YOLO = { mode: "yolo", autonomy: "autonomous" };
+const YOLO_RULES = { securityMode: "yolo", autonomy: "autonomous" };
 const CAPPED = { role: "member", securityMode: "ask", autonomyProfile: "balanced" };
 const RUN = "ask kind=execute command=ls";
 
@@ -20,6 +21,12 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
     // The session's own fields have not moved (P7).
     const { body } = await team.ada.call("GET", `${room.path}/approvals`);
     expect(body).toMatchObject({ securityMode: "yolo", autonomy: "autonomous" });
+    expect(body.yours).toEqual({ ...YOLO_RULES, selfApproval: true });
+    const mels = await team.mel.call("GET", `${room.path}/approvals`);
+    expect(mels.body).toMatchObject({
+      securityMode: "yolo",
+      yours: { securityMode: "ask", autonomy: "balanced" },
+    });
   });
 
   it("asks for a member's queued prompt, and for what the agent does without asking", async () => {

@@ -2,10 +2,15 @@ import type { Refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import type { Bound, TurnSpeaker } from "../../core/policy/bound.ts";
-import { type BoundSettings, ceilingRefusal, lowerAutonomy } from "../../core/policy/ceiling.ts";
+import {
+  type BoundSettings,
+  cappedRules,
+  ceilingRefusal,
+  lowerAutonomy,
+} from "../../core/policy/ceiling.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { boundBy, turnSettings } from "../../core/session/bounded.ts";
-import { type Command, SERVER } from "../../core/session/command.ts";
+import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
 import {
   type Session,
   type SlashWork,
@@ -58,6 +63,29 @@ export async function boundCreation(
   if (bound === undefined || !isUsualAutonomy || usual === null) return ok({ ...request, bound });
   const autonomyProfile = lowerAutonomy(usual, bound.ceiling);
   return ok({ ...request, bound, creation: { ...creation, autonomyProfile } });
+}
+
+/**
+ * The rules of a session for the prompts of one user, where the policy is more careful than the
+ * session: it is told, so that no user takes the session's own fields for what will happen.
+ */
+export async function effectiveRules(
+  world: SessionWorld,
+  { key, session }: BoundSession,
+  caller: Pick<ClientActor, "userId" | "role">,
+) {
+  const { securityMode, allowlist } = session.fixed;
+  const { sessionGrants: grants, autonomyProfile } = session.connection;
+  const own = { securityMode, allowlist, grants, autonomyProfile };
+  const bound = await boundIn(world, key.tenantId, [callerSpeaker(caller)], session.chosen);
+  if (!bound.ok) return bound;
+  const rules = bound.value === undefined ? own : cappedRules(own, bound.value.ceiling);
+  const selfApproval = bound.value?.ceiling.selfApproval ?? true;
+  return ok({
+    securityMode: rules.securityMode,
+    autonomy: rules.autonomyProfile,
+    selfApproval,
+  });
 }
 
 /** What binds the turn at work; undefined where nothing does. */

@@ -1,6 +1,7 @@
 import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
+import type { Viewer } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import type {
   JournalRow,
@@ -23,6 +24,7 @@ import type { LiveSession } from "../live.ts";
 import { turnOfRecord } from "../side/fork.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
 import { contextUsage, sessionStats } from "../stats/stats.ts";
+import { effectiveRules } from "../tenant/policy-check.ts";
 import type { SessionWorld } from "../world.ts";
 import { agentState, availableCommands } from "./agent-state.ts";
 import { approvalsView, askingDoubt } from "./approvals.ts";
@@ -81,8 +83,12 @@ export class SessionReads {
     return sessionStats(this.#world, live);
   }
 
-  approvals(live: LiveSession) {
-    return approvalsView(this.#world, live);
+  /** With what is so for the prompts of this caller. */
+  async approvals(live: LiveSession, viewer: Pick<Viewer, "userId" | "role">) {
+    const view = await approvalsView(this.#world, live);
+    if (!view.ok) return view;
+    const yours = await effectiveRules(this.#world, live, viewer);
+    return yours.ok ? ok({ ...view.value, yours: yours.value }) : yours;
   }
 
   /** The agent's commands, and the skills; skills that cannot be read are left out (P6). */
