@@ -335,11 +335,13 @@ export interface BudgetFigures {
  * Nearly all of a budget is used. Only that of the session has figures here: those who read the
  * log may not read the credits of the tenant, or of another user.
  */
-interface BudgetWarning extends Partial<BudgetFigures> {
+interface BudgetWarning {
   scope: "session" | "user" | "tenant";
   period?: BudgetPeriod;
   /** Of the budget of a user: whose it is. */
   userId?: UserId;
+  usedMicro?: number;
+  budgetMicro?: number;
   renewsAt?: string;
 }
 

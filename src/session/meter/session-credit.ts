@@ -15,7 +15,7 @@ import { EVICTED } from "../eviction.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { usedByTurns } from "./allowance.ts";
-import { BudgetWatch } from "./budget-watch.ts";
+import { announcementOf, BudgetWatch } from "./budget-watch.ts";
 import {
   creditWait,
   isPoor,
@@ -82,7 +82,8 @@ export class SessionCredit implements Participant {
   constructor(world: SessionWorld, seat: CreditSeat) {
     this.#world = world;
     this.#seat = seat;
-    this.#budget = new BudgetWatch(world, seat, (warning) => this.#warn(warning));
+    const warn = (warning: CreditWarning) => this.#announce(announcementOf(warning));
+    this.#budget = new BudgetWatch(world, seat, warn);
   }
 
   /** Which prompt was found too dear last, and why; it may have begun since, or be gone. */
@@ -275,7 +276,7 @@ export class SessionCredit implements Participant {
     this.#world.log("turn waits for credits", { sessionId, because: refusal.code });
     if (this.#waits === null) return;
     this.#told = [...told, this.#waits];
-    this.#announce({ type: "credits_waiting", data: this.#waits });
+    this.#announce({ announcement: { type: "credits_waiting", data: this.#waits } });
   }
 
   #start(promptId: PromptId, start: TurnStart): Promise<Refusal | null> {
@@ -353,18 +354,9 @@ export class SessionCredit implements Participant {
     await this.#goneAstray(turnId);
   }
 
-  #warn(warning: CreditWarning) {
-    const { usedMicro, budgetMicro, ...named } = warning;
-    const data = warning.scope === "session" ? warning : named;
-    this.#announce({ type: "credits_warning", data }, { figures: { usedMicro, budgetMicro } });
-  }
-
-  #announce(
-    announcement: Command<"announce">["announcement"],
-    beside: Pick<Command<"announce">, "figures"> = {},
-  ) {
+  #announce(news: Pick<Command<"announce">, "announcement" | "figures">) {
     if (this.#isOver) return;
-    void this.#seat.submit({ ...this.#server(), type: "announce", announcement, ...beside });
+    void this.#seat.submit({ ...this.#server(), type: "announce", ...news });
   }
 
   #server() {
