@@ -97,7 +97,7 @@ export class LiveSession {
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
       begin: policyChecked(world, actor, (prompt, slash, again) =>
-        credit.begin(prompt, { ...(slash && { slash }) }, again),
+        credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
       ),
       activate: () => agent.activate(),
     });

@@ -49,7 +49,8 @@ export interface BindingTenant {
 
 /**
  * What binds these users together: the lowest of their ceilings, by the roles that they have now. A
- * token never makes its user more than a member, and a member who was removed has no role.
+ * token never makes its user more than a member. A member who was removed has no role, and neither
+ * has one who does not see the session any more.
  */
 export function boundOf(tenant: BindingTenant, speakers: readonly TurnSpeaker[]): Bound {
   const [first = NO_SPEAKER, ...others] = speakers;
@@ -68,7 +69,14 @@ function ceilingFor(tenant: BindingTenant, speaker: TurnSpeaker): Ceiling {
   return ceilingOf(tenant.policy, roleNow(tenant, speaker));
 }
 
-function roleNow({ members, outsiders }: BindingTenant, speaker: TurnSpeaker): Role | null {
+function roleNow(tenant: BindingTenant, speaker: TurnSpeaker): Role | null {
+  const { userId } = speaker;
+  const role = tenantRole(tenant, speaker);
+  const isSeen = role !== null && isVisibleTo(tenant.audience ?? null, { userId, role });
+  return isSeen ? role : null;
+}
+
+function tenantRole({ members, outsiders }: BindingTenant, speaker: TurnSpeaker): Role | null {
   const { userId, authority } = speaker;
   if (userId === null) return authority?.role ?? "owner";
   const member = members.get(userId) ?? null;

@@ -76,11 +76,13 @@ export type PolicyRule =
   | "models"
   | "skills";
 
-/** A user without a role starts nothing by themselves: people decide, and other people. */
+/** A user without a role begins no turn; in one that runs, other people decide everything. */
 const NO_ROLE: RolePolicy = {
-  ...UNBOUND,
   mode: "ask",
   autonomy: "manual",
+  agents: [],
+  models: [],
+  skills: [],
   selfApproval: false,
 };
 

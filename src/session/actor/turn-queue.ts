@@ -3,9 +3,16 @@ import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state
 import { slashTextOf } from "../../core/slash/commands.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 
+/** What a prompt that begins with a slash was found to be. */
+export interface TurnBySlash {
+  readonly work: SlashWork;
+  /** The name of the skill that it calls; null for a command of the agent's own. */
+  readonly skill: string | null;
+}
+
 interface QueueDeps {
   /** Begins the turn of a prompt when its credits are reserved; calls back to look again. */
-  begin(prompt: WaitingPrompt, slash: SlashWork | null, again: () => void): void;
+  begin(prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => void): void;
   /** Sees to it that the session gets an agent. */
   activate(): void;
 }
@@ -16,7 +23,7 @@ export class TurnQueue implements Participant {
   readonly #deps: QueueDeps;
   #isResting = false;
   /** The prompt that begins with a slash and is known to be a turn all the same. */
-  #turnBySlash: { readonly promptId: PromptId; readonly slash: SlashWork } | null = null;
+  #turnBySlash: { readonly promptId: PromptId; readonly slash: TurnBySlash } | null = null;
 
   constructor(seat: Pick<SessionSeat, "decided">, deps: QueueDeps) {
     this.#seat = seat;
@@ -52,7 +59,7 @@ export class TurnQueue implements Participant {
   }
 
   /** That prompt is a turn: of a skill, of a tool, or with a command of the agent's own. */
-  proceed(promptId: PromptId, slash: SlashWork) {
+  proceed(promptId: PromptId, slash: TurnBySlash) {
     this.#turnBySlash = { promptId, slash };
     this.follow(this.#seat.decided);
   }
@@ -64,7 +71,7 @@ export class TurnQueue implements Participant {
     return queue[0] ?? null;
   }
 
-  #slashOf({ promptId }: WaitingPrompt): SlashWork | null {
+  #slashOf({ promptId }: WaitingPrompt): TurnBySlash | null {
     return this.#turnBySlash?.promptId === promptId ? this.#turnBySlash.slash : null;
   }
 }

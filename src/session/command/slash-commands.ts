@@ -1,9 +1,8 @@
-import { type Refusal, refusal } from "../../core/error.ts";
+import { refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { stringAt } from "../../core/json.ts";
 import { AGENT_COMMANDS_MS_MAX, SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
-import { turnSettings } from "../../core/session/bounded.ts";
 import { type CommandData, SERVER } from "../../core/session/command.ts";
 import type { Session, SlashWork, WaitingPrompt } from "../../core/session/state.ts";
 import type { SkillEntry } from "../../core/skill/skill.ts";
@@ -11,11 +10,12 @@ import { slashTextOf } from "../../core/slash/commands.ts";
 import * as reply from "../../core/slash/reply.ts";
 import { resolveSlash, type SlashMeaning } from "../../core/slash/resolve.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { TurnBySlash } from "../actor/turn-queue.ts";
 import { ensureAgent } from "../eviction.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import type { Participant } from "../participant.ts";
-import { promptForbidden } from "../tenant/policy-check.ts";
+import { promptForbidden, slashSettings } from "../tenant/policy-check.ts";
 import { availableCommands } from "../view/agent-state.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import type { BuiltInCommands } from "./built-in-commands.ts";
@@ -60,6 +60,9 @@ export class SlashCommands implements Participant {
     const { key, session } = live;
     const { promptId } = prompt;
     const answer = (answered: Answered) => this.#answer(promptId, answered);
+    // Its user may have been removed since it was admitted.
+    const gone = await promptForbidden(this.#world, live, prompt, {});
+    if (gone !== null) return answer({ result: reply.commandRefused(gone) });
     const known = await readKnowledge(this.#world.store, key.tenantId, session.chosen);
     const line = slashTextOf(prompt.content) ?? "";
     if (!known.ok && !isWithoutSkills(line)) {
@@ -73,26 +76,16 @@ export class SlashCommands implements Participant {
     const meaning = isNotOurs(ours) ? resolveSlash(line, skills, own.value) : ours;
     if (meaning.kind === "refused") return answer({ result: meaning.result });
     if (meaning.kind !== "built_in") {
-      const work = meaning.kind === "agent" ? "agent" : workOf(meaning.entry);
-      const forbidden = await this.#forbidden(prompt, meaning, work);
+      const slash = turnBySlash(meaning);
+      const settings = slashSettings(live.session, slash);
+      const forbidden = await promptForbidden(this.#world, live, prompt, settings);
       if (forbidden !== null) return answer({ result: reply.commandRefused(forbidden) });
-      const paid = work === "tool" ? DONE : await live.credit.affordable(prompt.userId);
+      const paid = slash.work === "tool" ? DONE : await live.credit.affordable(prompt.userId);
       // It was not weighed when it was admitted, and must not block the queue now.
       if (!paid.ok) return answer({ result: reply.commandRefused(paid.refusal) });
-      return live.queue.proceed(promptId, work);
+      return live.queue.proceed(promptId, slash);
     }
     await this.#builtIns.carryOut({ live, prompt, skills, ...meaning, answer });
-  }
-
-  /** Why the policy forbids a turn by a slash: its skill, or the agent and model it runs with. */
-  async #forbidden(
-    prompt: WaitingPrompt,
-    meaning: Extract<SlashMeaning, { kind: "skill" | "agent" }>,
-    work: SlashWork,
-  ): Promise<Refusal | null> {
-    const skill = meaning.kind === "skill" ? { skill: meaning.entry.skill_name } : {};
-    const used = work === "tool" ? {} : turnSettings(this.#live.session);
-    return promptForbidden(this.#world, this.#live, prompt, { ...used, ...skill });
   }
 
   /** A command that throws has its verdict, too (P2). */
@@ -125,6 +118,11 @@ const IN_PROGRESS = new WeakMap<LiveSession, PromptId>();
 function isWithoutSkills(line: string): boolean {
   const meaning = resolveSlash(line, NO_KNOWLEDGE.skills, []);
   return meaning.kind === "built_in" && meaning.name !== "skills" && meaning.name !== "help";
+}
+
+function turnBySlash(meaning: Extract<SlashMeaning, { kind: "skill" | "agent" }>): TurnBySlash {
+  if (meaning.kind === "agent") return { work: "agent", skill: null };
+  return { work: workOf(meaning.entry), skill: meaning.entry.skill_name };
 }
 
 function workOf({ invocation_mode: mode }: SkillEntry): SlashWork {

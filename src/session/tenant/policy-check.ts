@@ -1,6 +1,7 @@
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
+import { isPermitted } from "../../core/permission.ts";
 import type { Bound, TurnSpeaker } from "../../core/policy/bound.ts";
 import {
   type BoundSettings,
@@ -13,13 +14,13 @@ import { boundBy, turnSettings } from "../../core/session/bounded.ts";
 import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
 import {
   type Session,
-  type SlashWork,
   speakerOf,
   speakersOf,
   type WaitingPrompt,
 } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
+import type { TurnBySlash } from "../actor/turn-queue.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { boundIn, callerSpeaker } from "./tenant-policies.ts";
@@ -113,10 +114,15 @@ export async function speakerForbidden(
   speaker: TurnSpeaker,
   settings: BoundSettings = turnSettings(session),
 ): Promise<Refusal | null> {
-  const { agent: activeAgent = session.chosen.activeAgent } = settings;
-  const bound = await boundIn(world, key.tenantId, [speaker], { activeAgent });
+  const { chosen } = session;
+  const { agent: activeAgent = chosen.activeAgent } = settings;
+  const bound = await boundIn(world, key.tenantId, [speaker], { ...chosen, activeAgent });
   if (!bound.ok) return bound.refusal;
-  return bound.value === undefined ? null : ceilingRefusal(bound.value.ceiling, settings);
+  if (bound.value === undefined) return null;
+  const { ceiling } = bound.value;
+  // A user who may not write any more does nothing here, also with what no rule names.
+  const isGone = ceiling.role === null || !isPermitted(ceiling.role, "session:write");
+  return ceilingRefusal(ceiling, isGone ? { ...settings, agent: activeAgent } : settings);
 }
 
 /**
@@ -127,12 +133,12 @@ export function mayRunShells(world: Pick<SessionWorld, "policies" | "settings">)
   return world.policies === undefined || world.settings.enableShell;
 }
 
-type Begin = (prompt: WaitingPrompt, slash: SlashWork | null, again: () => void) => void;
+type Begin = (prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => void) => void;
 
 /**
  * Begins a turn only if the policy lets its user work with the session's agent and model as they
  * are by now: it may have changed, or they, since the prompt was admitted. Otherwise the prompt has
- * its verdict.
+ * its verdict. One that waits for credit is checked again when there is some.
  */
 export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Begin): Begin {
   if (world.policies === undefined) return begin;
@@ -140,19 +146,11 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
   let checked: PromptId | null = null;
   return (prompt, slash, again) => {
     const { promptId } = prompt;
-    if (checked === promptId || slash === "tool") {
-      checked = null;
-      // One that waits for credit goes on at once when there is some.
-      const goOn = () => {
-        checked = promptId;
-        again();
-      };
-      return begin(prompt, slash, goOn);
-    }
+    if (checked === promptId) return begin(prompt, slash, again);
     if (checking === promptId) return;
     checking = promptId;
     const { key, decided: session } = seat;
-    const settings = turnSettings(session);
+    const settings = slashSettings(session, slash);
     void promptForbidden(world, { key, session }, prompt, settings).then((why) => {
       checking = null;
       if (why?.code === "policy_forbids") {
@@ -161,9 +159,17 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
       } else if (why !== null) {
         world.clock.after(STORE_REOPEN_MS_MIN, again);
       } else {
+        // It begins in this call, or is checked anew.
         checked = promptId;
         again();
+        checked = null;
       }
     });
   };
+}
+
+/** What a ceiling looks at in a turn; one of a tool of ours has no agent and no model. */
+export function slashSettings(session: Session, slash: TurnBySlash | null): BoundSettings {
+  const used = slash?.work === "tool" ? {} : turnSettings(session);
+  return { ...used, ...(slash?.skill != null && { skill: slash.skill }) };
 }
