@@ -7,7 +7,7 @@ import { promptStops } from "./prompt-stops.ts";
 
 /**
  * Falls with each commit that makes the way shorter. It rises only with a new stop on that way: the
- * tenant's policy, the session's audience, held text and monthly budgets brought it from 130 to 143.
+ * tenant's policy, the session's audience, held text and monthly budgets made 143 of 130.
  */
 const FILES_MAX = 143;
 
