@@ -6,8 +6,8 @@ import { filesOfOnePrompt } from "./prompt-path.ts";
 import { promptStops } from "./prompt-stops.ts";
 
 /**
- * Falls with each commit that makes the way shorter. It rises only with a new stop on that way: the
- * tenant's policy, the session's audience, held text and monthly budgets made 143 of 130.
+ * Falls with each commit that makes the way shorter. It rises only with a new stop on that way:
+ * policy, audience, held text and monthly budgets brought it from 130 to 143.
  */
 const FILES_MAX = 143;
 
