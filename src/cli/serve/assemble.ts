@@ -80,12 +80,11 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const data = { folder, own };
   const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
-  const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
   const world = {
     store,
-    agents,
+    agents: opened.agents,
     loader: openLoader(process.env, workspaces, tools, users, own),
     tools,
     meter: openMeter(store, parts.prices, options, log),
@@ -103,7 +102,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
   const note = sharedUserNote(users, needsToken);
-  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
+  const daemon = daemonOf(world, host, { keeper: opened.keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, parts.version, async (caller) => {
@@ -129,7 +128,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     await stop(AbortSignal.abort());
     return address;
   }
-  if (options.preheat) void preheat(agents, workspaces, defaultAgent);
+  if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, note, stop });
 }
