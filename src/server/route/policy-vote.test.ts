@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { echo } from "../../session/stage.fixture.ts";
 import { Team } from "./policy.fixture.ts";
 
 const RUN = "ask kind=execute command=ls";
@@ -83,6 +84,22 @@ describe("P8: where users may not approve for themselves", () => {
       await room.stream.until(() => room.all("turn_complete").length === 1);
     },
   );
+
+  it("an owner's open ask goes to another owner once a member has steered the turn", async () => {
+    const profiles = new Map([echo("--steer")]);
+    const team = await Team.open({ stage: { settings: { policy: "designated" }, profiles } });
+    const olga = await team.people.person("olga", "owner");
+    await team.policy(NOBODY_FOR_ITSELF);
+    const room = await team.session(team.ada, { visibility: "tenant" });
+    const { requestId } = await room.asked(team.ada, RUN, "say done");
+    const body = { message: "say steered" };
+    const steered = await team.mel.call("POST", `${room.path}/mid-turn-message`, { body });
+    expect(steered.body, steered.text).toMatchObject({ accepted: true });
+    await room.stream.until(() => room.all("mid_turn_message_injected").length === 1);
+    expect((await room.vote(team.ada, requestId)).body.reason).toBe("self_approval");
+    expect((await room.vote(olga, requestId)).status).toBe(200);
+    await room.stream.until(() => room.all("turn_complete").length === 1);
+  });
 
   it("P5: an open ask that is left to no user is cancelled with the next vote", async () => {
     const team = await Team.open({ stage: { settings: { policy: "designated" } } });
