@@ -96,8 +96,12 @@ export class LiveSession {
     const agent = new AgentSide(world, actor, { present, past });
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
-      begin: policyChecked(world, actor, (prompt, slash, again) =>
-        credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
+      begin: policyChecked(
+        world,
+        actor,
+        () => agent.link?.agent ?? null,
+        (prompt, slash, again) =>
+          credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
       ),
       activate: () => agent.activate(),
     });

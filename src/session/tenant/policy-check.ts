@@ -1,3 +1,4 @@
+import type { AgentSession } from "../../agent/agent.ts";
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
@@ -18,17 +19,19 @@ import {
   speakersOf,
   type WaitingPrompt,
 } from "../../core/session/state.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import type { TurnBySlash } from "../actor/turn-queue.ts";
+import { agentModes } from "../agent/agent-modes.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
+import { agentRefusal, type CheckedAgent } from "./agent-check.ts";
 import { boundIn, callerSpeaker } from "./tenant-policies.ts";
 
 /** A session as far as it decides which policy binds a command to it. */
-interface BoundSession {
+interface BoundSession extends CheckedAgent {
   readonly key: SessionKey;
-  readonly session: Session;
 }
 
 /**
@@ -37,16 +40,27 @@ interface BoundSession {
  */
 export async function boundCommand<Given extends Command>(
   world: SessionWorld,
-  { key, session }: BoundSession,
+  live: BoundSession,
   command: Given,
 ): Promise<Result<Given>> {
+  const { key, session } = live;
   const { actor, type } = command;
   const by = command.bound === undefined && world.policies !== undefined ? boundBy(type) : null;
   const caller = by === "caller" && actor.kind === "client" ? [callerSpeaker(actor)] : null;
   const speakers = by === "turn" ? speakersOf(session) : caller;
   if (speakers === null || speakers.length === 0) return ok(command);
   const bound = await boundIn(world, key.tenantId, speakers, session.chosen);
-  return bound.ok ? ok({ ...command, bound: bound.value }) : bound;
+  if (!bound.ok || bound.value === undefined) return bound.ok ? ok(command) : bound;
+  const why = isForAgent(command) ? await agentRefusal(bound.value.ceiling, live) : null;
+  if (why !== null) return { ok: false, refusal: why };
+  const offered = type === "vote" && live.agent ? agentModes(live.agent.offer).ids : null;
+  return ok({ ...command, bound: { ...bound.value, ...(offered && { offeredModes: offered }) } });
+}
+
+/** Whether the agent gets it as it is; what a line with a slash means is found out when it is next. */
+function isForAgent(command: Command): boolean {
+  if (command.type === "steer") return true;
+  return command.type === "prompt" && slashTextOf(command.content) === null;
 }
 
 /** A request to create a session, with what binds its maker. */
@@ -140,7 +154,12 @@ type Begin = (prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => voi
  * are by now: it may have changed, or they, since the prompt was admitted. Otherwise the prompt has
  * its verdict. One that waits for credit is checked again when there is some.
  */
-export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Begin): Begin {
+export function policyChecked(
+  world: SessionWorld,
+  seat: SessionSeat,
+  agent: () => AgentSession | null,
+  begin: Begin,
+): Begin {
   if (world.policies === undefined) return begin;
   let checking: PromptId | null = null;
   let checked: PromptId | null = null;
@@ -150,8 +169,8 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
     if (checking === promptId) return;
     checking = promptId;
     const { key, decided: session } = seat;
-    const settings = slashSettings(session, slash);
-    void promptForbidden(world, { key, session }, prompt, settings).then((why) => {
+    const live = { key, session, agent: agent() };
+    void turnForbidden(world, live, prompt, slash).then((why) => {
       checking = null;
       if (why?.code === "policy_forbids") {
         const by = stampedBy(world.clock, SERVER);
@@ -166,6 +185,22 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
       }
     });
   };
+}
+
+/** The same for a whole turn: what the session is set to, and what its agent is like. */
+async function turnForbidden(
+  world: SessionWorld,
+  live: BoundSession,
+  prompt: WaitingPrompt,
+  slash: TurnBySlash | null,
+): Promise<Refusal | null> {
+  const { key, session } = live;
+  const speaker = speakerOf(prompt);
+  const why = await speakerForbidden(world, live, speaker, slashSettings(session, slash));
+  if (why !== null || slash?.work === "tool") return why;
+  const bound = await boundIn(world, key.tenantId, [speaker], session.chosen);
+  if (!bound.ok) return bound.refusal;
+  return bound.value === undefined ? null : agentRefusal(bound.value.ceiling, live);
 }
 
 /** What a ceiling looks at in a turn; one of a tool of ours has no agent and no model. */
