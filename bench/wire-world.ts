@@ -139,6 +139,9 @@ class SpeakingAgents implements Agents {
 
   async preheat() {}
   async dismiss() {}
+  async forget() {
+    return true;
+  }
   async shutdown() {}
 
   async #speak(listener: AgentListener, { turnId }: AgentTurn): Promise<void> {

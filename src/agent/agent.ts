@@ -33,10 +33,12 @@ export interface Agents {
   /** Starts a process in advance. A failure is ignored: the next `connect` reports it. */
   preheat(tenantId: TenantId, profile: string, workspace: string): Promise<void>;
   /**
-   * Ends every process of a tenant, also starting ones, and forgets their failures and the homes
-   * of its users. Listeners of connected sessions get `exit`.
+   * Ends every process of a tenant, also starting ones, and forgets their failures. Listeners of
+   * connected sessions get `exit`.
    */
   dismiss(tenantId: TenantId): Promise<void>;
+  /** Removes the homes of a deleted tenant's users. False if something of them is left. */
+  forget(tenantId: TenantId): Promise<boolean>;
   /**
    * Ends every process, first by request and then by force; starting ones at once. None is left
    * when it resolves, and none is started any more.

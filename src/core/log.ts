@@ -28,6 +28,7 @@ export const LOG_MESSAGES = {
   "credits not swept": "error",
   "reservation without a turn released": "warn",
   "tenant deleted": "warn",
+  "homes not removed": "warn",
   "orphans ended": "info",
   "agent died": "warn",
   "agent fault": "warn",

@@ -26,7 +26,7 @@ import {
   realRoot,
   type SkillRoot,
 } from "./skills.ts";
-import { type FileWriter, hasName, readTextInside } from "./text-file.ts";
+import { hasName, readTextInside, type WorkspaceRights } from "./text-file.ts";
 
 /**
  * Skill and persona files, as sessions see them. A session reads them when it opens and when a
@@ -57,8 +57,8 @@ export interface FilesLoaderSettings {
   readonly reserved: ReadonlySet<string>;
   /** Whether the files of a workspace may speak to agents. */
   isTrusted(scope: LoadScope): Promise<boolean>;
-  /** The agents' user, if it is not the server's own. */
-  readonly writer?: FileWriter | null;
+  /** What agents may see of a workspace. By default all of it. */
+  readonly rights?: WorkspaceRights | null;
   /** Whether a workspace without skills is refused. By default it is not. */
   readonly isWorkspaceRequired?: boolean;
   /** Tests list folders in another order. */
@@ -89,7 +89,7 @@ export class FilesLoader implements Loader {
       if ("diagnostic" in contents) rootDiagnostics.push(contents.diagnostic);
     }
     const { winners, diagnostics } = precedenceOf(found);
-    const candidates = await readSkills(winners, this.#settings.writer ?? null);
+    const candidates = await readSkills(winners, this.#settings.rights ?? null);
     const surroundings = await this.#surroundings(candidates);
     return ok(snapshotOf(candidates, [...rootDiagnostics, ...diagnostics], surroundings));
   }
@@ -98,9 +98,9 @@ export class FilesLoader implements Loader {
     const settings = this.#settings;
     const own = await this.#workspaceFolders(scope);
     const user: PersonaFolder = { source: "user", root: settings.userFolder, subfolder: "" };
-    const writer = settings.writer ?? null;
-    if (await settings.isTrusted(scope)) return ok(await readPersonaFiles([...own, user], writer));
-    const persona = await readPersonaFiles([user], writer);
+    const rights = settings.rights ?? null;
+    if (await settings.isTrusted(scope)) return ok(await readPersonaFiles([...own, user], rights));
+    const persona = await readPersonaFiles([user], rights);
     const name = await anyPersonaFile(own);
     if (name === null) return ok(persona);
     const message = `${untrusted("persona files", "/reload_persona")}.`;
@@ -196,9 +196,9 @@ interface PersonaFolder {
  */
 async function readPersonaFiles(
   folders: readonly PersonaFolder[],
-  writer: FileWriter | null,
+  rights: WorkspaceRights | null,
 ): Promise<Persona> {
-  const reads = await Promise.all(PERSONA_FILES.map((name) => readFirst(name, folders, writer)));
+  const reads = await Promise.all(PERSONA_FILES.map((name) => readFirst(name, folders, rights)));
   return {
     files: reads.flatMap((read) => read?.file ?? []),
     diagnostics: reads.flatMap((read) => read?.diagnostic ?? []),
@@ -218,13 +218,13 @@ async function anyPersonaFile(folders: readonly PersonaFolder[]): Promise<Person
 async function readFirst(
   name: PersonaFileName,
   folders: readonly PersonaFolder[],
-  writer: FileWriter | null,
+  rights: WorkspaceRights | null,
 ): Promise<{ readonly file?: PersonaFile; readonly diagnostic?: PersonaDiagnostic } | null> {
   for (const { source, root: folder, subfolder } of folders) {
     const path = subfolder === "" ? name : `${subfolder}/${name}`;
     const root = await realpath(folder).catch(() => null);
     if (root === null) continue;
-    const by = source === "workspace" ? writer : null;
+    const by = source === "workspace" ? rights : null;
     const read = await readTextInside(root, join(root, path), PERSONA_FILE_BYTES_MAX, by);
     if (read.kind === "missing") continue;
     if (read.kind === "text" && !read.text.includes("\0")) {

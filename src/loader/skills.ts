@@ -14,12 +14,12 @@ import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/sk
 import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
 import { byCodePoint } from "../core/text.ts";
 import {
-  type FileWriter,
   hasName,
   isInside,
   isNothingThere,
   readTextInside,
   reasonOf,
+  type WorkspaceRights,
 } from "./text-file.ts";
 
 /** A directory whose immediate children may be skills. */
@@ -129,7 +129,7 @@ function unusable(source: SkillSource, reason: string): Extract<NoRoot, { kind: 
  */
 export async function readSkills(
   winners: readonly LocatedSkill[],
-  writer: FileWriter | null,
+  rights: WorkspaceRights | null,
 ): Promise<readonly SkillCandidate[]> {
   const candidates: SkillCandidate[] = [];
   let bytesLeft = SKILLS_READ_BYTES_MAX;
@@ -138,7 +138,7 @@ export async function readSkills(
     // A file that would not fit even as the first of its batch is not read at all.
     const bytesMax = Math.min(SKILL_FILE_BYTES_MAX, bytesLeft);
     for (const read of await Promise.all(
-      batch.map((skill) => readSkill(skill, bytesMax, writer)),
+      batch.map((skill) => readSkill(skill, bytesMax, rights)),
     )) {
       const isFitting = read.bytes <= bytesLeft;
       if (isFitting) bytesLeft -= read.bytes;
@@ -160,9 +160,9 @@ const GONE: SkillReading = { kind: "fault", code: "unreadable", reason: "it is n
 async function readSkill(
   { name, source, root }: LocatedSkill,
   bytesMax: number,
-  writer: FileWriter | null,
+  rights: WorkspaceRights | null,
 ): Promise<{ readonly candidate: SkillCandidate; readonly bytes: number }> {
-  const by = source === "workspace" ? writer : null;
+  const by = source === "workspace" ? rights : null;
   const file = await readTextInside(root, join(root, name, "SKILL.md"), bytesMax, by);
   if (file.kind === "text") {
     // Imported on first use: the YAML parser is large, and a server starts without it.

@@ -20,7 +20,7 @@ export async function readTextInside(
   root: string,
   path: string,
   bytesMax: number,
-  writer: FileWriter | null = null,
+  rights: WorkspaceRights | null = null,
 ): Promise<TextReading> {
   try {
     const real = await realpath(path);
@@ -29,7 +29,7 @@ export async function readTextInside(
     if (!(await lstat(real)).isFile()) return unreadable(NO_FILE);
     const handle = await open(real, SAFE_FLAGS);
     try {
-      return await readWhole(handle, { path, real, bytesMax, writer });
+      return await readWhole(handle, { path, real, bytesMax, rights });
     } finally {
       await handle.close();
     }
@@ -77,36 +77,45 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const NO_FILE = "it is not a regular file";
 
-/**
- * The user who can put files there, if it is not the server's own. Where the system lets it, that
- * user can link to a file that only the server may read.
- */
-export interface FileWriter {
-  readonly uid: number;
-  readonly gid: number;
+/** What of a workspace may be shown to agents, who can put links there. */
+export interface WorkspaceRights {
+  /** Whether a real path belongs to the server. */
+  isClosed(real: string): boolean;
+  /** The file that the agents' user gets there, if it may read it; null if that user is ours. */
+  readonly fileFor: ((real: string) => Promise<FileNumber | null>) | null;
 }
 
-function mayRead({ mode, uid, gid }: Stats, writer: FileWriter): boolean {
-  if (uid === writer.uid) return (mode & 0o400) !== 0;
-  return (mode & (gid === writer.gid ? 0o040 : 0o004)) !== 0;
+/** What tells a file from all others. */
+type FileNumber = Pick<Stats, "dev" | "ino">;
+
+/** Why this opened file is not for agents; null if it is. */
+async function faultFor(
+  { isClosed, fileFor }: WorkspaceRights,
+  real: string,
+  { dev, ino }: FileNumber,
+): Promise<string | null> {
+  if (isClosed(real)) return "it leads to a folder of the server";
+  if (fileFor === null) return null;
+  const theirs = await fileFor(real);
+  if (theirs?.dev === dev && theirs.ino === ino) return null;
+  return "the agents' user may not read it";
 }
 
 interface OpenedFile {
   readonly path: string;
   readonly real: string;
   readonly bytesMax: number;
-  readonly writer: FileWriter | null;
+  readonly rights: WorkspaceRights | null;
 }
 
 async function readWhole(
   handle: FileHandle,
-  { path, real, bytesMax, writer }: OpenedFile,
+  { path, real, bytesMax, rights }: OpenedFile,
 ): Promise<TextReading> {
   const stats = await handle.stat();
   if (!stats.isFile()) return unreadable(NO_FILE);
-  if (writer !== null && stats.nlink > 1 && !mayRead(stats, writer)) {
-    return unreadable("it is a link to a file that the agents' user may not read");
-  }
+  const fault = rights === null ? null : await faultFor(rights, real, stats);
+  if (fault !== null) return unreadable(fault);
   if (stats.size > bytesMax) return tooLarge(stats.size, bytesMax);
   // A directory of the path may have become a link between the check and the open.
   const again = await realpath(path);

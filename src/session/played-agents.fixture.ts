@@ -57,6 +57,10 @@ export class PlayedAgents implements Agents {
 
   async dismiss() {}
 
+  async forget() {
+    return true;
+  }
+
   async shutdown() {}
 
   /** The one that came last. */

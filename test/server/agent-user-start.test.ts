@@ -129,6 +129,30 @@ const FAULTS: readonly [string, (server: ServeProcess) => void, string][] = [
 ];
 
 describe("the folders of a server with --agent-user", () => {
+  for (const option of ["secrets-dir", "agent-homes"]) {
+    asRoot(`are refused if that user can replace them: --${option}`, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "fermata-replaced-"));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      chmodSync(folder, 0o777);
+      mkdirSync(join(folder, "own"), { mode: 0o711 });
+      const said = await refusal(startSeparated({ flags: [`--${option}`, join(folder, "own")] }));
+      expect(said).toContain(`own: the agents' user can change it through ${folder}`);
+    });
+  }
+
+  asRoot("count for the ids of a profile, too: no token is on the command line", async () => {
+    const said = await refusal(
+      ServeProcess.start({
+        flags: ["--token", "operators-own-token"],
+        prepare: ({ home }) => {
+          const mine = { command: "/bin/true", uid: UID, gid: UID };
+          writeFileSync(join(home, "agents.json"), JSON.stringify({ mine }), { mode: 0o600 });
+        },
+      }),
+    );
+    expect(said).toContain("set FERMATA_TOKEN");
+  });
+
   for (const [what, spoil, reason] of FAULTS) {
     asRoot(`are refused with the command that mends them: ${what}`, async () => {
       const said = await refusal(startSeparated({ prepare: spoil }));

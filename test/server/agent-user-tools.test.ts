@@ -1,4 +1,12 @@
-import { chmodSync, chownSync, linkSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -21,6 +29,19 @@ async function started(options: ServeOptions = {}): Promise<ServeProcess> {
   const server = await startSeparated(options);
   onTestFinished(() => server.end());
   return server;
+}
+
+/** Calls a server that needs this token. */
+function callerOf(server: ServeProcess, token: string) {
+  return async (path: string, body: object, clientId = ""): Promise<JsonObject> => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      ...(clientId !== "" && { "x-qwen-client-id": clientId }),
+    };
+    const sent = { method: "POST", headers, body: JSON.stringify(body) };
+    return JSON.parse(await (await fetch(`${server.url}${path}`, sent)).text());
+  };
 }
 
 const uidLine = (uid: number) => `Uid:\t${uid}\t${uid}\t${uid}\t${uid}\n`;
@@ -57,15 +78,7 @@ describe("P8: tools of a server with --agent-user", () => {
       flags: ["--enable-session-shell"],
       env: { FERMATA_TOKEN: token },
     });
-    const call = async (path: string, body: object, clientId = ""): Promise<JsonObject> => {
-      const headers = {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-        ...(clientId !== "" && { "x-qwen-client-id": clientId }),
-      };
-      const sent = { method: "POST", headers, body: JSON.stringify(body) };
-      return JSON.parse(await (await fetch(`${server.url}${path}`, sent)).text());
-    };
+    const call = callerOf(server, token);
     const { sessionId, clientId } = await call("/session", { sessionScope: "thread" });
     const command = `id -u; id -G; cat ${server.data}/sessions; env | grep TOKEN`;
     const ran = await call(`/session/${sessionId}/shell`, { command }, String(clientId));
@@ -103,11 +116,41 @@ describe("P8: profiles with users of their own", () => {
   });
 });
 
+describe("P8: homes of users under --agent-homes", () => {
+  asRoot("belong to the agents' user, who can write in them", async () => {
+    const token = "operators-own-token";
+    const homes: string[] = [];
+    const server = await started({
+      env: { FERMATA_TOKEN: token },
+      get flags() {
+        return ["--agent-homes", homes[0] ?? ""];
+      },
+      prepare: ({ folder, home }) => {
+        homes.push(join(folder, "homes"));
+        const mine = { ...echoAgent(), home: "MY_HOME" };
+        writeFileSync(join(home, "agents.json"), JSON.stringify({ mine }), { mode: 0o600 });
+      },
+    });
+    const call = callerOf(server, token);
+    const body = { sessionScope: "thread", agent: "mine", mode: "yolo" };
+    const { sessionId } = await call("/session", body);
+    const text = 'run sh -c "id -u > $MY_HOME/login"';
+    await call(`/session/${sessionId}/prompt`, { prompt: [{ type: "text", text }] });
+    const login = join(homes[0] ?? "", "local", "+tenant", "mine", "login");
+    await expect.poll(() => textOf(login)).toBe(`${UID}\n`);
+    expect(statSync(join(login, "..")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(login, "..")).uid).toBe(UID);
+    expect(statSync(join(login, "..", "..")).uid).toBe(0);
+  });
+});
+
 describe("P8: personas of a workspace", () => {
   asRoot("are not read through a link to what the agents' user may not read", async () => {
     const server = await started();
     const { folder, workspace } = server;
     linkSync(join(folder, "of-root.txt"), join(workspace, "SOUL.md"));
+    writeFileSync(join(workspace, ".env"), "KEY=OF-ROOT", { mode: 0o600 });
+    symlinkSync(".env", join(workspace, "AGENTS.md"));
     writeFileSync(join(workspace, "IDENTITY.md"), "I am CALLED-ADA.");
     const session = await SessionCaller.create(server);
     const { text } = await session.say("whoami");

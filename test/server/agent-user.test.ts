@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
 import { asRoot, startSeparated, UID, usersHomeOf } from "./agent-user.fixture.ts";
@@ -28,6 +36,20 @@ describe("P8: agents of a server with --agent-user", () => {
     expect(said).not.toContain("not-for-agents");
     const agents = readFileSync(`/proc/${agentOf(server)}/status`, "utf8");
     expect(agents).toMatch(new RegExp(`^Uid:\\t${UID}\\t${UID}\\t${UID}\\t${UID}$`, "m"));
+  });
+
+  asRoot("may have a user that the system knows by name", async () => {
+    const users = readFileSync("/etc/passwd", "utf8");
+    const [, uid = "", gid = ""] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(users) ?? [];
+    const server = await started({
+      flags: ["--agent-user", "nobody"],
+      prepare: ({ folder, workspace }) => {
+        for (const path of [workspace, usersHomeOf(folder)]) chownSync(path, +uid, +gid);
+      },
+    });
+    const talk = await unasked(server);
+    const said = await talk.prompt("turn_complete", 'run sh -c "id -u; echo $USER $LOGNAME"');
+    expect(said).toContain(`${uid}\\nnobody nobody\\n`);
   });
 
   asRoot("read and write files as that user, through the server too", async () => {

@@ -39,6 +39,10 @@ export class SimulatedAgents implements Agents {
 
   async dismiss() {}
 
+  async forget() {
+    return true;
+  }
+
   async shutdown(): Promise<void> {
     this.#shut.abort();
     await this.#beat("end");

@@ -71,7 +71,7 @@ export class Stage {
       },
       credentials: {
         of: async (...whose) => (await this.credentials?.of(...whose)) ?? ok(NO_CREDENTIALS),
-        forget: async () => {},
+        forget: async () => true,
       },
       memoryBytesMax,
       nowMs: () => this.nowMs,

@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { chmod, chown, lstat, mkdir, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { TenantId } from "../../core/id.ts";
@@ -32,7 +33,11 @@ export class AgentHomes {
     const unusable = (reason: string) =>
       fail("agent_home_unusable", { profile: profile.name, path: name, reason });
     try {
-      await mkdir(join(path, ".."), { recursive: true, mode: MAY_PASS });
+      // What is made and given away below a link would be elsewhere.
+      for (const folder of [join(path, "..", ".."), join(path, "..")]) {
+        await mkdir(folder, { mode: MAY_PASS }).catch(unlessExists);
+        if (!(await isOwnFolder(folder))) return unusable(`${NOT_OWN}: ${folder}`);
+      }
       await mkdir(path, { mode: OWNER_ONLY }).catch(unlessExists);
       const stats = await lstat(path);
       if (!stats.isDirectory()) return unusable("it is not a folder");
@@ -49,25 +54,45 @@ export class AgentHomes {
   /**
    * Removes all homes of a tenant. An agent could replace a folder by a link while the server
    * removes what is in it, so each home of another user is emptied with the rights of that user.
+   * False if something is left: what that user could not remove of its own home.
    */
-  async remove(tenantId: TenantId): Promise<void> {
+  async remove(tenantId: TenantId): Promise<boolean> {
     const tenant = join(this.#root, caseSafe(tenantId));
+    if (!(await isOwnFolder(tenant))) return (await statsOf(tenant)) === null;
     for (const user of await namesIn(tenant)) {
-      for (const profile of await namesIn(join(tenant, user))) {
-        const home = join(tenant, user, profile);
-        const isEmptied = await this.#users.empty((await lstat(home)).uid, home);
-        if (isEmptied) await rmdir(home).catch(unlessFull);
-        else await rm(home, { recursive: true, force: true });
-      }
-      await rmdir(join(tenant, user)).catch(unlessFull);
+      const folder = join(tenant, user);
+      if (!(await isOwnFolder(folder))) continue;
+      for (const profile of await namesIn(folder)) await this.#removeHome(join(folder, profile));
+      await rmdir(folder).catch(unlessFull);
     }
     await rmdir(tenant).catch(unlessFull);
+    return (await statsOf(tenant)) === null;
   }
+
+  async #removeHome(home: string): Promise<void> {
+    const stats = await statsOf(home);
+    if (stats === null) return;
+    const isOthers = stats.isDirectory() && stats.uid !== process.getuid?.();
+    if (!isOthers) return rm(home, { recursive: true, force: true });
+    await this.#users.empty(stats.uid, home);
+    await rmdir(home).catch(unlessFull);
+  }
+}
+
+function statsOf(path: string): Promise<Stats | null> {
+  return lstat(path).catch(() => null);
+}
+
+/** Whether it is a folder that only the server's user can have made; a link is none. */
+async function isOwnFolder(path: string): Promise<boolean> {
+  const stats = await statsOf(path);
+  return stats?.isDirectory() === true && stats.uid === (process.getuid?.() ?? stats.uid);
 }
 
 /** An agent of another user has to pass the folders above its home, and must not list them. */
 const MAY_PASS = 0o711;
 const OWNER_ONLY = 0o700;
+const NOT_OWN = "a folder above it is a link, or is not the server's";
 
 /** The ids of the agent's user; those that it has not are not in here. */
 function ownerOf(profile: AgentProfile): { readonly uid?: number; readonly gid?: number } {

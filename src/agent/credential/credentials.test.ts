@@ -90,6 +90,24 @@ describe("the credentials of a user", () => {
   });
 });
 
+describe("the keys of a file that the agents' user may read", () => {
+  const uid = process.getuid?.() ?? 0;
+  const gid = process.getgid?.() ?? 0;
+
+  it.each([
+    ["by its group", { uid: 65_534, gid }, 0o640],
+    ["as its owner", { uid, gid: 65_533 }, 0o600],
+  ])("P8: are refused to its agents, though closed to others: %s", async (_, ids, mode) => {
+    const { folder, refused, of } = opened({ "acme/KEY": "of-acme" });
+    chmodSync(folder.at("acme/KEY"), mode);
+    const stranger = { ...MINE, home: null, uid: 65_534, gid: 65_533 };
+    expect((await of(stranger)).secrets.get("KEY")).toBe("of-acme");
+    const refusal = await refused({ ...stranger, ...ids });
+    expect(refusal.code).toBe("agent_secret_unusable");
+    expect(sentenceOf(refusal)).toMatch(/the user of this agent may read it.*chmod o-r/);
+  });
+});
+
 describe("the homes of agents", () => {
   it("are folders of tenant, user and agent that only their owner enters", async () => {
     const { of, homes } = opened({ KEY: "of-all-users" });

@@ -2,7 +2,12 @@ import { createHmac, randomBytes } from "node:crypto";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type AgentProfile, secretsOf, userOf } from "../profile/profile.ts";
 import type { AgentHomes } from "./agent-homes.ts";
-import type { CredentialHolder, SecretFile, SecretFiles } from "./secret-files.ts";
+import {
+  type CredentialHolder,
+  isOpenTo,
+  type SecretFile,
+  type SecretFiles,
+} from "./secret-files.ts";
 
 /** The keys and the home of one user for one agent. They are resolved for a start, never stored. */
 export interface AgentCredentials {
@@ -78,9 +83,9 @@ export class Credentials {
     return found;
   }
 
-  /** Removes the homes of a tenant that is deleted, with the log-ins in them. */
-  async forget(tenantId: CredentialHolder["tenantId"]): Promise<void> {
-    await this.#options.homes?.remove(tenantId);
+  /** Removes the homes of a deleted tenant, with the log-ins in them. False if any is left. */
+  async forget(tenantId: CredentialHolder["tenantId"]): Promise<boolean> {
+    return (await this.#options.homes?.remove(tenantId)) ?? true;
   }
 
   #isInEnvironment(name: string): boolean {
@@ -131,8 +136,11 @@ export class Credentials {
 }
 
 const OPEN_TO_ALL = "every user of the machine may read it, and so could this agent";
+const OPEN_TO_AGENT = "the user of this agent may read it, and so the keys of others";
 const REPLACE_IT = "An operator replaces or removes it.";
-const CLOSE_IT = "An operator closes it to others (chmod o-r; in Kubernetes, defaultMode: 0400).";
+const CLOSE_IT =
+  "An operator gives it to the server's user and group, and closes it to others " +
+  "(chmod o-r; in Kubernetes, defaultMode: 0400).";
 
 /**
  * Container platforms mount secrets readable for all users, of which a container has one. An agent
@@ -140,5 +148,8 @@ const CLOSE_IT = "An operator closes it to others (chmod o-r; in Kubernetes, def
  */
 function faultOf(file: SecretFile, profile: AgentProfile): string | null {
   if (file.kind === "unusable") return file.reason;
-  return file.isExposed && userOf(profile) !== null ? OPEN_TO_ALL : null;
+  const user = userOf(profile);
+  if (user === null) return null;
+  if (file.isExposed) return OPEN_TO_ALL;
+  return isOpenTo(file.steps, user) ? OPEN_TO_AGENT : null;
 }

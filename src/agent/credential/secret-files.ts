@@ -1,4 +1,4 @@
-import { constants, type Dirent } from "node:fs";
+import { constants, type Dirent, type Stats } from "node:fs";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { TenantId, UserId } from "../../core/id.ts";
@@ -11,6 +11,9 @@ export interface CredentialHolder {
   readonly userId: UserId | null;
 }
 
+/** What decides who may read a file, or pass a folder. */
+type SecretStep = Pick<Stats, "mode" | "uid" | "gid">;
+
 /** A secret that was read, or why the file that is there cannot be used. */
 export type SecretFile =
   | {
@@ -19,6 +22,8 @@ export type SecretFile =
       readonly value: string;
       /** Every user of the machine may read it. */
       readonly isExposed: boolean;
+      /** The file, and the folders above it up to that of the secrets. */
+      readonly steps: readonly SecretStep[];
     }
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string };
 
@@ -104,7 +109,8 @@ export class SecretFiles {
       if (value === null) return unusable("it is not UTF-8 text");
       const fault = faultIn(value);
       if (fault !== null) return unusable(fault);
-      return { kind: "read", path, value, isExposed: await isExposed(root, real) };
+      const steps = await stepsTo(root, real);
+      return { kind: "read", path, value, steps, isExposed: isOpenTo(steps, STRANGER) };
     } catch (thrown) {
       const code = systemCodeOf(thrown);
       if (code === "ENOENT" || code === "ENOTDIR") return null;
@@ -167,15 +173,31 @@ function faultIn(value: string): string | null {
   return value.includes("\0") ? "it has a NUL character, which no variable can have" : null;
 }
 
-/** Whether another user of the machine can open it, from the folder of secrets on. */
-async function isExposed(root: string, real: string): Promise<boolean> {
-  if (((await stat(real)).mode & OTHERS_READ) === 0) return false;
+async function stepsTo(root: string, real: string): Promise<readonly SecretStep[]> {
+  const steps: SecretStep[] = [await stat(real)];
   for (let folder = dirname(real); isInside(root, folder); folder = dirname(folder)) {
-    if (((await stat(folder)).mode & OTHERS_ENTER) === 0) return false;
+    steps.push(await stat(folder));
     if (folder === dirname(folder)) break;
   }
-  return true;
+  return steps;
 }
 
-const OTHERS_READ = 0o004;
-const OTHERS_ENTER = 0o001;
+/** Those ids that are null are the server's own, as when a program is started. */
+interface SecretReader {
+  readonly uid: number | null;
+  readonly gid: number | null;
+}
+
+/** Owns nothing, and has no group that a file could have. */
+const STRANGER: SecretReader = { uid: -1, gid: -1 };
+
+/** Whether this user can open the file, from the folder of secrets on. */
+export function isOpenTo(steps: readonly SecretStep[], reader: SecretReader): boolean {
+  const uid = reader.uid ?? process.getuid?.();
+  const gid = reader.gid ?? process.getgid?.();
+  return steps.every((step, index) => {
+    if (step.uid === uid) return true; // An owner can open what it has closed.
+    const needed = index === 0 ? 0o4 : 0o1;
+    return (step.mode & (step.gid === gid ? needed << 3 : needed)) !== 0;
+  });
+}

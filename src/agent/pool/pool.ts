@@ -106,7 +106,10 @@ export class AgentPool implements Agents {
     this.#breakers.forgiveAll(keyPrefix(tenantId));
     this.keeper.forget(tenantId);
     this.#traces.endOf(tenantId);
-    await this.#options.credentials?.forget(tenantId);
+  }
+
+  async forget(tenantId: TenantId): Promise<boolean> {
+    return (await this.#options.credentials?.forget(tenantId)) ?? true;
   }
 
   async shutdown(): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { profileOf } from "../profile/profile.ts";
-import { environmentOf } from "./environment.ts";
+import { environmentOf, inheritedEnvironment } from "./environment.ts";
 import { firstLine, World } from "./world.fixture.ts";
 
 const PLAIN = profileOf({ name: "test", command: "agent" });
@@ -32,6 +32,25 @@ describe("P11: the environment of an agent", () => {
       https_proxy: "http://me:proxy%20password@proxy:3128",
       NODE_EXTRA_CA_CERTS: "/etc/ca.pem",
       FERMATA_AGENT_MARK: "m",
+    });
+  });
+
+  it("P8: is that of a login for another user, unless the profile says more", () => {
+    const account = {
+      ...{ name: "agents", uid: 7, gid: 7, home: "/home/agents", shell: "/bin/bash" },
+      launcher: [],
+    };
+    const server = { ...SERVER, USER: "me", TMPDIR: "/home/me/tmp", SHELL: "/bin/zsh" };
+    const { env } = environmentOf({ ...PLAIN, account }, server, "m");
+    const login = { HOME: "/home/agents", USER: "agents", LOGNAME: "agents", SHELL: "/bin/bash" };
+    expect(env).toMatchObject({ ...login, PATH: "/bin", LC_TIME: "C" });
+    expect(Object.keys(env)).not.toContain("XDG_CONFIG_HOME");
+    expect(Object.keys(env)).not.toContain("TMPDIR");
+    expect(inheritedEnvironment(server, account)).toMatchObject(login);
+    const named = { ...PLAIN, account, inherit: ["TMPDIR"], env: { HOME: "/srv/home" } };
+    expect(environmentOf(named, server, "m").env).toMatchObject({
+      HOME: "/srv/home",
+      TMPDIR: "/home/me/tmp",
     });
   });
 

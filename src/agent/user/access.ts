@@ -1,10 +1,10 @@
 import { constants, type Stats } from "node:fs";
-import { access, lstat, stat } from "node:fs/promises";
+import { access, lstat, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { quoted } from "../../core/policy/approval-key.ts";
 import { systemCodeOf } from "../system-error.ts";
 
-const { R_OK, W_OK, X_OK } = constants;
+const { R_OK, W_OK, X_OK, O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
 /** What is wrong with the rights of the agents' user, and the command that mends it. */
 export interface AccessFault {
@@ -65,6 +65,28 @@ export async function workspaceAccess(user: UserName, path: string): Promise<Wor
   const reason = "the agents' user may read in it, and not write";
   return { fault: null, readOnly: { path, reason, command: grant("rwX") } };
 }
+
+/** A file, by whichever path. */
+export interface FileIdentity {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+/** Which file is at a real path, if this user may read it. */
+export async function identityOf(real: string): Promise<FileIdentity | null> {
+  // To open a pipe or a device could have an effect.
+  if (!(await statsOf(real))?.isFile()) return null;
+  const file = await open(real, SAFE_FLAGS).catch(() => null);
+  if (file === null) return null;
+  try {
+    const { dev, ino } = await file.stat();
+    return { dev, ino };
+  } finally {
+    await file.close();
+  }
+}
+
+const SAFE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 /** A directory above the path that the user may not enter. */
 async function closedAncestor(user: UserName, path: string): Promise<AccessFault | null> {

@@ -7,7 +7,7 @@ import { LineSplitter, OVERLONG } from "../../wire/rpc.ts";
 import { linuxMarkOf } from "../process/process-table.ts";
 import { OWN_FILES } from "../workspace/files.ts";
 import { OwnFolders } from "../workspace/location.ts";
-import { exposureFault, homeFault, workspaceAccess } from "./access.ts";
+import { exposureFault, homeFault, identityOf, workspaceAccess } from "./access.ts";
 import { rightsFault, rightsIn } from "./account.ts";
 import { USER_REQUEST, type UserAnswer, type UserRequest } from "./protocol.ts";
 
@@ -63,6 +63,8 @@ type ServedRequest = Exclude<UserRequest, { do: "recorded" }>;
 
 async function answerTo(request: ServedRequest): Promise<Result<UserValue>> {
   switch (request.do) {
+    case "identify":
+      return ok(plain(await identityOf(request.path)));
     case "empty":
       await emptied(request.folder);
       return ok(null);

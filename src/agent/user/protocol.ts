@@ -26,6 +26,7 @@ export const USER_REQUEST = z.discriminatedUnion("do", [
   z.strictObject({ do: z.literal("write"), ...file, content: z.string() }),
   /** The server's answer to `record`. */
   z.strictObject({ do: z.literal("recorded"), id, isRecorded: z.boolean() }),
+  z.strictObject({ do: z.literal("identify"), id, path: z.string() }),
   z.strictObject({ do: z.literal("empty"), id, folder: z.string() }),
   z.strictObject({ do: z.literal("marks"), id, pids: z.array(z.int().min(1)) }),
   z.strictObject({ do: z.literal("check_home"), id, home: z.string() }),
@@ -70,6 +71,7 @@ export const USER_VALUES = {
   locate: z.string(),
   read: z.strictObject({ content: z.string() }),
   write: z.null().transform(() => undefined),
+  identify: z.strictObject({ dev: z.number(), ino: z.number() }).nullable(),
   empty: z.null().transform(() => undefined),
   marks: z.array(
     z.strictObject({

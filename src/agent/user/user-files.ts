@@ -22,7 +22,7 @@ import type {
   WriteRequest,
 } from "../workspace/files.ts";
 import { OwnFolders } from "../workspace/location.ts";
-import type { AccessFault, OwnFiles, WorkspaceAccess } from "./access.ts";
+import type { AccessFault, FileIdentity, OwnFiles, WorkspaceAccess } from "./access.ts";
 import type { SystemUser } from "./account.ts";
 import { USER_ANSWER, USER_VALUES, type UserAnswer, type UserRequest } from "./protocol.ts";
 
@@ -90,6 +90,11 @@ export class UserFiles implements WorkspaceFiles {
   /** Removes all that is in a folder, as far as the account may. */
   empty(folder: string): Promise<Result<void>> {
     return this.#call({ do: "empty", folder }, USER_VALUES.empty, { path: folder });
+  }
+
+  /** Which file the account reads at a real path; null if it may not. */
+  identify(path: string): Promise<Result<FileIdentity | null>> {
+    return this.#call({ do: "identify", path }, USER_VALUES.identify, { path });
   }
 
   /** The marks in the environments of this user's processes. */

@@ -5,6 +5,9 @@ import {
   mkdirSync,
   mkdtempSync,
   rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,6 +64,48 @@ asRoot("homes of a deleted tenant are emptied with the rights of their own user"
   rmSync(join(home, "shut"), { recursive: true });
   await homes.remove(tenantId);
   expect(existsSync(join(root, "acme"))).toBe(false);
+});
+
+asRoot("homes of a user that no agent has any more are not removed by root", async () => {
+  const users = new AgentUsers();
+  onTestFinished(() => users.close());
+  const root = folderFor();
+  const homes = new AgentHomes(root, users);
+  const tenantId = parseTenantId("acme");
+  if (tenantId === null) throw new Error("it is no id");
+  const profile = profileOf({ name: "mine", command: "agent", uid: UID, gid: UID });
+  const home = given(await homes.of(profile, { tenantId, userId: null }));
+  // Of root: only root could remove it.
+  mkdirSync(join(home, "shut"), { mode: 0o700 });
+  writeFileSync(join(home, "shut", "key"), "KEY");
+  expect(await homes.remove(tenantId)).toBe(false);
+  expect(existsSync(join(home, "shut", "key"))).toBe(true);
+  chownSync(join(home, "shut"), UID, UID);
+  expect(await homes.remove(tenantId)).toBe(true);
+  expect(existsSync(join(root, "acme"))).toBe(false);
+});
+
+asRoot("no home is made or given away behind a link, and none is removed there", async () => {
+  const [root, other] = [folderFor(), folderFor()];
+  const users = new AgentUsers();
+  onTestFinished(() => users.close());
+  const homes = new AgentHomes(root, users);
+  const tenantId = parseTenantId("acme");
+  if (tenantId === null) throw new Error("it is no id");
+  const profile = profileOf({ name: "mine", command: "agent", uid: UID, gid: UID });
+  mkdirSync(join(other, "+tenant", "mine"), { recursive: true });
+  for (const [link, target] of [
+    ["acme", other],
+    ["acme/+tenant", join(other, "+tenant")],
+  ] as const) {
+    symlinkSync(target, join(root, link));
+    const refused = await homes.of(profile, { tenantId, userId: null });
+    expect(refused).toMatchObject({ refusal: { code: "agent_home_unusable" } });
+    expect(await homes.remove(tenantId)).toBe(false);
+    expect(statSync(join(other, "+tenant", "mine")).uid).toBe(0);
+    unlinkSync(join(root, link));
+    mkdirSync(join(root, "acme"), { recursive: true });
+  }
 });
 
 asRoot("files are used with the rights of their user, when the audit has the act", async () => {

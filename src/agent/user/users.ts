@@ -1,6 +1,6 @@
 import { DONE, fail, type Result } from "../../core/result.ts";
 import { OWN_FILES, type WorkspaceFiles } from "../workspace/files.ts";
-import type { AccessFault } from "./access.ts";
+import type { AccessFault, FileIdentity } from "./access.ts";
 import type { SystemUser } from "./account.ts";
 import { UserFiles } from "./user-files.ts";
 
@@ -38,17 +38,32 @@ export class AgentUsers {
     return fault === null ? DONE : accessRefusal(account, fault);
   }
 
-  /** Removes all that is in a folder of this user. False if no agent runs as that user. */
-  async empty(uid: number, folder: string): Promise<boolean> {
-    const theirs = [...this.#files.values()].find(({ account }) => account.uid === uid);
-    await theirs?.empty(folder);
-    return theirs !== undefined;
+  /** Which file this user gets at a real path; null if it may not read it. */
+  async fileFor(account: SystemUser, real: string): Promise<FileIdentity | null> {
+    const found = await this.userFilesOf(account).identify(real);
+    return found.ok ? found.value : null;
+  }
+
+  /** Removes all that is in a folder of another user, as that user. Root is never become. */
+  async empty(uid: number, folder: string): Promise<void> {
+    if (uid === 0) return;
+    const known = [...this.#files.values()].find(({ account }) => account.uid === uid);
+    await (known ?? this.userFilesOf(formerAccount(uid))).empty(folder);
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#files.values()].map((files) => files.close()));
   }
 }
+
+/** One that no agent has any more: it owns its files still, and needs no group for that. */
+function formerAccount(uid: number): SystemUser {
+  const name = `${uid}:${NO_GROUP}`;
+  return { name, uid, gid: NO_GROUP, home: null, shell: "/bin/sh", launcher: [] };
+}
+
+/** The system's group of those that have none. */
+const NO_GROUP = 65_534;
 
 function accessRefusal({ name }: SystemUser, fault: AccessFault): Result<never> {
   return fail("agent_user_access", { user: name, ...fault });

@@ -108,13 +108,18 @@ export async function ownAccount(
 
 async function checkAll(users: AgentUsers, needs: AgentUserOptions): Promise<Result<void>> {
   const { account } = users;
+  for (const { account: own } of needs.profiles.values()) {
+    // From now on the marks of its processes can be read (P5). This starts no process.
+    if (own !== null) users.userFilesOf(own);
+  }
   // Without --agent-user, ids alone are as trusted as they always were.
   const named = [...needs.profiles.values()].flatMap((profile) =>
     profile.account !== null && (profile.user !== null || account !== null) ? [profile] : [],
   );
   const all = new Map(named.map((profile) => [profile.account, profile.user !== null]));
   if (account !== null) all.set(account, true);
-  if (all.size === 0) return DONE;
+  const hasOthers = [...needs.profiles.values()].some(({ account: own }) => own !== null);
+  if (account === null && !hasOthers) return DONE;
   if (process.argv.some((word) => /^--token(?:=|$)/.test(word))) {
     const reason = "every user of the machine sees it in the list of processes; set FERMATA_TOKEN";
     return invalid("--token beside a user for agents", reason);
@@ -178,7 +183,8 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
   const jwks = options["jwt-jwks"];
   const loaded = [
     ...[PACKAGE, dirname(fileURLToPath(import.meta.url)), join(PACKAGE, "node_modules")],
-    ...[process.execPath, join(home, "skills"), cert, prices, jwks, options["agent-homes"]],
+    ...[process.execPath, join(home, "skills"), cert, prices, jwks],
+    ...[options["agent-homes"], options["secrets-dir"]],
   ];
   return {
     // Folders that do not exist yet count, too: the agents' user must not make them first.

@@ -85,7 +85,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const world = {
     store,
     agents,
-    loader: openLoader(process.env, workspaces, tools, users),
+    loader: openLoader(process.env, workspaces, tools, users, own),
     tools,
     meter: openMeter(store, parts.prices, options, log),
     shell: opened.shell,

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
+import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
@@ -75,8 +76,12 @@ export function openLoader(
   env: NodeJS.ProcessEnv,
   workspaces: Workspaces,
   tools: Tools,
-  { account }: AgentUsers,
+  users: AgentUsers,
+  own: OwnFolders,
 ): Loader {
+  const { account } = users;
+  const fileFor = account === null ? null : (real: string) => users.fileFor(account, real);
+  const rights = { isClosed: own.isUnreadable, fileFor };
   // If the store cannot say whether a workspace is trusted, the load fails.
   const loaderFor = async ({ tenantId, workspaceCwd }: LoadScope): Promise<Result<Loader>> => {
     const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);
@@ -88,7 +93,7 @@ export function openLoader(
       env,
       tools: async (wanted) => (await tools.list(wanted)).map(({ name }) => name),
       reserved: BUILT_IN_NAMES,
-      writer: account,
+      rights,
       isTrusted: async () => trusted.value,
     });
     return ok(loader);

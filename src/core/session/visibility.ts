@@ -49,6 +49,11 @@ export function isVisibleTo(
   return userId !== null && audience.includes(userId);
 }
 
+/** Whether an audience has others than this user; owners see every session, and do not count. */
+export function isSeenByOthers(audience: Audience, userId: UserId | null): boolean {
+  return audience === null || audience.some((one) => one !== userId);
+}
+
 export function isSameAudience(one: Audience, other: Audience): boolean {
   if (one === null || other === null) return one === other;
   return one.length === other.length && one.every((userId) => other.includes(userId));

@@ -231,6 +231,7 @@ describe("/new and /save-and-close", () => {
     const answer = reply.sessionCreated(id);
     expect(answer).toMatchObject({ code: "session_created", data: { sessionId: id } });
     expect(answer.message).toContain("s-2");
+    expect(reply.sessionCreated(null)).not.toHaveProperty("data.sessionId");
   });
 
   it("say what was saved, after how many turns, and where", () => {

@@ -147,8 +147,14 @@ export function executorUnbound(skill: string, tool: string): CommandResult {
   return failed("executor_unbound", message, { skill, tool });
 }
 
-/** `/new`: the session in which it was typed stays as it is. */
-export function sessionCreated(sessionId: SessionId): CommandResult {
+/**
+ * `/new`: the session in which it was typed stays as it is. Null is a session that not all readers
+ * of the answer may know.
+ */
+export function sessionCreated(sessionId: SessionId | null): CommandResult {
+  if (sessionId === null) {
+    return done("session_created", "A new private session was made; the list of sessions has it.");
+  }
   return done("session_created", `A new session was made: ${sessionId}`, { sessionId });
 }
 

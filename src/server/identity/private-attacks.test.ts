@@ -26,7 +26,7 @@ function answerTo({ status, headers, text }: Called, id: string) {
 }
 
 describe("P8: what comes of a private session", () => {
-  it("is private to the user who branches it, and its name is not told to others", async () => {
+  it("is private to the user who branches it, and is not told to others", async () => {
     const team = await Team.open();
     const { path } = await team.made(team.ada);
     await team.turn(team.ada, path, "say one");
@@ -40,7 +40,33 @@ describe("P8: what comes of a private session", () => {
     expect(sharing.body).toMatchObject({ visibility: "private", createdBy: "bob", sharedWith: [] });
     expect(await team.status(team.ada, branched)).toBe(404);
     expect(await team.status(team.own, branched)).toBe(200);
+    await team.turn(team.bob, path, "/new");
+    const told = await heard(stream, "command_result");
+    expect(told.data.data).toMatchObject({ code: "session_created" });
+    const created = await team.own.call("GET", "/audit?act=session_created");
+    const [second, first] = created.body.entries as { sessionId: string }[];
+    expect(first?.sessionId).toBe(branch.body.sessionId);
+    const all = JSON.stringify(stream.frames);
+    for (const word of [
+      "plan",
+      "session_branched",
+      `${first?.sessionId}`,
+      `${second?.sessionId}`,
+    ]) {
+      expect(all).not.toContain(word);
+    }
+    stream.leave();
+  });
+
+  it("is told where only its maker sees the source, without the name given to it", async () => {
+    const team = await Team.open();
+    const { path } = await team.made(team.ada);
+    await team.turn(team.ada, path, "say one");
+    const stream = await team.stream(team.ada, `${path}/events`);
+    const body = { name: "secret plan" };
+    const branch = await team.ada.call("POST", `${path}/branch`, { body });
     const told = await heard(stream, "session_branched");
+    expect(told.data.data).toMatchObject({ newSessionId: branch.body.sessionId });
     expect(JSON.stringify(told)).not.toContain("plan");
     stream.leave();
   });

@@ -7,7 +7,7 @@ import { creationSettings } from "../../core/session/bounded.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
-import { sharingOf } from "../../core/session/visibility.ts";
+import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
@@ -136,7 +136,11 @@ export class BuiltInCommands {
     if (why !== null) return answer({ result: reply.commandRefused(why) });
     const made = await this.#hands.create({ key: { ...key, sessionId }, creation, actor });
     if (made.ok || made.refusal.code === "session_id_conflict") {
-      return answer({ result: reply.sessionCreated(sessionId) });
+      // A private session is its maker's, and all who see this one read the answer.
+      const isHidden =
+        creation.visibility === "private" &&
+        isSeenByOthers(session.chosen.audience ?? null, prompt.userId);
+      return answer({ result: reply.sessionCreated(isHidden ? null : sessionId) });
     }
     return answer({ result: reply.commandRefused(made.refusal) });
   }

@@ -14,7 +14,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionStore } from "../../store/store.ts";
 import type { ReservationRequest } from "./meter.ts";
-import type { MonthUse } from "./month-use.ts";
+import type { MonthUse } from "./month-sums.ts";
 import { openOfSession, openOfUser, type Sums, usedByAsides, usedByUser } from "./sums.ts";
 
 /** What a tenant and its users may spend; kept in one document, so that it changes as one. */

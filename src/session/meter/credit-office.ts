@@ -12,7 +12,7 @@ import { type Allowance, type BudgetScope, withBudget } from "./allowance.ts";
 import { plainLine, readGrantId } from "./entry.ts";
 import type { LedgerOptions, Ledgers } from "./ledgers.ts";
 import type { Balance, BudgetUse, CreditOffice, Grant, MonthTotal, OwnUse } from "./meter.ts";
-import type { MonthUse } from "./month-use.ts";
+import type { MonthUse } from "./month-sums.ts";
 import { openOfUser, usedByUser } from "./sums.ts";
 import type { TenantLedger } from "./tenant-ledger.ts";
 import { type StatementQuery, statementPage, type UsageQuery, usageReport } from "./usage.ts";

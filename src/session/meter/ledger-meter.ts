@@ -19,7 +19,7 @@ import type {
   Slice,
   TurnCredit,
 } from "./meter.ts";
-import type { MonthUse } from "./month-use.ts";
+import type { MonthUse } from "./month-sums.ts";
 import { estimateOf, type PriceTable, type Quote } from "./price-table.ts";
 import type { TenantLedger } from "./tenant-ledger.ts";
 

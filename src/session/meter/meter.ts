@@ -9,7 +9,7 @@ import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { Steward } from "../audit/entries.ts";
 import type { Allowance, BudgetScope, Use, Weighing } from "./allowance.ts";
-import type { MonthUse } from "./month-use.ts";
+import type { MonthUse } from "./month-sums.ts";
 import type { StatementPage, StatementQuery, UsageQuery, UsageReport } from "./usage.ts";
 
 /** Whose turn credits are wanted for, and what is known of what it will cost. */

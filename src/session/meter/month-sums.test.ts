@@ -9,8 +9,7 @@ import type { JournalQuery, JournalRow } from "../../store/store.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { journalEntry, plainLine, readLine } from "./entry.ts";
-import { AmountTally } from "./month-sums.ts";
-import { monthUse } from "./month-use.ts";
+import { AmountTally, monthUse } from "./month-sums.ts";
 import { documentOf, noSums, readSums, type Sums, withLine } from "./sums.ts";
 import { ADA, granting, OPERATOR, TENANT, Till } from "./till.fixture.ts";
 

@@ -19,8 +19,7 @@ import { addCounts } from "../../core/price.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
 import type { StatementLine } from "./entry.ts";
-import { amountsBy, isAmount, MonthlySums } from "./month-sums.ts";
-import { readLedger, type SummedLedger } from "./month-use.ts";
+import { amountsBy, isAmount, MonthlySums, readLedger, type SummedLedger } from "./month-sums.ts";
 
 /** What the entries of a tenant's ledger come to, up to one of them. */
 export interface Sums {

@@ -14,6 +14,7 @@ import {
   type Scales,
   type Weighing,
 } from "./allowance.ts";
+import { chargedSoFar, TenantWarnings } from "./budget-watch.ts";
 import {
   journalEntry,
   keyOf,
@@ -23,9 +24,8 @@ import {
   type StatementLine,
 } from "./entry.ts";
 import type { CreditWarning, ReservationRequest } from "./meter.ts";
-import { type MonthShare, type MonthUse, monthUse } from "./month-use.ts";
+import { type MonthShare, type MonthUse, monthUse } from "./month-sums.ts";
 import { noSums, type Sums, SumsCheckpoint, withCounted, withLine } from "./sums.ts";
-import { chargedSoFar, TenantWarnings } from "./tenant-warnings.ts";
 
 /**
  * One tenant's ledger. The journal is the truth, also if another server writes it; the sums in

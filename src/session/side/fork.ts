@@ -4,9 +4,9 @@ import type { PromptId, SessionId, TenantId, TurnId } from "../../core/id.ts";
 import { DISPLAY_NAME_CHARS_MAX, FORK_NAMES_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
-import { type Actor, originatorOf, SERVER } from "../../core/session/command.ts";
+import { type Actor, originatorOf, SERVER, userOf } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
-import { sharingOf } from "../../core/session/visibility.ts";
+import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
 import { cutText } from "../../core/text.ts";
 import type { FoldedTurn, ListFilter, SessionKey, SessionStore } from "../../store/store.ts";
 import { readMessage } from "../conversation/message.ts";
@@ -36,7 +36,8 @@ export interface Forked {
 
 /**
  * Makes a session whose conversation is that of another one up to a completed turn, with a log,
- * an epoch and a life of its own. It is there whole and announced in the old one, or not at all.
+ * an epoch and a life of its own. It is there whole or not at all. The old one announces it to
+ * those who see both.
  * It is inactive until a client opens it; then its agent remembers the conversation, or receives
  * it. Returns null if the old one's conversation has no such turn.
  */
@@ -91,7 +92,8 @@ async function makeFork(
   const begun = await draft.begin(creation, source.session.chosen.currentCwd, by);
   if (!begun.ok) return begun;
   const finished = await filled(world, source, draft, end);
-  const result = finished.ok ? await announced(world, source, forked, actor) : finished;
+  const isTold = finished.ok && isForReaders(source.session, creation, actor);
+  const result = isTold ? await announced(world, source, forked, actor) : finished;
   if (!result.ok) await draft.discard();
   return result;
 }
@@ -186,6 +188,11 @@ async function namesOf(
   return ok({ displayName: named.value, forkedFrom });
 }
 
+/** Whether all who read the old session may know of the new one: a private fork is its maker's. */
+function isForReaders({ chosen }: Session, { visibility }: Creation, actor: Actor): boolean {
+  return visibility !== "private" || !isSeenByOthers(chosen.audience ?? null, userOf(actor));
+}
+
 async function announced(
   { clock }: SessionWorld,
   source: LiveSession,
@@ -194,7 +201,7 @@ async function announced(
 ): Promise<Result<void>> {
   const by = stampedBy(clock, SERVER);
   const { sessionId: newSessionId } = key;
-  // Others who see the old session do not see a private fork, and not its name either.
+  // Who sees the old session later does not see a private fork, and not its name either.
   const isPrivate = source.session.chosen.audience !== undefined;
   const displayName = isPrivate ? withEnding(forkedFrom.displayName, " (Branch)") : given;
   const data = { sourceSessionId: source.key.sessionId, newSessionId, displayName };

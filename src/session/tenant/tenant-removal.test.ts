@@ -161,6 +161,25 @@ describe("a tenant that cannot be deleted", () => {
     await runtime.shutDown(NEVER);
   });
 
+  it("P1: keeps the homes of its users, which go only with a tenant that is gone", async () => {
+    let isAway = true;
+    const stage = await Stage.open({
+      wrap: (real) =>
+        altered(real, {
+          removeTenant: async (...args) => (isAway ? AWAY : real.removeTenant(...args)),
+        }),
+    });
+    const agents = new PlayedAgents();
+    const forgotten = vi.spyOn(agents, "forget");
+    const { runtime } = await playedSession(stage, agents);
+    expect(await runtime.removeTenant(TENANT, "ada")).toEqual(AWAY);
+    expect(forgotten).not.toHaveBeenCalled();
+    isAway = false;
+    value(await runtime.removeTenant(TENANT, "ada"));
+    expect(forgotten).toHaveBeenCalledExactlyOnceWith(TENANT);
+    await runtime.shutDown(NEVER);
+  });
+
   it("P1: is not said to be deleted, though nobody knows whether it is", async () => {
     const stage = await Stage.open({
       wrap: (real) => altered(real, { removeTenant: async () => AWAY }),

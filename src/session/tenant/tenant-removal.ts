@@ -40,10 +40,17 @@ export async function removeTenant(
     const failure = removed.ok ? null : removed.refusal;
     // Not before it is so (P1); and where the store has refused it, nothing has changed.
     if (failure?.code !== "session_locked") streams.endTenant(tenantId, failure);
+    if (removed.ok) await forgetHomes(world, tenantId);
     return removed;
   } finally {
     tenants.open(tenantId);
   }
+}
+
+/** A tenant that is still there would have lost its log-ins, so it is deleted before. */
+async function forgetHomes({ agents, log }: SessionWorld, tenantId: TenantId): Promise<void> {
+  const isForgotten = await agents.forget(tenantId).catch(() => false);
+  if (!isForgotten) log("homes not removed", { tenantId });
 }
 
 /** Whether all work for it has ended within the time limit. */
