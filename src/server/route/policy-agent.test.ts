@@ -72,6 +72,39 @@ describe("P8: a turn runs with a model that the policy names", () => {
   });
 });
 
+describe("P8: a model that a request names in the protocol's own way", () => {
+  it("is seen by the policy, at creation", async () => {
+    const team = await Team.open();
+    await team.policy(ONLY_LARGE);
+    const create = (modelServiceId: string) =>
+      team.mel.call("POST", "/session", { body: { modelServiceId, sessionScope: "thread" } });
+    const made = await create("echo-large");
+    expect(made).toMatchObject({ status: 200, body: { modelApplied: true } });
+    const refused = { rule: "models", wanted: expect.any(String) };
+    expect(await create("echo-small")).toMatchObject({ status: 403, body: refused });
+    // One that the agent lacks leaves its own choice, with which no turn begins.
+    const lacks = await create("x");
+    expect(lacks).toMatchObject({ status: 200, body: { modelApplied: false } });
+    const body = { prompt: [{ type: "text", text: "say hello" }] };
+    const sent = await team.mel.call("POST", `/session/${lacks.body.sessionId}/prompt`, { body });
+    expect(sent).toMatchObject({ status: 403, body: refused });
+  });
+});
+
+describe("P8: a question beside the turns", () => {
+  it("goes to the model of the session, where a policy binds", async () => {
+    const team = await Team.open();
+    await team.policy(ONLY_LARGE);
+    const ask = async (modelId: string) => {
+      const room = await team.session(team.mel, { model_config: { modelId } });
+      const question = { body: { question: "whoami" } };
+      return (await team.mel.call("POST", `${room.path}/btw`, question)).body.answer;
+    };
+    expect(await ask("echo-large")).toContain("model: echo-large");
+    expect(await ask("x")).toBeNull();
+  });
+});
+
 const FORBIDDEN = { code: "policy_forbids" };
 
 function said(updates: readonly unknown[]): string {

@@ -73,7 +73,7 @@ export async function boundCreation(
   const speakers = [callerSpeaker(actor)];
   const found = await boundIn(world, key.tenantId, speakers, creation);
   if (!found.ok) return found;
-  const bound = found.value;
+  const bound = found.value && modelChecked(found.value, request);
   const { autonomyProfile: usual } = creation;
   if (bound === undefined || !isUsualAutonomy || usual === null) return ok({ ...request, bound });
   const autonomyProfile = lowerAutonomy(usual, bound.ceiling);
@@ -101,6 +101,13 @@ export async function effectiveRules(
     autonomy: rules.autonomyProfile,
     selfApproval,
   });
+}
+
+/** A model that is set next counts as named: of the agent's own choice there is no turn before. */
+function modelChecked(bound: Bound, { creation, modelId = null }: CreationRequest): Bound {
+  const isNext = creation.modelConfig.modelId === null && modelId !== null;
+  if (!isNext || ceilingRefusal(bound.ceiling, { model: modelId }) !== null) return bound;
+  return { ...bound, ceiling: { ...bound.ceiling, models: "any" } };
 }
 
 /** What binds the turn at work; undefined where nothing does. */
