@@ -136,11 +136,12 @@ export class UserFiles implements WorkspaceFiles {
     audit: FileAudit,
     timeoutMs: number,
   ): Promise<UserOutcome | "ended"> {
+    const once = recordedOnce(audit);
     for (let attempt = 1; attempt <= USER_FILES_ATTEMPTS_MAX; attempt += 1) {
       const running = await this.#running();
       if (running === null) return "ended";
       this.#lastId += 1;
-      const answer = await running.call({ ...call, id: this.#lastId }, audit, timeoutMs);
+      const answer = await running.call({ ...call, id: this.#lastId }, once, timeoutMs);
       if (answer !== "untouched") return answer;
     }
     return "ended";
@@ -164,6 +165,17 @@ function fileOf({ workspace, path, permitted, own = OwnFolders.NONE }: FileReque
 }
 
 async function recordsNothing(): Promise<void> {}
+
+/** A retry after the process has ended in mid-audit goes on with the entry that is there. */
+function recordedOnce(audit: FileAudit): FileAudit {
+  const entries = new Map<string, Promise<void>>();
+  return (act, details) => {
+    const entry = JSON.stringify([act, details]);
+    const recorded = entries.get(entry) ?? audit(act, details);
+    entries.set(entry, recorded);
+    return recorded;
+  };
+}
 
 function unavailable(path: string, reason: string): Result<never> {
   return fail("file_unavailable", { path, reason });

@@ -4,6 +4,8 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -134,4 +136,30 @@ asRoot("files are used with the rights of their user, when the audit has the act
   );
   const outside = await files.realPathOf({ ...file, path: "../b.txt" }, "read");
   expect(outside).toMatchObject({ refusal: { code: "path_outside_workspace" } });
+});
+
+/** The processes that this one has started. */
+function ownChildren(): readonly number[] {
+  const tasks = readdirSync("/proc/self/task");
+  const lists = tasks.map((task) => readFileSync(`/proc/self/task/${task}/children`, "utf8"));
+  return lists.flatMap((list) => list.split(" ").filter(Boolean).map(Number));
+}
+
+asRoot("P9: an act is recorded once, also if its process ends while it is recorded", async () => {
+  const account = await accountOf(`${UID}:${UID}`);
+  const users = new AgentUsers(account);
+  onTestFinished(() => users.close());
+  const workspace = folderFor();
+  chownSync(workspace, UID, UID);
+  const files = users.userFilesOf(account);
+  const acts: string[] = [];
+  const audit = async (act: string) => {
+    acts.push(act);
+    const helper = ownChildren().find((pid) => statSync(`/proc/${pid}`).uid === UID);
+    process.kill(helper ?? expect.fail("there is no helper"), "SIGKILL");
+    await expect.poll(() => existsSync(`/proc/${helper}`)).toBe(false);
+  };
+  given(await files.write({ workspace, path: "a.txt", content: "MINE" }, audit));
+  expect(acts).toEqual(["fs.write"]);
+  expect(readFileSync(join(workspace, "a.txt"), "utf8")).toBe("MINE");
 });

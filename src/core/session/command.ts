@@ -17,6 +17,7 @@ import {
   type AgentExit,
   type Announcements,
   type AnnouncementType,
+  type BudgetFigures,
   type CommandResult,
   type InstructionsSent,
   type Originator,
@@ -104,7 +105,8 @@ export interface CommandData {
   shell_result: ShellResult;
 
   /** With its originator, where the server reports what a client has done. */
-  announce: { announcement: Announcement; originator?: Originator };
+  /** `figures` are of a warning: for the audit and the tenant's stream, not for every log. */
+  announce: { announcement: Announcement; originator?: Originator; figures?: BudgetFigures };
 }
 
 /** What a slash command does to its session, in one commit with its answer. */

@@ -325,14 +325,23 @@ export interface CreditWait {
   model?: string;
 }
 
-/** Nearly all of a budget is used. */
+/** How much of a budget is used. */
+export interface BudgetFigures {
+  usedMicro: number;
+  budgetMicro: number;
+}
+
+/**
+ * Nearly all of a budget is used. Only that of the session has figures here: those who read the
+ * log may not read the credits of the tenant, or of another user.
+ */
 interface BudgetWarning {
   scope: "session" | "user" | "tenant";
   period?: BudgetPeriod;
   /** Of the budget of a user: whose it is. */
   userId?: UserId;
-  usedMicro: number;
-  budgetMicro: number;
+  usedMicro?: number;
+  budgetMicro?: number;
   renewsAt?: string;
 }
 

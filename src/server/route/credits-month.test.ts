@@ -184,6 +184,7 @@ describe("at 80 % of a budget", () => {
     const admin = await streamOf({ ...AS_BEN, role: "admin" });
     const ada = await streamOf({ ...AS_ADA, role: "member" });
     const ben = await streamOf({ ...AS_BEN, role: "member" });
+    const ofSession = await work.stream({ "last-event-id": "0" });
     await work.turn("usage 1 2 input=20", { as: AS_ADA });
     const figures = { period: "month", usedMicro: 20, budgetMicro: 25, renewsAt: RENEWED };
     const ofTenant = { scope: "tenant", ...figures };
@@ -202,6 +203,18 @@ describe("at 80 % of a budget", () => {
       frames.some(({ data }) => JSON.stringify(data).includes(later.id)),
     );
     expect(warnings(ben)).toEqual([]);
+    // Those who read the session may not read these credits: its log has no figures.
+    await ofSession.until(() => warnings(ofSession).length === 2);
+    const named = { sessionId: work.id, period: "month", renewsAt: RENEWED };
+    expect(warnings(ofSession)).toEqual([
+      { scope: "tenant", ...named },
+      { scope: "user", userId: "ada", ...named },
+    ]);
+    const { body } = await world.call("GET", "/audit?act=credits_warning");
+    expect(body.entries).toMatchObject([
+      { details: { scope: "user", usedMicro: 20, budgetMicro: 25 } },
+      { details: { scope: "tenant", usedMicro: 20, budgetMicro: 25 } },
+    ]);
   });
 
   it("of a session's month it is told in its stream, once each month", async () => {

@@ -4,6 +4,7 @@ import { given } from "../../session/world.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { type Call, type DaemonOptions, type DaemonWorld, LOCAL } from "../daemon.fixture.ts";
 import type { Caller } from "../http/route.ts";
+import { tenantAuditRoute } from "./audit.ts";
 import { creditReportRoutes, creditsRoutes } from "./credits.ts";
 import { btwRoute, recapRoute } from "./side-work.ts";
 import { openWork, workRoutes } from "./work.fixture.ts";
@@ -24,6 +25,7 @@ export function openPaid(paid: PaidOptions = {}): Promise<DaemonWorld> {
       ...workRoutes(daemon),
       ...creditsRoutes(daemon),
       ...creditReportRoutes(daemon),
+      tenantAuditRoute(daemon),
       btwRoute(daemon),
       recapRoute(daemon),
     ],

@@ -107,8 +107,10 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
 
   session_branched: ({ newSessionId }) => details({ newSessionId }),
   secret_redacted: ({ where }) => details({ where }),
-  credits_warning: ({ scope, period, userId, usedMicro, budgetMicro }) =>
-    details({ scope, period, userId, usedMicro, budgetMicro }),
+  credits_warning: ({ scope, period, userId }, command) => {
+    const { usedMicro, budgetMicro } = (command.type === "announce" && command.figures) || {};
+    return details({ scope, period, userId, usedMicro, budgetMicro });
+  },
   credits_waiting: ({ code, scope, period, neededMicro, availableMicro }) =>
     details({ code, scope, period, neededMicro, availableMicro }),
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),

@@ -1,14 +1,15 @@
 import { type Refusal, refusal } from "../../core/error.ts";
 import type { PromptId, SessionId, TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { BudgetFigures } from "../../core/session/event.ts";
 import { eventIs } from "../../core/session/event-table.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { Audience, Viewer } from "../../core/session/visibility.ts";
 import type { SessionState } from "../../core/status.ts";
-import type { ListFilter, SessionKey, SessionRecord } from "../../store/store.ts";
+import type { JournalEntry, ListFilter, SessionKey, SessionRecord } from "../../store/store.ts";
 import { recordOf, type Written } from "../actor/written.ts";
 import type { LiveSession } from "../live.ts";
-import type { Participant } from "../participant.ts";
+import type { CommitStep, Participant } from "../participant.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
 import type { SessionWorld } from "../world.ts";
 import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
@@ -60,6 +61,8 @@ class SessionStream implements Participant {
   #isListed = false;
   /** Who saw it when it was last listed; undefined before that. */
   #audience: Audience | undefined;
+  /** The figures of warnings that are on their way to the store, by the numbers of their events. */
+  readonly #figures = new Map<number, BudgetFigures>();
 
   constructor(world: SessionWorld, streams: SessionStreams, live: LiveSession) {
     this.#world = world;
@@ -97,16 +100,26 @@ class SessionStream implements Participant {
     return this.#outlet.hold(promptId);
   }
 
+  /** Adds nothing. Figures of a budget are in the command, and not in every log. */
+  journal(step: CommitStep): readonly JournalEntry[] {
+    if (step.kind !== "decision" || step.command.type !== "announce") return [];
+    const { figures } = step.command;
+    const warning = step.written.find(({ event }) => event.type === "credits_warning");
+    if (figures !== undefined && warning !== undefined) this.#figures.set(warning.id, figures);
+    return [];
+  }
+
   durable(written: readonly Written[], { chosen }: Session) {
     // Those who lost it are told nothing more, so this comes before what is published.
     if (written.some(({ event }) => event.type === "session_visibility_changed")) {
       this.#bus?.endOutside(chosen.audience ?? null, goneNotice(this.#live.key.sessionId));
     }
     if (written.some(({ event }) => eventIs(event, "listed"))) this.#list();
-    for (const { event } of written) {
-      if (event.type === "credits_warning") {
-        this.#streams.warn(this.#live.key.tenantId, event.data, chosen.audience ?? null);
-      }
+    for (const { id, event } of written) {
+      if (event.type !== "credits_warning") continue;
+      const warning = { ...event.data, ...this.#figures.get(id) };
+      this.#figures.delete(id);
+      this.#streams.warn(this.#live.key.tenantId, warning, chosen.audience ?? null);
     }
     if (this.#outlet === null) this.#publish(written);
     else this.#outlet.publish(written);

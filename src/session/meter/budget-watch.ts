@@ -1,6 +1,7 @@
 import type { SessionId, UserId } from "../../core/id.ts";
 import { type BudgetPeriod, type CreditLimit, limitDetails } from "../../core/ledger.ts";
 import { type Month, monthOf } from "../../core/month.ts";
+import type { Command } from "../../core/session/command.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
@@ -98,6 +99,16 @@ export class BudgetWatch {
   #tell(warning: CreditWarning | null) {
     if (warning !== null) this.#announce(warning);
   }
+}
+
+/** What a log is told of a warning, and the figures that it must not have beside that. */
+export function announcementOf(
+  warning: CreditWarning,
+): Pick<Command<"announce">, "announcement" | "figures"> {
+  const { usedMicro, budgetMicro, ...named } = warning;
+  const data = warning.scope === "session" ? warning : named;
+  const figures = { usedMicro, budgetMicro };
+  return { announcement: { type: "credits_warning", data }, figures };
 }
 
 /** What was charged of the session's budget in total, or of the one of a month. */

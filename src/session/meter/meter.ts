@@ -2,7 +2,7 @@ import type { TenantId, TurnId, UserId } from "../../core/id.ts";
 import type { Account, BudgetPeriod } from "../../core/ledger.ts";
 import type { Price, TokenUsage } from "../../core/price.ts";
 import type { Result } from "../../core/result.ts";
-import type { Announcements } from "../../core/session/event.ts";
+import type { Announcements, BudgetFigures } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
@@ -51,7 +51,7 @@ export interface AsideUse {
   readonly tokens: TokenUsage;
 }
 
-export type CreditWarning = Announcements["credits_warning"];
+export type CreditWarning = Announcements["credits_warning"] & BudgetFigures;
 
 /** What live sessions need of the ledger. The session's log is the commit point of it all. */
 interface TurnMeter {

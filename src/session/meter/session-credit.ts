@@ -15,7 +15,7 @@ import { EVICTED } from "../eviction.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { usedByTurns } from "./allowance.ts";
-import { BudgetWatch } from "./budget-watch.ts";
+import { announcementOf, BudgetWatch } from "./budget-watch.ts";
 import {
   creditWait,
   isPoor,
@@ -23,7 +23,7 @@ import {
   retryTimes,
   type WaitingForCredit,
 } from "./credit-wait.ts";
-import type { ReservationRequest, TurnCredit } from "./meter.ts";
+import type { CreditWarning, ReservationRequest, TurnCredit } from "./meter.ts";
 
 /** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
 type Paid = Pick<Command<"prompt">, "start" | "unpaid" | "unpaidNow">;
@@ -82,9 +82,8 @@ export class SessionCredit implements Participant {
   constructor(world: SessionWorld, seat: CreditSeat) {
     this.#world = world;
     this.#seat = seat;
-    this.#budget = new BudgetWatch(world, seat, (data) =>
-      this.#announce({ type: "credits_warning", data }),
-    );
+    const warn = (warning: CreditWarning) => this.#announce(announcementOf(warning));
+    this.#budget = new BudgetWatch(world, seat, warn);
   }
 
   /** Which prompt was found too dear last, and why; it may have begun since, or be gone. */
@@ -277,7 +276,7 @@ export class SessionCredit implements Participant {
     this.#world.log("turn waits for credits", { sessionId, because: refusal.code });
     if (this.#waits === null) return;
     this.#told = [...told, this.#waits];
-    this.#announce({ type: "credits_waiting", data: this.#waits });
+    this.#announce({ announcement: { type: "credits_waiting", data: this.#waits } });
   }
 
   #start(promptId: PromptId, start: TurnStart): Promise<Refusal | null> {
@@ -355,9 +354,9 @@ export class SessionCredit implements Participant {
     await this.#goneAstray(turnId);
   }
 
-  #announce(announcement: Command<"announce">["announcement"]) {
+  #announce(news: Pick<Command<"announce">, "announcement" | "figures">) {
     if (this.#isOver) return;
-    void this.#seat.submit({ ...this.#server(), type: "announce", announcement });
+    void this.#seat.submit({ ...this.#server(), type: "announce", ...news });
   }
 
   #server() {
