@@ -167,7 +167,7 @@ export interface AgentOffer {
   readonly capabilities: JsonObject;
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
-  /** The model that the agent reports, as an option or in the older way; null if it reports none. */
+  /** The model that the agent reports, as an option or in the older way; null if none. */
   readonly model?: string | null;
   /** Whether the agent takes a system prompt apart from the conversation. */
   readonly takesSystemPrompt: boolean;

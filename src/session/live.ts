@@ -96,12 +96,8 @@ export class LiveSession {
     const agent = new AgentSide(world, actor, { present, past });
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
-      begin: policyChecked(
-        world,
-        actor,
-        () => agent.link?.agent ?? null,
-        (prompt, slash, again) =>
-          credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
+      begin: policyChecked(world, actor, agent, (prompt, slash, again) =>
+        credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
       ),
       activate: () => agent.activate(),
     });
@@ -203,7 +199,8 @@ export class LiveSession {
   }
 
   async submit(command: Command): Promise<Outcome> {
-    const bounded = await boundCommand(this.#world, this, command);
+    const live = { key: this.key, session: this.session, agentNow: this.#parts.agent.now };
+    const bounded = await boundCommand(this.#world, live, command);
     if (!bounded.ok) return this.refuse(bounded.refusal);
     const why = (await this.settled()) ?? (this.#isOver ? EVICTED : null);
     return why === null ? this.#parts.actor.decide(bounded.value) : this.refuse(why);

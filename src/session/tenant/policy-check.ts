@@ -1,4 +1,3 @@
-import type { AgentSession } from "../../agent/agent.ts";
 import type { Refusal } from "../../core/error.ts";
 import type { PromptId } from "../../core/id.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
@@ -11,7 +10,7 @@ import {
   lowerAutonomy,
 } from "../../core/policy/ceiling.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { boundBy, turnSettings } from "../../core/session/bounded.ts";
+import { boundBy, modeOtherThanUsual, turnSettings } from "../../core/session/bounded.ts";
 import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
 import {
   type Session,
@@ -23,15 +22,17 @@ import { slashTextOf } from "../../core/slash/commands.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import type { TurnBySlash } from "../actor/turn-queue.ts";
-import { agentModes } from "../agent/agent-modes.ts";
+import type { AgentNow } from "../agent/agent-modes.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { agentRefusal, type CheckedAgent } from "./agent-check.ts";
 import { boundIn, callerSpeaker } from "./tenant-policies.ts";
 
 /** A session as far as it decides which policy binds a command to it. */
-interface BoundSession extends CheckedAgent {
+interface BoundSession {
   readonly key: SessionKey;
+  readonly session: Session;
+  /** Its agent, where that matters and while it has one. */
+  readonly agentNow?: AgentNow | null;
 }
 
 /**
@@ -53,11 +54,11 @@ export async function boundCommand<Given extends Command>(
   if (!bound.ok || bound.value === undefined) return bound.ok ? ok(command) : bound;
   const why = isForAgent(command) ? await agentRefusal(bound.value.ceiling, live) : null;
   if (why !== null) return { ok: false, refusal: why };
-  const offered = type === "vote" && live.agent ? agentModes(live.agent.offer).ids : null;
+  const offered = type === "vote" && live.agentNow ? live.agentNow.modes.ids : null;
   return ok({ ...command, bound: { ...bound.value, ...(offered && { offeredModes: offered }) } });
 }
 
-/** Whether the agent gets it as it is; what a line with a slash means is found out when it is next. */
+/** Whether the agent gets it as it is; what a slash means is found out when it is next. */
 function isForAgent(command: Command): boolean {
   if (command.type === "steer") return true;
   return command.type === "prompt" && slashTextOf(command.content) === null;
@@ -164,7 +165,7 @@ type Begin = (prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => voi
 export function policyChecked(
   world: SessionWorld,
   seat: SessionSeat,
-  agent: () => AgentSession | null,
+  agent: { readonly now: AgentNow | null },
   begin: Begin,
 ): Begin {
   if (world.policies === undefined) return begin;
@@ -176,7 +177,7 @@ export function policyChecked(
     if (checking === promptId) return;
     checking = promptId;
     const { key, decided: session } = seat;
-    const live = { key, session, agent: agent() };
+    const live = { key, session, agentNow: agent.now };
     void turnForbidden(world, live, prompt, slash).then((why) => {
       checking = null;
       if (why?.code === "policy_forbids") {
@@ -208,6 +209,27 @@ async function turnForbidden(
   const bound = await boundIn(world, key.tenantId, [speaker], session.chosen);
   if (!bound.ok) return bound.refusal;
   return bound.value === undefined ? null : agentRefusal(bound.value.ceiling, live);
+}
+
+/**
+ * Why the next turn may not run with the agent as it is; null if it may. What a session is set to
+ * is one thing, and what its agent does another: it may have refused the model, and it may have
+ * gone into another mode by itself. Of a mode it is put back, where no turn is at work.
+ */
+async function agentRefusal(
+  ceiling: Bound["ceiling"],
+  { session, agentNow = null }: BoundSession,
+): Promise<Refusal | null> {
+  // One that is still to come is looked at when it has come.
+  if (agentNow === null) return null;
+  const { model, modes } = agentNow;
+  const agentMode = modeOtherThanUsual(session, modes.current);
+  const why = ceilingRefusal(ceiling, { model, agentMode });
+  if (why?.details.rule !== "agent_mode") return why;
+  const usual = session.connection.agentMode ?? session.agentUsualMode ?? null;
+  if (session.running !== null || usual === null) return why;
+  const back = await agentNow.setMode(usual);
+  return back.ok ? ceilingRefusal(ceiling, { model }) : why;
 }
 
 /** What a ceiling looks at in a turn; one of a tool of ours has no agent and no model. */
