@@ -15,6 +15,7 @@ import { DeadlineTimers } from "./actor/deadlines.ts";
 import { openSession } from "./actor/open.ts";
 import { TurnQueue } from "./actor/turn-queue.ts";
 import type { Outcome, Written } from "./actor/written.ts";
+import type { AgentNow } from "./agent/agent-modes.ts";
 import { AgentSide } from "./agent/agent-side.ts";
 import { SessionAudit } from "./audit/entries.ts";
 import { agentPast } from "./conversation/past.ts";
@@ -103,18 +104,10 @@ export class LiveSession {
     });
     const published = { durable: (written: readonly Written[]) => this.#published(written) };
     const timers = new DeadlineTimers(world, actor);
+    const audit = new SessionAudit(actor);
     // Clients are told first, then the agent is set to work.
     const [streams, ...others] = this.#options.join(this);
-    actor.join([
-      new SessionAudit(actor),
-      streams,
-      published,
-      credit,
-      timers,
-      agent,
-      queue,
-      ...others,
-    ]);
+    actor.join([audit, streams, published, credit, timers, agent, queue, ...others]);
     return { actor, agent, credit, queue };
   }
 
@@ -170,6 +163,11 @@ export class LiveSession {
     return this.#parts.agent.link?.agent ?? null;
   }
 
+  /** What its agent reports of itself. */
+  get agentNow(): AgentNow | null {
+    return this.#parts.agent.now;
+  }
+
   /** The commands that its agent has announced. */
   get agentCommands(): readonly JsonObject[] {
     return this.#parts.agent.link?.commands ?? [];
@@ -199,8 +197,7 @@ export class LiveSession {
   }
 
   async submit(command: Command): Promise<Outcome> {
-    const live = { key: this.key, session: this.session, agentNow: this.#parts.agent.now };
-    const bounded = await boundCommand(this.#world, live, command);
+    const bounded = await boundCommand(this.#world, this, command);
     if (!bounded.ok) return this.refuse(bounded.refusal);
     const why = (await this.settled()) ?? (this.#isOver ? EVICTED : null);
     return why === null ? this.#parts.actor.decide(bounded.value) : this.refuse(why);

@@ -31,8 +31,8 @@ import { boundIn, callerSpeaker } from "./tenant-policies.ts";
 interface BoundSession {
   readonly key: SessionKey;
   readonly session: Session;
-  /** Its agent, where that matters and while it has one. */
-  readonly agentNow?: AgentNow | null;
+  /** What its agent reports of itself, while it has one. */
+  readonly agentNow: AgentNow | null;
 }
 
 /**
@@ -218,7 +218,7 @@ async function turnForbidden(
  */
 async function agentRefusal(
   ceiling: Bound["ceiling"],
-  { session, agentNow = null }: BoundSession,
+  { session, agentNow }: BoundSession,
 ): Promise<Refusal | null> {
   // One that is still to come is looked at when it has come.
   if (agentNow === null) return null;
