@@ -95,7 +95,11 @@ describe("fermata agents", () => {
     [["no-such-program --acp"], 1, /^fermata: The command "no-such-program" .* was not found.*\n$/],
     [["sh -c 'echo hello'"], 1, /does not speak ACP.* It said: hello\n$/],
     [["'unbalanced"], 1, /^fermata: .*\n$/],
-    [["--nonsense"], 2, /^fermata: agents: expected one name; see "fermata agents --help"\.\n$/],
+    [
+      ["--nonsense"],
+      2,
+      /^fermata: agents: Unknown option '--nonsense'; see "fermata agents --help"\.\n$/,
+    ],
     [["one", "two"], 2, /^fermata: agents: expected one name/],
   ])("says of %j in one sentence what is wrong", async (args, expected, words) => {
     const { exitCode, stdout, stderr } = await fermata("agents", ...args);

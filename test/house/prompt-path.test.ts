@@ -6,9 +6,9 @@ import { filesOfOnePrompt } from "./prompt-path.ts";
 import { promptStops } from "./prompt-stops.ts";
 
 /**
- * Falls with each commit that makes the way shorter. It rises only with a new stop on that way: the
- * tenant's policy, the session's audience, held text, monthly budgets and the mode and model that
- * the agent reports brought it from 130 to 144.
+ * Falls with each commit that makes the way shorter. It rises only with a new stop on that way:
+ * policy, audience, held text, monthly budgets and the mode and model that the agent reports
+ * brought it from 130 to 144.
  */
 const FILES_MAX = 144;
 

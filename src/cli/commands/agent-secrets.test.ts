@@ -56,9 +56,7 @@ describe("fermata agents", () => {
     const about = await query(["mine"]);
     expect(await secretLines(PROFILE, about)).toContain("MODEL_KEY (as AGENT_KEY): missing");
     expect(await missingSecrets(PROFILE, about)).toEqual(["MODEL_KEY"]);
-    expect(await secretLines({ ...PROFILE, env: {}, inherit: [] }, about)).toEqual([
-      "it needs none",
-    ]);
+    expect(await secretLines({ ...PROFILE, env: {}, inherit: [] }, about)).toEqual([]);
   });
 
   it.each([

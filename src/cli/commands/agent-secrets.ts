@@ -66,7 +66,7 @@ export async function secretLines(
   const others = found.filter((secret) => !shown.includes(secret)).map(({ name }) => name);
   const lines = shown.map(lineOf);
   if (others.length > 0) lines.push(`not set, and not required: ${others.join(", ")}`);
-  return lines.length === 0 ? ["it needs none"] : lines;
+  return lines;
 }
 
 /** The names of secrets without which this agent does not start. */

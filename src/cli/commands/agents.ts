@@ -104,7 +104,7 @@ async function tryOut(profile: AgentProfile, home: string, query: AgentsQuery): 
   const started = credentials.ok ? await startedHost(asking, home, credentials.value) : credentials;
   const secrets = await secretLines(profile, query);
   if (!started.ok) {
-    process.stdout.write(`${secretsText(secrets)}\n`);
+    if (secrets.length > 0) process.stdout.write(`${secretsText(secrets)}\n`);
     return printFailure(started.refusal);
   }
   const { abilities } = started.value;
@@ -140,7 +140,8 @@ function startedHost(profile: AgentProfile, home: string, credentials: AgentCred
 }
 
 function secretsText(lines: readonly string[]): string {
-  return `  secrets:         ${lines.join(`\n${" ".repeat(19)}`)}`;
+  const all = lines.length === 0 ? ["it needs none"] : lines;
+  return `  secrets:         ${all.join(`\n${" ".repeat(19)}`)}`;
 }
 
 /** The sentence that a new session shows. */
