@@ -1,7 +1,8 @@
-import { refusal } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import type { ClientId, UserId } from "../../id.ts";
 import { GRANTS_MAX } from "../../limits.ts";
 import { allows } from "../../policy/access.ts";
+import { keyKind } from "../../policy/approval-key.ts";
 import {
   type Ask,
   type AskOutcome,
@@ -15,8 +16,10 @@ import {
   withoutVoters,
 } from "../../policy/ask.ts";
 import type { Bound } from "../../policy/bound.ts";
+import { ceilingRefusal } from "../../policy/ceiling.ts";
 import { isGrantable } from "../../policy/gate.ts";
 import { GRANT_RULES } from "../ask-event.ts";
+import { modeOtherThanUsual } from "../bounded.ts";
 import {
   type Actor,
   type Command,
@@ -77,6 +80,8 @@ function weigh(session: Session, command: Command<"vote">, asked: Ask): Decision
     settle(draft, open.requestId, command.bound);
     return forbid(draft, command, open, "self_approval");
   }
+  const forbidden = modeRefusal(session, command, open);
+  if (forbidden !== null) return refused(session, forbidden);
   const loopback = actor.kind === "client" && actor.loopback;
   const isOwner = actor.kind === "client" && actor.role === "owner";
   const names = namesOf(session, originatorOf(actor));
@@ -119,6 +124,24 @@ function isSelfApproval(session: Session, command: Command<"vote">, open: Ask): 
   const chosen = outcome.outcome === "selected" ? outcome.optionId : null;
   const option = open.options.find(({ optionId }) => optionId === chosen);
   return option?.kind !== "reject_once" && option?.kind !== "reject_always";
+}
+
+/**
+ * Why the turn's users may not have the mode that an answer puts the agent into; null if they may.
+ * Agents name the mode in the option. One that allows once and names no mode changes to the usual.
+ */
+function modeRefusal(session: Session, command: Command<"vote">, open: Ask): Refusal | null {
+  const { bound, outcome } = command;
+  if (bound === undefined || outcome.outcome !== "selected" || !isModeSwitch(open)) return null;
+  const { optionId } = outcome;
+  const kind = open.options.find((option) => option.optionId === optionId)?.kind;
+  if (kind === "reject_once" || kind === "reject_always") return null;
+  if (kind === "allow_once" && !(bound.offeredModes ?? [optionId]).includes(optionId)) return null;
+  return ceilingRefusal(bound.ceiling, { agentMode: modeOtherThanUsual(session, optionId) });
+}
+
+function isModeSwitch({ toolCall, keys }: Ask): boolean {
+  return toolCall.kind === "switch_mode" || keys.some((key) => keyKind(key) === "switch_mode");
 }
 
 /**
