@@ -167,6 +167,8 @@ export interface AgentOffer {
   readonly capabilities: JsonObject;
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
+  /** The model that the agent reports, as an option or in the older way; null if none. */
+  readonly model?: string | null;
   /** Whether the agent takes a system prompt apart from the conversation. */
   readonly takesSystemPrompt: boolean;
   /** Whether the agent takes a further prompt while one is running. */

@@ -15,6 +15,7 @@ import { DeadlineTimers } from "./actor/deadlines.ts";
 import { openSession } from "./actor/open.ts";
 import { TurnQueue } from "./actor/turn-queue.ts";
 import type { Outcome, Written } from "./actor/written.ts";
+import type { AgentNow } from "./agent/agent-modes.ts";
 import { AgentSide } from "./agent/agent-side.ts";
 import { SessionAudit } from "./audit/entries.ts";
 import { agentPast } from "./conversation/past.ts";
@@ -96,25 +97,17 @@ export class LiveSession {
     const agent = new AgentSide(world, actor, { present, past });
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
-      begin: policyChecked(world, actor, (prompt, slash, again) =>
+      begin: policyChecked(world, actor, agent, (prompt, slash, again) =>
         credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
       ),
       activate: () => agent.activate(),
     });
     const published = { durable: (written: readonly Written[]) => this.#published(written) };
     const timers = new DeadlineTimers(world, actor);
+    const audit = new SessionAudit(actor);
     // Clients are told first, then the agent is set to work.
     const [streams, ...others] = this.#options.join(this);
-    actor.join([
-      new SessionAudit(actor),
-      streams,
-      published,
-      credit,
-      timers,
-      agent,
-      queue,
-      ...others,
-    ]);
+    actor.join([audit, streams, published, credit, timers, agent, queue, ...others]);
     return { actor, agent, credit, queue };
   }
 
@@ -168,6 +161,11 @@ export class LiveSession {
   /** The session at its agent, while there is one. */
   get agent(): AgentSession | null {
     return this.#parts.agent.link?.agent ?? null;
+  }
+
+  /** What its agent reports of itself. */
+  get agentNow(): AgentNow | null {
+    return this.#parts.agent.now;
   }
 
   /** The commands that its agent has announced. */

@@ -30,6 +30,8 @@ export interface SessionOptions {
   readonly creation: Omit<SessionCreation, "storeId">;
   /** The request names no autonomy: that of the tenant's settings is lowered to what is allowed. */
   readonly isUsualAutonomy?: boolean;
+  /** The model that the request sets once the session exists, if it names one. */
+  readonly modelId?: string | null;
   readonly actor: Actor;
 }
 
@@ -65,10 +67,10 @@ export class SessionService {
 
   /** Makes a session or joins the viewer's shared one; its agent is there with the answer. */
   async create(viewer: Viewer, request: SessionOptions): Promise<Result<JoinedSession>> {
-    const { sessionId, actor, isUsualAutonomy = false } = request;
+    const { sessionId, actor, isUsualAutonomy = false, modelId = null } = request;
     const creation = { ...request.creation, storeId: this.#world.store.contract.storeId };
     const key = { tenantId: viewer.tenantId, sessionId };
-    const joined = await this.#host.create({ key, creation, actor, isUsualAutonomy });
+    const joined = await this.#host.create({ key, creation, actor, isUsualAutonomy, modelId });
     if (!joined.ok)
       return { ok: false, refusal: await this.#discreet(joined.refusal, key, viewer) };
     const { live, ...how } = joined.value;

@@ -7,9 +7,10 @@ import { promptStops } from "./prompt-stops.ts";
 
 /**
  * Falls with each commit that makes the way shorter. It rises only with a new stop on that way:
- * policy, audience, held text and monthly budgets brought it from 130 to 143.
+ * policy, audience, held text, monthly budgets and the mode and model that the agent reports
+ * brought it from 130 to 144.
  */
-const FILES_MAX = 143;
+const FILES_MAX = 144;
 
 it("the way of a prompt is measured by a real one, from the network to the disk", async () => {
   const files = await filesOfOnePrompt(ROOT);

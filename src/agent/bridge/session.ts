@@ -123,7 +123,8 @@ export class BridgeSession implements AgentSession {
     const { name, version, capabilities, steer, systemPrompt } = this.#host.abilities;
     const about = { agentName: name, agentVersion: version, capabilities };
     const abilities = { canSteer: steer, takesSystemPrompt: systemPrompt };
-    return { ...about, ...abilities, skipped: this.#arrival?.skipped ?? [], ...this.#settings.now };
+    const { now, model } = this.#settings;
+    return { ...about, ...abilities, skipped: this.#arrival?.skipped ?? [], ...now, model };
   }
 
   /** The agent is about to restore it, with a replay of the conversation or without. */

@@ -11,7 +11,7 @@ async function opened() {
   const { folder, store } = await servedFolder();
   await value(new Members(store, SYSTEM_CLOCK).put(ACME, user("ada"), "owner", BY_OWNER));
   const run = (...args: readonly string[]) => runIn(folder, policy, ...args, "--tenant", "acme");
-  return { run, policies: new TenantPolicies(store, SYSTEM_CLOCK) };
+  return { run, store, policies: new TenantPolicies(store, SYSTEM_CLOCK) };
 }
 
 describe("fermata policy", () => {
@@ -46,6 +46,17 @@ describe("fermata policy", () => {
       },
     });
     expect((await run("reset")).shown).toMatch(/mode +yolo +yolo +allowlist/);
+  });
+
+  it("takes back a policy that cannot be read", async () => {
+    const { run, store, policies } = await opened();
+    const unreadable = { roles: { member: { mode: "free" } } };
+    const document = { kind: "policy", key: "all", expectedVersion: 0, value: unreadable };
+    await value(store.writeDocument(ACME, document));
+    expect((await run("show")).exitCode).toBe(1);
+    expect((await run("reset")).shown).toMatch(/mode +yolo +yolo +allowlist/);
+    expect((await value(policies.of(ACME))).version).toBe(2);
+    expect((await run("reset")).exitCode).toBe(0);
   });
 
   it.each([

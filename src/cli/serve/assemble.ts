@@ -18,7 +18,7 @@ import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
-import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
+import { withoutOwner, withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
@@ -64,9 +64,10 @@ interface ServerParts {
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
-  const voters = new Voters((tenantId, userId) =>
-    withoutVoter(world, host.liveOf(tenantId), userId),
-  );
+  const voters = new Voters({
+    lostVote: (tenantId, userId) => withoutVoter(world, host.liveOf(tenantId), userId),
+    lostOwnership: (tenantId, userId) => withoutOwner(world, host.liveOf(tenantId), userId),
+  });
   const identified = await openAuthenticator({ ...parts, tenants, voters });
   if (!identified.ok) {
     await Promise.all([parts.users.close(), parts.secrets.end(), parts.store.dispose()]);
@@ -79,12 +80,11 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const data = { folder, own };
   const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
-  const { agents, keeper } = opened;
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
   const world = {
     store,
-    agents,
+    agents: opened.agents,
     loader: openLoader(process.env, workspaces, tools, users, own),
     tools,
     meter: openMeter(store, parts.prices, options, log),
@@ -102,7 +102,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
   const note = sharedUserNote(users, needsToken);
-  const daemon = daemonOf(world, host, { keeper, settings, workspaces });
+  const daemon = daemonOf(world, host, { keeper: opened.keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, parts.version, async (caller) => {
@@ -128,7 +128,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     await stop(AbortSignal.abort());
     return address;
   }
-  if (options.preheat) void preheat(agents, workspaces, defaultAgent);
+  if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, note, stop });
 }

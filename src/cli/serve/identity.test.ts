@@ -19,7 +19,7 @@ function optionsOf(...args: readonly string[]) {
 async function started(world: IdentityWorld, ...args: readonly string[]) {
   const options = await optionsOf(...args);
   const jwt = await value(readJwtAuthenticator(options));
-  const voters = new Voters(async () => {});
+  const voters = new Voters({ lostVote: async () => {}, lostOwnership: async () => {} });
   return openAuthenticator({ options, jwt, store: world.store, tenants: new TenantGate(), voters });
 }
 

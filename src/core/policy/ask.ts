@@ -181,6 +181,18 @@ export function putToOwners(mediation: Mediation, gone: readonly string[]): Medi
   return isLeft || isEmpty ? { ...mediation, owners: true } : mediation;
 }
 
+/**
+ * The ask if these may not decide it any more, though they might when it was made. What they have
+ * voted does not count. As many have to agree as before, or all who are left.
+ */
+export function withoutSpeakers(ask: Ask, speakers: readonly string[]): Ask {
+  const { mediation } = ask;
+  const voters = mediation.voters.filter((voter) => !speakers.includes(voter));
+  const votes = new Map([...ask.votes].filter(([voter]) => !speakers.includes(voter)));
+  const quorum = Math.min(mediation.quorum, Math.max(1, voters.length));
+  return { ...ask, mediation: putToOwners({ ...mediation, voters, quorum }, speakers), votes };
+}
+
 /** How far the votes for an ask have come, and what they have decided, if they have. */
 export function progressOf({ mediation: { quorum }, votes }: Ask) {
   const tallies = tally([...votes.values()]);

@@ -23,6 +23,8 @@ export interface Bound {
   readonly authority: Authority;
   /** Whether there are other users than those bound who may vote, and owners among them. */
   readonly others: Others;
+  /** Modes that the agent offers, where it matters whether an option is one of them. */
+  readonly offeredModes?: readonly string[];
 }
 
 interface Others {

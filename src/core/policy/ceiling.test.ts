@@ -146,7 +146,10 @@ describe("the rules of a session under a ceiling", () => {
     expect(listed).toMatchObject({ securityMode: "allowlist", asksListed: true });
   });
 
-  it("have no grants where users may not approve for themselves", () => {
-    expect(cappedRules(rules, { ...OWNER, selfApproval: false }).grants.size).toBe(0);
+  it("neither grants nor lists allow where users may not approve for themselves", () => {
+    const ceiling = { ...OWNER, selfApproval: false };
+    expect(cappedRules(rules, ceiling).grants.size).toBe(0);
+    const listed = cappedRules({ ...rules, securityMode: "allowlist" }, ceiling);
+    expect(listed).toMatchObject({ securityMode: "allowlist", asksListed: true });
   });
 });

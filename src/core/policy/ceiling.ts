@@ -245,13 +245,14 @@ export type GateRules = Pick<
 /**
  * The rules of a session under the ceiling of the turn's users. The session's own fields stay as
  * they are (P7). `yolo` comes down to `ask`; of an allowlist above the ceiling the misses are still
- * refused, and the hits are asked. Where users may not approve for themselves, a grant does not
- * answer either: one of them may have given it.
+ * refused, and the hits are asked. Where users may not approve for themselves, neither an allowlist
+ * nor a grant allows anything: one of them may have made it.
  */
 export function cappedRules<Rules extends GateRules>(rules: Rules, ceiling: Ceiling): Rules {
   const { securityMode, allowlist, grants, autonomyProfile } = rules;
   const isYolo = securityMode === "yolo" && ceiling.mode !== "yolo";
-  const isListed = securityMode === "allowlist" && ceiling.mode === "ask";
+  const isAsked = ceiling.mode === "ask" || !ceiling.selfApproval;
+  const isListed = securityMode === "allowlist" && isAsked;
   return {
     ...rules,
     securityMode: isYolo ? "ask" : securityMode,

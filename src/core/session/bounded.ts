@@ -110,7 +110,7 @@ function settingsIn(session: Session | null, command: Command): BoundSettings {
 }
 
 /** The agent's usual mode may be chosen by its name, too. */
-function modeOtherThanUsual(session: Session | null, mode: string | null): string | null {
+export function modeOtherThanUsual(session: Session | null, mode: string | null): string | null {
   return mode === session?.agentUsualMode ? null : mode;
 }
 

@@ -74,8 +74,11 @@ export interface CommandData {
   /** The agent does not want the answer any more, or is not there to hear it. */
   ask_withdrawn: { requestId: AskId; reason: "withdrawn" | "agent_gone" };
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
-  /** A user has no vote any more, as by being removed: no ask waits for it. */
-  voter_gone: { userId: UserId; quorum: number | null };
+  /**
+   * A user has no vote any more, as by being removed: no ask waits for it. Null if only an owner
+   * became less, so that what was put to the owners is looked at again.
+   */
+  voter_gone: { userId: UserId | null; quorum: number | null };
   /** Null is all of them. */
   revoke_grant: { key: string | null };
 

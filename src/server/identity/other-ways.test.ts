@@ -83,7 +83,8 @@ describe("somebody by the word of an issuer, who need not be a member", () => {
   it("is not missed as a suspect, as whoever came by a stored token is", async () => {
     const { store, members, tokens } = await IdentityWorld.open();
     const gone: string[] = [];
-    const voters = new Voters(async (_tenantId, userId) => void gone.push(userId));
+    const lostVote = async (_: unknown, userId: string) => void gone.push(userId);
+    const voters = new Voters({ lostVote, lostOwnership: lostVote });
     const way = new TokenAuthenticator(store, members, { nowMs: () => 0 }, undefined, voters);
     const wish = { userId: user("ben"), role: "member", name: null, lifeMs: null } as const;
     await value(members.put(ACME, wish.userId, "member", { steward: OPERATOR, role: "owner" }));

@@ -1,5 +1,5 @@
 import type { Role } from "../../core/permission.ts";
-import { withoutVoter } from "../../session/tenant/tenant-removal.ts";
+import { withoutOwner, withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { value } from "../../store/kit/expect.ts";
 import { type Call, type DaemonOptions, DaemonWorld, type TestDaemon } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
@@ -87,8 +87,9 @@ export class Person {
 
 function storedWay({ world, host }: TestDaemon): TokenAuthenticator {
   const { store, clock, tenants } = world;
-  const voters = new Voters((tenantId, userId) => {
-    return withoutVoter(world, host.liveOf(tenantId), userId);
+  const voters = new Voters({
+    lostVote: (tenantId, userId) => withoutVoter(world, host.liveOf(tenantId), userId),
+    lostOwnership: (tenantId, userId) => withoutOwner(world, host.liveOf(tenantId), userId),
   });
   return new TokenAuthenticator(store, new Members(store, clock), clock, tenants, voters);
 }

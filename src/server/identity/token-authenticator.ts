@@ -147,24 +147,35 @@ export async function hasStoredTokens(store: TenantStore): Promise<Result<boolea
   return ok(false);
 }
 
+/** What members of a tenant have lost; each call ends when all open asks go on without it. */
+interface LostRights {
+  lostVote(tenantId: TenantId, userId: UserId): Promise<void>;
+  /** An owner is less now, and still has a vote. */
+  lostOwnership(tenantId: TenantId, userId: UserId): Promise<void>;
+}
+
+/** Whether each of a tenant's voters is an owner. */
+type KnownVoters = ReadonlyMap<UserId, boolean>;
+
 /**
  * Which members of a tenant may vote, as last seen. Members change in this process and in others.
- * Those who lost their vote are reported, so that no ask waits for them. Callers by JWT need not be
- * members, and are not reported.
+ * Those who lost their vote are reported, so that no ask waits for them, and those who are owners
+ * no more, since they do not see all sessions now. Callers by JWT need not be members, and are not
+ * reported.
  */
 export class Voters {
-  readonly #lostVote: (tenantId: TenantId, userId: UserId) => Promise<void>;
-  readonly #known = new BoundedMap<TenantId, ReadonlySet<UserId>>(VOTERS_TENANTS_MAX);
+  readonly #lost: LostRights;
+  readonly #known = new BoundedMap<TenantId, KnownVoters>(VOTERS_TENANTS_MAX);
   /** Reports under way, for callers that see the same change. */
   readonly #reports = new Map<TenantId, Promise<unknown>>();
 
-  constructor(lostVote: (tenantId: TenantId, userId: UserId) => Promise<void>) {
-    this.#lostVote = lostVote;
+  constructor(lost: LostRights) {
+    this.#lost = lost;
   }
 
   /**
-   * Compares the tenant's current members with the last known voters. Null if no voter is missing,
-   * and the suspect neither; otherwise the report under way.
+   * Compares the tenant's current members with the last known voters. Null if none has lost a
+   * right, and the suspect neither; otherwise the report under way.
    */
   update(
     tenantId: TenantId,
@@ -172,19 +183,23 @@ export class Voters {
     suspect: UserId | null = null,
   ): Promise<unknown> | null {
     const known = this.#known.get(tenantId) ?? NO_VOTERS;
-    if (suspect === null && isSameSet(known, members)) {
+    if (suspect === null && isSame(known, members)) {
       if (known !== NO_VOTERS) this.#keep(tenantId, known);
       return this.#reports.get(tenantId) ?? null;
     }
-    const voters = new Set(members.filter(mayVote).map(({ userId }) => userId));
+    const voters = new Map(members.filter(mayVote).map((member) => [member.userId, owns(member)]));
     this.#keep(tenantId, voters);
-    const before = suspect === null ? known : new Set([...known, suspect]);
-    const lost = [...before].filter((userId) => !voters.has(userId));
-    return lost.length === 0 ? (this.#reports.get(tenantId) ?? null) : this.#follow(tenantId, lost);
+    const before = new Set(suspect === null ? known.keys() : [...known.keys(), suspect]);
+    const votes = [...before].filter((userId) => !voters.has(userId));
+    const owners = [...before].filter((id) => known.get(id) === true && voters.get(id) === false);
+    const ends = [
+      ...votes.map((userId) => this.#lost.lostVote(tenantId, userId)),
+      ...owners.map((userId) => this.#lost.lostOwnership(tenantId, userId)),
+    ];
+    return ends.length === 0 ? (this.#reports.get(tenantId) ?? null) : this.#follow(tenantId, ends);
   }
 
-  #follow(tenantId: TenantId, lost: readonly UserId[]): Promise<unknown> {
-    const ends = lost.map((userId) => this.#lostVote(tenantId, userId));
+  #follow(tenantId: TenantId, ends: readonly Promise<void>[]): Promise<unknown> {
     const going = Promise.all([this.#reports.get(tenantId), ...ends]).finally(() => {
       if (this.#reports.get(tenantId) === going) this.#reports.delete(tenantId);
     });
@@ -192,24 +207,28 @@ export class Voters {
     return going;
   }
 
-  #keep(tenantId: TenantId, voters: ReadonlySet<UserId>) {
+  #keep(tenantId: TenantId, voters: KnownVoters) {
     if (voters.size === 0) this.#known.delete(tenantId);
     else this.#known.set(tenantId, voters);
   }
 }
 
-const NO_VOTERS: ReadonlySet<UserId> = new Set();
+const NO_VOTERS: KnownVoters = new Map();
 
 function mayVote({ role }: Member): boolean {
   return isPermitted(role, "session:vote");
 }
 
+function owns({ role }: Member): boolean {
+  return role === "owner";
+}
+
 /** Called for every request, so it allocates nothing. */
-function isSameSet(known: ReadonlySet<UserId>, members: readonly Member[]): boolean {
+function isSame(known: KnownVoters, members: readonly Member[]): boolean {
   let count = 0;
   for (const member of members) {
     if (!mayVote(member)) continue;
-    if (!known.has(member.userId)) return false;
+    if (known.get(member.userId) !== owns(member)) return false;
     count += 1;
   }
   return count === known.size;

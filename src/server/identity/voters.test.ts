@@ -7,7 +7,10 @@ import { Voters } from "./token-authenticator.ts";
 
 function watched() {
   const gone: string[] = [];
-  const voters = new Voters(async (tenantId, userId) => void gone.push(`${tenantId} ${userId}`));
+  const voters = new Voters({
+    lostVote: async (tenantId, userId) => void gone.push(`${tenantId} ${userId}`),
+    lostOwnership: async (tenantId, userId) => void gone.push(`${tenantId} owner ${userId}`),
+  });
   return { gone, voters };
 }
 
@@ -23,7 +26,8 @@ describe("the voters of a tenant", () => {
   it.each<[string, Readonly<Record<string, Role>>, readonly string[]]>([
     ["nobody, if they are the same", { ben: "member", ada: "owner" }, []],
     ["nobody, if there are more", { ada: "owner", ben: "member", cleo: "member" }, []],
-    ["nobody, if they have other roles with a vote", { ada: "member", ben: "admin" }, []],
+    ["nobody, if they have higher roles", { ada: "owner", ben: "admin" }, []],
+    ["who is an owner no more", { ada: "member", ben: "owner" }, ["acme owner ada"]],
     ["who is not among the members", { ada: "owner" }, ["acme ben"]],
     ["who only looks on", { ada: "owner", ben: "viewer" }, ["acme ben"]],
     ["who was replaced", { ada: "owner", cleo: "member" }, ["acme ben"]],

@@ -152,8 +152,8 @@ async function join(daemon: Daemon, order: CreateRequest): Promise<Result<Joined
   const { request, wanted, workspaceCwd, sessionId, clientId } = order;
   const actor = actorOf(request, clientId);
   const creation = { ...wanted.creation, workspaceCwd };
-  const { isUsualAutonomy } = wanted;
-  const options = { sessionId, creation, actor, isUsualAutonomy };
+  const { isUsualAutonomy, modelId } = wanted;
+  const options = { sessionId, creation, actor, isUsualAutonomy, modelId };
   const joined = await daemon.sessions.create(request.caller, options);
   if (!joined.ok) return { ok: false, refusal: withConflict(joined.refusal) };
   if (!joined.value.attached) return joined;

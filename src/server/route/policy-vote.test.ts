@@ -69,6 +69,41 @@ describe("P8: where users may not approve for themselves", () => {
     },
   );
 
+  it.each(["designated", "consensus"] as const)(
+    "an open ask goes to the owners as well, when the policy comes later: %s",
+    async (policy) => {
+      const team = await Team.open({ stage: { settings: { policy } } });
+      const room = await team.session(team.mel);
+      const { requestId, mediation } = await room.asked(team.mel, RUN, "say done");
+      expect(mediation).not.toHaveProperty("owners");
+      await team.policy(NOBODY_FOR_ITSELF);
+      expect((await room.vote(team.mel, requestId)).body.reason).toBe("self_approval");
+      expect((await room.vote(team.max, requestId)).body.reason).toBe("designated_mismatch");
+      expect((await room.vote(team.ada, requestId)).status).toBe(200);
+      await room.stream.until(() => room.all("turn_complete").length === 1);
+    },
+  );
+
+  it("P5: an open ask that is left to no user is cancelled with the next vote", async () => {
+    const team = await Team.open({ stage: { settings: { policy: "designated" } } });
+    const room = await team.session(team.ada);
+    const { requestId } = await room.asked(team.ada, RUN, "say done");
+    await team.policy({ roles: { owner: { selfApproval: false } } });
+    expect((await room.vote(team.ada, requestId)).body.reason).toBe("self_approval");
+    await room.stream.until(() => room.all("turn_complete").length === 1);
+    expect(room.all("permission_resolved")).toMatchObject([{ requestId, reason: "no_voter" }]);
+  });
+
+  it("an allowlist of their own does not answer for them: its hits are asked", async () => {
+    const team = await Team.open();
+    await team.policy(NOBODY_FOR_ITSELF);
+    const listed = { mode: "allowlist", allowlist: ["execute:ls"] };
+    const room = await team.session(team.mel, listed);
+    const { requestId } = await room.asked(team.mel, RUN, "say done");
+    expect((await room.vote(team.mel, requestId)).status).toBe(403);
+    expect((await room.vote(team.max, requestId)).status).toBe(200);
+  });
+
   it("P5: an ask that is left to no user at all is cancelled, and says so", async () => {
     const team = await Team.open();
     await team.policy({ roles: { owner: { selfApproval: false } } });

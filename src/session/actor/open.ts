@@ -123,6 +123,8 @@ export interface CreationRequest {
   readonly bound?: Bound | undefined;
   /** The request names no autonomy: that of the tenant's settings is lowered to what is allowed. */
   readonly isUsualAutonomy?: boolean;
+  /** The model that the request sets once the session exists, if it names one. */
+  readonly modelId?: string | null;
 }
 
 /** A new session with its first events, in one step: it is there whole, or not at all. */

@@ -2,12 +2,27 @@ import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { type AgentAsking, wantsAsks } from "../../core/policy/asking.ts";
 import { hasWord } from "../../core/policy/risk.ts";
+import type { Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 
 /** An agent's own modes: the one that it says it is in, and all that it offers, in its order. */
 export interface AgentModes {
   readonly current: string | null;
   readonly ids: readonly string[];
+}
+
+/** What an agent reports of itself, beside what its session is set to. */
+export interface AgentNow {
+  readonly model: string | null;
+  readonly modes: AgentModes;
+  setMode(modeId: string): Promise<Result<void>>;
+}
+
+export function agentNow(agent: AgentSession | null): AgentNow | null {
+  if (agent === null) return null;
+  const { offer } = agent;
+  const setMode = (modeId: string) => agent.setMode(modeId);
+  return { model: offer.model ?? null, modes: agentModes(offer), setMode };
 }
 
 /** Agents tell them as ACP's modes, or as an option like any other. */

@@ -16,6 +16,7 @@ import type { Participant, SessionSeat } from "../participant.ts";
 import { boundIn, callerSpeaker } from "../tenant/tenant-policies.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
+import { type AgentNow, agentNow } from "./agent-modes.ts";
 import { AgentReports, type PresentClients } from "./agent-reports.ts";
 
 /** What the agent's side needs to know beside the session's state. */
@@ -51,6 +52,11 @@ export class AgentSide implements Participant {
 
   get link(): AgentLink | null {
     return this.#link;
+  }
+
+  /** What the agent reports of itself; null while there is none. */
+  get now(): AgentNow | null {
+    return agentNow(this.#link?.agent ?? null);
   }
 
   /** Why the last attempt to connect an agent failed, if it did. */

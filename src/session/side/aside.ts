@@ -104,7 +104,8 @@ export class Asides {
       const turn = { turnId, content: question.content, params: null };
       // The one before has answered, and is closed before the next begins.
       const request = this.#connectRequest(live, messageCount);
-      beside.closed = beside.closed.then(() => aside.run(request, turn));
+      const { modelId } = live.session.chosen.modelConfig;
+      beside.closed = beside.closed.then(() => aside.run(request, turn, modelId));
       const paid = this.#paid(live, bill, credit.value, aside);
       const answer = await aside.answer;
       // With an answer, the charge is in the account; without one, the caller need not wait.
@@ -242,26 +243,37 @@ export class AsideSession implements AgentListener {
   }
 
   /** Answers when the agent session is closed, which may be later than the answer. */
-  async run(request: ConnectRequest, turn: AgentTurn): Promise<void> {
+  async run(
+    request: ConnectRequest,
+    turn: AgentTurn,
+    modelId: string | null = null,
+  ): Promise<void> {
     try {
-      await this.#ask(request, turn);
+      await this.#ask(request, turn, modelId);
     } finally {
       this.#settle(null);
       this.#allReported();
     }
   }
 
-  async #ask(request: ConnectRequest, turn: AgentTurn): Promise<void> {
+  async #ask(request: ConnectRequest, turn: AgentTurn, modelId: string | null): Promise<void> {
     const signal = this.#signal;
     if (signal.aborted) return;
     const connected = await this.#world.agents.connect(request, this, signal);
     if (!connected.ok) return;
     const session = connected.value;
-    const asks = await this.#setToAsk(session, request.profile);
+    const isSet = await this.#setToModel(session, modelId);
+    const asks = isSet && (await this.#setToAsk(session, request.profile));
     if (asks && !signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
     else this.#settle(null);
     await this.answer;
     await session.close();
+  }
+
+  /** Under a policy an aside has the session's model; false if the agent refuses that. */
+  async #setToModel(session: AgentSession, modelId: string | null): Promise<boolean> {
+    if (this.#world.policies === undefined || modelId === null) return true;
+    return (await session.setModelConfig([{ setting: "modelId", value: modelId }])) === null;
   }
 
   /** False if it does not go into the mode, or take the options, in which it asks. */

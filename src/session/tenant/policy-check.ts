@@ -10,7 +10,7 @@ import {
   lowerAutonomy,
 } from "../../core/policy/ceiling.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { boundBy, turnSettings } from "../../core/session/bounded.ts";
+import { boundBy, modeOtherThanUsual, turnSettings } from "../../core/session/bounded.ts";
 import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
 import {
   type Session,
@@ -18,9 +18,11 @@ import {
   speakersOf,
   type WaitingPrompt,
 } from "../../core/session/state.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import type { TurnBySlash } from "../actor/turn-queue.ts";
+import type { AgentNow } from "../agent/agent-modes.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { boundIn, callerSpeaker } from "./tenant-policies.ts";
@@ -29,6 +31,8 @@ import { boundIn, callerSpeaker } from "./tenant-policies.ts";
 interface BoundSession {
   readonly key: SessionKey;
   readonly session: Session;
+  /** What its agent reports of itself, while it has one. */
+  readonly agentNow: AgentNow | null;
 }
 
 /**
@@ -37,16 +41,27 @@ interface BoundSession {
  */
 export async function boundCommand<Given extends Command>(
   world: SessionWorld,
-  { key, session }: BoundSession,
+  live: BoundSession,
   command: Given,
 ): Promise<Result<Given>> {
+  const { key, session } = live;
   const { actor, type } = command;
   const by = command.bound === undefined && world.policies !== undefined ? boundBy(type) : null;
   const caller = by === "caller" && actor.kind === "client" ? [callerSpeaker(actor)] : null;
   const speakers = by === "turn" ? speakersOf(session) : caller;
   if (speakers === null || speakers.length === 0) return ok(command);
   const bound = await boundIn(world, key.tenantId, speakers, session.chosen);
-  return bound.ok ? ok({ ...command, bound: bound.value }) : bound;
+  if (!bound.ok || bound.value === undefined) return bound.ok ? ok(command) : bound;
+  const why = isForAgent(command) ? await agentRefusal(bound.value.ceiling, live) : null;
+  if (why !== null) return { ok: false, refusal: why };
+  const offered = type === "vote" && live.agentNow ? live.agentNow.modes.ids : null;
+  return ok({ ...command, bound: { ...bound.value, ...(offered && { offeredModes: offered }) } });
+}
+
+/** Whether the agent gets it as it is; what a slash means is found out when it is next. */
+function isForAgent(command: Command): boolean {
+  if (command.type === "steer") return true;
+  return command.type === "prompt" && slashTextOf(command.content) === null;
 }
 
 /** A request to create a session, with what binds its maker. */
@@ -59,7 +74,7 @@ export async function boundCreation(
   const speakers = [callerSpeaker(actor)];
   const found = await boundIn(world, key.tenantId, speakers, creation);
   if (!found.ok) return found;
-  const bound = found.value;
+  const bound = found.value && modelChecked(found.value, request);
   const { autonomyProfile: usual } = creation;
   if (bound === undefined || !isUsualAutonomy || usual === null) return ok({ ...request, bound });
   const autonomyProfile = lowerAutonomy(usual, bound.ceiling);
@@ -87,6 +102,13 @@ export async function effectiveRules(
     autonomy: rules.autonomyProfile,
     selfApproval,
   });
+}
+
+/** A model that is set next counts as named: of the agent's own choice there is no turn before. */
+function modelChecked(bound: Bound, { creation, modelId = null }: CreationRequest): Bound {
+  const isNext = creation.modelConfig.modelId === null && modelId !== null;
+  if (!isNext || ceilingRefusal(bound.ceiling, { model: modelId }) !== null) return bound;
+  return { ...bound, ceiling: { ...bound.ceiling, models: "any" } };
 }
 
 /** What binds the turn at work; undefined where nothing does. */
@@ -140,7 +162,12 @@ type Begin = (prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => voi
  * are by now: it may have changed, or they, since the prompt was admitted. Otherwise the prompt has
  * its verdict. One that waits for credit is checked again when there is some.
  */
-export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Begin): Begin {
+export function policyChecked(
+  world: SessionWorld,
+  seat: SessionSeat,
+  agent: { readonly now: AgentNow | null },
+  begin: Begin,
+): Begin {
   if (world.policies === undefined) return begin;
   let checking: PromptId | null = null;
   let checked: PromptId | null = null;
@@ -150,8 +177,8 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
     if (checking === promptId) return;
     checking = promptId;
     const { key, decided: session } = seat;
-    const settings = slashSettings(session, slash);
-    void promptForbidden(world, { key, session }, prompt, settings).then((why) => {
+    const live = { key, session, agentNow: agent.now };
+    void turnForbidden(world, live, prompt, slash).then((why) => {
       checking = null;
       if (why?.code === "policy_forbids") {
         const by = stampedBy(world.clock, SERVER);
@@ -166,6 +193,43 @@ export function policyChecked(world: SessionWorld, seat: SessionSeat, begin: Beg
       }
     });
   };
+}
+
+/** The same for a whole turn: what the session is set to, and what its agent is like. */
+async function turnForbidden(
+  world: SessionWorld,
+  live: BoundSession,
+  prompt: WaitingPrompt,
+  slash: TurnBySlash | null,
+): Promise<Refusal | null> {
+  const { key, session } = live;
+  const speaker = speakerOf(prompt);
+  const why = await speakerForbidden(world, live, speaker, slashSettings(session, slash));
+  if (why !== null || slash?.work === "tool") return why;
+  const bound = await boundIn(world, key.tenantId, [speaker], session.chosen);
+  if (!bound.ok) return bound.refusal;
+  return bound.value === undefined ? null : agentRefusal(bound.value.ceiling, live);
+}
+
+/**
+ * Why the next turn may not run with the agent as it is; null if it may. What a session is set to
+ * is one thing, and what its agent does another: it may have refused the model, and it may have
+ * gone into another mode by itself. Of a mode it is put back, where no turn is at work.
+ */
+async function agentRefusal(
+  ceiling: Bound["ceiling"],
+  { session, agentNow }: BoundSession,
+): Promise<Refusal | null> {
+  // One that is still to come is looked at when it has come.
+  if (agentNow === null) return null;
+  const { model, modes } = agentNow;
+  const agentMode = modeOtherThanUsual(session, modes.current);
+  const why = ceilingRefusal(ceiling, { model, agentMode });
+  if (why?.details.rule !== "agent_mode") return why;
+  const usual = session.connection.agentMode ?? session.agentUsualMode ?? null;
+  if (session.running !== null || usual === null) return why;
+  const back = await agentNow.setMode(usual);
+  return back.ok ? ceilingRefusal(ceiling, { model }) : why;
 }
 
 /** What a ceiling looks at in a turn; one of a tool of ours has no agent and no model. */

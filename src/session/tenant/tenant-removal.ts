@@ -144,6 +144,26 @@ export async function withoutVoter(
   await Promise.all(sessions.map((live) => forget(world, live, userId)));
 }
 
+/**
+ * A user is an owner no more in the tenant of these sessions: the same for those that the user saw
+ * only as an owner. In all of them, an ask that was put to the owners may have none left.
+ */
+export async function withoutOwner(
+  world: SessionWorld,
+  sessions: readonly LiveSession[],
+  userId: UserId,
+): Promise<void> {
+  const each = sessions.map(async (live) => {
+    live.attendance.noteRole({ userId, role: "member" });
+    const viewer = { userId, role: "member" } as const;
+    if (!isVisibleTo(live.session.chosen.audience ?? null, viewer)) {
+      return forget(world, live, userId);
+    }
+    await submitGone(world, live, null);
+  });
+  await Promise.all(each);
+}
+
 /** The same for the users of a session who do not see it any more. */
 export async function withoutOutsiders(world: SessionWorld, live: LiveSession): Promise<void> {
   const { clients, chosen } = live.session;
@@ -158,6 +178,10 @@ async function forget(world: SessionWorld, live: LiveSession, userId: UserId): P
   for (const [clientId, client] of live.session.clients) {
     if (client.userId === userId) live.attendance.forget(clientId);
   }
+  await submitGone(world, live, userId);
+}
+
+async function submitGone(world: SessionWorld, live: LiveSession, userId: UserId | null) {
   const { quorum } = world.settings;
   const by = stampedBy(world.clock, SERVER);
   await live.submit({ ...by, type: "voter_gone", userId, quorum });

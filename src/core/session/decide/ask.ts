@@ -18,6 +18,7 @@ import {
   openMediation,
   putToOwners,
   voterOf,
+  withoutSpeakers,
 } from "../../policy/ask.ts";
 import type { Bound } from "../../policy/bound.ts";
 import {
@@ -101,6 +102,27 @@ function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judg
 
 /** As much of an ask as people have to do with. */
 type PeopleAsk = Omit<NewAsk, "known" | "workflow"> & Pick<Command, "bound">;
+
+/**
+ * An open ask by the policy of now. Users of the turn who may not approve for themselves are no
+ * voters of it, as if the policy had been there, and they had spoken, before the agent asked.
+ */
+export function askNow(session: Session, ask: Ask, bound: Bound | undefined): Ask {
+  if (bound === undefined || bound.ceiling.selfApproval || ask.kind !== "permission") return ask;
+  return withoutSpeakers(ask, speakerNames(session));
+}
+
+/** All names under which users of the turn may have been counted as voters. */
+function speakerNames(session: Session): readonly string[] {
+  const { running, clients } = session;
+  const theirs = [...clients].filter(([, { userId }]) => isSpeaker(session, userId));
+  const names = [
+    voterOf(running?.clientId ?? null, running?.userId ?? null),
+    ...speakersOf(session).map(({ userId }) => voterOf(null, userId)),
+    ...theirs.map(([clientId]) => voterOf(clientId, null)),
+  ];
+  return names.filter((name) => name !== null);
+}
 
 /** Whether the policy leaves no user of the tenant who may decide an ask. */
 export function isUndecidable({ kind, mediation }: Pick<Ask, "kind" | "mediation">, bound?: Bound) {

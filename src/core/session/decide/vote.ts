@@ -1,7 +1,8 @@
-import { refusal } from "../../error.ts";
+import { type Refusal, refusal } from "../../error.ts";
 import type { ClientId, UserId } from "../../id.ts";
 import { GRANTS_MAX } from "../../limits.ts";
 import { allows } from "../../policy/access.ts";
+import { keyKind } from "../../policy/approval-key.ts";
 import {
   type Ask,
   type AskOutcome,
@@ -14,20 +15,24 @@ import {
   voterOf,
   withoutVoters,
 } from "../../policy/ask.ts";
+import type { Bound } from "../../policy/bound.ts";
+import { ceilingRefusal } from "../../policy/ceiling.ts";
 import { isGrantable } from "../../policy/gate.ts";
 import { GRANT_RULES } from "../ask-event.ts";
+import { modeOtherThanUsual } from "../bounded.ts";
 import {
   type Actor,
   type Command,
   callerStamp,
   clientOf,
   originatorOf,
+  SERVER,
   userOf,
 } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type Originator, stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
-import { isSpeaker, isUndecidable, withoutVoter } from "./ask.ts";
+import { askNow, isSpeaker, isUndecidable, withoutVoter } from "./ask.ts";
 import { resumeIfAnswered } from "./stop.ts";
 
 /** Clients rely on the order of these checks. */
@@ -62,18 +67,21 @@ function notOffered(session: Session, { requestId }: Command<"vote">, optionId: 
 }
 
 /** Any voter may cancel the ask; the policy says who may choose an option. */
-function weigh(session: Session, command: Command<"vote">, open: Ask): Decision {
+function weigh(session: Session, command: Command<"vote">, asked: Ask): Decision {
   const { outcome, actor } = command;
   const draft = new Draft(session, command);
-  if (outcome.outcome === "cancelled") return resolve(draft, command, open);
+  if (outcome.outcome === "cancelled") return resolve(draft, command, asked);
+  const open = askNow(session, asked, command.bound);
   const { optionId } = outcome;
   if (!open.options.some((option) => option.optionId === optionId)) {
     return notOffered(session, command, optionId);
   }
   if (isSelfApproval(session, command, open)) {
-    if (isUndecidable(open, command.bound)) withoutVoter(draft, open.requestId);
+    settle(draft, open.requestId, command.bound);
     return forbid(draft, command, open, "self_approval");
   }
+  const forbidden = modeRefusal(session, command, open);
+  if (forbidden !== null) return refused(session, forbidden);
   const loopback = actor.kind === "client" && actor.loopback;
   const isOwner = actor.kind === "client" && actor.role === "owner";
   const names = namesOf(session, originatorOf(actor));
@@ -82,12 +90,27 @@ function weigh(session: Session, command: Command<"vote">, open: Ask): Decision 
     case "resolved":
       return resolve(draft, command, open);
     case "repeated":
+      settle(draft, open.requestId, command.bound);
       return draft.accept();
     case "recorded":
       return record(draft, command, open, { ...count, optionId });
     case "forbidden":
+      settle(draft, open.requestId, command.bound);
       return forbid(draft, command, open, count.reason);
   }
+}
+
+/**
+ * Ends an ask that no further vote would end: without the users of the turn those who are left have
+ * agreed already, or there are none.
+ */
+function settle(draft: Draft, requestId: Ask["requestId"], bound: Bound | undefined) {
+  const asked = draft.session.connection.turn.openAsks.get(requestId);
+  if (asked === undefined) return;
+  const open = askNow(draft.session, asked, bound);
+  const winner = open === asked ? null : progressOf(open).winner;
+  if (winner !== null) conclude(draft, open, { outcome: selected(winner), actor: SERVER });
+  else if (isUndecidable(open, bound)) withoutVoter(draft, requestId);
 }
 
 /**
@@ -101,6 +124,24 @@ function isSelfApproval(session: Session, command: Command<"vote">, open: Ask): 
   const chosen = outcome.outcome === "selected" ? outcome.optionId : null;
   const option = open.options.find(({ optionId }) => optionId === chosen);
   return option?.kind !== "reject_once" && option?.kind !== "reject_always";
+}
+
+/**
+ * Why the turn's users may not have the mode that an answer puts the agent into; null if they may.
+ * Agents name the mode in the option. One that allows once and names no mode changes to the usual.
+ */
+function modeRefusal(session: Session, command: Command<"vote">, open: Ask): Refusal | null {
+  const { bound, outcome } = command;
+  if (bound === undefined || outcome.outcome !== "selected" || !isModeSwitch(open)) return null;
+  const { optionId } = outcome;
+  const kind = open.options.find((option) => option.optionId === optionId)?.kind;
+  if (kind === "reject_once" || kind === "reject_always") return null;
+  if (kind === "allow_once" && !(bound.offeredModes ?? [optionId]).includes(optionId)) return null;
+  return ceilingRefusal(bound.ceiling, { agentMode: modeOtherThanUsual(session, optionId) });
+}
+
+function isModeSwitch({ toolCall, keys }: Ask): boolean {
+  return toolCall.kind === "switch_mode" || keys.some((key) => keyKind(key) === "switch_mode");
 }
 
 /**
@@ -233,14 +274,14 @@ export function revokeGrant(session: Session, command: Command<"revoke_grant">):
  */
 export function voterGone(session: Session, command: Command<"voter_gone">): Decision {
   const { userId, quorum, bound } = command;
-  const names = namesOf(session, { clientId: null, userId });
+  const names = userId === null ? [] : namesOf(session, { clientId: null, userId });
   const asks = session.connection.turn.openAsks.values();
   const draft = new Draft(session, command);
-  for (const ask of asks) {
+  for (const asked of asks) {
+    const ask = askNow(session, asked, bound);
     const left = awaitedIn(ask).filter((voter) => names.includes(voter));
     if (left.length > 0) goOnWithout(draft, command, ask, left, quorum);
-    const open = draft.session.connection.turn.openAsks.get(ask.requestId);
-    if (open !== undefined && isUndecidable(open, bound)) withoutVoter(draft, ask.requestId);
+    settle(draft, ask.requestId, bound);
   }
   return draft.accept();
 }
