@@ -42,10 +42,10 @@ describe("all routes of a server", () => {
     expect(featuresOf(none, world.daemon.settings)).toEqual([]);
   });
 
-  it("ask for a token, but for the one that tells whether the server is there", async () => {
+  it("ask for a token, except health, and the redemption whose code is the credential", async () => {
     const { table } = await everything();
     const open = table.routes.filter(({ gate }) => gate === "open").map(({ path }) => path);
-    expect(open).toEqual(["/health"]);
+    expect(open).toEqual(["/health", "/invitations/redemption"]);
   });
 
   it("can be called by web pages of allowed origins, whatever their method", async () => {
