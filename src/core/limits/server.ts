@@ -182,7 +182,7 @@ export const TENANT_CHANGES_WAITING_MAX = 128;
 export const INVITATIONS_MAX = 200;
 
 /** How long an invitation can be redeemed: by default, and at least and at most by choice. */
-export const INVITATION_LIFE_MS_DEFAULT = 7 * 24 * 60 * 60 * 1_000;
+export const INVITATION_LIFE_MS = 7 * 24 * 60 * 60 * 1_000;
 export const INVITATION_LIFE_MS_MIN = 60_000;
 export const INVITATION_LIFE_MS_MAX = 30 * 24 * 60 * 60 * 1_000;
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { parseTenantId, type TenantId, type UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { INVITATION_LIFE_MS_DEFAULT, INVITATIONS_MAX } from "../../core/limits.ts";
+import { INVITATION_LIFE_MS, INVITATIONS_MAX } from "../../core/limits.ts";
 import { isAtLeast, isPermitted, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -108,7 +108,7 @@ export class Invitations {
       role,
       hash: hashOfSecret(secret),
       createdAtMs,
-      expiresAtMs: createdAtMs + (lifeMs ?? INVITATION_LIFE_MS_DEFAULT),
+      expiresAtMs: createdAtMs + (lifeMs ?? INVITATION_LIFE_MS),
       invitedBy,
       membership: inviter?.membership ?? null,
       redeemedAtMs: null,

@@ -42,7 +42,7 @@ describe("all routes of a server", () => {
     expect(featuresOf(none, world.daemon.settings)).toEqual([]);
   });
 
-  it("ask for a token, except health, and the redemption whose code is the credential", async () => {
+  it("ask for a token, except health, and the redemption of an invitation", async () => {
     const { table } = await everything();
     const open = table.routes.filter(({ gate }) => gate === "open").map(({ path }) => path);
     expect(open).toEqual(["/health", "/invitations/redemption"]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ATTEMPTS_FAILED_MAX, INVITATION_LIFE_MS_DEFAULT } from "../../core/limits.ts";
+import { ATTEMPTS_FAILED_MAX, INVITATION_LIFE_MS } from "../../core/limits.ts";
 import { REAL_CLOCK } from "../../session/world.fixture.ts";
 import { tenant } from "../identity/identity.fixture.ts";
 import { People, type Person } from "../identity/people.fixture.ts";
@@ -76,7 +76,7 @@ describe("an invitation", () => {
     const { id } = Object(invitations).find(({ user }: { user: string }) => user === "revoked");
     expect((await ada.call("DELETE", `/invitations/${id}`)).status).toBe(204);
     expect((await ada.call("DELETE", `/invitations/${id}`)).status).toBe(404);
-    time.aheadMs = INVITATION_LIFE_MS_DEFAULT;
+    time.aheadMs = INVITATION_LIFE_MS;
     const refused = await redeem(`fmi_acme_00000000_${"0".repeat(20)}`);
     expect(refused.status).toBe(404);
     const other = late.replace("acme", "other");

@@ -10,9 +10,12 @@ export interface TurnBySlash {
   readonly skill: string | null;
 }
 
+/** Tries the next prompt again; tells whether there is one that can begin. */
+export type TryAgain = () => boolean;
+
 interface QueueDeps {
-  /** Begins the turn of a prompt when its credits are reserved; calls back to look again. */
-  begin(prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => void): void;
+  /** Begins the turn of a prompt when its credits are reserved. */
+  begin(prompt: WaitingPrompt, slash: TurnBySlash | null, again: TryAgain): void;
   /** Sees to it that the session gets an agent. */
   activate(): void;
 }
@@ -35,16 +38,19 @@ export class TurnQueue implements Participant {
   }
 
   follow(durable: Session) {
+    this.#tryNext(durable);
+  }
+
+  #tryNext(durable: Session): boolean {
     const next = this.#next(durable);
-    if (next === null) return;
+    if (next === null) return false;
     const slash = this.#slashOf(next);
-    if (slash === null && slashTextOf(next.content) !== null) return;
+    if (slash === null && slashTextOf(next.content) !== null) return false;
     const { sessionState } = this.#seat.decided.connection;
-    if (sessionState === "ready") {
-      this.#deps.begin(next, slash, () => this.follow(this.#seat.decided));
-    } else if (sessionState === "inactive" || sessionState === "error") {
-      this.#deps.activate();
-    }
+    if (sessionState === "inactive" || sessionState === "error") this.#deps.activate();
+    if (sessionState !== "ready") return false;
+    this.#deps.begin(next, slash, () => this.#tryNext(this.#seat.decided));
+    return true;
   }
 
   /**

@@ -19,6 +19,7 @@ async function head(grantedMicro: number, budgetMicro: number | null = null) {
   const again = () => {
     tries.count += 1;
     if (tries.canBegin) credit.begin(prompt, {}, again);
+    return tries.canBegin;
   };
   const settles = (scope: string) =>
     expect.poll(() => credit.waitingForCredit).toMatchObject({ scope });
@@ -69,6 +70,7 @@ describe("a prompt that waits for credit", () => {
     const again = () => {
       credit.begin(prompt, {}, again);
       whileWeighed.push(credit.waitingForCredit?.scope ?? null);
+      return true;
     };
     again();
     await settles("balance");

@@ -77,7 +77,7 @@ describe("P5, P9: what a session gives back", () => {
 
   it("is what was set aside for a prompt of a session that is over by then", async () => {
     const { till, credit, said, openMicro } = await credited(100, async () => null);
-    credit.begin(await waiting(till), {}, () => {});
+    credit.begin(await waiting(till), {}, () => false);
     credit.end();
     await expect.poll(() => till.frail.lines()).toHaveLength(3);
     expect(await openMicro()).toBe(0);
@@ -88,7 +88,7 @@ describe("P5, P9: what a session gives back", () => {
 describe("a turn of a tool", () => {
   it("costs nothing and needs no credit, because no model is asked", async () => {
     const { till, credit, said } = await credited(0, async () => null);
-    credit.begin(await waiting(till), { slash: "tool" }, () => {});
+    credit.begin(await waiting(till), { slash: "tool" }, () => false);
     const { price, ...start } = { price: null, ...Object(said[0]).start };
     expect(start).toMatchObject({ reservedMicro: 0, slash: "tool" });
     expect(price).toMatchObject({ input: 0, output: 0, perTurn: 0 });

@@ -10,6 +10,7 @@ import { pendingCount, type Session, type WaitingPrompt } from "../../core/sessi
 import { type BuiltInName, readSlash, slashTextOf } from "../../core/slash/commands.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
+import type { TryAgain } from "../actor/turn-queue.ts";
 import type { Written } from "../actor/written.ts";
 import { EVICTED } from "../eviction.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
@@ -168,7 +169,7 @@ export class SessionCredit implements Participant {
   }
 
   /** Begins the turn of the head of the queue, at once if nothing has to be weighed. */
-  begin(prompt: WaitingPrompt, work: TurnWork, again: () => void) {
+  begin(prompt: WaitingPrompt, work: TurnWork, again: TryAgain) {
     const session = this.#seat.decided;
     const wants = wantsOf(session, prompt);
     if (this.#asking !== null || this.#short === wants) return;
@@ -230,7 +231,7 @@ export class SessionCredit implements Participant {
     promptId: PromptId,
     { key, turnId }: ReservationRequest,
     start: Omit<TurnStart, "turnId">,
-    again: () => void,
+    again: TryAgain,
   ): Promise<void> {
     const { meter } = this.#world;
     if (this.#isOver) return meter.giveBack(key, turnId);
@@ -242,18 +243,17 @@ export class SessionCredit implements Participant {
     if (refused.code === "prompt_not_next" && !this.#isOver) again();
   }
 
-  #wait(prompt: WaitingPrompt, wants: string, refusal: Refusal, again: () => void) {
+  #wait(prompt: WaitingPrompt, wants: string, refusal: Refusal, again: TryAgain) {
     if (this.#isOver) return;
     // It was weighed by what is not so any more.
-    if (wantsOf(this.#seat.decided, prompt) !== wants) return again();
+    if (wantsOf(this.#seat.decided, prompt) !== wants) return void again();
     const { tenantId } = this.#seat.key;
     const { code } = refusal;
     this.#short = wants;
     const wake = () => {
       this.#endWait();
-      again();
-      // While it is weighed again it is said to wait as before; else it is not.
-      if (this.#asking === null && this.#short === null) this.#waits = null;
+      // While it is tried again, which may take a read, it is said to wait as before.
+      if (!again()) this.#waits = null;
     };
     const { clock, meter } = this.#world;
     const ends = [

@@ -21,7 +21,7 @@ import {
 import { slashTextOf } from "../../core/slash/commands.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
-import type { TurnBySlash } from "../actor/turn-queue.ts";
+import type { TryAgain, TurnBySlash } from "../actor/turn-queue.ts";
 import type { AgentNow } from "../agent/agent-modes.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
@@ -155,7 +155,7 @@ export function mayRunShells(world: Pick<SessionWorld, "policies" | "settings">)
   return world.policies === undefined || world.settings.enableShell;
 }
 
-type Begin = (prompt: WaitingPrompt, slash: TurnBySlash | null, again: () => void) => void;
+type Begin = (prompt: WaitingPrompt, slash: TurnBySlash | null, again: TryAgain) => void;
 
 /**
  * Begins a turn only if the policy lets its user work with the session's agent and model as they

@@ -277,8 +277,7 @@ export function voterGone(session: Session, command: Command<"voter_gone">): Dec
   const names = userId === null ? [] : namesOf(session, { clientId: null, userId });
   const asks = session.connection.turn.openAsks.values();
   const draft = new Draft(session, command);
-  for (const asked of asks) {
-    const ask = askNow(session, asked, bound);
+  for (const ask of asks) {
     const left = awaitedIn(ask).filter((voter) => names.includes(voter));
     if (left.length > 0) goOnWithout(draft, command, ask, left, quorum);
     settle(draft, ask.requestId, bound);
@@ -294,15 +293,18 @@ function awaitedIn({ mediation: { policy, voters, designated } }: Ask): readonly
 
 function goOnWithout(
   draft: Draft,
-  { actor }: Command<"voter_gone">,
+  { actor, bound }: Command<"voter_gone">,
   ask: Ask,
   left: readonly string[],
   configured: number | null,
 ) {
   const less = withoutVoters(ask, left, configured);
-  const { winner, tallies, ...progress } = progressOf(less);
+  const { winner: _, tallies, ...progress } = progressOf(less);
   const { requestId, mediation } = less;
   const data = { requestId, left, ...progress, quorum: mediation.quorum, optionTallies: tallies };
   draft.emit("permission_voter_left", data, draft.session.running?.stamp);
-  if (winner !== null) conclude(draft, less, { outcome: selected(winner), actor });
+  // Votes that the policy does not count by now decide nothing.
+  const open = askNow(draft.session, less, bound);
+  const { winner } = progressOf(open);
+  if (winner !== null) conclude(draft, open, { outcome: selected(winner), actor });
 }
