@@ -48,9 +48,11 @@ describe("the approval mode `plan`", () => {
     const { runtime, key, live } = await opened("--no-modes", "--no-config");
     value(await runtime.submit(key, set("plan")));
     await turn(live, "say on we go");
-    const events = await told(runtime, key);
-    const refused = events.filter(({ type }) => type === "agent_setting_refused");
-    expect(refused).toMatchObject([{ data: { setting: "mode", value: "plan" } }]);
+    // The agent's answer may come after the verdict of the turn.
+    const refused = async () => {
+      return (await told(runtime, key)).filter(({ type }) => type === "agent_setting_refused");
+    };
+    await expect.poll(refused).toMatchObject([{ data: { setting: "mode", value: "plan" } }]);
     expect(live.session.chosen.approvalMode).toBe("plan");
     await runtime.shutDown(NEVER);
   });
