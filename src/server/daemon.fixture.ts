@@ -12,7 +12,7 @@ import { Stage } from "../session/stage.fixture.ts";
 import { TenantPolicies } from "../session/tenant/tenant-policies.ts";
 import { given, REAL_CLOCK } from "../session/world.fixture.ts";
 import type { SessionWorld } from "../session/world.ts";
-import { checkNoForeignHolders } from "../store/foreign-holders.ts";
+import { checkNoForeignHolders } from "../store/holder.ts";
 import type { Daemon } from "./daemon.ts";
 import type { RequestAuthenticator } from "./http/authenticator.ts";
 import { type Caller, type Route, RouteTable } from "./http/route.ts";

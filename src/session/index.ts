@@ -34,7 +34,7 @@ export type { ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 export type { SessionOptions, SessionService } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
 export { UNFINISHED_FORK } from "./side/fork-draft.ts";
-export { ROSTER } from "./tenant/roster.ts";
+export { type Member, membersIn, ROSTER, readMembers } from "./tenant/roster.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
 export { policyBody, policyOf } from "./tenant/tenant-policies.ts";
 

@@ -5,8 +5,9 @@ import { parseRole } from "../../core/permission.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { type InvitationRequest, Invitations, stateOf } from "../../server/identity/invitations.ts";
-import { type Member, Members } from "../../server/identity/members.ts";
+import { Members } from "../../server/identity/members.ts";
 import { Tokens } from "../../server/identity/tokens.ts";
+import type { Member } from "../../session/index.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { minuteOf, tableText } from "../output.ts";
 import {

@@ -20,7 +20,7 @@ import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import { withoutOwner, withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
-import { checkNoForeignHolders } from "../../store/foreign-holders.ts";
+import { checkNoForeignHolders } from "../../store/holder.ts";
 import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";

@@ -7,10 +7,14 @@ import { isAtLeast, isPermitted, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { changeEntry, type Steward, type TenantGate } from "../../session/index.ts";
-import type { Document } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import type { Granting, Members } from "./members.ts";
-import { changeDocument, type TenantStore } from "./tenant-document.ts";
+import {
+  allDocuments,
+  changeDocument,
+  deleteDocuments,
+  type TenantStore,
+} from "./tenant-document.ts";
 import { hashOfSecret, type IssuedToken, isSecretOf, type Tokens } from "./tokens.ts";
 
 const record = z.object({
@@ -73,7 +77,7 @@ export class Invitations {
 
   /** All that are remembered, also those that have ended, newest first. */
   async list(tenantId: TenantId): Promise<Result<readonly Invitation[]>> {
-    const documents = await this.#documents(tenantId);
+    const documents = await allDocuments(this.#store, tenantId, KIND);
     if (!documents.ok) return documents;
     const all = documents.value.flatMap(({ key: id, value }) => {
       const read = readRecord(value);
@@ -209,7 +213,7 @@ export class Invitations {
 
   /** Forgets ended invitations when the limit is reached. */
   async #ensureCapacity(tenantId: TenantId): Promise<Result<void>> {
-    const documents = await this.#documents(tenantId);
+    const documents = await allDocuments(this.#store, tenantId, KIND);
     if (!documents.ok) return documents;
     if (documents.value.length < INVITATIONS_MAX) return DONE;
     const nowMs = this.#clock.nowMs();
@@ -218,23 +222,7 @@ export class Invitations {
       return read === null || !isOpen(read, nowMs);
     });
     if (ended.length === 0) return fail("invitation_limit_exceeded", { limit: INVITATIONS_MAX });
-    for (const { kind, key, version } of ended) {
-      const removal = { kind, key, expectedVersion: version, value: null };
-      const written = await this.#store.writeDocument(tenantId, removal);
-      if (!written.ok && written.refusal.code !== "document_conflict") return written;
-    }
-    return DONE;
-  }
-
-  async #documents(tenantId: TenantId): Promise<Result<readonly Document[]>> {
-    const documents: Document[] = [];
-    for (let after: string | null = null; ; ) {
-      const page = await this.#store.listDocuments(tenantId, KIND, after);
-      if (!page.ok) return page;
-      documents.push(...page.value.rows);
-      after = documents.at(-1)?.key ?? null;
-      if (!page.value.more || after === null) return ok(documents);
-    }
+    return deleteDocuments(this.#store, tenantId, ended);
   }
 }
 

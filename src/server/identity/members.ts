@@ -1,27 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { z } from "zod";
 import type { TenantId, UserId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
 import { MEMBERS_MAX } from "../../core/limits.ts";
 import { isAtLeast, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { changeEntry, ROSTER, type Steward } from "../../session/index.ts";
-import { roleField, userField } from "../http/request-schema.ts";
+import {
+  changeEntry,
+  type Member,
+  membersIn,
+  ROSTER,
+  readMembers,
+  type Steward,
+} from "../../session/index.ts";
 import { changeDocument, type TenantStore } from "./tenant-document.ts";
-
-const member = z.object({
-  userId: userField,
-  role: roleField,
-  /** New for each membership, so that tokens of an earlier membership stay invalid. */
-  membership: z.string(),
-  addedAtMs: z.number(),
-});
-
-const roster = z.object({ members: z.array(member) });
-
-/** A user of a tenant and their role. */
-export type Member = z.output<typeof member>;
 
 /** Who sets a role, with their own role. */
 export interface Granting {
@@ -44,9 +35,8 @@ export class Members {
     this.#clock = clock;
   }
 
-  async list(tenantId: TenantId): Promise<Result<readonly Member[]>> {
-    const found = await this.#store.readDocument(tenantId, KIND, KEY);
-    return found.ok ? membersIn(found.value?.value ?? null) : found;
+  list(tenantId: TenantId): Promise<Result<readonly Member[]>> {
+    return readMembers(this.#store, tenantId);
   }
 
   async find(tenantId: TenantId, userId: UserId): Promise<Result<Member | null>> {
@@ -121,12 +111,4 @@ export class Members {
 
 function isLastOwner(known: Member | undefined, others: readonly Member[]): boolean {
   return known?.role === "owner" && !others.some(({ role }) => role === "owner");
-}
-
-/** An unreadable list is refused, never taken for an empty one. */
-function membersIn(value: JsonObject | null): Result<readonly Member[]> {
-  if (value === null) return ok([]);
-  const read = roster.safeParse(value);
-  if (read.success) return ok(read.data.members);
-  return fail("session_corrupt", { reason: `document ${KIND}/${KEY}` });
 }

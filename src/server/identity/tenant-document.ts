@@ -1,9 +1,9 @@
 import type { TenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { SUBMIT_TRIES_MAX, TENANT_CHANGES_WAITING_MAX } from "../../core/limits.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
-import type { JournalEntry, SessionStore } from "../../store/store.ts";
+import type { Document, JournalEntry, SessionStore } from "../../store/store.ts";
 
 /** What a server reads and writes of tenants beside their sessions. */
 export type TenantStore = Pick<
@@ -88,4 +88,35 @@ async function changeNow<Outcome>(
     if (written.refusal.code !== "document_conflict") return written;
   }
   return fail("server_busy");
+}
+
+/** All documents of a kind, of which a tenant has a limited number. */
+export async function allDocuments(
+  store: TenantStore,
+  tenantId: TenantId,
+  kind: string,
+): Promise<Result<readonly Document[]>> {
+  const documents: Document[] = [];
+  for (let after: string | null = null; ; ) {
+    const page = await store.listDocuments(tenantId, kind, after);
+    if (!page.ok) return page;
+    documents.push(...page.value.rows);
+    after = documents.at(-1)?.key ?? null;
+    if (!page.value.more || after === null) return ok(documents);
+  }
+}
+
+/** Deletes documents as they were read: one that another process changes meanwhile stays. */
+export async function deleteDocuments(
+  store: TenantStore,
+  tenantId: TenantId,
+  documents: readonly Document[],
+  entries: readonly JournalEntry[] = [],
+): Promise<Result<void>> {
+  for (const { kind, key, version } of documents) {
+    const removal = { kind, key, expectedVersion: version, value: null, entries };
+    const written = await store.writeDocument(tenantId, removal);
+    if (!written.ok && written.refusal.code !== "document_conflict") return written;
+  }
+  return DONE;
 }

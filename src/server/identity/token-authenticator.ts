@@ -4,7 +4,7 @@ import { isPermitted, lesserRole } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { TenantGate } from "../../session/index.ts";
+import { type Member, TenantGate } from "../../session/index.ts";
 import type { Document } from "../../store/store.ts";
 import {
   type Authenticator,
@@ -13,7 +13,7 @@ import {
   type Suspect,
   UNKNOWN_CALLER,
 } from "../http/authenticator.ts";
-import type { Member, Members } from "./members.ts";
+import type { Members } from "./members.ts";
 import type { TenantStore } from "./tenant-document.ts";
 import {
   type Credential,

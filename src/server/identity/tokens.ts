@@ -7,11 +7,13 @@ import { isAtLeast, type Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { type ChangeAct, changeEntry, type Steward } from "../../session/index.ts";
-import type { Document, JournalEntry } from "../../store/store.ts";
+import type { JournalEntry } from "../../store/store.ts";
 import { roleField, userField } from "../http/request-schema.ts";
 import type { Members } from "./members.ts";
 import {
+  allDocuments,
   changeDocument,
+  deleteDocuments,
   type LockedChange,
   type TenantStore,
   withTenantMutex,
@@ -50,7 +52,7 @@ export class Tokens {
 
   /** All tokens, also expired and revoked ones, newest first. */
   async list(tenantId: TenantId): Promise<Result<readonly KeptToken[]>> {
-    const documents = await this.#documents(tenantId);
+    const documents = await allDocuments(this.#store, tenantId, TOKEN_KIND);
     if (!documents.ok) return documents;
     const tokens = documents.value.flatMap(({ key: id, value }) => {
       const record = readTokenRecord(value);
@@ -192,32 +194,15 @@ export class Tokens {
     return this.#forget(tenantId, new Set(over.map(({ id }) => id)));
   }
 
-  /** A token that another process changes meanwhile stays. */
   async #forget(
     tenantId: TenantId,
     ids: ReadonlySet<string>,
     entries: readonly JournalEntry[] = [],
   ): Promise<Result<void>> {
-    const documents = await this.#documents(tenantId);
+    const documents = await allDocuments(this.#store, tenantId, TOKEN_KIND);
     if (!documents.ok) return documents;
-    for (const { kind, key, version } of documents.value) {
-      if (!ids.has(key)) continue;
-      const removal = { kind, key, expectedVersion: version, value: null, entries };
-      const written = await this.#store.writeDocument(tenantId, removal);
-      if (!written.ok && written.refusal.code !== "document_conflict") return written;
-    }
-    return DONE;
-  }
-
-  async #documents(tenantId: TenantId): Promise<Result<readonly Document[]>> {
-    const documents: Document[] = [];
-    for (let after: string | null = null; ; ) {
-      const page = await this.#store.listDocuments(tenantId, TOKEN_KIND, after);
-      if (!page.ok) return page;
-      documents.push(...page.value.rows);
-      after = documents.at(-1)?.key ?? null;
-      if (!page.value.more || after === null) return ok(documents);
-    }
+    const over = documents.value.filter(({ key }) => ids.has(key));
+    return deleteDocuments(this.#store, tenantId, over, entries);
   }
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { VOTERS_TENANTS_MAX } from "../../core/limits.ts";
 import type { Role } from "../../core/permission.ts";
+import type { Member } from "../../session/index.ts";
 import { ACME, tenant, user } from "./identity.fixture.ts";
-import type { Member } from "./members.ts";
 import { Voters } from "./token-authenticator.ts";
 
 function watched() {

@@ -2,11 +2,12 @@ import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { parseUserId } from "../../core/id.ts";
 import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX, TOKEN_NAME_CHARS_MAX } from "../../core/limits.ts";
+import type { Member } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, empty, json, refused } from "../http/answer.ts";
 import { readBody, roleField, stewardOf, userField } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
-import { type Member, Members } from "../identity/members.ts";
+import { Members } from "../identity/members.ts";
 import { type IssuedToken, type KeptToken, Tokens } from "../identity/tokens.ts";
 
 const memberBody = z.object({ role: roleField });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { echo } from "../../session/stage.fixture.ts";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 
 const FORBIDS = { code: "policy_forbids", role: "member" };
 const ONLY_LARGE = { roles: { member: { models: ["echo-large", "x"] } } };
@@ -13,7 +13,7 @@ function switchTo(...modes: readonly string[]): string {
 
 describe("P8: an agent is not in a mode that the policy forbids the turn's user", () => {
   it("not by the answer to its own question, of a member or for one", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.mel);
     const { requestId } = await room.asked(team.mel, switchTo("auto", "default"), "say done");
     for (const who of [team.mel, team.ada]) {
@@ -30,7 +30,7 @@ describe("P8: an agent is not in a mode that the policy forbids the turn's user"
   });
 
   it("not by what it chose itself: it is put back before the turn", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.mel);
     await room.verdict(await room.admitted(team.mel, "mode auto", "say done"));
     const { body: before } = await team.mel.call("GET", `${room.path}/context`);
@@ -42,7 +42,7 @@ describe("P8: an agent is not in a mode that the policy forbids the turn's user"
 
 describe("P8: a turn runs with a model that the policy names", () => {
   it("not with another, because the agent does not have the one of the session", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(ONLY_LARGE);
     const room = await team.session(team.mel, { model_config: { modelId: "x" } });
     const sent = await room.prompt(team.mel, "say hello");
@@ -63,7 +63,7 @@ describe("P8: a turn runs with a model that the policy names", () => {
     ["as an option", echo()],
     ["in the older way", echo("--with-legacy-model", "--no-config")],
   ])("goes on where the agent has it: %s", async (_how, profile) => {
-    const team = await Team.open({ stage: { profiles: new Map([profile]) } });
+    const team = await PolicyTeam.open({ stage: { profiles: new Map([profile]) } });
     await team.policy(ONLY_LARGE);
     const room = await team.session(team.mel, { model_config: { modelId: "echo-large" } });
     expect((await room.verdict(await room.admitted(team.mel, "say hello"))).event).toBe(
@@ -74,7 +74,7 @@ describe("P8: a turn runs with a model that the policy names", () => {
 
 describe("P8: a model that a request names in the protocol's own way", () => {
   it("is seen by the policy, at creation", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(ONLY_LARGE);
     const create = (modelServiceId: string) =>
       team.mel.call("POST", "/session", { body: { modelServiceId, sessionScope: "thread" } });
@@ -93,7 +93,7 @@ describe("P8: a model that a request names in the protocol's own way", () => {
 
 describe("P8: a question beside the turns", () => {
   it("goes to the model of the session, where a policy binds", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(ONLY_LARGE);
     const ask = async (modelId: string) => {
       const room = await team.session(team.mel, { model_config: { modelId } });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 
 const ROLES_MATTER = "P8, P9: roles are rules";
 
 describe(`${ROLES_MATTER}: a member does not become an owner with two requests`, () => {
   it("is refused a session in which everything happens, by a named rule", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const body = { mode: "yolo", sessionScope: "thread" };
     const made = await team.mel.call("POST", "/session", { body });
     expect(made).toMatchObject({
@@ -25,7 +25,7 @@ describe(`${ROLES_MATTER}: a member does not become an owner with two requests`,
     ["by its name", "/skill run touch pwned"],
     ["by another skill that dispatches to the shell", "/ship touch pwned"],
   ])("runs no shell of ours, approved by themselves or not: %s", async (_how, line) => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.mel);
     expect(await room.command(team.mel, line)).toMatchObject({
       status: "error",
@@ -36,7 +36,7 @@ describe(`${ROLES_MATTER}: a member does not become an owner with two requests`,
   });
 
   it("runs none in a colleague's session, nor in an owner's where everything happens", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     for (const owner of [team.max, team.ada]) {
       const room = await team.session(owner, owner === team.ada ? { mode: "yolo" } : {});
       const answer = await room.command(team.mel, "/sh touch pwned");

@@ -3,13 +3,13 @@ import { NO_PERSONA } from "../../core/persona.ts";
 import { ok } from "../../core/result.ts";
 import { loaded, SURROUNDINGS, skill } from "../../core/skill/skill.fixture.ts";
 import { NO_TOOLS } from "../../session/world.fixture.ts";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 
 const ENABLED = { stage: { settings: { enableShell: true } } };
 
 describe("a shell of the server's", () => {
   it("works through its ask where callers need no token, as it always has", async () => {
-    const team = await Team.open({ needsToken: false });
+    const team = await PolicyTeam.open({ needsToken: false });
     const room = await team.session(team.ada);
     const { requestId } = await room.asked(team.ada, "/sh touch wanted");
     expect((await room.vote(team.ada, requestId, "allow")).status).toBe(200);
@@ -18,7 +18,7 @@ describe("a shell of the server's", () => {
   });
 
   it("is off for owners, too, unless the operator enables it", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, { mode: "yolo" });
     const answer = await room.command(team.ada, "/sh touch pwned");
     expect(answer).toMatchObject({ code: "session_shell_disabled" });
@@ -26,7 +26,7 @@ describe("a shell of the server's", () => {
   });
 
   it("runs for an owner where it is enabled, and is asked of a member there", async () => {
-    const team = await Team.open(ENABLED);
+    const team = await PolicyTeam.open(ENABLED);
     const room = await team.session(team.ada, { mode: "yolo" });
     expect(await room.command(team.ada, "/sh touch wanted")).toMatchObject({ status: "ok" });
     expect(team.isMarked("wanted")).toBe(true);
@@ -38,7 +38,7 @@ describe("a shell of the server's", () => {
   });
 
   it("is not approved by its own user where the policy forbids that", async () => {
-    const team = await Team.open(ENABLED);
+    const team = await PolicyTeam.open(ENABLED);
     await team.policy({ roles: { member: { selfApproval: false } } });
     const room = await team.session(team.mel);
     const { requestId } = await room.asked(team.mel, "/sh touch pwned");
@@ -72,7 +72,7 @@ describe("a tool of an MCP server", () => {
         return { isError: false, text: "dropped" };
       },
     };
-    const team = await Team.open({ stage: { loader, tools } });
+    const team = await PolicyTeam.open({ stage: { loader, tools } });
     const room = await team.session(team.ada, { mode: "yolo" });
     const { requestId, capped } = await room.asked(team.mel, "/db all");
     expect(capped).toMatchObject({ role: "member" });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { echo } from "../../session/stage.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "../identity/identity.fixture.ts";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 
 const YOLO = { mode: "yolo", autonomy: "autonomous" };
 const YOLO_RULES = { securityMode: "yolo", autonomy: "autonomous" };
@@ -11,7 +11,7 @@ const RUN = "ask kind=execute command=ls";
 
 describe("P8: a turn is bound by the role of the user whose prompt it is", () => {
   it("asks for a member in an owner's session where everything happens", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, YOLO);
     await room.verdict(await room.admitted(team.ada, RUN, "say done"));
     expect(room.all("permission_decided")).toMatchObject([{ gate: "security_mode" }]);
@@ -30,7 +30,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
   });
 
   it("asks for a member's queued prompt, and for what the agent does without asking", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, YOLO);
     const question = await room.asked(
       team.ada,
@@ -49,7 +49,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
   });
 
   it("asks once a member has steered the owner's turn", async () => {
-    const team = await Team.open({ stage: { profiles: new Map([echo("--steer")]) } });
+    const team = await PolicyTeam.open({ stage: { profiles: new Map([echo("--steer")]) } });
     const room = await team.session(team.ada, YOLO);
     const question = await room.asked(team.ada, "question Ready?", RUN, "say done");
     const steered = await team.mel.call("POST", `${room.path}/mid-turn-message`, {
@@ -64,7 +64,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
   });
 
   it("follows a policy that is raised in mid-turn, and lowered", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, YOLO);
     const first = await room.asked(team.mel, RUN, RUN, "say done");
     await team.policy({ roles: { member: { mode: "yolo", autonomy: "autonomous" } } });
@@ -79,7 +79,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
   });
 
   it("follows the member's role in mid-turn: made a viewer, or removed", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const { members } = team.people;
     await team.policy({ roles: { member: { mode: "yolo", autonomy: "autonomous" } } });
     const room = await team.session(team.mel, YOLO);
@@ -102,7 +102,7 @@ describe("P8: a turn is bound by the role of the user whose prompt it is", () =>
   });
 
   it("asks what an owner's allowlist would let pass, and refuses what it refuses", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy({ roles: { member: { mode: "ask" } } });
     const room = await team.session(team.ada, { mode: "allowlist", allowlist: ["execute:ls"] });
     await room.verdict(await room.admitted(team.ada, RUN, "ask command=pwd", "say done"));

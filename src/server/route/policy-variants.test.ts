@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { echo } from "../../session/stage.fixture.ts";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 import { heard } from "./work.fixture.ts";
 
 const FORBIDS = { code: "policy_forbids", role: "member" };
@@ -33,7 +33,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
       { rule: "allowlist" },
     ],
   ])("at creation: %s", async (_what, body, rule) => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const made = await team.mel.call("POST", "/session", { body });
     expect(made).toMatchObject({ status: 403, body: { ...FORBIDS, ...rule } });
     const { body: list } = await team.ada.call("GET", "/audit");
@@ -41,7 +41,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("is given what the policy allows", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.session(team.mel, { mode: "ask", autonomy: "balanced" });
     await team.session(team.mel, { approvalMode: "auto-edit" });
     const list = ["execute:git *", "read:*", "edit:*", "execute:npm test"];
@@ -54,7 +54,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
     ["the approval mode", "/approval-mode", { mode: "auto" }, { rule: "autonomy" }],
     ["the agent's own mode", "/agent-mode", { mode: "auto" }, { rule: "agent_mode" }],
   ])("by a route, in a colleague's session as in their own: %s", async (_what, to, body, rule) => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     for (const who of [team.mel, team.max, team.ada]) {
       const { path } = await team.session(who);
       const set = await team.mel.call("POST", `${path}${to}`, { body });
@@ -63,7 +63,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by approval mode yolo, which the security mode refuses as before", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const { path } = await team.session(team.mel);
     const body = { mode: "yolo" };
     const set = await team.mel.call("POST", `${path}/approval-mode`, { body });
@@ -71,7 +71,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by joining the shared session with settings, and by loading one with settings", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const shared = { body: { sessionScope: "single" } };
     const made = await team.mel.call("POST", "/session", shared);
     expect(made.status).toBe(200);
@@ -88,7 +88,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by branching an owner's session in which everything happens", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, { mode: "yolo" });
     await room.verdict(await room.admitted(team.ada, "say hello"));
     const branched = await team.mel.call("POST", `${room.path}/branch`, { body: {} });
@@ -98,14 +98,14 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by /new in an owner's session in which everything happens", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, { mode: "yolo" });
     expect(await room.command(team.mel, "/new")).toMatchObject({ code: "policy_forbids" });
     expect(await room.command(team.ada, "/new")).toMatchObject({ status: "ok" });
   });
 
   it("by an agent, a model or a skill that the policy does not name", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     const member = { agents: ["echo"], models: ["echo-small"], skills: ["review"] };
     const model = { model_config: { modelId: "echo-small" } };
     await team.policy({ roles: { member } });
@@ -145,7 +145,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by a prompt in a session whose agent is not theirs to use, sent or steered", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     await team.policy({ roles: { member: { agents: ["echo"] } } });
     const room = await team.session(team.ada, { agent: "other" });
     const sent = await room.prompt(team.mel, "say hello");
@@ -155,7 +155,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by a question beside the turns, to an agent that is not theirs to use", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     await team.policy({ roles: { member: { agents: ["echo"] } } });
     const room = await team.session(team.ada, { agent: "other" });
     const asides = [
@@ -169,7 +169,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by a prompt to an agent that the owner has put into a mode of its own", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada);
     const set = await team.ada.call("POST", `${room.path}/agent-mode`, { body: { mode: "auto" } });
     expect(set.status, set.text).toBe(200);
@@ -179,7 +179,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by repeating requests from before the policy was lowered", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy({ roles: { member: { mode: "yolo", autonomy: "autonomous" } } });
     const headers = { "idempotency-key": "once" };
     const create = { body: { mode: "yolo", sessionScope: "thread" }, headers };
@@ -197,7 +197,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
   });
 
   it("by a prompt that waited while the owner changed the agent: it has its verdict", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     await team.policy({ roles: { member: { agents: ["echo"] } } });
     const room = await team.session(team.ada);
     const { requestId } = await room.asked(team.ada, "ask", "say done");
@@ -216,7 +216,7 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
 
 describe("the tenant's usual autonomy", () => {
   it("is lowered to what a session's maker may have, and is not set above the policy", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const usual = { body: { settings: { autonomy: "autonomous" } } };
     expect((await team.ada.call("PATCH", "/tenant", usual)).status).toBe(200);
     const room = await team.session(team.mel);
@@ -228,7 +228,7 @@ describe("the tenant's usual autonomy", () => {
   });
 
   it("is bound by a token of less than its user's role", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const made = await team.ada.call("POST", "/tokens", { body: { role: "member" } });
     const small = team.ada.with(String(made.body.token));
     const body = { mode: "yolo" };

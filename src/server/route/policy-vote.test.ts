@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { echo } from "../../session/stage.fixture.ts";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 
 const RUN = "ask kind=execute command=ls";
 const NOBODY_FOR_ITSELF = { roles: { member: { selfApproval: false } } };
 
 describe("P8: where users may not approve for themselves", () => {
   it("the vote of the turn's user does not count, and a colleague's does", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(NOBODY_FOR_ITSELF);
     const room = await team.session(team.mel);
     const { requestId } = await room.asked(team.mel, RUN, "say done");
@@ -24,7 +24,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("they may refuse it, cancel it, and answer the agent's questions", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(NOBODY_FOR_ITSELF);
     const room = await team.session(team.mel);
     const first = await room.asked(team.mel, RUN, "say done");
@@ -35,7 +35,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("a grant that one of them gave in another's turn does not answer for them", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(NOBODY_FOR_ITSELF);
     const room = await team.session(team.max);
     const theirs = await room.asked(team.max, RUN, "say done");
@@ -47,7 +47,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("a policy that comes while the ask is open counts for the vote", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.mel);
     const { requestId } = await room.asked(team.mel, RUN, "say done");
     await team.policy(NOBODY_FOR_ITSELF);
@@ -58,7 +58,7 @@ describe("P8: where users may not approve for themselves", () => {
   it.each(["designated", "consensus"] as const)(
     "an ask that only they could decide goes to the owners: %s",
     async (policy) => {
-      const team = await Team.open({ stage: { settings: { policy } } });
+      const team = await PolicyTeam.open({ stage: { settings: { policy } } });
       await team.policy(NOBODY_FOR_ITSELF);
       const room = await team.session(team.mel);
       const { requestId, mediation } = await room.asked(team.mel, RUN, "say done");
@@ -73,7 +73,7 @@ describe("P8: where users may not approve for themselves", () => {
   it.each(["designated", "consensus"] as const)(
     "an open ask goes to the owners as well, when the policy comes later: %s",
     async (policy) => {
-      const team = await Team.open({ stage: { settings: { policy } } });
+      const team = await PolicyTeam.open({ stage: { settings: { policy } } });
       const room = await team.session(team.mel);
       const { requestId, mediation } = await room.asked(team.mel, RUN, "say done");
       expect(mediation).not.toHaveProperty("owners");
@@ -87,7 +87,7 @@ describe("P8: where users may not approve for themselves", () => {
 
   it("an owner's open ask goes to another owner once a member has steered the turn", async () => {
     const profiles = new Map([echo("--steer")]);
-    const team = await Team.open({ stage: { settings: { policy: "designated" }, profiles } });
+    const team = await PolicyTeam.open({ stage: { settings: { policy: "designated" }, profiles } });
     const olga = await team.people.person("olga", "owner");
     await team.policy(NOBODY_FOR_ITSELF);
     const room = await team.session(team.ada, { visibility: "tenant" });
@@ -102,7 +102,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("P5: an open ask that is left to no user is cancelled with the next vote", async () => {
-    const team = await Team.open({ stage: { settings: { policy: "designated" } } });
+    const team = await PolicyTeam.open({ stage: { settings: { policy: "designated" } } });
     const room = await team.session(team.ada);
     const { requestId } = await room.asked(team.ada, RUN, "say done");
     await team.policy({ roles: { owner: { selfApproval: false } } });
@@ -112,7 +112,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("an allowlist of their own does not answer for them: its hits are asked", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy(NOBODY_FOR_ITSELF);
     const listed = { mode: "allowlist", allowlist: ["execute:ls"] };
     const room = await team.session(team.mel, listed);
@@ -122,7 +122,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("P5: an ask that is left to no user at all is cancelled, and says so", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy({ roles: { owner: { selfApproval: false } } });
     for (const name of ["mel", "max"]) {
       expect((await team.ada.call("DELETE", `/members/${name}`)).status).toBe(204);
@@ -135,7 +135,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("P5: an ask in a private session is cancelled if none who sees it may decide", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const alone = { roles: { owner: { selfApproval: false } } };
     await team.policy(alone);
     const room = await team.session(team.ada, { visibility: "private" });
@@ -144,7 +144,7 @@ describe("P8: where users may not approve for themselves", () => {
   });
 
   it("P5: an ask is cancelled when the last other voter is removed", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     await team.policy({ roles: { owner: { selfApproval: false } } });
     await team.ada.call("DELETE", "/members/max");
     const room = await team.session(team.ada);

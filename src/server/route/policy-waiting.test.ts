@@ -6,7 +6,7 @@ import type { SessionStore } from "../../store/store.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "../identity/identity.fixture.ts";
 import type { Person } from "../identity/people.fixture.ts";
 import { calls } from "./credits.fixture.ts";
-import { type Room, Team } from "./policy.fixture.ts";
+import { PolicyTeam, type Room } from "./policy.fixture.ts";
 import { heard } from "./work.fixture.ts";
 
 /** Ways of asking for something that is looked at only when it is next. */
@@ -23,7 +23,12 @@ function twoAgents() {
 }
 
 /** Queues all that a member can behind an owner's turn, and lets it come up after the change. */
-async function queuedBehind(team: Team, room: Room, who: Person, change: () => Promise<unknown>) {
+async function queuedBehind(
+  team: PolicyTeam,
+  room: Room,
+  who: Person,
+  change: () => Promise<unknown>,
+) {
   const held = await room.asked(team.ada, "question Ready?", "say done");
   const lines: string[] = [];
   for (const line of LINES) lines.push(await room.admitted(who, line));
@@ -44,7 +49,7 @@ async function queuedBehind(team: Team, room: Room, who: Person, change: () => P
 
 describe("P8: what waits of a user who lost their place does not run", () => {
   it("not of a member who was removed", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     const room = await team.session(team.ada, { mode: "yolo" });
     const { members } = team.people;
     await queuedBehind(team, room, team.mel, () =>
@@ -53,7 +58,7 @@ describe("P8: what waits of a user who lost their place does not run", () => {
   });
 
   it("not of a member who was made a viewer", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     const room = await team.session(team.ada, { mode: "yolo" });
     const { members } = team.people;
     await queuedBehind(team, room, team.mel, () =>
@@ -62,7 +67,7 @@ describe("P8: what waits of a user who lost their place does not run", () => {
   });
 
   it("not of a member with whom the session is not shared any more", async () => {
-    const team = await Team.open(twoAgents());
+    const team = await PolicyTeam.open(twoAgents());
     const room = await team.session(team.ada, { mode: "yolo", visibility: "private" });
     const share = (...sharedWith: readonly string[]) => {
       const body = { visibility: "private", sharedWith };
@@ -83,7 +88,7 @@ describe("P8: a prompt that waits for credit obeys the policy of the moment it b
     ["a prompt", "say hello", { agents: [] }],
     ["a skill", "/rv say hello", { skills: [] }],
   ])("%s", async (_what, line, member) => {
-    const team = await Team.open({ stage: { meter } });
+    const team = await PolicyTeam.open({ stage: { meter } });
     const grant = (amountMicro: number) =>
       team.ada.call("POST", "/credits/grants", { body: { amountMicro } });
     expect((await grant(25)).status).toBe(200);

@@ -30,7 +30,7 @@ const SKILLS = loaded([
 ]);
 
 /** A team with tokens: Ada owns the tenant, Mel and Max are members. Shells are real. */
-export class Team {
+export class PolicyTeam {
   readonly people: People;
   readonly ada: Person;
   readonly mel: Person;
@@ -43,7 +43,7 @@ export class Team {
     this.max = max;
   }
 
-  static async open(options: Options = {}): Promise<Team> {
+  static async open(options: Options = {}): Promise<PolicyTeam> {
     const { marksFolder, root } = await newWorld();
     const tools = await openTools({
       servers: [],
@@ -58,7 +58,7 @@ export class Team {
     const people = await People.open({ ...options, stage: { loader, tools, ...options.stage } });
     const ada = await people.person("ada", "owner");
     const mel = await people.person("mel", "member");
-    return new Team(people, ada, mel, await people.person("max", "member"));
+    return new PolicyTeam(people, ada, mel, await people.person("max", "member"));
   }
 
   /** The path of a new session of this person, with a stream of all that happens in it. */

@@ -4,14 +4,14 @@ import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import { value } from "../../store/kit/expect.ts";
 import { DaemonWorld } from "../daemon.fixture.ts";
 import { ACME, OPERATOR } from "../identity/identity.fixture.ts";
-import { Team } from "./policy.fixture.ts";
+import { PolicyTeam } from "./policy.fixture.ts";
 import { policyRoutes } from "./tenant.ts";
 
 const MEMBER = { mode: "ask", autonomy: "manual", agents: ["echo"], selfApproval: false };
 
 describe("GET /tenant/policy", () => {
   it("tells each user what binds them, and the whole of it to owners only", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const { body: mels } = await team.mel.call("GET", "/tenant/policy");
     expect(mels).toMatchObject({
       v: 1,
@@ -37,7 +37,7 @@ describe("GET /tenant/policy", () => {
 
 describe("PUT /tenant/policy", () => {
   it("is for owners, replaces the whole, and is in the audit with what changed", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const body = { version: 0, policy: { roles: { member: MEMBER }, visibility: "tenant" } };
     const put = (who: typeof team.ada) => who.call("PUT", "/tenant/policy", { body });
     expect(await put(team.mel)).toMatchObject({ status: 403, body: { code: "role_required" } });
@@ -66,7 +66,7 @@ describe("PUT /tenant/policy", () => {
   });
 
   it("tells the second of two owners who change it at once what to do", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const body = { version: 0, policy: { visibility: "tenant" } };
     const both = await Promise.all([
       team.ada.call("PUT", "/tenant/policy", { body }),
@@ -94,7 +94,7 @@ describe("PUT /tenant/policy", () => {
     ["too many names", { roles: { member: { skills: many(65) } } }, ["roles.member.skills"]],
     ["no version", undefined, ["version"]],
   ])("refuses unknown words, with those that there are: %s", async (_what, policy, texts) => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const body = policy === undefined ? { policy: {} } : { version: 0, policy };
     const set = await team.ada.call("PUT", "/tenant/policy", { body });
     expect(set.status, set.text).toBe(400);
@@ -103,7 +103,7 @@ describe("PUT /tenant/policy", () => {
   });
 
   it("says who sees new sessions; without it they are private", async () => {
-    const team = await Team.open({ visibility: "policy" });
+    const team = await PolicyTeam.open({ visibility: "policy" });
     const seen = async () => {
       const { body } = await team.mel.call("POST", "/session", {
         body: { sessionScope: "thread" },
@@ -116,7 +116,7 @@ describe("PUT /tenant/policy", () => {
   });
 
   it("counts at once if another process makes it", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const room = await team.session(team.ada, { mode: "yolo" });
     await room.verdict(await room.admitted(team.ada, "ask command=ls", "say done"));
     const { store } = team.people.world.daemon;
@@ -131,7 +131,7 @@ describe("PUT /tenant/policy", () => {
   });
 
   it("is refused, not ignored, if what is stored cannot be read", async () => {
-    const team = await Team.open();
+    const team = await PolicyTeam.open();
     const { store } = team.people.world.daemon.world;
     const value1 = { roles: { member: { mode: "free" } } };
     const document = { kind: "policy", key: "all", expectedVersion: 0, value: value1 };
