@@ -13,6 +13,7 @@ export const LOG_MESSAGES = {
   "store failed": "error",
   "store not loaded": "error",
   "store acted": "info",
+  "store active": "info",
   recovered: "info",
   "recovery failed": "error",
   "session set aside": "error",

@@ -1,5 +1,6 @@
 /** What stores are made of and held by, as `fermata/store`. */
 
+export { DONE, fail, ok, type Result } from "../core/result.ts";
 export { caseSafe, idOfCaseSafe } from "../platform/case-safe.ts";
 export type {
   Backend,
@@ -11,6 +12,7 @@ export type {
   ListRange,
   ListRows,
 } from "./backend.ts";
+export { pageOf } from "./backend.ts";
 export {
   checkBytes,
   checkCommit,
@@ -33,7 +35,10 @@ export {
   trimmedThrough,
   weighed,
 } from "./check.ts";
+export { CONTRACT_VERSION, checkStore } from "./compatibility.ts";
+export { failpoint } from "./failpoint.ts";
 export { checkManifest } from "./fields.ts";
+export { GuardedStore } from "./guarded.ts";
 export * from "./holder.ts";
 export {
   activateStore,

@@ -85,7 +85,7 @@ describe("of the stores that are loaded", () => {
       { store: first, config: {} },
       { store: second, config: on },
     ];
-    const chosen = await activateStore(candidates, HOST, none);
+    const chosen = await activateStore(candidates, HOST, none, "0.1.0");
     expect(chosen).toEqual({ ok: true, value: second });
   });
 
@@ -96,11 +96,13 @@ describe("of the stores that are loaded", () => {
       ok: false,
       refusal: { code: "store_cardinality", details: { active: names } },
     });
-    expect(await activateStore([], HOST, none)).toEqual(refusal("none"));
-    expect(await activateStore([off], HOST, none)).toEqual(refusal("none"));
-    const two = await activateStore([active("a"), active("b")], HOST, none);
+    expect(await activateStore([], HOST, none, "0.1.0")).toEqual(refusal("none"));
+    expect(await activateStore([off], HOST, none, "0.1.0")).toEqual(refusal("none"));
+    const two = await activateStore([active("a"), active("b")], HOST, none, "0.1.0");
     expect(two).toEqual(refusal("a, b"));
-    expect(await activateStore([active("a"), off], HOST, none)).toMatchObject({ ok: true });
+    expect(await activateStore([active("a"), off], HOST, none, "0.1.0")).toMatchObject({
+      ok: true,
+    });
   });
 
   it("no two may have one name, or a manifest would not say who wrote it", async () => {
@@ -109,7 +111,7 @@ describe("of the stores that are loaded", () => {
       { store: first, config: {} },
       { store: second, config: on },
     ];
-    expect(await activateStore(candidates, HOST, none)).toEqual({
+    expect(await activateStore(candidates, HOST, none, "0.1.0")).toEqual({
       ok: false,
       refusal: {
         code: "invalid_store_config",
@@ -124,11 +126,11 @@ describe("of the stores that are loaded", () => {
     const good = { store: storeCalled("good"), config: on };
     const warned: string[] = [];
     const warn = (storeId: string) => warned.push(storeId);
-    expect(await activateStore([broken, good], HOST, warn)).toMatchObject({ ok: true });
+    expect(await activateStore([broken, good], HOST, warn, "0.1.0")).toMatchObject({ ok: true });
     expect(warned).toEqual(["broken"]);
     const other = storeCalled("other");
     const bad = { store: storeCalled("bad"), config: { active: true, surprise: 1 } };
-    const failed = await activateStore([{ store: other, config: {} }, bad], HOST, none);
+    const failed = await activateStore([{ store: other, config: {} }, bad], HOST, none, "0.1.0");
     expect(failed).toMatchObject({ refusal: { code: "invalid_store_config" } });
     expect(await other.tenants()).toMatchObject({ refusal: { code: "store_unavailable" } });
   });
@@ -147,7 +149,7 @@ describe("a store that throws, against its promise,", () => {
     const warned: unknown[] = [];
     const warn = (storeId: string, { code }: { code: string }) => warned.push([storeId, code]);
     const good = { store: storeCalled("good"), config: on };
-    const started = await activateStore([{ store, config: {} }, good], HOST, warn);
+    const started = await activateStore([{ store, config: {} }, good], HOST, warn, "0.1.0");
     expect(started).toMatchObject({ ok: true });
     expect(warned).toEqual([["foreign", "store_unavailable"]]);
   });
@@ -162,7 +164,7 @@ describe("a store that throws, against its promise,", () => {
         { store: storeCalled("foreign", change), config: on },
         { store: other, config: {} },
       ];
-      const failed = await activateStore(candidates, HOST, none);
+      const failed = await activateStore(candidates, HOST, none, "0.1.0");
       expect(failed).toMatchObject({ ok: false, refusal: { code: "store_unavailable" } });
       expect(await other.tenants()).toMatchObject({ refusal: { code: "store_unavailable" } });
     }

@@ -1,6 +1,7 @@
 import type { Refusal } from "../core/error.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { CONTRACT_VERSION, checkStore } from "./compatibility.ts";
 import type { SessionStore, StoreContract, StoreHost } from "./store.ts";
 
 export interface Candidate {
@@ -11,18 +12,20 @@ export interface Candidate {
 /**
  * Brings up the stores that are loaded and makes exactly one of them the session store. The active
  * one must start, and nothing takes its place if it does not; another one that fails is only
- * reported. Stores that were started are ended again if the active one does not come up.
+ * reported. A store that is not for this version of Fermata is not started. Stores that were started are ended again if the active one does not come up.
  */
 export async function activateStore(
   candidates: readonly Candidate[],
   host: StoreHost,
   warn: (storeId: string, why: Refusal) => void,
+  coreVersion: string,
 ): Promise<Result<SessionStore>> {
   const enabled = candidates.filter(({ config }) => !isObject(config) || config.enabled !== false);
   const chosen = choose(enabled);
   if (!chosen.ok) return chosen;
   for (const { store, config } of enabled) {
-    const started = await answerOf(() => store.init(host, config));
+    const fits = checkStore(store, coreVersion);
+    const started = fits.ok ? await answerOf(() => store.init(host, config)) : fits;
     if (started.ok) continue;
     await end(store);
     if (store !== chosen.value) warn(store.contract.storeId, started.refusal);
@@ -194,7 +197,7 @@ export function storeContract(
 ): StoreContract {
   return {
     kind: "SessionStore",
-    contractVersion: "1.0.0",
+    contractVersion: CONTRACT_VERSION,
     requiredCoreVersion: ">=0.1.0",
     configSchema: configSchema(options),
     loadedCardinality: "unlimited",

@@ -42,20 +42,23 @@ export interface Write<Value> {
 /** Whose write it is: a session's, or a tenant's. */
 type WriteTarget = Pick<SessionKey, "tenantId"> & { readonly sessionId?: SessionId };
 
+/** Whether a store may be read or written in its present phase. */
+type StorePhases = Pick<StoreLife, "forReading" | "forWriting">;
+
 /**
  * The path that each operation of a store takes: the store's phase, secrets, checks, the backend,
  * then where a missing session is, and what of a refusal callers may see. Nothing is thrown.
  */
 export class OperationPath {
   readonly #storeId: string;
-  readonly #life: StoreLife;
+  readonly #life: StorePhases;
   readonly #backend: Pick<Backend, "explain">;
   readonly #steps: StoreSteps;
   #bytesWaiting = 0;
 
   constructor(
     storeId: string,
-    life: StoreLife,
+    life: StorePhases,
     backend: Pick<Backend, "explain">,
     steps: StoreSteps,
   ) {

@@ -8,7 +8,8 @@ import type { Holder } from "./holder.ts";
 
 /**
  * What every store promises. Each sentence of this file is a check of the conformance
- * kit. No operation throws: what goes wrong is a `Result` with a code.
+ * kit. No operation throws: what goes wrong is a `Result` with a code. A caller may change its
+ * values as soon as it has made a call, and an answer as soon as it has it: stores copy both.
  */
 export interface SessionStore {
   readonly contract: StoreContract;
@@ -19,7 +20,11 @@ export interface SessionStore {
   activate(): Promise<Result<void>>;
   /** Finishes outstanding writes, then releases its handles. */
   deactivate(): Promise<Result<void>>;
-  /** Frees what is left. Safe to repeat, and safe without `init`. */
+  /**
+   * Frees what is left. Safe to repeat, and safe without `init`. A session that was created or
+   * opened through this instance by a holder of this process is given up, unless it was opened
+   * again elsewhere; one of another holder is not.
+   */
   dispose(): Promise<Result<void>>;
 
   /**
@@ -92,7 +97,10 @@ export interface SessionStore {
    * tell of it.
    */
   readDocument(tenantId: TenantId, kind: string, key: string): Promise<Result<Document | null>>;
-  /** A page of them by key, beginning after the given one; null begins at the beginning. */
+  /**
+   * A page of them by key, in the order of its bytes in UTF-8, beginning after the given one; null
+   * begins at the beginning.
+   */
   listDocuments(
     tenantId: TenantId,
     kind: string,
@@ -132,14 +140,23 @@ export interface StoreCapabilities {
   readonly journaling: boolean;
   /** The largest commit in bytes; a larger one is refused before anything changes. */
   readonly snapshotBytesLimit: number;
-  readonly largeSlotStreaming: boolean;
+  /**
+   * Always false in this version: a slot is handed over whole, and its size is bounded. The field
+   * is there for a version of the contract that has streams.
+   */
+  readonly largeSlotStreaming: false;
   /** Reads do not wait for the owner, and still see only whole commits. */
   readonly concurrentReaders: boolean;
 }
 
 /** All that a store reaches the world through. */
 export interface StoreHost {
+  /** Called once by `activate`; the server's log then names the store. */
   readonly persistenceSurface: { announce(storeId: string): void };
+  /**
+   * A credential from the environment of the server, by its name. The value is a secret from then
+   * on: it is redacted or refused in all that is stored. Other settings are options.
+   */
   readonly env: { get(name: string): string | undefined };
   audit(entry: { readonly act: string; readonly details: JsonObject }): void;
 }

@@ -6,6 +6,7 @@ import type { BackupContents } from "../../store/sqlite/backup/contents.ts";
 import { restoreBackup } from "../../store/sqlite/backup/restore.ts";
 import { takeBackup } from "../../store/sqlite/backup/take.ts";
 import { version } from "../output.ts";
+import { checkBundledStore } from "../store-marker.ts";
 import {
   type CommandOutput,
   DATA_OPTIONS,
@@ -74,6 +75,8 @@ const parse = (args: readonly string[]) =>
   parseArgs({ args, options: DATA_OPTIONS, allowPositionals: true });
 
 async function takeCopy(target: string, data: string): Promise<Result<CommandOutput>> {
+  const own = await checkBundledStore(data);
+  if (!own.ok) return own;
   const root = storeFolder(data);
   const options = { root, target, version: version(), nowMs: Date.now() };
   const taken = await takeBackup({ ...options, onTenant: showProgress });
@@ -88,6 +91,8 @@ async function takeCopy(target: string, data: string): Promise<Result<CommandOut
 }
 
 async function restoreCopy(source: string, data: string): Promise<Result<CommandOutput>> {
+  const own = await checkBundledStore(data);
+  if (!own.ok) return own;
   const root = storeFolder(data);
   const atMs = Date.now();
   const entryOf = ({ takenAt, fermata }: BackupContents) =>

@@ -7,6 +7,7 @@ import type { StoreSteps } from "../../store/operation.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { homeOf, messageOf } from "../home.ts";
+import { checkBundledStore } from "../store-marker.ts";
 
 /** The options of every command that works on a data directory. */
 export const DATA_OPTIONS = {
@@ -117,6 +118,8 @@ export async function inStore<Value>(
   steps: StoreSteps = {},
 ): Promise<Result<Value>> {
   const folder = storeFolder(data);
+  const own = await checkBundledStore(data);
+  if (!own.ok) return own;
   if (existsSync(folder)) return withStore(folder, act, steps);
   return fail("store_unavailable", { reason: `there is no ${folder}` });
 }
@@ -127,6 +130,8 @@ export async function inNewStore<Value>(
   act: StoreAction<Value>,
 ): Promise<Result<Value>> {
   const folder = storeFolder(data);
+  const own = await checkBundledStore(data);
+  if (!own.ok) return own;
   try {
     await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
   } catch (thrown) {

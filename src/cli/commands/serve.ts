@@ -139,7 +139,7 @@ export async function startServer(
     await users.close();
     return secrets;
   }
-  const opening = openStore(options, folder, guard, log);
+  const opening = openStore(options, folder, guard, log, env);
   const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
   if (!store.ok) {
     await Promise.all([users.close(), secrets.value.end()]);

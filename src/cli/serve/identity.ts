@@ -19,7 +19,7 @@ import type { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import type { SessionStore } from "../../store/index.ts";
 import type { ServeOptions } from "./options.ts";
 import { serverSettings } from "./settings.ts";
-import { STORES, sessionsFolder } from "./store.ts";
+import { isLasting, sessionsFolder } from "./store.ts";
 
 /**
  * Chooses how callers authenticate. If there is any stored token, a key set or `--token`, every
@@ -99,7 +99,8 @@ export async function readJwtAuthenticator(
   return openJwtAuthenticator({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }
 
-/** Whether a store exists that may hold tokens. */
-export function mayHaveTokens({ store }: ServeOptions, folder: string): boolean {
-  return STORES[store].isLasting && existsSync(sessionsFolder(folder));
+/** Whether a store exists that may hold tokens; of one that is not bundled that is not known. */
+export function mayHaveTokens(options: ServeOptions, folder: string): boolean {
+  if (options.store !== "sqlite") return isLasting(options);
+  return existsSync(sessionsFolder(folder));
 }

@@ -6,7 +6,6 @@ import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../c
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf, isMissingFile, messageOf } from "../home.ts";
-import { STORE_NAMES } from "./store.ts";
 
 const count = (help: string, most = 1_000_000) => whole(0, most, { help });
 const ms = (help: string, variables: readonly string[] = []) =>
@@ -149,7 +148,18 @@ export const OPTIONS = {
   }),
 
   // Storage and log
-  store: choice(STORE_NAMES, "sqlite", { help: "Store of the sessions (sqlite)" }),
+  store: {
+    ...text({
+      help: "Store of the sessions: a bundled one, or the file or package of another (sqlite)",
+      placeholder: "sqlite|memory|FILE|PACKAGE",
+    }),
+    default: "sqlite",
+    parse: parseText,
+  },
+  "store-option": texts({
+    help: "Option of a store that is not bundled; may be repeated",
+    placeholder: "NAME=VALUE",
+  }),
   data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
   durability: choice(["full", "relaxed"], "full", {
     help: "`relaxed` is faster, but may lose the last changes in a power cut (full)",

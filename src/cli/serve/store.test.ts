@@ -14,7 +14,7 @@ it("tells the log where the files of a server's store are, and nobody else", asy
   const logged: string[] = [];
   const log = (what: string, about: object) => logged.push(`${what} ${JSON.stringify(about)}`);
   const chosen = await value(readServeOptions([], { FERMATA_HOME: folder }));
-  const store = await value(openStore(chosen, folder, new SecretGuard(), { log }));
+  const store = await value(openStore(chosen, folder, new SecretGuard(), { log }, {}));
   onTestFinished(async () => void (await store.dispose()));
   rmSync(join(folder, "sessions"), { recursive: true });
   const answer = await store.readDocument(ACME, "members", "all");

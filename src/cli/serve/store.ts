@@ -1,16 +1,23 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Refusal } from "../../core/error.ts";
 import { fail, type Result } from "../../core/result.ts";
 import {
   activateStore,
+  type Candidate,
+  GuardedStore,
   type SecretGuard,
   SessionLocator,
   type SessionStore,
+  type StoreHost,
   type StoreSteps,
 } from "../../store/index.ts";
 import { homeOf } from "../home.ts";
+import { version } from "../output.ts";
+import { markStore } from "../store-marker.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
+import { loadStore, moduleConfig, ofModule } from "./store-module.ts";
 
 /** A store that a server can be told to use. */
 interface StoreKind {
@@ -35,13 +42,17 @@ const memory: StoreKind = {
   isLasting: false,
 };
 
-/** The stores that `--store` can name. */
-export const STORES = { sqlite, memory } as const;
+/** The bundled stores, by the names that `--store` has for them. */
+const STORES: Readonly<Record<string, StoreKind>> = { sqlite, memory };
 
-export const STORE_NAMES = Object.keys(STORES).filter(isStoreName);
+/** A bundled store; undefined for a store of a third party. */
+function bundled(name: string): StoreKind | undefined {
+  return Object.hasOwn(STORES, name) ? STORES[name] : undefined;
+}
 
-function isStoreName(name: string): name is keyof typeof STORES {
-  return Object.hasOwn(STORES, name);
+/** Whether sessions outlive the process: a store of a third party is expected to keep them. */
+export function isLasting({ store }: Pick<ServeOptions, "store">): boolean {
+  return bundled(store)?.isLasting ?? true;
 }
 
 /** Where this server keeps its data. */
@@ -60,6 +71,7 @@ export async function openStore(
   folder: string,
   guard: SecretGuard,
   { log }: ServerLog,
+  env: NodeJS.ProcessEnv,
 ): Promise<Result<SessionStore>> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -67,16 +79,59 @@ export async function openStore(
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     return fail("invalid_server_config", { path: folder, reason });
   }
-  const { make, config, isLasting } = STORES[chosen.store];
   const locator = new SessionLocator(join(folder, "located"));
-  const store = await make({ guard, location: { locator, isLasting }, log });
-  const candidate = { store, config: { active: true, ...config(chosen, sessionsFolder(folder)) } };
-  const host = {
-    persistenceSurface: { announce: () => {} },
-    env: { get: () => undefined },
-    audit: ({ act }: { readonly act: string }) => log("store acted", { act }),
+  const steps = { guard, location: { locator, isLasting: isLasting(chosen) }, log };
+  const host = hostOf(guard, log, env);
+  const kind = bundled(chosen.store);
+  if (kind === undefined) return openModule(chosen, folder, steps, host, env);
+  if (chosen["store-option"].length > 0) {
+    const reason = `the store ${chosen.store} has none; it goes by --data and --durability`;
+    return fail("invalid_server_config", { path: "--store-option", reason });
+  }
+  const store = await kind.make(steps);
+  const config = { active: true, ...kind.config(chosen, sessionsFolder(folder)) };
+  const opened = await activated({ store, config }, host, log);
+  if (opened.ok && kind.isLasting) await markStore(folder, null);
+  return opened;
+}
+
+/** Loads a store of a third party, with the steps of the server around it. */
+async function openModule(
+  chosen: ServeOptions,
+  folder: string,
+  steps: StoreSteps & { readonly log: ServerLog["log"] },
+  host: StoreHost,
+  env: NodeJS.ProcessEnv,
+): Promise<Result<SessionStore>> {
+  const loaded = await loadStore(chosen.store, homeOf(env), version());
+  if (!loaded.ok) return loaded;
+  const { store, file } = loaded.value;
+  const config = moduleConfig(store, chosen["store-option"], folder);
+  if (!config.ok) return config;
+  await mkdir(join(folder, "stores"), { recursive: true, mode: 0o700 });
+  const guarded = new GuardedStore(store, steps);
+  const candidate = { store: guarded, config: config.value };
+  const opened = await activated(candidate, host, steps.log);
+  if (opened.ok) await markStore(folder, { storeId: store.contract.storeId, file });
+  return ofModule(loaded.value, opened);
+}
+
+function activated(candidate: Candidate, host: StoreHost, log: ServerLog["log"]) {
+  const warn = (storeId: string, { code }: Refusal) =>
+    log("store not loaded", { storeId, because: code });
+  return activateStore([candidate], host, warn, version());
+}
+
+/** What a value of the environment is for a store: a credential, so the guard has to know it. */
+function hostOf(guard: SecretGuard, log: ServerLog["log"], env: NodeJS.ProcessEnv): StoreHost {
+  return {
+    persistenceSurface: { announce: (storeId) => log("store active", { storeId }) },
+    env: {
+      get: (name) => {
+        const value = env[name];
+        return value !== undefined && guard.know(value).ok ? value : undefined;
+      },
+    },
+    audit: ({ act }) => log("store acted", { act }),
   };
-  return activateStore([candidate], host, (storeId, why) => {
-    log("store not loaded", { storeId, because: why.code });
-  });
 }

@@ -92,7 +92,6 @@ describe("the kit", () => {
         "the harness has no remove",
         "the harness has no fillUp",
         "journaling is true",
-        "largeSlotStreaming is false",
         "concurrentReaders is true",
         "stateSlot is null",
         "snapshotBytesLimit is below the limit of a slot",

@@ -84,6 +84,20 @@ export const DOCUMENT: readonly StoreCheck[] = [
     assert.deepEqual(await after("c"), []);
   }),
 
+  inStore("N21: documents are in the order of their keys' bytes in UTF-8", async (store) => {
+    // In UTF-16 the last two would change places: U+1F600 begins with a surrogate.
+    const sorted = ["A", "a", "\u00e9", "\uff5e", "\u{1f600}"];
+    for (const key of [...sorted].reverse()) await value(write(store, key, 0, { n: 1 }));
+    for (const [index, after] of [null, ...sorted].entries()) {
+      const page = await value(store.listDocuments(ACME, "token", after));
+      assert.deepEqual(
+        page.rows.map(({ key }) => key),
+        sorted.slice(index),
+        `after ${after}`,
+      );
+    }
+  }),
+
   inStore("N5: kinds and keys are kept apart, whatever they are called", async (store) => {
     // Some are pairs that would be one text if kind and key were joined by a space, slash or NUL.
     const names = [

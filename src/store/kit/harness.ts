@@ -1,3 +1,6 @@
+import { mkdtemp, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import type { SessionKey, SessionStore, StoreCapabilities, StoreContract } from "../store.ts";
 import type { CheckStage, Writer } from "./stage.ts";
@@ -62,6 +65,53 @@ export interface World {
 }
 
 export type Forge = (manifest: JsonObject) => JsonObject;
+
+/** A harness for a store that keeps nothing: no files, and nothing that outlives an instance. */
+export function volatileHarness(store: () => SessionStore): StoreHarness {
+  return {
+    store,
+    makePlace: async () => "",
+    clearPlace: async () => {},
+    samples: () => ({
+      valid: { active: true },
+      invalid: { config: { active: 1 }, path: "active" },
+      hostile: [{ active: { valueOf: () => true } }],
+      unreachable: [],
+    }),
+    persists: false,
+    world: {},
+  };
+}
+
+/**
+ * A harness for a store that keeps its files in one directory, its option `path`. More that can be
+ * tried with it, such as a forged manifest, is added to its `world`.
+ */
+export function folderHarness(store: () => SessionStore): StoreHarness {
+  const root = (place: string) => join(place, "data");
+  return {
+    store,
+    makePlace: () => mkdtemp(join(tmpdir(), "fermata-kit-")),
+    clearPlace: (place) => rm(place, { recursive: true, force: true }),
+    samples: (place) => ({
+      valid: { active: true, path: root(place) },
+      invalid: { config: { active: true, path: 7 }, path: "path" },
+      hostile: [{ path: "\u0000" }, { path: "" }],
+      unreachable: [{ active: true, path: "/dev/null/fermata" }],
+    }),
+    persists: true,
+    world: {
+      root,
+      remove: async (place) => {
+        await rename(root(place), `${root(place)}.away`);
+        return async () => {
+          await rm(root(place), { recursive: true, force: true });
+          await rename(`${root(place)}.away`, root(place));
+        };
+      },
+    },
+  };
+}
 
 /** One promise, and how it is tried. */
 export interface StoreCheck {

@@ -13,6 +13,7 @@ import { LISTING } from "./listing.ts";
 import { LOG, TEXT } from "./log.ts";
 import { OWNERSHIP } from "./ownership.ts";
 import { FILTER, PAGE } from "./page.ts";
+import { RECORD } from "./record.ts";
 import { REMOVAL, TENANT_REMOVAL } from "./removal.ts";
 import { REOPENING } from "./reopening.ts";
 import { COPY, ROUND_TRIP } from "./round-trip.ts";
@@ -21,7 +22,13 @@ import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
 
 export { BROKEN_STORES, type BrokenStore } from "./broken/index.ts";
 export type { ConfigSamples, Forge, Runner, StoreHarness, Undo, World } from "./harness.ts";
-export { type CheckOutcome, CRASH_CHECKS, RecordingRunner } from "./harness.ts";
+export {
+  type CheckOutcome,
+  CRASH_CHECKS,
+  folderHarness,
+  RecordingRunner,
+  volatileHarness,
+} from "./harness.ts";
 
 const CHECKS: readonly StoreCheck[] = [
   ...SHAPE,
@@ -51,6 +58,7 @@ const CHECKS: readonly StoreCheck[] = [
   ...PAGE,
   ...BOUND,
   ...TENANT_REMOVAL,
+  ...RECORD,
 ];
 
 /**

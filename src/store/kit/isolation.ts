@@ -123,6 +123,34 @@ export const ISOLATION: readonly StoreCheck[] = [
     },
   ),
 
+  inStore("52: of many that make one session at once, one has made it", async (store) => {
+    const key = sample.keyOf("s-1");
+    const manifest = sample.manifest(key, store.contract.storeId);
+    const hands = Array.from({ length: WRITERS }, (_, index) => index);
+    const results = await Promise.all(
+      hands.map((hand) =>
+        store.create(
+          key,
+          sample.newSession(manifest, {
+            holder: sample.holder(`hand ${hand}`),
+            epoch: `epoch-${hand}`,
+          }),
+        ),
+      ),
+    );
+    const makers = hands.filter((hand) => results[hand]?.ok);
+    const told = `${makers.length} of ${WRITERS} were told that they have made it`;
+    assert.equal(makers.length, 1, told);
+    for (const result of results) {
+      if (!result.ok) assert.equal(result.refusal.code, "session_id_conflict");
+    }
+    const [maker = 0] = makers;
+    const made = results[maker];
+    const { epoch, holder, term } = await value(store.readRecord(key));
+    assert.deepEqual([epoch, holder?.label], [`epoch-${maker}`, `hand ${maker}`]);
+    assert.equal(made?.ok && made.value.term, term);
+  }),
+
   check(
     "52: a second instance over the same place is refused what the first one holds",
     async (stage) => {

@@ -181,4 +181,28 @@ export const OWNERSHIP: readonly StoreCheck[] = [
       await leavesNoTrace(store, ACME, create, "invalid_store_input");
     }
   }),
+
+  inSession(
+    "J12: a lost writer changes nothing, whichever part of a commit it brings alone",
+    async (writer, store) => {
+      const { term } = await value(store.open(writer.key, sample.holder(), []));
+      const record = sample.record({ status: "running", closed: true, pendingPrompts: 1 });
+      const parts = [
+        { events: events(1, 1) },
+        { afterEventId: 0, record },
+        { afterEventId: 0, journal: [sample.entry("never")] },
+        { afterEventId: 0, snapshot: writer.snapshotOf(0) },
+        { afterEventId: 0 },
+      ];
+      for (const old of [writer.term, term + 1]) {
+        for (const part of parts) {
+          await leavesNoTrace(store, ACME, () => writer.commit(part, old), "writer_lost");
+        }
+      }
+      await value(store.close(writer.key, term));
+      for (const part of parts) {
+        await leavesNoTrace(store, ACME, () => writer.commit(part, term), "writer_lost");
+      }
+    },
+  ),
 ];

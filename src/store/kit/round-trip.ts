@@ -44,6 +44,23 @@ export const ROUND_TRIP: readonly StoreCheck[] = [
   ),
 
   inSession(
+    "23: smState stays, changes and goes with each snapshot, however many there were",
+    async (writer, store) => {
+      const states = [1, 2, 3].map((n) => ({ smExtId: "flow", stateSlotRef: `flow/${n}` }));
+      const [first, second, third] = states;
+      for (const smState of [first, first, second, second, undefined, undefined, third, third]) {
+        const manifest = writer.manifest(smState === undefined ? {} : { smState });
+        await value(writer.snapshot({ manifest }));
+        const { smState: stored } = await value(store.readManifest(writer.key));
+        assert.deepEqual({ smState: stored }, { smState });
+      }
+      await value(writer.close());
+      const { manifest } = await value(store.open(writer.key, sample.holder(), []));
+      assert.deepEqual({ smState: manifest.smState }, { smState: third });
+    },
+  ),
+
+  inSession(
     "23: what was fixed when the session was made, no snapshot changes",
     async (writer, store) => {
       const changes = [{ mode: "yolo" }, { projectRoot: "/elsewhere" }, { createdAt: 7 }] as const;

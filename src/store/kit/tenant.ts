@@ -277,6 +277,43 @@ export const JOURNAL: readonly StoreCheck[] = [
       assert.equal(await numbers("ledger"), "a1 b2 c3 d4");
     },
   ),
+
+  inSession(
+    "M9: keys that differ in a single byte are different, however entries come in",
+    async (writer, store) => {
+      const keys = [
+        "a",
+        "A",
+        "\u00e4",
+        "a\u0308",
+        "\u00c4",
+        " a",
+        "a ",
+        "a\0",
+        "stra\u00dfe",
+        "strasse",
+      ];
+      const told = (by: string) =>
+        keys.map((key) => entry(`${by} ${key}`, { text: `${by} ${key}!` }));
+      await value(store.appendJournal(ACME, told("appended")));
+      await value(writer.commit({ afterEventId: 0, journal: told("committed") }));
+      await value(store.writeDocument(ACME, { ...sample.DOCUMENT, entries: told("set") }));
+      const all = [...told("appended"), ...told("committed"), ...told("set")];
+      const stored = await allEntries(store, ACME, "audit");
+      assert.deepEqual(
+        stored.map(({ key, text }) => [key, text]),
+        all.map(({ key, text }) => [key, text]),
+      );
+      for (const { key, text } of all) {
+        const query = { journal: "audit", key, after: 0, limit: 9 } as const;
+        const { rows } = await value(store.readJournal(ACME, query));
+        assert.deepEqual(
+          rows.map((row) => row.text),
+          [text],
+        );
+      }
+    },
+  ),
 ];
 
 /** The names of known contents, from the standard that defines the hash. */

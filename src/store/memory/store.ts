@@ -51,9 +51,10 @@ export class MemoryBackend implements Backend {
     return this.#change(key.tenantId, (tenant) => {
       const { sessionId } = key;
       if (tenant.sessions.has(sessionId)) return fail("session_id_conflict", { sessionId });
-      const session = new MemorySession(sessionId, created, this.#nextTerm());
+      const session = new MemorySession(sessionId, created, this.#lastTerm + 1);
       const committed = apply(tenant, session, created.commit);
       if (!committed.ok) return committed;
+      this.#lastTerm = session.term;
       tenant.sessions.set(sessionId, session);
       return ok({ term: session.term, revision: committed.value.revision });
     });

@@ -55,9 +55,9 @@ export class MemoryTenant {
       );
     }
     const { after, limit } = query;
-    const later = ofKind.filter(({ key }) => after === null || key > after);
+    const later = ofKind.filter(({ key }) => after === null || compareBytes(key, after) > 0);
     return pageOf(
-      later.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key))),
+      later.sort((a, b) => compareBytes(a.key, b.key)),
       limit,
     );
   }
@@ -202,6 +202,11 @@ export class MemorySession {
   readSlots(): S.SlotSet {
     return { slots: [...this.#slots.values()].map(copy), damagedSlots: [] };
   }
+}
+
+/** By the bytes in UTF-8, as databases do: JavaScript would compare halves of characters. */
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 function copy({ owner, version, payload }: S.Slot): S.Slot {

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rename, rm, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { StoreHarness } from "../kit/index.ts";
+import { folderHarness, type StoreHarness } from "../kit/index.ts";
 import { ACME } from "../kit/sample.ts";
 import type { Manifest, SessionStore } from "../store.ts";
 import { databaseFile, TenantDatabase } from "./database.ts";
@@ -28,19 +27,16 @@ export function sqliteHarness(
   store: () => SessionStore = () => sqliteStore(COMMIT_BYTES_MAX),
 ): StoreHarness {
   const root = (place: string) => join(place, "data");
+  const harness = folderHarness(store);
   return {
-    store,
-    makePlace: () => mkdtemp(join(tmpdir(), "fermata-sqlite-")),
-    clearPlace: (place) => rm(place, { recursive: true, force: true }),
-    samples: (place) => ({
-      valid: { active: true, path: root(place) },
-      invalid: { config: { active: true, path: 7 }, path: "path" },
-      hostile: [{ path: "\u0000" }, { path: "" }, { path: root(place), durability: "none" }],
-      unreachable: [{ active: true, path: "/dev/null/fermata" }],
-    }),
-    persists: true,
+    ...harness,
+    samples: (place) => {
+      const samples = harness.samples(place);
+      const careless = { path: root(place), durability: "none" };
+      return { ...samples, hostile: [...samples.hostile, careless] };
+    },
     world: {
-      root,
+      ...harness.world,
       forgeManifest: async (place, { tenantId, sessionId }, forge) => {
         const db = new TenantDatabase(databaseFile(root(place), tenantId), "write");
         const found = db.get("SELECT * FROM sessions WHERE session_id = ?", sessionId);
@@ -67,13 +63,6 @@ export function sqliteHarness(
           await utimes(path, longAgo, longAgo);
         }
         return left;
-      },
-      remove: async (place) => {
-        await rename(root(place), `${root(place)}.away`);
-        return async () => {
-          await rm(root(place), { recursive: true, force: true });
-          await rename(`${root(place)}.away`, root(place));
-        };
       },
     },
   };

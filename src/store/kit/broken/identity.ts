@@ -27,6 +27,17 @@ export function mapsTwoIdsToOneKey(): SessionStore {
   }));
 }
 
+/** Takes journal keys that differ in case for one, where they come without a commit. */
+export function foldsJournalKeys(): SessionStore {
+  return altered((store) => ({
+    appendJournal: (tenantId, entries) =>
+      store.appendJournal(
+        tenantId,
+        entries.map((one) => ({ ...one, key: `${one.key}`.toLowerCase() })),
+      ),
+  }));
+}
+
 /** Stamps each manifest that it is given with its own name. */
 export function acceptsForeignStoreIds(): SessionStore {
   return altered((store) => {

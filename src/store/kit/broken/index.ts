@@ -3,6 +3,7 @@ import * as identity from "./identity.ts";
 import * as ownership from "./identity.ts";
 import * as tenant from "./identity.ts";
 import * as loss from "./loss.ts";
+import * as row from "./row.ts";
 
 /** A store that is wrong in one way, and how the kit must find that out. */
 export interface BrokenStore {
@@ -173,5 +174,55 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     store: identity.pagesByCounting,
     by: ["H3", "H4"],
     saying: /strictly deep-equal/,
+  },
+  "lets a lost writer change the record alone": {
+    store: row.fencesNoRecords,
+    by: ["J12"],
+    saying: /accepted, instead of writer_lost/,
+  },
+  "lists an old row after a commit of the record alone": {
+    store: row.listsOldRows,
+    by: ["V1"],
+    saying: /strictly deep-equal/,
+  },
+  "answers two who make one session that both have made it": {
+    store: row.createsTwice,
+    by: ["52"],
+    saying: /32 of 32 were told that they have made it/,
+  },
+  "loses the state machine with the second snapshot": {
+    store: row.losesStateMachines,
+    by: ["23"],
+    saying: /smState/,
+  },
+  "replaces the record's time by the manifest's": {
+    store: row.ordersByManifest,
+    by: ["V2"],
+    saying: /updatedAtMs/,
+  },
+  "answers a commit without events with no position": {
+    store: row.answersWithoutPosition,
+    by: ["V3"],
+    saying: /lastEventId/,
+  },
+  "lists a wrong time of creation": {
+    store: row.listsWrongCreation,
+    by: ["V1"],
+    saying: /createdAtMs/,
+  },
+  "folds the case of journal keys": {
+    store: identity.foldsJournalKeys,
+    by: ["M9"],
+    saying: /journal_conflict/,
+  },
+  "reads from its memory after it was deactivated": {
+    store: row.readsWhatItRemembers,
+    by: ["18"],
+    saying: /readRecord/,
+  },
+  "loses documents between two pages": {
+    store: loss.losesDocumentsBetweenPages,
+    by: ["N21"],
+    saying: /after \uff5e/,
   },
 };

@@ -144,6 +144,18 @@ export function endsPagesEarly(): SessionStore {
   }));
 }
 
+/** Sorts documents by the bytes of their keys, and finds its place among them by UTF-16. */
+export function losesDocumentsBetweenPages(): SessionStore {
+  return altered((store) => ({
+    async listDocuments(tenantId, kind, after) {
+      const all = await store.listDocuments(tenantId, kind, null);
+      if (!all.ok) return all;
+      const rows = all.value.rows.filter(({ key }) => after === null || key > after);
+      return after === null ? all : ok({ ...all.value, rows });
+    },
+  }));
+}
+
 /** Tells of a document first and writes it after that: what is refused has been told then. */
 export function tellsBeforeItWrites(): SessionStore {
   return altered((store) => ({

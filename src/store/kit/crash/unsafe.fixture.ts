@@ -1,7 +1,7 @@
 import type { TenantId } from "../../../core/id.ts";
 import { fail, ok } from "../../../core/result.ts";
+import { failpoint } from "../../failpoint.ts";
 import { describeHolder, type Holder } from "../../holder.ts";
-import { failpoint } from "../../sqlite/failpoint.ts";
 import type * as S from "../../store.ts";
 import { replaced } from "../broken/altered.ts";
 
