@@ -114,7 +114,7 @@ export const LOCAL_TENANT = localTenant();
 
 const LOCAL_OWNER: Caller = { tenantId: LOCAL_TENANT, userId: null, role: "owner" };
 
-/** Whether the caller runs the server: only the operator's token has no user and no other tenant. */
+/** Whether the caller has the operator's token, the only one without a user. */
 export function isOperator(caller: Pick<Caller, "tenantId" | "userId"> | null): boolean {
   return caller !== null && caller.userId === null && caller.tenantId === LOCAL_TENANT;
 }

@@ -19,7 +19,7 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { readJsonBody } from "../../wire/json.ts";
-import { FairShares, type Holder } from "./fair-shares.ts";
+import { FairShares, type ShareHolder } from "./fair-shares.ts";
 
 export interface Body {
   readonly object: JsonObject;
@@ -37,7 +37,7 @@ type Received = Result<Buffer> | null;
 
 /** What one request takes of the memory for bodies. */
 interface Charge {
-  readonly holder: Holder;
+  readonly holder: ShareHolder;
   bytes: number;
 }
 
@@ -69,7 +69,7 @@ export class BodyReader {
   async with<Outcome>(
     incoming: IncomingMessage,
     kind: BodyKind,
-    holder: Holder,
+    holder: ShareHolder,
     use: (body: Result<Body>) => Outcome | Promise<Outcome>,
   ): Promise<Outcome | null> {
     const known = kind === "none" ? ok(NO_BODY) : byHead(incoming, kind);

@@ -2,7 +2,7 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import type { Caller } from "./route.ts";
 
 /** Who uses some of what all requests share. */
-export interface Holder {
+export interface ShareHolder {
   /** Null where the address says nothing about who it is. */
   readonly address: string | null;
   /** Null before the caller is known. */
@@ -57,18 +57,18 @@ export class FairShares {
   }
 
   /** Takes the amount, or says why not. Amounts that were taken by force are counted too. */
-  take(holder: Holder, amount: number): Refusal | null {
+  take(holder: ShareHolder, amount: number): Refusal | null {
     const refused = this.#excess(holder, amount);
     if (refused === null) this.force(holder, amount);
     return refused;
   }
 
   /** Takes the amount in any case. */
-  force(holder: Holder, amount: number) {
+  force(holder: ShareHolder, amount: number) {
     for (const key of keysOf(holder)) this.#held.set(key, this.#heldBy(key) + amount);
   }
 
-  release(holder: Holder, amount: number) {
+  release(holder: ShareHolder, amount: number) {
     for (const key of keysOf(holder)) {
       const left = this.#heldBy(key) - amount;
       if (left > 0) this.#held.set(key, left);
@@ -76,7 +76,7 @@ export class FairShares {
     }
   }
 
-  #excess(holder: Holder, amount: number): Refusal | null {
+  #excess(holder: ShareHolder, amount: number): Refusal | null {
     const { total, reserved, share, kept, little, resource } = this.#capacity;
     const most = holder.isOperator ? total : total - reserved;
     const held = this.held + amount;
@@ -97,7 +97,7 @@ export class FairShares {
   }
 }
 
-function sharesOf({ address, caller }: Holder): readonly Share[] {
+function sharesOf({ address, caller }: ShareHolder): readonly Share[] {
   const byAddress = address === null ? [] : [shareOf("address", address)];
   if (caller === null) return byAddress;
   const { tenantId, userId } = caller;
@@ -109,6 +109,6 @@ function shareOf(scope: Scope, name: string): Share {
   return { scope, key: `${scope} ${name}` };
 }
 
-function keysOf(holder: Holder): readonly string[] {
+function keysOf(holder: ShareHolder): readonly string[] {
   return [ALL, ...sharesOf(holder).map(({ key }) => key)];
 }

@@ -10,7 +10,7 @@ import { isOperator, type RequestAuthenticator } from "./authenticator.ts";
 import { type Body, BodyReader } from "./body.ts";
 import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
-import type { Holder } from "./fair-shares.ts";
+import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
 import { CorsGate, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
@@ -56,7 +56,7 @@ interface Exchange {
   readonly changes: number;
 }
 
-type Found = Extract<Match, { kind: "found" }>;
+type FoundRoute = Extract<Match, { kind: "found" }>;
 type NoMatch = Exclude<Match, { kind: "found" }>;
 
 /** Stands for a path with broken encoding until its check comes. */
@@ -146,7 +146,7 @@ export class RequestPipeline {
   }
 
   /** Without tokens there is one person, who has everything. */
-  #holderOf(incoming: IncomingMessage, caller: Caller | null): Holder {
+  #holderOf(incoming: IncomingMessage, caller: Caller | null): ShareHolder {
     const { needsToken } = this.#deps.authenticator;
     const address = networkOf(this.#proxies.peerOf(incoming).address);
     return { address, caller, isOperator: !needsToken || isOperator(caller) };
@@ -197,7 +197,7 @@ export class RequestPipeline {
   /** Runs the checks that come after the body, and then the route. */
   async #serve(
     exchange: Exchange,
-    { route, params }: Found,
+    { route, params }: FoundRoute,
     who: Authenticated | null,
     body: Body,
   ): Promise<Answer> {
