@@ -65,7 +65,8 @@ describe("a store written by a stranger", () => {
   it("finds all that the guide tells it to import", async () => {
     const script = `
       import { pageOf, failpoint, StoreSurface, storeContract, textOption } from "fermata/store";
-      import { storePromises, folderHarness, volatileHarness, BROKEN_STORES } from "fermata/store/kit";
+      import { storePromises, BROKEN_STORES } from "fermata/store/kit";
+      import { folderHarness, volatileHarness } from "fermata/store/kit";
       import { crashPromises, playChild } from "fermata/store/kit/crash";
       const all = { pageOf, failpoint, StoreSurface, storeContract, textOption, storePromises,
         folderHarness, volatileHarness, crashPromises, playChild };

@@ -25,11 +25,12 @@ export async function checkBundledStore(folder: string): Promise<Result<void>> {
   const text = await readFile(join(folder, MARKER), "utf8").catch(() => null);
   if (text === null) return DONE;
   const { storeId, file } = markerOf(text);
+  const marker = join(folder, MARKER);
   const reason =
-    `the last server on ${folder} kept its sessions in the store "${storeId}" (${file}), and this ` +
-    "command works with the sqlite store only. Use the routes of the running server (POST /tokens, " +
-    "GET /audit, …) with its --token, and the store's own tools for backups; or delete " +
-    `${join(folder, MARKER)} if the store is sqlite again`;
+    `the last server on ${folder} kept its sessions in the store "${storeId}" (${file}), ` +
+    "and this command works with the sqlite store only. Use the routes of the running server " +
+    "(POST /tokens, GET /audit, …) with its --token, and the store's own tools for backups; " +
+    `or delete ${marker} if the store is sqlite again`;
   return fail("store_unavailable", { reason });
 }
 

@@ -70,8 +70,9 @@ function checkVersions(
   const [major, minor] = versionOf(CONTRACT_VERSION) ?? [0, 0];
   if (wanted === null) return unfit("contractVersion", "it is not a version such as 1.0.0");
   if (wanted[0] !== major || wanted[1] > minor) {
-    const reason = `the store is for version ${contractVersion} of the contract, and this Fermata has ${CONTRACT_VERSION}`;
-    return unfit("contractVersion", `${reason}; use a version of the store that fits`);
+    const reason = `the store is for version ${contractVersion} of the contract`;
+    const advice = `and this Fermata has ${CONTRACT_VERSION}; use a version of the store that fits`;
+    return unfit("contractVersion", `${reason}, ${advice}`);
   }
   const range = String(requiredCoreVersion);
   const fits = typeof requiredCoreVersion === "string" ? isInRange(coreVersion, range) : null;

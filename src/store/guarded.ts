@@ -195,7 +195,10 @@ export class GuardedStore implements S.SessionStore {
     );
   }
 
-  /** A write of fields that are Fermata's own, with the entries that tell of it; neither is read before the path can refuse what is malformed. */
+  /**
+   * A write of fields that are Fermata's own, with the entries that tell of it. Both are read by
+   * the path, which refuses what is malformed.
+   */
   #told<Value>(
     operation: Operation,
     target: Parameters<OperationPath["write"]>[1],

@@ -12,7 +12,8 @@ export interface Candidate {
 /**
  * Brings up the stores that are loaded and makes exactly one of them the session store. The active
  * one must start, and nothing takes its place if it does not; another one that fails is only
- * reported. A store that is not for this version of Fermata is not started. Stores that were started are ended again if the active one does not come up.
+ * reported. A store that is not for this version of Fermata is not started. Stores that were
+ * started are ended again if the active one does not come up.
  */
 export async function activateStore(
   candidates: readonly Candidate[],

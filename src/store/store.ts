@@ -21,9 +21,8 @@ export interface SessionStore {
   /** Finishes outstanding writes, then releases its handles. */
   deactivate(): Promise<Result<void>>;
   /**
-   * Frees what is left. Safe to repeat, and safe without `init`. A session that was created or
-   * opened through this instance by a holder of this process is given up, unless it was opened
-   * again elsewhere; one of another holder is not.
+   * Frees what is left, and gives up the sessions that this instance has for holders of this
+   * process, and no others. Safe to repeat, and safe without `init`.
    */
   dispose(): Promise<Result<void>>;
 
@@ -140,10 +139,7 @@ export interface StoreCapabilities {
   readonly journaling: boolean;
   /** The largest commit in bytes; a larger one is refused before anything changes. */
   readonly snapshotBytesLimit: number;
-  /**
-   * Always false in this version: a slot is handed over whole, and its size is bounded. The field
-   * is there for a version of the contract that has streams.
-   */
+  /** Always false in this version: a slot is handed over whole, and its size is bounded. */
   readonly largeSlotStreaming: false;
   /** Reads do not wait for the owner, and still see only whole commits. */
   readonly concurrentReaders: boolean;
@@ -153,10 +149,7 @@ export interface StoreCapabilities {
 export interface StoreHost {
   /** Called once by `activate`; the server's log then names the store. */
   readonly persistenceSurface: { announce(storeId: string): void };
-  /**
-   * A credential from the environment of the server, by its name. The value is a secret from then
-   * on: it is redacted or refused in all that is stored. Other settings are options.
-   */
+  /** A credential of the server's environment: a secret, which is then kept out of the store. */
   readonly env: { get(name: string): string | undefined };
   audit(entry: { readonly act: string; readonly details: JsonObject }): void;
 }

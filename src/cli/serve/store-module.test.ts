@@ -82,7 +82,7 @@ describe("a store that the operator names", () => {
     expect(guard.redact(`it is ${password}`)).not.toContain(password);
   });
 
-  it("is looked for as a package in the home of Fermata, never in the working directory", async () => {
+  it("is, as a package, looked for in the home of Fermata", async () => {
     const { data } = await opening(["--store", "memory"]);
     const installed = join(data, "home/node_modules/their-store");
     mkdirSync(installed, { recursive: true });

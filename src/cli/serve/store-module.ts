@@ -89,7 +89,8 @@ function packageFile(name: string, home: string): Result<string> {
       // It may be in the next folder.
     }
   }
-  const advice = `bundled are sqlite and memory; install another with: npm install --prefix ${home} ${name}`;
+  const command = `npm install --prefix ${home} ${name}`;
+  const advice = `bundled are sqlite and memory; install another with: ${command}`;
   return refused(`there is no store or package "${name}"; ${advice}`);
 }
 

@@ -196,7 +196,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     saying: /smState/,
   },
   "replaces the record's time by the manifest's": {
-    store: row.ordersByManifest,
+    store: row.mixesUpTimes,
     by: ["V2"],
     saying: /updatedAtMs/,
   },

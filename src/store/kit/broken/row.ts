@@ -11,7 +11,7 @@ import { altered } from "./altered.ts";
 
 /** Stores that say something wrong of a session: its row, its times, its answers. */
 
-/** Keeps the rows of its lists beside the records, and renews them only with events or snapshots. */
+/** Keeps the rows of lists beside the records, and renews them only with events or snapshots. */
 export function listsOldRows(): SessionStore {
   const rows = new Map<string, StoredRecord>();
   const bringsOnlyRecord = ({ events, snapshot, record }: Commit) =>
@@ -52,7 +52,7 @@ async function listedWith(
 }
 
 /** Takes the manifest's time for that of the record, which orders lists. */
-export function ordersByManifest(): SessionStore {
+export function mixesUpTimes(): SessionStore {
   return altered((store) => ({
     commit(key, term, commit) {
       const { record, snapshot } = commit;
