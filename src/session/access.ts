@@ -263,8 +263,8 @@ export class SessionAccess extends KnownSession {
     return this.host.reads.turnOfRecord(this.key, recordId);
   }
 
-  messageIds() {
-    return this.host.reads.messageIds(this.#live);
+  midTurnMessages() {
+    return this.host.reads.midTurnMessages(this.#live);
   }
 
   shell(request: ShellRequest, signal: AbortSignal) {

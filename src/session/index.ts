@@ -40,5 +40,5 @@ export { policyBody, policyOf } from "./tenant/tenant-policies.ts";
 
 export { discreetLines, discreetUsage } from "./view/discreet-credits.ts";
 export type { TranscriptStart } from "./view/transcript.ts";
-export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
+export { promptTerminals } from "./view/turn-status.ts";
 export type { FreshIds } from "./world.ts";

@@ -246,6 +246,7 @@ const WAITING_PROMPT: Fields<WaitingPrompt> = {
   echo: flag,
   waited: flag,
   authority: optional(object(AUTHORITY)),
+  messageId: optional(text),
 };
 
 const STAMP: Fields<Stamp> = {

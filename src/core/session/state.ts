@@ -169,6 +169,8 @@ export interface WaitingPrompt {
   readonly waited: boolean;
   /** With which role its user spoke, where that binds the turn. */
   readonly authority?: Authority;
+  /** Of a message into an earlier turn that became a prompt. */
+  readonly messageId?: string;
 }
 
 export interface RunningPrompt extends WaitingPrompt {
@@ -240,9 +242,23 @@ export function isRegistered(session: Session, clientId: ClientId, userId: UserI
   return known !== undefined && (known.userId === null || known.userId === userId);
 }
 
-/** How many prompts have no verdict yet: the figure that the cap counts. */
+/** How many prompts have no verdict yet. */
 export function pendingCount(session: Session): number {
   return session.queue.length + (session.running === null ? 0 : 1);
+}
+
+/** A prompt that was sent as a message into a turn, and waits. */
+export interface WaitingMessage extends WaitingPrompt {
+  readonly messageId: string;
+}
+
+/** Messages into a turn that wait for its end, in order. The one that is next is a prompt by now. */
+export function waitingMessages({ running, queue }: Session): readonly WaitingMessage[] {
+  return (running === null ? queue.slice(1) : queue).filter(isMessage);
+}
+
+export function isMessage(prompt: WaitingPrompt): prompt is WaitingMessage {
+  return prompt.messageId !== undefined;
 }
 
 /** The users whose words are in the turn at work; none if there is no turn. */

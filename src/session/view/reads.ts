@@ -31,7 +31,14 @@ import { approvalsView, askingDoubt } from "./approvals.ts";
 import { sessionFields } from "./fields.ts";
 import { type LiveSummary, type SeenClient, seenClients, summaryOfLive } from "./summary.ts";
 import { type TranscriptStart, transcriptPage } from "./transcript.ts";
-import { currentTurn, promotedMessages, settledMessageIds, turnOf } from "./turn-status.ts";
+import {
+  currentTurn,
+  promotedMessages,
+  type QueuedMessage,
+  queuedMessages,
+  settledMessageIds,
+  turnOf,
+} from "./turn-status.ts";
 
 /** What clients can read of sessions. Nothing is opened or changed by it. */
 export class SessionReads {
@@ -117,12 +124,15 @@ export class SessionReads {
     return turnOfRecord(this.#world.store, key, recordId);
   }
 
-  /** Mid-turn messages that an agent was given, and those that became prompts. */
-  async messageIds(live: LiveSession): Promise<Result<MessageIds>> {
+  /** Mid-turn messages that wait, those that an agent was given, and those that became prompts. */
+  async midTurnMessages(live: LiveSession): Promise<Result<MidTurnMessages>> {
     const settled = await settledMessageIds(this.#sourceOf(live));
     if (!settled.ok) return settled;
-    const promoted = promotedMessages(live.session).map(({ messageId }) => messageId);
-    return ok({ settled: settled.value, promoted });
+    const waiting = queuedMessages(live.session);
+    const waitingIds = new Set(waiting.map(({ messageId }) => messageId));
+    const known = promotedMessages(live.session).map(({ messageId }) => messageId);
+    const promoted = known.filter((messageId) => !waitingIds.has(messageId));
+    return ok({ waiting, settled: settled.value, promoted });
   }
 
   audit(
@@ -157,7 +167,8 @@ export interface CommandsView {
   readonly commands: readonly JsonObject[];
 }
 
-export interface MessageIds {
+export interface MidTurnMessages {
+  readonly waiting: readonly QueuedMessage[];
   readonly settled: readonly string[];
   readonly promoted: readonly string[];
 }

@@ -1,4 +1,9 @@
-import { chunkText, parentToolCallId, promptText } from "../../core/agent-update.ts";
+import {
+  type ContentBlock,
+  chunkText,
+  parentToolCallId,
+  promptText,
+} from "../../core/agent-update.ts";
 import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
 import {
@@ -10,7 +15,12 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
-import { type Session, steeredMessage, type WaitingPrompt } from "../../core/session/state.ts";
+import {
+  type Session,
+  steeredMessage,
+  type WaitingPrompt,
+  waitingMessages,
+} from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { searchTurns, sinceLastTurn } from "./log-search.ts";
@@ -209,7 +219,22 @@ function spokenText(event: LogEvent): string {
   return isSpoken && parentToolCallId(update) === null ? (chunkText(update) ?? "") : "";
 }
 
-/** A mid-turn message that the agent could not take, and that became a prompt instead. */
+/** A message into a turn that waits for the turn's end, as `GET …/mid-turn-messages` answers. */
+export interface QueuedMessage {
+  readonly messageId: string;
+  readonly text: string;
+  /** The blocks that are not text. */
+  readonly content?: readonly ContentBlock[];
+}
+
+export function queuedMessages(session: Session): readonly QueuedMessage[] {
+  return waitingMessages(session).map(({ messageId, content }) => {
+    const media = content.filter(({ type }) => type !== "text");
+    return { messageId, text: promptText(content), ...(media.length > 0 && { content: media }) };
+  });
+}
+
+/** A mid-turn message that the agent could not take, and that is a prompt instead. */
 interface PromotedMessage {
   readonly messageId: string;
   readonly promptId: PromptId;
