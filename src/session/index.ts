@@ -20,6 +20,7 @@ export {
 export { AUDIT_ACTS, type ChangeAct, details } from "./audit/audited.ts";
 export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
+export type { StreamEnd } from "./bus/subscription.ts";
 export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
 export {
   ALL_TIME,

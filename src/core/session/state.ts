@@ -35,7 +35,7 @@ export interface Session {
   /** Keys that were granted by older rules and are void; the next start has an event for each. */
   readonly voidGrants: readonly string[];
   /** Recently ended asks, oldest first. */
-  readonly resolvedAsks: ReadonlyMap<AskId, AskOutcome>;
+  readonly resolvedAsks: ReadonlyMap<AskId, ResolvedAsk>;
   /** Shell results that the agent gets with the next prompt, oldest first. */
   readonly shellContext: readonly string[];
 
@@ -194,6 +194,9 @@ export interface RunningPrompt extends WaitingPrompt {
 
 /** A turn that was called for by a slash: of the agent's own command, a skill, or a tool. */
 export type SlashWork = "agent" | "skill" | "tool";
+
+/** How an ask ended, and in which prompt, which older slots do not say. */
+export type ResolvedAsk = AskOutcome & { readonly promptId?: PromptId };
 
 export interface RegisteredClient {
   /** How often it attached without detaching; at zero it is forgotten. */

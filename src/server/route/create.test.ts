@@ -84,7 +84,12 @@ describe("a new session", () => {
     expect(first.body).toMatchObject({ sessionId, attached: false });
     const again = await world.call("POST", "/session", { body });
     expect(again.status).toBe(409);
-    expect(again.body).toMatchObject({ code: "session_id_conflict", sessionId, conflict: "live" });
+    expect(again.body).toMatchObject({
+      code: "session_id_conflict",
+      sessionId,
+      conflict: "live",
+      liveWorkspaceCwd: expect.any(String),
+    });
     await world.call("DELETE", `/session/${sessionId}`);
     await world.end();
     const next = await openLife({ stage: { folder: world.stage.folder } });

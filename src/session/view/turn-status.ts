@@ -53,14 +53,20 @@ export interface TurnSource {
 
 /** Returns the running turn, or else the next in the queue, or else the last that ended. */
 export async function currentTurn(source: TurnSource): Promise<Result<TurnStatus>> {
-  const { session, key } = source;
-  const pending = session.running ?? session.queue[0];
-  if (pending !== undefined) return ok(pendingStatus(session, pending));
+  const pending = pendingTurn(source.session);
+  if (pending.state !== "idle") return ok(pending);
   const last = await lastEnded(source);
   if (!last.ok) return last;
   const ended = last.value === null ? ok(null) : await endedStatus(source, last.value);
   if (!ended.ok) return ended;
-  return ok(ended.value ?? { sessionId: key.sessionId, state: "idle" });
+  return ok(ended.value ?? pending);
+}
+
+/** What is at work, or next: as `currentTurn` says it, without a look at what has ended. */
+export function pendingTurn(session: Session): TurnStatus {
+  const pending = session.running ?? session.queue[0];
+  if (pending !== undefined) return pendingStatus(session, pending);
+  return { sessionId: session.sessionId, state: "idle" };
 }
 
 /** Returns null if there is no such prompt, or it ended too long ago. */
@@ -155,7 +161,7 @@ function statusOf(
   const { promptId, originatorClientId } = verdict;
   return {
     sessionId,
-    ...outcomeOf(verdict),
+    ...outcomeOf(verdict, own),
     ...(promptId && { promptId }),
     ...begun(own),
     endedAt: verdict._meta.serverTimestamp,
@@ -164,13 +170,26 @@ function statusOf(
   };
 }
 
-function outcomeOf(verdict: VerdictEvent): Pick<TurnStatus, "state" | "stopReason" | "error"> {
+/** A slash command that failed was answered, so its verdict is no error; for a poller it is. */
+function outcomeOf(
+  verdict: VerdictEvent,
+  own: readonly LogEvent[],
+): Pick<TurnStatus, "state" | "stopReason" | "error"> {
   if (verdict.type === "turn_complete") {
     const { stopReason } = verdict.data;
+    const failed = own.find(isFailedCommand);
+    if (failed !== undefined) {
+      const { code, message } = failed.data;
+      return { state: "error", stopReason, error: { message, code } };
+    }
     return { state: stopReason === "cancelled" ? "cancelled" : "completed", stopReason };
   }
   const { message, code, errorKind } = verdict.data;
   return { state: "error", error: { message, code, ...(errorKind && { errorKind }) } };
+}
+
+function isFailedCommand(event: LogEvent): event is Numbered<SessionEvent<"command_result">> {
+  return event.type === "command_result" && event.data.status === "error";
 }
 
 /** A folded turn no longer has its admission, but it has the echo to other clients. */
