@@ -22,7 +22,6 @@ import type { ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 import type { Forked, ForkOptions } from "./side/fork.ts";
 import type { ShellRequest } from "./side/shell.ts";
 import type { FieldsOptions } from "./view/fields.ts";
-import { sessionSnapshot } from "./view/snapshot.ts";
 import { type SeenClient, type SessionSummary, summaryOfStored } from "./view/summary.ts";
 import type { TranscriptStart } from "./view/transcript.ts";
 
@@ -176,7 +175,7 @@ export class SessionAccess extends KnownSession {
    * end of the replay.
    */
   subscribe(request: Omit<SubscribeRequest, "snapshot" | "sees">, wantsSnapshot: boolean) {
-    const snapshot = wantsSnapshot ? { snapshot: () => sessionSnapshot(this.#live) } : {};
+    const snapshot = wantsSnapshot ? { snapshot: () => this.host.reads.snapshot(this.#live) } : {};
     const sees = (audience: Audience) => isVisibleTo(audience, this.viewer);
     return this.host.subscribe(this.key, { ...request, ...snapshot, sees });
   }

@@ -175,8 +175,6 @@ export interface NewPrompt {
   readonly pendingMax?: number | null;
   /** False for retries and continuations, which other clients have seen already. */
   readonly echo: boolean;
-  /** Of a message into a turn that waits as a prompt: it does not count among `pendingMax`. */
-  readonly messageId?: string;
 }
 
 /** What a turn needs to begin: its id, and credits that the ledger has already set aside. */

@@ -228,8 +228,6 @@ interface PromptAdmission extends Keyed {
   echo: boolean;
   /** With which role its user spoke, where that binds the turn. */
   authority?: Authority;
-  /** Of a message into a turn that waits as this prompt. */
-  messageId?: string;
 }
 
 interface SteeredMessages {

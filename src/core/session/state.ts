@@ -255,7 +255,7 @@ export interface WaitingMessage extends WaitingPrompt {
   readonly messageId: string;
 }
 
-/** Messages into a turn that wait for its end, in order. The one that is next is a prompt by now. */
+/** Messages into a turn that wait for its end, in order. The next one is a prompt by now. */
 export function waitingMessages({ running, queue }: Session): readonly WaitingMessage[] {
   return (running === null ? queue.slice(1) : queue).filter(isMessage);
 }
@@ -319,16 +319,28 @@ export function admissionKey(voter: string | null, key: string): string {
   return JSON.stringify([voter, key]);
 }
 
+/** The key of such a name. */
+export function keyOfAdmission(name: string): string {
+  const [, key]: readonly unknown[] = JSON.parse(name);
+  return String(key);
+}
+
 /** As what a message into a turn is admitted, if it has to wait as a prompt of its own. */
 export function steeredAs(messageId: string) {
   return { key: `${STEERED}${messageId}`, hash: NO_BODY };
 }
 
+/** A key of a client, with the hash of what it stands for. */
+interface AdmissionKey {
+  readonly key: string;
+  readonly hash: string;
+}
+
 /** The message that was admitted so; null if it was a prompt from the beginning. */
-export function steeredMessage(name: string, hash: string): string | null {
-  if (hash !== NO_BODY) return null;
-  const [, key]: readonly unknown[] = JSON.parse(name);
-  return typeof key === "string" && key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
+export function steeredMessage(idempotency: AdmissionKey | null | undefined): string | null {
+  if (!idempotency || idempotency.hash !== NO_BODY) return null;
+  const { key } = idempotency;
+  return key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
 }
 
 const STEERED = "steer ";

@@ -216,7 +216,7 @@ describe("a snapshot in a stream", () => {
     expect(typesOf(replayed).slice(-2)).toEqual(["replay_complete", "session_snapshot"]);
   });
 
-  it("P1: tells a client that joins what is at work and what is asked, as its routes do", async () => {
+  it("P1: tells a client that joins what runs and what is asked, as the routes do", async () => {
     const work = await Work.made(await openWork(), "ada");
     const stream = await work.stream();
     const promptId = await work.admitted("ask command=ls\nsay done");

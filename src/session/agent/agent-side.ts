@@ -131,7 +131,6 @@ export class AgentSide implements Participant {
       lastEventId: this.#seat.lastEventId,
       params: null,
       echo: false,
-      messageId,
     };
     const stamped = { ...stampedBy(this.#world.clock, by), ...bound };
     void this.#seat.submit({ ...stamped, type: "prompt", ...prompt });

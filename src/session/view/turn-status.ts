@@ -16,6 +16,7 @@ import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
 import {
+  keyOfAdmission,
   type Session,
   steeredMessage,
   type WaitingPrompt,
@@ -262,7 +263,7 @@ interface PromotedMessage {
 /** Returns those that the session remembers: as long as it would recognize a retry of them. */
 export function promotedMessages({ admissions }: Session): readonly PromotedMessage[] {
   return [...admissions].flatMap(([name, { hash, answer }]) => {
-    const messageId = steeredMessage(name, hash);
+    const messageId = steeredMessage({ key: keyOfAdmission(name), hash });
     const isSteered = messageId !== null && "promptId" in answer;
     return isSteered ? [{ messageId, promptId: answer.promptId }] : [];
   });

@@ -34,6 +34,7 @@ import {
   pendingCount,
   type Session,
   steeredAs,
+  steeredMessage,
   type WaitingPrompt,
   waitingMessages,
 } from "../state.ts";
@@ -119,8 +120,9 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
     return refusal("prompt_id_conflict", { sessionId, promptId });
   }
   const pendingCount = pending.filter((other) => other === running || !isMessage(other)).length;
-  const { pendingMax = PROMPTS_PENDING_MAX, messageId } = prompt;
-  if (messageId === undefined && pendingMax !== null && pendingCount >= pendingMax) {
+  const { pendingMax = PROMPTS_PENDING_MAX } = prompt;
+  const isCounted = steeredMessage(prompt.idempotency) === null;
+  if (isCounted && pendingMax !== null && pendingCount >= pendingMax) {
     return refusal("prompt_queue_full", { sessionId, limit: pendingMax, pendingCount });
   }
   const limit = PROMPTS_PENDING_BYTES_MAX;
@@ -135,7 +137,6 @@ function promptBytes({ content, params }: Pick<NewPrompt, "content" | "params">)
 
 function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: Command) {
   const { promptId, content, deadlineAtMs, idempotency, lastEventId, params, echo } = prompt;
-  const { messageId } = prompt;
   const clientId = clientOf(actor);
   const userId = userOf(actor);
   const data = {
@@ -151,7 +152,6 @@ function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: 
     ...(deadlineAtMs && { deadlineAtMs }),
     ...(idempotency && { idempotency }),
     ...(bound && { authority: bound.authority }),
-    ...(messageId !== undefined && { messageId }),
   };
   draft.emit("prompt_admitted", data, stampOf(promptId, { clientId, userId }));
 }
@@ -279,10 +279,10 @@ export function steer(session: Session, command: Command<"steer">): Decision {
  * has a queue of its own, so it is taken where no more prompts are.
  */
 function letWait(session: Session, command: Command<"steer">): Decision {
-  const { messageId, prompt, unpaid } = command;
+  const { prompt, unpaid } = command;
   if (pendingCount(session) === 0) return refused(session, refusal("no_turn_running"));
   // The message's own id keeps a repeat from waiting twice.
-  const idempotency = prompt.idempotency ?? steeredAs(messageId);
+  const idempotency = prompt.idempotency ?? steeredAs(command.messageId);
   const first = firstAnswer(session, command, idempotency);
   const waiting = waitingMessages(session);
   if (first === null && waiting.length >= STEERED_MESSAGES_MAX) {
@@ -292,7 +292,7 @@ function letWait(session: Session, command: Command<"steer">): Decision {
   if (same !== undefined && JSON.stringify(same.content) !== JSON.stringify(prompt.content)) {
     return refused(session, refusal("idempotency_conflict"));
   }
-  return admit(session, command, { ...prompt, idempotency, messageId }, { unpaid });
+  return admit(session, command, { ...prompt, idempotency }, { unpaid });
 }
 
 function isAnswerFor(answer: ReturnType<typeof firstAnswer>, promptId: PromptId): boolean {
