@@ -4,13 +4,14 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
 const DIST = join(ROOT, "dist");
-const UNFINISHED = join(ROOT, "node_modules/.fermata-build");
+// Named after the clone: worktrees that share node_modules may be built at the same time.
+const UNFINISHED = join(ROOT, "node_modules", `.fermata-build-${basename(ROOT)}`);
 
 if (!existsSync(COMPILER)) {
   console.error("fermata: the compiler is not installed; run `npm ci`, then try again.");

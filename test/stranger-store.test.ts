@@ -90,7 +90,11 @@ describe("a store written by a stranger", () => {
       expect(JSON.stringify(loaded)).toContain("hello");
       expect(await second.prompt(String(sessionId), "again")).toMatchObject({ state: "completed" });
       expect(await second.stop()).toBe(0);
-      for (const words of [["backup", join(project, "copy")], ["tokens", "list"], ["tenants"]]) {
+      for (const words of [
+        ["backup", join(project, "copy")],
+        ["tokens", "list"],
+        ["tenants", "list"],
+      ]) {
         const { exitCode, stderr } = await runNode([BIN, ...words, "--data", DATA]);
         expect(exitCode).toBe(1);
         expect(stderr).toContain('kept its sessions in the store "example-journal"');
