@@ -1,10 +1,12 @@
 import type { IncomingMessage } from "node:http";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { JsonObject } from "../../core/json.ts";
 import {
   BODIES_HELD_BYTES_MAX,
   BODY_DROPPED_BYTES_MAX,
   BODY_DROPPED_MS_MAX,
   BODY_NESTING_MAX,
+  BODY_YIELD_BYTES,
   JSON_BODY_BYTES_MAX,
   RAW_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
@@ -50,7 +52,9 @@ export class BodyReader {
       const received = await this.#receive(incoming, bytesMax, held);
       switch (received.kind) {
         case "whole":
-          return await use(kind === "json" ? jsonOf(received.bytes) : bytesOf(received.bytes));
+          return await use(
+            kind === "json" ? await jsonOf(received.bytes) : bytesOf(received.bytes),
+          );
         case "too_large":
           this.#drop(incoming);
           return await use(fail("body_too_large", { limitMb: bytesMax / 1_048_576 }));
@@ -129,8 +133,10 @@ function bytesOf(bytes: Buffer): Result<Body> {
   return ok({ object: {}, bytes });
 }
 
-function jsonOf(bytes: Buffer): Result<Body> {
+/** Between parsing a large body and handling it, other requests get their turn (P10). */
+async function jsonOf(bytes: Buffer): Promise<Result<Body>> {
   const read = readJsonBody(bytes, BODY_NESTING_MAX);
+  if (bytes.length > BODY_YIELD_BYTES) await yieldToEventLoop();
   switch (read.kind) {
     case "object":
       return ok({ object: read.object, bytes: NO_BYTES });
