@@ -17,8 +17,10 @@ const ANSWERED: Readonly<Record<string, string>> = {
     "no word begins with a digit, so its digits are read once",
   "^(?:(\\w+)\\.)?(\\w+)=(.*)$": "an argument of the operator's own command",
   "\\{(\\w+)\\}": "the sentences of our own table",
-  "'([^']*)'|\"([^\"]*)\"|\\\\(.)|([^'\"\\\\]+)": "a quote that is not closed has no other behind it",
-  "(?:^|[\\\\/]|%2f|%5c)(?:\\.|%2e){2}(?:$|[\\\\/?#]|%2f|%5c)": "it repeats nothing without a bound",
+  "'([^']*)'|\"([^\"]*)\"|\\\\(.)|([^'\"\\\\]+)":
+    "a quote that is not closed has no other behind it",
+  "(?:^|[\\\\/]|%2f|%5c)(?:\\.|%2e){2}(?:$|[\\\\/?#]|%2f|%5c)":
+    "it repeats nothing without a bound",
   "0+$": "the digits of an id, of which there are few",
   "T[\\d:.]+$": "what follows a T has no other in it",
   "^( *)(`{3,}|~{3,}(?!~))([^`]*)$": "the look ahead ends the marks in one place only",
@@ -26,7 +28,8 @@ const ANSWERED: Readonly<Record<string, string>> = {
   "\\\\*(?:[\\ud800-\\udbff][\\udc00-\\udfff]|[^\\\\])|\\\\+$": "a secret, which is short",
   "[^\\\\]+$": "one unit of a secret: backslashes and one character",
   "\\((line \\d+ column \\d+)\\)": "the message of an error of the engine",
-  "\\$\\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\\}": "the text ends with a brace, so each one matches",
+  "\\$\\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\\}":
+    "the text ends with a brace, so each one matches",
 };
 
 /** Files that make patterns when they run, and what keeps those linear. */
