@@ -17,6 +17,8 @@ const ANSWERED: Readonly<Record<string, string>> = {
     "no word begins with a digit, so its digits are read once",
   "^(?:(\\w+)\\.)?(\\w+)=(.*)$": "an argument of the operator's own command",
   "\\{(\\w+)\\}": "the sentences of our own table",
+  "^(>=|<=|>|<|=|\\^|~)?v?(\\d+|[x*])(?:\\.(\\d+|[x*]))?(?:\\.(\\d+|[x*]))?(?:-[\\w.-]+)?$":
+    "the range of a store's contract, of at most 256 characters",
   "'([^']*)'|\"([^\"]*)\"|\\\\(.)|([^'\"\\\\]+)":
     "a quote that is not closed has no other behind it",
   "(?:^|[\\\\/]|%2f|%5c)(?:\\.|%2e){2}(?:$|[\\\\/?#]|%2f|%5c)":
