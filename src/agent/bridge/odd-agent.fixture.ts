@@ -104,13 +104,13 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
     "session/new": ({ id }) => [error(id, -32_603, `${"x".repeat(1_010)} ${SECRET}`)],
   },
   "refuses-with-data": {
-    "session/new": ({ id }) => [error(id, -32_603, "Internal error", { details: "no room" })],
+    "session/new": ({ id }) => [error(id, -32_603, "Internal error", "no room")],
   },
   "refuses-with-secret-data": {
-    "session/new": ({ id }) => [error(id, -32_603, "Internal error", { key: SECRET })],
+    "session/new": ({ id }) => [error(id, -32_603, "Internal error", SECRET)],
   },
   "refuses-with-much-data": {
-    "session/new": ({ id }) => [error(id, -32_603, "Internal", { key: "x".repeat(5_000) })],
+    "session/new": ({ id }) => [error(id, -32_603, "Internal error", "x".repeat(5_000))],
   },
   "fails-sign-in": {
     "session/new": ({ id }) => [error(id, -32_000, "Authentication required")],

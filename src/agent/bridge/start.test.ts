@@ -111,7 +111,7 @@ describe("an agent that cannot be used is told of with the reason", () => {
     expect((await hand.turn("say in")).text).toBe("in");
   });
 
-  it("fails with what the agent adds to its error, if that is small and has no secret", async () => {
+  it("P11: fails with what the agent adds to its error, if it is small and no secret", async () => {
     const stage = new Stage();
     const facts = { method: "session/new", rpcCode: -32_603 };
     const refused = await stage.refused(stage.odd("refuses-with-data"));
