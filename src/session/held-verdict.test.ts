@@ -6,7 +6,7 @@ import {
   VERDICT_REPEAT_SOON_MS,
   VERDICTS_UNCONFIRMED_MAX,
 } from "../core/limits.ts";
-import { ManualClock } from "../server/http/manual-clock.fixture.ts";
+import { ManualClock } from "../platform/manual-clock.fixture.ts";
 import { AWAY, altered, Door } from "./altered-store.fixture.ts";
 import type { Subscription } from "./bus/subscription.ts";
 import { ada, bob, NEVER, read, type Seen, withSession } from "./runtime.fixture.ts";

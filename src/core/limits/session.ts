@@ -52,7 +52,7 @@ export const VERDICT_HELD_MS_MAX = 5_000;
 /** How long a `turn_error` stays behind an answer of which it is not known whether it was read. */
 export const VERDICT_ERROR_HELD_MS = 200;
 
-/** How long after such an answer a `turn_complete` is repeated; at last when it is not held more. */
+/** How long after such an answer a `turn_complete` is repeated; at last at the maximum. */
 export const VERDICT_REPEAT_SOON_MS = 50;
 export const VERDICT_REPEAT_LATE_MS = 1_000;
 

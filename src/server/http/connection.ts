@@ -4,7 +4,7 @@ import { VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import type { Clock } from "../../platform/clock.ts";
 
 /** Whether the client has ended the connection after its last answer, in time. */
-type Ended = "acknowledged" | "lost";
+type ConnectionEnd = "acknowledged" | "lost";
 
 /**
  * One connection of a client: which requests are open on it, and how it ends. HTTP/1.1 has no
@@ -69,9 +69,9 @@ export class LastAnswer {
   }
 
   /** The answer is sent. Calls back once, and closes the connection then (P10). */
-  whenEnded(clock: Clock, tell: (ended: Ended) => void) {
+  whenEnded(clock: Clock, tell: (ended: ConnectionEnd) => void) {
     const socket = this.#socket;
-    const over = (ended: Ended) => {
+    const over = (ended: ConnectionEnd) => {
       callOff();
       socket.off("end", read).off("close", read);
       this.#close();

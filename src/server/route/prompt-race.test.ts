@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import type { AgentListener, AgentSession, AgentTurn, ConnectRequest } from "../../agent/agent.ts";
 import { VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import { DONE } from "../../core/result.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { PlayedAgents } from "../../session/played-agents.fixture.ts";
 import { openMemoryStore } from "../../store/sample.fixture.ts";
-import { ManualClock } from "../http/manual-clock.fixture.ts";
 import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { expectNoGap, heard, openWork, Work } from "./work.fixture.ts";
 
@@ -224,7 +224,7 @@ describe("the connection of a 202", () => {
     client.socket.destroy();
   });
 
-  it("P3: a client that ends its side with the request gets the 202, then its verdict", async () => {
+  it("P3: a client that ends its side with the request gets 202 and verdict", async () => {
     const { work, clock, own } = await instantWork();
     const client = new RawClient(work, bytesOf(work));
     client.socket.end();

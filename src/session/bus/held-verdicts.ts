@@ -18,7 +18,7 @@ const REPEATS_MS = [VERDICT_REPEAT_SOON_MS, VERDICT_REPEAT_LATE_MS, VERDICT_HELD
  * What is known of the answer to a prompt: its client has read it, or will never read it; or it
  * was merely sent.
  */
-export type AnswerFate = "settled" | "sent";
+export type AnswerReceipt = "settled" | "sent";
 
 /** A prompt whose client may not have read the answer yet. */
 interface Unread {
@@ -65,7 +65,7 @@ export class HeldVerdicts {
     if (unread !== undefined) this.#later(unread, VERDICT_HELD_MS_MAX, () => this.#forget(unread));
   }
 
-  answered(promptId: PromptId, fate: AnswerFate) {
+  answered(promptId: PromptId, fate: AnswerReceipt) {
     const unread = this.#unread.get(promptId);
     if (unread === undefined || unread.sentAtMs !== null) return;
     if (fate === "settled") return this.#forget(unread);

@@ -13,7 +13,7 @@ import type { CommitStep, Participant } from "../participant.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
 import type { SessionWorld } from "../world.ts";
 import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
-import { type AnswerFate, HeldVerdicts } from "./held-verdicts.ts";
+import { type AnswerReceipt, HeldVerdicts } from "./held-verdicts.ts";
 import { SessionBus } from "./session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./subscription.ts";
 import {
@@ -55,7 +55,7 @@ export interface VerdictHold {
   isAwaited(): boolean;
   /** The prompt is admitted: from now on the hold has its time limit. */
   limit(): void;
-  answered(fate: AnswerFate): void;
+  answered(fate: AnswerReceipt): void;
 }
 
 /** The prompt of a client that has no id has no streams to be held back from. */

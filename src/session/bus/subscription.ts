@@ -41,7 +41,7 @@ export interface SubscribeRequest {
 }
 
 /** What a subscription begins with. */
-interface Start extends SubscribeRequest {
+interface SubscriptionStart extends SubscribeRequest {
   /** Events that are held back from it for now. */
   readonly heldIds: readonly number[];
 }
@@ -85,7 +85,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #endsAfter = Number.POSITIVE_INFINITY;
   #last: Notice | null = null;
 
-  constructor(owner: SubscriptionLog, start: Start, source: PastSource) {
+  constructor(owner: SubscriptionLog, start: SubscriptionStart, source: PastSource) {
     const { after, epoch, maxQueued, snapshot, clientId = null } = start;
     this.#owner = owner;
     this.clientId = clientId;
