@@ -336,6 +336,8 @@ export const ERRORS = {
     "There is nothing at this path."),
   method_not_allowed: row(405, "never", "Server/MethodNotAllowed",
     "{method} is not possible here; these are: {allow}."),
+  files_exhausted: row(503, "later", "Server/FilesExhausted",
+    "The server has too many files open; try again, or raise its limit of open files."),
   server_busy: row(503, "later", "Server/Busy",
     "The server is taking in too much at the moment; try again."),
   file_limit_exceeded: row(429, "later", "Server/FileLimit",
