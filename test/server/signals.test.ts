@@ -18,11 +18,9 @@ function scratch(): string {
 }
 
 function serve(home: string, ...flags: readonly string[]) {
-  const args = [ENTRY, "serve", "--port", "0", ...flags];
-  const child = spawn(process.execPath, args, {
-    cwd: home,
-    env: { PATH: process.env.PATH, FERMATA_HOME: home },
-  });
+  const args = [ENTRY, "serve", "--port", "0", "--workspace", scratch(), ...flags];
+  const env = { PATH: process.env.PATH, FERMATA_HOME: home };
+  const child = spawn(process.execPath, args, { env });
   const said = text(child.stderr);
   onTestFinished(() => void child.kill("SIGKILL"));
   return { child, ended: once(child, "exit"), said };
