@@ -39,7 +39,7 @@ const COMMANDS = {
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
   join: async (args) => (await import("./commands/join.ts")).join(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
-  missing: async (args) => (await import("./commands/missing.ts")).missing(args),
+  missing: async (args) => (await import("./commands/upkeep.ts")).missing(args),
   policy: async (args) => (await import("./commands/policy.ts")).policy(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restore: async (args) => (await import("./commands/backup.ts")).restore(args),
@@ -47,7 +47,7 @@ const COMMANDS = {
   serve: async (args) => (await import("./commands/serve.ts")).serve(args),
   tenants: async (args) => (await import("./commands/tenants.ts")).tenants(args),
   tokens: async (args) => (await import("./commands/tokens.ts")).tokens(args),
-  vacuum: async (args) => (await import("./commands/vacuum.ts")).vacuum(args),
+  vacuum: async (args) => (await import("./commands/upkeep.ts")).vacuum(args),
 } satisfies Record<string, CommandMain>;
 
 function isCommand(name: string): name is keyof typeof COMMANDS {

@@ -48,7 +48,7 @@ describe("a server that is told to stop", { timeout: 120_000 }, () => {
   it("P5: ends a start that hangs", async () => {
     const home = scratch();
     const prices = join(home, "prices");
-    execFileSync("mkfifo", [prices]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', prices]);
     const { child, ended, said } = serve(home, "--data", join(home, "data"), "--prices", prices);
     // It can be opened for writing once the server reads it, which then waits for ever.
     const flags = constants.O_WRONLY | constants.O_NONBLOCK;

@@ -110,8 +110,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
   const note = sharedUserNote(users, needsToken);
-  const { located: notes } = parts;
-  const health = new ServerHealth({ ...world, notes, agents: opened.keeper });
+  const health = new ServerHealth({ ...world, notes: parts.located, agents: opened.keeper });
   const daemon = daemonOf(world, host, { keeper: opened.keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
@@ -124,17 +123,8 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     authenticator,
     tenants,
   });
-  const stop = async (hurry: AbortSignal) => {
-    health.end();
-    endSweep();
-    server.stopAccepting();
-    await host.shutDown(hurry);
-    await tools.close();
-    await Promise.all([users.close(), secrets.end()]);
-    await server.close();
-    await store.deactivate();
-    await store.dispose();
-  };
+  const running = { health, endSweep, server, host, tools, users, secrets, store };
+  const stop = (hurry: AbortSignal) => stopAll(running, hurry);
   const address = await server.listen();
   if (!address.ok) {
     await stop(AbortSignal.abort());
@@ -144,6 +134,32 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   void recover(host, log);
   void health.begin();
   return ok({ url: address.value.url, defaultAgent, note, stop });
+}
+
+/** All that has to end with the server. */
+interface Stoppable {
+  readonly health: ServerHealth;
+  endSweep(): void;
+  readonly server: HttpServer;
+  readonly host: SessionHost;
+  readonly tools: { close(): Promise<void> };
+  readonly users: AgentUsers;
+  readonly secrets: OpenSecrets;
+  readonly store: SessionStore;
+}
+
+/** Ends everything in order; the store is last, because all others write to it. */
+async function stopAll(running: Stoppable, hurry: AbortSignal): Promise<void> {
+  const { health, server, host, tools, users, secrets, store } = running;
+  health.end();
+  running.endSweep();
+  server.stopAccepting();
+  await host.shutDown(hurry);
+  await tools.close();
+  await Promise.all([users.close(), secrets.end()]);
+  await server.close();
+  await store.deactivate();
+  await store.dispose();
 }
 
 function openWorkspaces(

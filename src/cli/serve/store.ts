@@ -59,7 +59,7 @@ export function locatedFolder(folder: string): string {
   return join(folder, "located");
 }
 
-/** The notes of a lasting store's sessions; null for a store whose sessions end with the process. */
+/** The notes of a lasting store's sessions; null where they end with the process. */
 export function locatorOf({ store }: ServeOptions, folder: string): SessionLocator | null {
   return STORES[store].isLasting ? new SessionLocator(locatedFolder(folder)) : null;
 }

@@ -7,12 +7,12 @@ import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
+import { RefusedTransitions } from "../audit/entries.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
 import { CommitPipeline } from "./pipeline.ts";
-import { RefusedTransitions } from "./refused-transitions.ts";
 import { isSameRecord, type Outcome, recordOf, type Written, writeEvents } from "./written.ts";
 
 /** What is known of a session when it is opened. */

@@ -79,8 +79,8 @@ const FAULT_CODES = {
 } as const satisfies Readonly<Record<StoreFault["kind"], HealthCode>>;
 
 /**
- * Knows what is wrong with a server. It looks at intervals, and when it is asked, but not more often
- * than the limits say. What it finds or finds no longer goes to the log once.
+ * Knows what is wrong with a server. It looks at intervals, and when it is asked, but not more
+ * often than the limits say. What it finds or finds no longer goes to the log once.
  */
 export class ServerHealth {
   readonly #deps: HealthDeps;

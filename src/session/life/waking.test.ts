@@ -72,7 +72,7 @@ describe("waking a session", () => {
 });
 
 describe("taking an agent down", () => {
-  it("P4: that refuses to close the session leads over `error`, and ends all the same", async () => {
+  it("P4: that does not close its session leads over `error`, and ends all the same", async () => {
     const stage = await Stage.open({ profiles: new Map([echo("--fail-close")]) });
     const { runtime, key, live } = await withSession(stage);
     await turn(live, "say hello");

@@ -16,7 +16,7 @@ export function activate(session: Session, command: Command<"activate">): Decisi
   return draft.accept();
 }
 
-/** What was skipped is told whatever woke the session (P6). */
+/** What was skipped is told on every way of waking (P6). */
 function startActivation(draft: Draft, skipped: readonly Skipped[] = []) {
   if (draft.session.phase === "Closed") {
     draft.enter("SessionResumeStarted", skipped.length === 0 ? {} : { skipped });
