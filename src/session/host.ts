@@ -17,7 +17,12 @@ import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
-import { EXPORT_FORMATS, type ExportFormat, openExport } from "./export/export.ts";
+import {
+  EXPORT_FORMATS,
+  type ExportFormat,
+  type ExportWriter,
+  openExport,
+} from "./export/export.ts";
 import { storeSource } from "./export/source.ts";
 import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
@@ -55,7 +60,7 @@ export class SessionHost {
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
-  readonly #exports: ExportThreads;
+  readonly #exports: ExportWriter;
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -64,7 +69,7 @@ export class SessionHost {
     this.#world = world;
     this.reads = new SessionReads(world);
     this.#streams = streams;
-    this.#exports = new ExportThreads(world.clock);
+    this.#exports = world.exports ?? new ExportThreads(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
