@@ -167,6 +167,9 @@ export const PAST_LOG_PAGE_ROWS_MAX = 8;
 export const PAST_LOG_CHARS_MAX = 8 * 1_024 * 1_024;
 export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
 
+/** A longer replay is parsed, cut and serialised in a turn of the event loop each. */
+export const REPLAY_YIELD_CHARS = 256 * 1_024;
+
 /**
  * Commits of a fork that are on their way to the store together; `ACTOR_BATCH_BYTES_MAX` bounds
  * them too. More of them would hold other requests for longer and make the fork hardly faster.
