@@ -5,7 +5,7 @@ import type { SessionStore } from "./store.ts";
 /** The version of the contract in store.ts. A store for a newer one may need what is not there. */
 export const CONTRACT_VERSION = "1.0.0";
 
-/** Every function of a store; complete by its type. */
+/** Every function that a store must have; complete by its type. */
 const FUNCTIONS = {
   init: true,
   activate: true,
@@ -34,7 +34,7 @@ const FUNCTIONS = {
   writeDocument: true,
   writeBlob: true,
   readBlob: true,
-} as const satisfies Record<Exclude<keyof SessionStore, "contract">, true>;
+} as const satisfies Record<Exclude<keyof SessionStore, "contract" | "check">, true>;
 
 /** Stamped on manifests, and perhaps the name of a folder. */
 const STORE_ID = /^[A-Za-z0-9][\w.-]{0,63}$/;

@@ -1,5 +1,5 @@
 import type { TenantId } from "../core/id.ts";
-import { DONE, fail, type Result } from "../core/result.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
 import type { Holder } from "./holder.ts";
 import { type Operation, OperationPath, onlyJournal, type StoreSteps } from "./operation.ts";
 import type * as S from "./store.ts";
@@ -128,6 +128,11 @@ export class GuardedStore implements S.SessionStore {
 
   tenants() {
     return this.#read("tenants", () => this.#store.tenants());
+  }
+
+  /** A store that cannot tell has nothing to tell. */
+  check() {
+    return this.#read("check", async () => (await this.#store.check?.()) ?? ok([]));
   }
 
   removeTenant(tenantId: TenantId, holder: Holder) {

@@ -7,9 +7,8 @@ import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 
 /**
- * What every store promises. Each sentence of this file is a check of the conformance
- * kit. No operation throws: what goes wrong is a `Result` with a code. A caller may change its
- * values as soon as it has made a call, and an answer as soon as it has it: stores copy both.
+ * What every store promises; the conformance kit checks it. No operation throws: what goes wrong
+ * is a `Result` with a code. What is given and what is answered is copied when the call is made.
  */
 export interface SessionStore {
   readonly contract: StoreContract;
@@ -20,10 +19,7 @@ export interface SessionStore {
   activate(): Promise<Result<void>>;
   /** Finishes outstanding writes, then releases its handles. */
   deactivate(): Promise<Result<void>>;
-  /**
-   * Frees what is left, and gives up the sessions that this instance has for holders of this
-   * process, and no others. Safe to repeat, and safe without `init`.
-   */
+  /** Frees what is left, and gives up sessions of this process's holders. Safe to repeat. */
   dispose(): Promise<Result<void>>;
 
   /**
@@ -40,10 +36,7 @@ export interface SessionStore {
    */
   open(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
-  /**
-   * Takes a session from a holder that cannot be proved to be gone, as after a move to another
-   * machine. Only the operator can know that, so it needs an entry for the audit.
-   */
+  /** Takes a session from a holder that the operator knows to be gone, with an audit entry. */
   seize(key: SessionKey, holder: Holder, audit: readonly JournalEntry[]): Promise<Result<Opened>>;
 
   /** Durable once it answers; all or nothing; refused if the term is not the current one. */
@@ -77,6 +70,9 @@ export interface SessionStore {
   list(tenantId: TenantId, filter: ListFilter, page: ListPage): Promise<Result<Listing>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
 
+  /** What is wrong with it or a tenant's part. It writes to find out; its cost is bounded. */
+  check?(): Promise<Result<readonly StoreFault[]>>;
+
   /**
    * Removes all that there is of a tenant, and nothing of another, whole or not at all. Refused,
    * naming the holder, while this holder could not delete each of its sessions. One that is not
@@ -96,10 +92,7 @@ export interface SessionStore {
    * tell of it.
    */
   readDocument(tenantId: TenantId, kind: string, key: string): Promise<Result<Document | null>>;
-  /**
-   * A page of them by key, in the order of its bytes in UTF-8, beginning after the given one; null
-   * begins at the beginning.
-   */
+  /** A page of them by the bytes of their keys in UTF-8, after the given one; null is the first. */
   listDocuments(
     tenantId: TenantId,
     kind: string,
@@ -147,11 +140,19 @@ export interface StoreCapabilities {
 
 /** All that a store reaches the world through. */
 export interface StoreHost {
-  /** Called once by `activate`; the server's log then names the store. */
   readonly persistenceSurface: { announce(storeId: string): void };
   /** A credential of the server's environment: a secret, which is then kept out of the store. */
   readonly env: { get(name: string): string | undefined };
   audit(entry: { readonly act: string; readonly details: JsonObject }): void;
+}
+
+/** What is wrong with a store: nothing can be written, or a tenant's part is damaged or gone. */
+export interface StoreFault {
+  readonly kind: "unwritable" | "damaged" | "missing";
+  /** Null is the whole store. */
+  readonly tenantId: TenantId | null;
+  /** For the operator: it may name paths. */
+  readonly reason: string;
 }
 
 export interface SessionKey {

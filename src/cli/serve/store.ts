@@ -1,7 +1,7 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Refusal } from "../../core/error.ts";
 import { fail, type Result } from "../../core/result.ts";
+import { makeFolders } from "../../platform/folder.ts";
 import {
   activateStore,
   type Candidate,
@@ -12,7 +12,7 @@ import {
   type StoreHost,
   type StoreSteps,
 } from "../../store/index.ts";
-import { homeOf } from "../home.ts";
+import { homeOf, messageOf } from "../home.ts";
 import { version } from "../output.ts";
 import { markStore } from "../store-marker.ts";
 import type { ServerLog } from "./log.ts";
@@ -65,6 +65,16 @@ export function sessionsFolder(folder: string): string {
   return join(folder, "sessions");
 }
 
+/** Where it is noted, outside of all stores, which store has which session. */
+export function locatedFolder(folder: string): string {
+  return join(folder, "located");
+}
+
+/** The notes of a lasting store's sessions; null where they end with the process. */
+export function locatorOf(options: ServeOptions, folder: string): SessionLocator | null {
+  return isLasting(options) ? new SessionLocator(locatedFolder(folder)) : null;
+}
+
 /** The chosen store, which keeps secrets off the disk and its paths out of answers to callers. */
 export async function openStore(
   chosen: ServeOptions,
@@ -74,12 +84,11 @@ export async function openStore(
   env: NodeJS.ProcessEnv,
 ): Promise<Result<SessionStore>> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolders(resolve(folder));
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("invalid_server_config", { path: folder, reason });
+    return fail("invalid_server_config", { path: "--data", reason: messageOf(thrown) });
   }
-  const locator = new SessionLocator(join(folder, "located"));
+  const locator = new SessionLocator(locatedFolder(folder));
   const steps = { guard, location: { locator, isLasting: isLasting(chosen) }, log };
   const host = hostOf(guard, log, env);
   const kind = bundled(chosen.store);
@@ -108,7 +117,7 @@ async function openModule(
   const { store, file } = loaded.value;
   const config = moduleConfig(store, chosen["store-option"], folder);
   if (!config.ok) return config;
-  await mkdir(join(folder, "stores"), { recursive: true, mode: 0o700 });
+  await makeFolders(resolve(folder, "stores"));
   const guarded = new GuardedStore(store, steps);
   const candidate = { store: guarded, config: config.value };
   const opened = await activated(candidate, host, steps.log);
