@@ -12,7 +12,7 @@ import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
 import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
-import { type ListenAddress, Listener } from "./listener.ts";
+import { connectionLimit, type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
 import { RequestPipeline } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -69,19 +69,32 @@ export class HttpServer {
       authenticator: deps.authenticator ?? usualAuthenticator(token),
       limiter: this.#limiter,
       tenants: deps.tenants ?? new TenantGate(),
+      connections: {
+        max: connectionLimit(settings),
+        isCrowded: () => this.#listener.isCrowded,
+      },
       names: () => this.#names,
     });
-    this.#listener = new Listener(settings, (incoming, response) => {
-      const header = incoming.headers["x-request-id"];
-      const requestId = requestIdOf(header?.toString(), randomUUID);
-      response.setHeader("X-Request-Id", requestId);
-      requestScope.run({ requestId, route: "" }, () => void this.#serve(incoming, response));
-    });
+    this.#listener = new Listener(
+      settings,
+      (incoming, response) => {
+        const header = incoming.headers["x-request-id"];
+        const requestId = requestIdOf(header?.toString(), randomUUID);
+        response.setHeader("X-Request-Id", requestId);
+        requestScope.run({ requestId, route: "" }, () => void this.#serve(incoming, response));
+      },
+      clock,
+    );
   }
 
   /** Requests without a complete answer, including streams. */
   get openRequestCount(): number {
     return this.#open.size;
+  }
+
+  /** Accepted connections, with a request or idle. */
+  get connectionCount(): number {
+    return this.#listener.connectionCount;
   }
 
   get openStreamCount(): number {
@@ -149,7 +162,8 @@ export class HttpServer {
     incoming.on("error", () => {});
     response.on("error", () => {});
     try {
-      const { headers, answer } = this.#pipeline.handle(incoming, disconnected.signal);
+      const { headers, answer, end } = this.#pipeline.handle(incoming, disconnected.signal);
+      response.once("close", end);
       const found = await this.#guarded(answer);
       if (this.#isStopping) response.shouldKeepAlive = false;
       await this.#delivery.deliver(found, response, incoming.method === "HEAD", headers);
