@@ -1,6 +1,6 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import { refusal } from "../core/error.ts";
-import type { ClientId, TenantId } from "../core/id.ts";
+import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, userOf } from "../core/session/command.ts";
@@ -187,12 +187,21 @@ export class SessionHost {
       const { messageId, content } = message;
       const isFree = slashTextOf(content) !== null;
       const paid = isFree ? DONE : await live.credit.affordable(userOf(actor));
-      const prompt = this.#newPrompt(live, content, null);
+      const promptId = await this.#promptIdFor(live, messageId);
+      const prompt = { ...this.#newPrompt(live, content, null), ...(promptId && { promptId }) };
       const steered = { messageId, prompt, agentCanSteer: live.agent?.offer.canSteer ?? false };
       const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
       const command = { ...this.#by(actor), type: "steer", ...steered, ...unpaid } as const;
       return accepted(await this.#submit(live, command));
     });
+  }
+
+  /** Clients look for a message that became a prompt under its own id, if that can be one. */
+  async #promptIdFor(live: LiveSession, messageId: string): Promise<PromptId | null> {
+    const promptId = isUuid(messageId) ? parsePromptId(messageId) : null;
+    if (promptId === null) return null;
+    const earlier = await this.reads.turn(live, promptId);
+    return earlier.ok && earlier.value === null ? promptId : null;
   }
 
   /** A client can only shorten the time that the server gives a prompt. */

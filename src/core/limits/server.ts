@@ -82,6 +82,14 @@ export const STREAM_HEARTBEAT_MS = 15_000;
 /** A stream that has ended still has this long to get rid of each write that is left. */
 export const STREAM_ENDING_MS_MAX = 5_000;
 
+/**
+ * A reader that was evicted has this long to read again and find out: its socket stays open with
+ * what was written to it, so that no frame is cut. So much of that is kept for all such readers.
+ */
+export const STREAM_EVICTED_MS_MAX = 60_000;
+export const STREAMS_EVICTED_MAX = 64;
+export const STREAMS_EVICTED_BYTES_MAX = 32 * 1_024 * 1_024;
+
 /** The frames that a client may let wait; the wire's figures. */
 export const STREAM_QUEUED_MIN = 16;
 export const STREAM_QUEUED_MAX = 2_048;

@@ -92,6 +92,9 @@ export const SUBSCRIBER_STALL_MS = 5_000;
 /** Events that one subscriber reads from the store at a time, for one write to a socket. */
 export const SUBSCRIBER_PAGE_FRAMES_MAX = 512;
 
+/** One snapshot in a stream. Beyond it, asks come by name only: clients limit what one frame is. */
+export const SNAPSHOT_BYTES_MAX = 1_024 * 1_024;
+
 /** Words to one subscriber alone that wait for it: there are hardly ever two. */
 export const SUBSCRIBER_NOTICES_MAX = 16;
 
