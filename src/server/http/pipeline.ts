@@ -13,7 +13,7 @@ import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
 import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
-import { CorsGate, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
+import { CorsGate, isCrossSite, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
 import { requestScope } from "./request-scope.ts";
 import {
@@ -109,7 +109,10 @@ export class RequestPipeline {
     const isPreflight = Object.keys(headers).some((name) => {
       return name.startsWith("access-control-request-");
     });
-    const judged = this.#cors.judge({ method, origin, host, isPreflight }, this.#deps.names());
+    const judged = this.#cors.judge(
+      { method, origin, host, isPreflight, isCrossSite: isCrossSite(incoming) },
+      this.#deps.names(),
+    );
     const connection = this.#connections.hold();
     const answer = async () => {
       const found = judged.answer ?? (await this.#answer(incoming, signal, connection));
@@ -126,7 +129,8 @@ export class RequestPipeline {
     connection: ConnectionHold,
   ): Promise<Answer> {
     const names = this.#deps.names();
-    if (!names.hasHost(incoming.headers.host)) return refused(refusal("invalid_host"));
+    if (!names.hasHost(incoming.headersDistinct.host ?? []))
+      return refused(refusal("invalid_host"));
     const exchange = this.#exchangeOf(incoming, signal, connection);
     const isPublic = names.isLoopback && !this.#deps.requireAuth;
     const isOpen = takesCode(exchange.match) || (isPublic && this.#isOpen(exchange));

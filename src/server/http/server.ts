@@ -39,6 +39,7 @@ function usualAuthenticator(token: string | null): RequestAuthenticator {
 /** The HTTP server: accepts requests, has the routes answer, and closes in order. */
 export class HttpServer {
   readonly #deps: ServerDeps;
+  readonly #authenticator: RequestAuthenticator;
   readonly #listener: Listener;
   readonly #pipeline: RequestPipeline;
   readonly #delivery: AnswerWriter;
@@ -54,7 +55,8 @@ export class HttpServer {
     const { settings, table, clock } = deps;
     const { hostname, port, token, rateLimit, requireAuth } = settings;
     const { allowOrigins, trustedProxies } = settings;
-    this.#names = new OwnNames(hostname, port);
+    this.#authenticator = deps.authenticator ?? usualAuthenticator(token);
+    this.#names = new OwnNames(hostname, port, this.#authenticator.needsToken);
     const failed = (error: unknown) => this.#logFailure("answer broken off", error);
     this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
     const { writerIdleTimeoutMs } = settings;
@@ -66,7 +68,7 @@ export class HttpServer {
       allowOrigins,
       trustedProxies,
       requireAuth,
-      authenticator: deps.authenticator ?? usualAuthenticator(token),
+      authenticator: this.#authenticator,
       limiter: this.#limiter,
       tenants: deps.tenants ?? new TenantGate(),
       connections: {
@@ -119,7 +121,8 @@ export class HttpServer {
   async listen(): Promise<Result<ListenAddress>> {
     const address = await this.#listener.listen();
     if (!address.ok) return address;
-    this.#names = new OwnNames(this.#deps.settings.hostname, address.value.port);
+    const { hostname } = this.#deps.settings;
+    this.#names = new OwnNames(hostname, address.value.port, this.#authenticator.needsToken);
     return ok(address.value);
   }
 
