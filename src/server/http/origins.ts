@@ -95,7 +95,7 @@ export interface CrossOrigin {
   readonly isCrossSite: boolean;
 }
 
-/** What browsers say of a request, with or without `Origin`. Following a link is no such request. */
+/** Browsers say it also where they send no `Origin`. A link that a person follows does not count. */
 export function isCrossSite({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers["sec-fetch-site"] === "cross-site" && headers["sec-fetch-mode"] !== "navigate";
 }
