@@ -95,7 +95,7 @@ export interface CrossOrigin {
   readonly isCrossSite: boolean;
 }
 
-/** Browsers say it also where they send no `Origin`. A link that a person follows does not count. */
+/** Browsers say it also where they send no `Origin`. A link that a person follows is none. */
 export function isCrossSite({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers["sec-fetch-site"] === "cross-site" && headers["sec-fetch-mode"] !== "navigate";
 }
