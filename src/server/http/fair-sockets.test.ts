@@ -127,7 +127,7 @@ describe("P10: connections without a request make room", () => {
   it("with TLS too, during the handshake and after it", async () => {
     const options = { maxConnections: 1, tls: SELF_SIGNED };
     const world = await serve(ROUTES, options, { authenticator: BY_NAME });
-    const handshaking = await idle(world, "127.0.1.1");
+    const handshaking = await idle(world, "127.0.0.1");
     const tls = { port: world.port, host: "127.0.0.1", rejectUnauthorized: false };
     const idling = keep(connectTls(tls));
     await once(idling, "secureConnect");

@@ -47,8 +47,9 @@ class IdleSockets {
 /**
  * The connections of a server. Up to the limit all stay. Beyond it the longest idle one is closed
  * for each new one, of the address that has the most. Some more than the limit are accepted, so
- * that requests are answered and not reset when all have one. Of those that have not asked yet the
- * first goes when these are taken too: heads that do not end keep no one out (P10).
+ * that requests are answered and not reset when all have one. So many may be without a first
+ * request; of more the first one goes before all others: heads that do not end keep no one out, and
+ * no client loses a connection to them (P10).
  */
 export class OpenSockets {
   readonly #max: number;
@@ -144,8 +145,10 @@ export class OpenSockets {
     const excess = this.#open.size - this.#max;
     if (excess <= 0) return;
     const countOf = (network: string) => this.#counts.get(network) ?? 0;
-    const silent = excess > this.#extra ? this.#silent : null;
-    const one = this.#answered.next(countOf) ?? silent?.next(countOf);
+    const silent = this.#silent.next(countOf);
+    const isFlooded = this.#silent.count > this.#extra;
+    const last = excess > this.#extra ? silent : undefined;
+    const one = (isFlooded ? silent : this.#answered.next(countOf)) ?? last;
     if (one !== undefined) this.#evict(one);
   }
 
