@@ -118,6 +118,8 @@ export class Listener {
         tls === null
           ? createServer(options, this.#handle)
           : createTlsServer({ ...options, ...secret }, this.#handle);
+      // Else Node ends a connection whose client has ended its side; `connection.ts` decides.
+      Object.assign(server, { httpAllowHalfOpen: true });
       // Only beyond this a connection is reset: then hundreds wait for their answers.
       const max = connectionLimit(this.#options);
       server.maxConnections = max + extraConnections(max) + SOCKETS_EVICTED_MAX;

@@ -10,6 +10,7 @@ import { streamError, TenantGate } from "../../session/index.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
+import { connectionOf } from "./connection.ts";
 import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { connectionLimit, type ListenAddress, Listener } from "./listener.ts";
@@ -77,16 +78,10 @@ export class HttpServer {
       },
       names: () => this.#names,
     });
-    this.#listener = new Listener(
-      settings,
-      (incoming, response) => {
-        const header = incoming.headers["x-request-id"];
-        const requestId = requestIdOf(header?.toString(), randomUUID);
-        response.setHeader("X-Request-Id", requestId);
-        requestScope.run({ requestId, route: "" }, () => void this.#serve(incoming, response));
-      },
-      clock,
-    );
+    const accept = (incoming: IncomingMessage, response: ServerResponse) => {
+      this.#accept(incoming, response);
+    };
+    this.#listener = new Listener(settings, accept, clock);
   }
 
   /** Requests without a complete answer, including streams. */
@@ -142,6 +137,17 @@ export class HttpServer {
     if (this.#open.size > 0) await late;
     callOff();
     await this.#listener.close();
+  }
+
+  #accept(incoming: IncomingMessage, response: ServerResponse) {
+    const header = incoming.headers["x-request-id"];
+    const requestId = requestIdOf(header?.toString(), randomUUID);
+    response.setHeader("X-Request-Id", requestId);
+    const connection = connectionOf(incoming);
+    if (!connection.begin(response)) return;
+    const answerHalfClosed = () => connection.answerHalfClosed();
+    const scope = { requestId, route: "", answerHalfClosed };
+    requestScope.run(scope, () => void this.#serve(incoming, response));
   }
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
