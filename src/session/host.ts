@@ -4,6 +4,7 @@ import type { ClientId, TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, userOf } from "../core/session/command.ts";
+import { titleOf } from "../core/session/title.ts";
 import { type Sharing, sharingOf, type Viewer } from "../core/session/visibility.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
 import type { CallOff } from "../platform/clock.ts";
@@ -20,6 +21,7 @@ import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportSession } from "./export/export.ts";
 import { storeSource } from "./export/source.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
+import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
@@ -91,7 +93,9 @@ export class SessionHost {
     const tell = (progress: RecoveryProgress) => {
       this.#progress = progress;
     };
-    return reconcileStaleSessions(this.#world, this.#registry, tell);
+    const recovered = await reconcileStaleSessions(this.#world, this.#registry, tell);
+    await deleteEmptySessions(this.#parts);
+    return recovered;
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
@@ -194,8 +198,9 @@ export class SessionHost {
 
   /** A client can only shorten the time that the server gives a prompt. */
   #newPrompt(live: LiveSession, content: readonly ContentBlock[], deadlineMs: number | null) {
-    const { clock, ids, settings } = this.#world;
+    const { clock, ids, settings, redact } = this.#world;
     const { promptMs } = settings;
+    const hasTitle = live.session.title !== undefined;
     const ms = promptMs === null ? null : Math.min(promptMs, deadlineMs ?? promptMs);
     return {
       promptId: ids.prompt(),
@@ -206,6 +211,7 @@ export class SessionHost {
       params: null,
       pendingMax: settings.pendingPromptsMax,
       echo: true,
+      title: hasTitle ? null : titleOf(content, redact),
     };
   }
 
@@ -239,8 +245,17 @@ export class SessionHost {
     return this.#departures.detach(found.value, clientId, actor);
   }
 
-  /** Ends a session for all clients, and answers when it has ended. What is stored stays. */
-  close(key: SessionKey, actor: Actor): Promise<Result<void>> {
+  /**
+   * Ends a session for all clients, and answers when it has ended. What is stored stays, unless no
+   * prompt was ever admitted: then the session is deleted.
+   */
+  async close(key: SessionKey, actor: Actor): Promise<Result<void>> {
+    const closed = await this.#close(key, actor);
+    if (closed.ok) await deleteIfEmpty(this.#parts, closed.value, actor);
+    return closed.ok ? DONE : closed;
+  }
+
+  #close(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
     return retryIfEvicted(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
@@ -248,15 +263,14 @@ export class SessionHost {
       if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
       // A client may load it again in the same moment, or it is evicted.
       await found.value.until(({ closed, ending }) => closed || ending === null);
-      return DONE;
+      return found;
     });
   }
 
   /** Closes it if it is live, and removes what is stored of it. */
   async delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const close = (closed: SessionKey, by: Actor) => this.close(closed, by);
-    const parts = { world: this.#world, registry: this.#registry, close };
-    const deleted = await deleteSession(parts, key, actor);
+    const close = (closed: SessionKey, by: Actor) => this.#close(closed, by);
+    const deleted = await deleteSession({ ...this.#parts, close }, key, actor);
     if (!deleted.ok) return deleted;
     this.#streams.deleted(key, deleted.value);
     return DONE;
@@ -321,8 +335,7 @@ export class SessionHost {
 
   /** Deletes a tenant with all that it has; the log is told by whom. */
   removeTenant(tenantId: TenantId, by: string): Promise<Result<void>> {
-    const parts = { world: this.#world, registry: this.#registry, streams: this.#streams };
-    return removeTenant(parts, tenantId, by);
+    return removeTenant(this.#parts, tenantId, by);
   }
 
   /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
@@ -353,6 +366,10 @@ export class SessionHost {
   /** The sessions of a tenant that are live at the moment. */
   liveOf(tenantId: TenantId): readonly LiveSession[] {
     return this.#registry.all.filter(({ key }) => key.tenantId === tenantId);
+  }
+
+  get #parts() {
+    return { world: this.#world, registry: this.#registry, streams: this.#streams };
   }
 
   #reapLater() {

@@ -288,10 +288,9 @@ export class SessionRegistry {
     }
     const why = this.#refusalFor(tenantId);
     if (why !== null) return { ok: false, refusal: why };
-    const state = this.#entries.get(name)?.state;
-    if (state === "live" || state === "opening") {
-      const conflict = state === "live" ? "live" : "pending";
-      return fail("session_id_conflict", { sessionId, conflict });
+    const known = this.#entries.get(name);
+    if (known?.state === "live" || known?.state === "opening") {
+      return fail("session_id_conflict", { sessionId, conflict: conflictWith(known) });
     }
     const made = await this.#opening(request.key, (opening) => this.#made(opening, request));
     return made.ok ? ok({ live: made.value, attached: false }) : made;
@@ -373,6 +372,12 @@ function joinedToo(joined: Result<Joined>): Result<Joined> {
   if (!joined.ok) return joined;
   joined.value.live.attendance.attachCount += 1;
   return ok({ ...joined.value, attached: true });
+}
+
+/** One that was closed is only stored, as far as clients can tell. */
+function conflictWith(known: Opening | Live): "live" | "pending" | "persisted" {
+  if (known.state === "opening") return "pending";
+  return known.live.session.closed ? "persisted" : "live";
 }
 
 function isClosing({ session: { closed, ending } }: LiveSession): boolean {

@@ -15,6 +15,7 @@ import {
   made,
   openLife,
   statusOf,
+  turnOf,
   until,
   untilUnanswered,
 } from "./life.fixture.ts";
@@ -83,13 +84,13 @@ describe("a new session", () => {
     const first = await world.call("POST", "/session", { body });
     expect(first.body).toMatchObject({ sessionId, attached: false });
     const again = await world.call("POST", "/session", { body });
-    expect(again.status).toBe(409);
-    expect(again.body).toMatchObject({ code: "session_id_conflict", sessionId, conflict: "live" });
+    expect([again.status, again.body]).toMatchObject([409, { sessionId, conflict: "live" }]);
+    await turnOf(world, sessionId, "say hello");
     await world.call("DELETE", `/session/${sessionId}`);
     await world.end();
     const next = await openLife({ stage: { folder: world.stage.folder } });
-    const later = await next.call("POST", "/session", { body });
-    expect(later.body).toMatchObject({ code: "session_id_conflict", conflict: "persisted" });
+    const { body: later } = await next.call("POST", "/session", { body });
+    expect(later).toMatchObject({ code: "session_id_conflict", conflict: "persisted" });
   });
 
   it.each([

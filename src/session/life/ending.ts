@@ -18,7 +18,7 @@ interface Deleter {
   readonly world: SessionWorld;
   readonly registry: SessionRegistry;
   /** Ends the session for all clients. */
-  close(key: SessionKey, actor: Actor): Promise<Result<void>>;
+  close(key: SessionKey, actor: Actor): Promise<Result<unknown>>;
 }
 
 /**

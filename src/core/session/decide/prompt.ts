@@ -133,6 +133,7 @@ function promptBytes({ content, params }: Pick<NewPrompt, "content" | "params">)
 
 function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: Command) {
   const { promptId, content, deadlineAtMs, idempotency, lastEventId, params, echo } = prompt;
+  const title = draft.session.title === undefined ? prompt.title : null;
   const clientId = clientOf(actor);
   const userId = userOf(actor);
   const data = {
@@ -147,6 +148,7 @@ function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: 
     ...(userId && { userId }),
     ...(deadlineAtMs && { deadlineAtMs }),
     ...(idempotency && { idempotency }),
+    ...(title && { title }),
     ...(bound && { authority: bound.authority }),
   };
   draft.emit("prompt_admitted", data, stampOf(promptId, { clientId, userId }));

@@ -73,7 +73,7 @@ export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_
 }
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
-  const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
+  const { sessionId: _, idempotency: __, lastEventId, title, ...prompt } = event.data;
   const { promptId, admittedAtMs, clientId, userId, deadlineAtMs, params } = prompt;
   const waiting: WaitingPrompt = {
     ...prompt,
@@ -89,6 +89,7 @@ export function admitted(session: Session, event: SessionEvent<"prompt_admitted"
     queue: [...session.queue, waiting],
     admissions: remember(session.admissions, event.data, answer, admittedAtMs),
     totals: { ...session.totals, promptCount: session.totals.promptCount + 1 },
+    ...(title !== undefined && { title }),
   };
 }
 
