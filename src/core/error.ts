@@ -308,6 +308,8 @@ export const ERRORS = {
     "The next turn alone has {pageBytes} bytes; a page has at most {maxBytes}."),
   invalid_export_format: row(400, "never", "Validation/ExportFormatInvalid",
     "A session is exported as {formats}."),
+  export_given_up: row(503, "later", "Server/ExportGivenUp",
+    "The export was given up: {reason}."),
   branch_while_prompt_active: row(409, "later", "Session/BranchWhilePromptActive",
     "A prompt is waiting or running; branch when it has its verdict."),
   branch_point_invalid: row(409, "never", "Session/BranchPointInvalid",

@@ -18,8 +18,9 @@ import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
-import { EXPORT_FORMATS, type ExportFormat, exportSession } from "./export/export.ts";
+import { EXPORT_FORMATS, type ExportFormat, openExport } from "./export/export.ts";
 import { storeSource } from "./export/source.ts";
+import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
@@ -56,6 +57,7 @@ export class SessionHost {
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
+  readonly #exports: ExportThreads;
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -64,6 +66,7 @@ export class SessionHost {
     this.#world = world;
     this.reads = new SessionReads(world);
     this.#streams = streams;
+    this.#exports = new ExportThreads(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
@@ -328,9 +331,10 @@ export class SessionHost {
   async export(key: SessionKey, format: ExportFormat): Promise<Result<ExportedFile>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    const pieces = await exportSession(storeSource(this.#world.store, key), format);
-    if (!pieces.ok) return pieces;
-    return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces: pieces.value });
+    const opened = await openExport(storeSource(this.#world.store, key));
+    if (!opened.ok) return opened;
+    const pieces = this.#exports.pieces(opened.value, format);
+    return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces });
   }
 
   /** Deletes a tenant with all that it has; the log is told by whom. */
@@ -344,7 +348,7 @@ export class SessionHost {
     this.#streams.stop();
     this.#callOffReaper();
     await shutDown(this.#world, this.#registry, hurry);
-    await this.side.end();
+    await Promise.all([this.side.end(), this.#exports.end()]);
     this.#streams.endTenants();
   }
 

@@ -155,6 +155,15 @@ export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 
 /**
+ * Each export is written in a thread of its own. So many at a time, of which one tenant has at most
+ * `FILES_SENT_MAX`; later ones wait. A thread that has not come to its next piece after this time,
+ * or has filled this heap, is ended with its export: the largest turns need a quarter of either.
+ */
+export const EXPORT_THREADS_MAX = 16;
+export const EXPORT_PIECE_MS_MAX = 60_000;
+export const EXPORT_HEAP_BYTES_MAX = 1_024 * 1_024 * 1_024;
+
+/**
  * What HTML and Markdown show of one text of a tool: all that is shown of a terminal of ours, whose
  * end is often what matters. How deep HTML sets lists. The JSON export has all.
  */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
 import { type AskOutcome, MEDIATION_POLICIES, type MediationPolicy } from "../../policy/ask.ts";
+import type { Bound } from "../../policy/bound.ts";
+import { ceilingOf, DEFAULT_POLICY } from "../../policy/ceiling.ts";
 import type { Actor } from "../command.ts";
 import {
   AGENT,
@@ -277,5 +279,35 @@ describe("a voter who is gone", () => {
   it("who was not asked, or in a session that asks nothing, is nothing", () => {
     expect(goes(asked("consensus", people("ada")), "bob").events).toEqual([]);
     expect(goes(new Life().ready(), "bob").events).toEqual([]);
+  });
+});
+
+describe("P8: an open ask, once a policy forbids the turn's user to approve for themselves", () => {
+  const bound: Bound = {
+    ceiling: { ...ceilingOf(DEFAULT_POLICY, "member"), selfApproval: false },
+    authority: { role: "member", isMember: true },
+    others: { voters: true, owners: true },
+  };
+  const people = (...names: string[]): Registered => names.map((name) => [`${name}-1`, name]);
+
+  it("is decided by the votes of the others, which the next vote finds agreed", () => {
+    const life = asked("consensus", people("ada", "bob"));
+    expect(fate(life, at("bob-1", "bob"))).toBe("counted");
+    const ballot = { requestId: askId("a1"), outcome: yes, bound };
+    const decision = life.give("vote", ballot, at("ada-1", "ada"));
+    expect(verdictOn(decision)).toBe("permission_forbidden");
+    expect(dataOf(decision.events, "permission_resolved")).toMatchObject([
+      { requestId: "a1", outcome: yes, reason: "vote" },
+    ]);
+    expect(life.state).toBe("running");
+  });
+
+  it("is not decided by the vote which that user had given before", () => {
+    const life = asked("consensus", people("ada", "bob", "cleo"));
+    expect(fate(life, at("ada-1", "ada"))).toBe("counted");
+    const left = { userId: userId("cleo"), quorum: 1, bound };
+    expect(types(life.give("voter_gone", left, SERVER))).toEqual(["permission_voter_left"]);
+    expect(life.state).toBe("waiting");
+    expect(fate(life, at("bob-1", "bob"))).toBe("resolved");
   });
 });
