@@ -4,7 +4,6 @@ import type { ClientId, TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, userOf } from "../core/session/command.ts";
-import { titleOf } from "../core/session/title.ts";
 import { type Sharing, sharingOf, type Viewer } from "../core/session/visibility.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
 import type { CallOff } from "../platform/clock.ts";
@@ -201,9 +200,8 @@ export class SessionHost {
 
   /** A client can only shorten the time that the server gives a prompt. */
   #newPrompt(live: LiveSession, content: readonly ContentBlock[], deadlineMs: number | null) {
-    const { clock, ids, settings, redact } = this.#world;
+    const { clock, ids, settings } = this.#world;
     const { promptMs } = settings;
-    const hasTitle = live.session.title !== undefined;
     const ms = promptMs === null ? null : Math.min(promptMs, deadlineMs ?? promptMs);
     return {
       promptId: ids.prompt(),
@@ -214,7 +212,6 @@ export class SessionHost {
       params: null,
       pendingMax: settings.pendingPromptsMax,
       echo: true,
-      title: hasTitle ? null : titleOf(content, redact),
     };
   }
 

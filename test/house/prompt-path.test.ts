@@ -8,9 +8,9 @@ import { promptStops } from "./prompt-stops.ts";
 /**
  * Falls with each commit that makes the way shorter. It rises only with a new stop on that way:
  * policy, audience, held text, monthly budgets and the mode and model that the agent reports
- * brought it from 130 to 144.
+ * brought it from 130 to 144; the title that the first prompt gives, and empty sessions, to 146.
  */
-const FILES_MAX = 144;
+const FILES_MAX = 146;
 
 it("the way of a prompt is measured by a real one, from the network to the disk", async () => {
   const files = await filesOfOnePrompt(ROOT);

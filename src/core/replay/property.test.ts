@@ -159,7 +159,7 @@ describe("P10: the compacted part of any replay", () => {
 });
 
 describe("the live journal of any log", () => {
-  it("has all that was said and done, with adjacent chunks joined, but for the ends of lives", () => {
+  it("has all that was said and done, adjacent chunks joined, but no ends of lives", () => {
     fc.assert(
       fc.property(anyLog, (log) => {
         const seen = log.filter((one) => !isEndOfLife(one) && isCounted(one));

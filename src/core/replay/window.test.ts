@@ -93,7 +93,7 @@ describe("the live journal", () => {
     ]);
   });
 
-  it("changes nothing else of what was said and done, not even what a finished turn would fold", () => {
+  it("changes nothing else of what was said, not even what a finished turn would fold", () => {
     const plan = (id: number) => updated(id, { sessionUpdate: "plan" });
     const open = [
       plan(3),

@@ -175,8 +175,6 @@ export interface NewPrompt {
   readonly pendingMax?: number | null;
   /** False for retries and continuations, which other clients have seen already. */
   readonly echo: boolean;
-  /** What the session is called after it, if it has no title yet; without secrets. */
-  readonly title?: string | null;
 }
 
 /** What a turn needs to begin: its id, and credits that the ledger has already set aside. */

@@ -226,8 +226,6 @@ interface PromptAdmission extends Keyed {
   deadlineAtMs?: number;
   params?: JsonObject;
   echo: boolean;
-  /** What the session is called from now on, unless it is given a name. */
-  title?: string;
   /** With which role its user spoke, where that binds the turn. */
   authority?: Authority;
 }

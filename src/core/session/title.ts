@@ -1,21 +1,23 @@
-import { type ContentBlock, promptText } from "../agent-update.ts";
+import type { ContentBlock } from "../agent-update.ts";
 import { TITLE_CHARS_MAX } from "../limits.ts";
 import { slashTextOf } from "../slash/commands.ts";
 import { cutText } from "../text.ts";
 import type { Session } from "./state.ts";
 
+interface PromptWords {
+  /** The beginning of the prompt's text, with secrets removed. */
+  readonly text: string;
+  readonly content: readonly ContentBlock[];
+}
+
 /**
  * What a session is called after its first prompt: the prompt's first words, on one line. Null
- * for a prompt that has no words of its own, such as a picture or a command. Secrets are removed
- * before anything is cut, and again from the line, whose words may have been on several lines.
+ * for a prompt that has no words of its own, such as a picture or a command.
  */
-export function titleOf(
-  content: readonly ContentBlock[],
-  redact: (text: string) => string,
-): string | null {
+export function titleOf({ text, content }: PromptWords): string | null {
   if (slashTextOf(content) !== null) return null;
-  const line = redact(redact(promptText(content)).toWellFormed().replace(NO_WORDS, " "));
-  return cutText(line.trim(), TITLE_CHARS_MAX).trimEnd() || null;
+  const line = text.toWellFormed().replace(NO_WORDS, " ").trim();
+  return cutText(line, TITLE_CHARS_MAX).trimEnd() || null;
 }
 
 /** White space, control characters, and those that change the direction of what follows them. */

@@ -78,8 +78,7 @@ describe("a new session", () => {
   });
 
   it("has the id that its caller chose, in lower case, and for ever", async () => {
-    const world = await openLife();
-    const sessionId = randomUUID();
+    const [world, sessionId] = [await openLife(), randomUUID()];
     const body = { sessionId: sessionId.toUpperCase() };
     const first = await world.call("POST", "/session", { body });
     expect(first.body).toMatchObject({ sessionId, attached: false });

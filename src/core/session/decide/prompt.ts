@@ -133,7 +133,6 @@ function promptBytes({ content, params }: Pick<NewPrompt, "content" | "params">)
 
 function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: Command) {
   const { promptId, content, deadlineAtMs, idempotency, lastEventId, params, echo } = prompt;
-  const title = draft.session.title === undefined ? prompt.title : null;
   const clientId = clientOf(actor);
   const userId = userOf(actor);
   const data = {
@@ -148,7 +147,6 @@ function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: 
     ...(userId && { userId }),
     ...(deadlineAtMs && { deadlineAtMs }),
     ...(idempotency && { idempotency }),
-    ...(title && { title }),
     ...(bound && { authority: bound.authority }),
   };
   draft.emit("prompt_admitted", data, stampOf(promptId, { clientId, userId }));

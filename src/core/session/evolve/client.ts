@@ -19,6 +19,7 @@ import {
   type Totals,
   type WaitingPrompt,
 } from "../state.ts";
+import { titleOf } from "../title.ts";
 
 // What clients do, and what becomes of it: they attach, prompt, steer and run shell commands.
 
@@ -73,7 +74,7 @@ export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_
 }
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
-  const { sessionId: _, idempotency: __, lastEventId, title, ...prompt } = event.data;
+  const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
   const { promptId, admittedAtMs, clientId, userId, deadlineAtMs, params } = prompt;
   const waiting: WaitingPrompt = {
     ...prompt,
@@ -84,12 +85,13 @@ export function admitted(session: Session, event: SessionEvent<"prompt_admitted"
     waited: false,
   };
   const answer = { promptId, lastEventId };
+  const title = session.title ?? titleOf(prompt);
   return {
     ...boundTo(session, clientId, userId),
     queue: [...session.queue, waiting],
     admissions: remember(session.admissions, event.data, answer, admittedAtMs),
     totals: { ...session.totals, promptCount: session.totals.promptCount + 1 },
-    ...(title !== undefined && { title }),
+    ...(title !== null && { title }),
   };
 }
 
