@@ -170,6 +170,8 @@ const EXPECTED = `
   invalid_max_queued         400 never  Validation/MaxQueuedInvalid
   route_not_found            404 never  Server/RouteNotFound
   method_not_allowed         405 never  Server/MethodNotAllowed
+  body_too_slow              408 later  Validation/BodyTooSlow
+  share_exceeded             429 later  Server/ShareExceeded
   server_busy                503 later  Server/Busy
   file_limit_exceeded        429 later  Server/FileLimit
   internal_error             500 never  Server/InternalError

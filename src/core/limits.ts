@@ -34,6 +34,9 @@ export const AGENT_NAME_CHARS_MAX = 256;
 /** How much of an agent's error a session keeps; the whole is in its event. */
 export const ERROR_MESSAGE_CHARS_MAX = 1_024;
 
+/** What an agent may add to its error for programs; a larger one is left out. */
+export const ERROR_DATA_CHARS_MAX = 4_096;
+
 /** Shell commands of clients that run at the same time in one session. */
 export const SHELLS_OPEN_MAX = 16;
 

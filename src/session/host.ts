@@ -1,6 +1,6 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import { refusal } from "../core/error.ts";
-import type { ClientId, TenantId } from "../core/id.ts";
+import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, userOf } from "../core/session/command.ts";
@@ -22,7 +22,7 @@ import { storeSource } from "./export/source.ts";
 import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
-import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
+import { closeSession, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -190,12 +190,21 @@ export class SessionHost {
       const { messageId, content } = message;
       const isFree = slashTextOf(content) !== null;
       const paid = isFree ? DONE : await live.credit.affordable(userOf(actor));
-      const prompt = this.#newPrompt(live, content, null);
+      const promptId = await this.#promptIdFor(live, messageId);
+      const prompt = { ...this.#newPrompt(live, content, null), ...(promptId && { promptId }) };
       const steered = { messageId, prompt, agentCanSteer: live.agent?.offer.canSteer ?? false };
       const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
       const command = { ...this.#by(actor), type: "steer", ...steered, ...unpaid } as const;
       return accepted(await this.#submit(live, command));
     });
+  }
+
+  /** Clients look for a message that became a prompt under its own id, if that can be one. */
+  async #promptIdFor(live: LiveSession, messageId: string): Promise<PromptId | null> {
+    const promptId = isUuid(messageId) ? parsePromptId(messageId) : null;
+    if (promptId === null) return null;
+    const earlier = await this.reads.turn(live, promptId);
+    return earlier.ok && earlier.value === null ? promptId : null;
   }
 
   /** A client can only shorten the time that the server gives a prompt. */
@@ -256,15 +265,7 @@ export class SessionHost {
   }
 
   #close(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const closing = await found.value.submit({ ...this.#by(actor), type: "close" });
-      if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
-      // A client may load it again in the same moment, or it is evicted.
-      await found.value.until(({ closed, ending }) => closed || ending === null);
-      return found;
-    });
+    return closeSession(() => this.find(key), { ...this.#by(actor), type: "close" });
   }
 
   /** Closes it if it is live, and removes what is stored of it. */

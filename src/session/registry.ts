@@ -290,7 +290,7 @@ export class SessionRegistry {
     if (why !== null) return { ok: false, refusal: why };
     const known = this.#entries.get(name);
     if (known?.state === "live" || known?.state === "opening") {
-      return fail("session_id_conflict", { sessionId, conflict: conflictWith(known) });
+      return fail("session_id_conflict", { sessionId, ...conflictWith(known) });
     }
     const made = await this.#opening(request.key, (opening) => this.#made(opening, request));
     return made.ok ? ok({ live: made.value, attached: false }) : made;
@@ -375,9 +375,11 @@ function joinedToo(joined: Result<Joined>): Result<Joined> {
 }
 
 /** One that was closed is only stored, as far as clients can tell. */
-function conflictWith(known: Opening | Live): "live" | "pending" | "persisted" {
-  if (known.state === "opening") return "pending";
-  return known.live.session.closed ? "persisted" : "live";
+function conflictWith(known: Opening | Live) {
+  if (known.state === "opening") return { conflict: "pending" };
+  const { closed, fixed } = known.live.session;
+  if (closed) return { conflict: "persisted" };
+  return { conflict: "live", liveWorkspaceCwd: fixed.workspaceCwd };
 }
 
 function isClosing({ session: { closed, ending } }: LiveSession): boolean {

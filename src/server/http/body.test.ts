@@ -2,11 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   BODIES_HELD_BYTES_MAX,
   BODY_DROPPED_MS_MAX,
   BODY_NESTING_MAX,
+  BODY_VALUES_MAX,
+  BODY_YIELD_BYTES,
   JSON_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
 import { json } from "./answer.ts";
@@ -26,9 +28,37 @@ async function send(body: string | Uint8Array, headers: Record<string, string> =
   return { status: answer.status, ...bodyOf(answer) };
 }
 
+const LOCAL_HOLDER = { address: "127.0.0.1", caller: null, isOperator: true };
+
 const nested = (depth: number) => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
 
 describe("a JSON body", () => {
+  it.each([
+    ["small", BODY_YIELD_BYTES / 2, false],
+    ["large", BODY_YIELD_BYTES * 2, true],
+  ])("P10: that is %s gives others a turn before it is handled: %i, %s", async (_, chars, isSo) => {
+    const steps: string[] = [];
+    const handled = route({
+      method: "POST",
+      path: "/handled",
+      needs: null,
+      handle: async () => {
+        steps.push("handled");
+        return json(200, {});
+      },
+    });
+    const world = await serve([handled]);
+    const { parse } = JSON;
+    const parsing = vi.spyOn(JSON, "parse").mockImplementation((...args) => {
+      setImmediate(() => steps.push("others"));
+      return parse(...args);
+    });
+    const body = `{"a":"${"x".repeat(chars)}"}`;
+    await world.ask("/handled", { method: "POST", headers: JSON_TYPE, body });
+    parsing.mockRestore();
+    expect(steps.indexOf("others") < steps.indexOf("handled")).toBe(isSo);
+  });
+
   it.each([
     ["an object", '{"a":1}', { a: 1 }],
     ["an array", "[1,2]", {}],
@@ -85,6 +115,25 @@ describe("a JSON body", () => {
       code: "invalid_request",
       error: "The body is nested deeper than 256 levels",
     });
+  });
+});
+
+describe("P10: the values of a body", () => {
+  const keys = (count: number) =>
+    `{"_meta":{${Array.from({ length: count }, (_, at) => `"k${at}":1`).join(",")}}}`;
+
+  it("are counted before it is parsed, and may be only so many", async () => {
+    expect(await send(keys(BODY_VALUES_MAX - 2))).toMatchObject({ status: 200 });
+    expect(await send(keys(600_000))).toMatchObject({
+      status: 400,
+      code: "invalid_request",
+      error: "The body has more than 100000 values",
+    });
+  });
+
+  it("are not what its texts have in them", async () => {
+    const text = JSON.stringify({ text: ',[{"'.repeat(BODY_VALUES_MAX) });
+    expect(await send(text)).toMatchObject({ status: 200 });
   });
 });
 
@@ -190,7 +239,7 @@ describe("a body that lies about its length", () => {
     incoming.on("error", () => {});
     socket.destroy();
     await new Promise<void>((closed) => incoming.once("close", () => closed()));
-    const asked = desk.with(incoming, "json", async () => "asked");
+    const asked = desk.with(incoming, "json", LOCAL_HOLDER, async () => "asked");
     expect(await asked).toBeNull();
     server.close();
   });

@@ -80,13 +80,13 @@ describe("a new session", () => {
   it("has the id that its caller chose, in lower case, and for ever", async () => {
     const [world, sessionId] = [await openLife(), randomUUID()];
     const body = { sessionId: sessionId.toUpperCase() };
-    const first = await world.call("POST", "/session", { body });
-    expect(first.body).toMatchObject({ sessionId, attached: false });
+    const { body: made } = await world.call("POST", "/session", { body });
+    expect(made).toMatchObject({ sessionId, attached: false });
     const again = await world.call("POST", "/session", { body });
-    expect([again.status, again.body]).toMatchObject([409, { sessionId, conflict: "live" }]);
+    const live = { sessionId, conflict: "live", liveWorkspaceCwd: made.workspaceCwd };
+    expect([again.status, again.body]).toMatchObject([409, live]);
     await turnOf(world, sessionId, "say hello");
-    await world.call("DELETE", `/session/${sessionId}`);
-    await world.end();
+    await world.call("DELETE", `/session/${sessionId}`).then(() => world.end());
     const next = await openLife({ stage: { folder: world.stage.folder } });
     const { body: later } = await next.call("POST", "/session", { body });
     expect(later).toMatchObject({ code: "session_id_conflict", conflict: "persisted" });

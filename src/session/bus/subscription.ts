@@ -36,6 +36,9 @@ export interface SubscribeRequest {
   readonly snapshot?: () => Notice;
 }
 
+/** How the server ended a stream: for its reader's sake, or for any other reason. */
+export type StreamEnd = "evicted" | "ended";
+
 export interface SubscriptionLog {
   readonly epoch: string;
   readonly tail: Tail;
@@ -58,7 +61,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly #sees: SubscribeRequest["sees"];
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #backlog: Backlog;
-  readonly #ending = Promise.withResolvers<void>();
+  readonly #ending = Promise.withResolvers<StreamEnd>();
   #cursor: number;
   /** Where it goes on in memory once `#catchUp` is done; null once that was too much to hold. */
   #place: TailNode | null;
@@ -100,7 +103,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   /** Resolves when nothing new will come; what still waits can be taken, if the client can. */
-  get ending(): Promise<void> {
+  get ending(): Promise<StreamEnd> {
     return this.#ending.promise;
   }
 
@@ -154,7 +157,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   /** Nothing follows after this event; up to there it is still served, from the store too. */
   finish(id: number) {
     this.#endsAfter = Math.min(this.#endsAfter, id);
-    this.#ending.resolve();
+    this.#ending.resolve("ended");
     this.#reader.wake();
   }
 
@@ -272,6 +275,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #evict(last: Notice) {
     this.#notices = [];
     this.#last = last;
+    this.#ending.resolve("evicted");
     this.#stop();
     this.#leave();
   }
@@ -285,7 +289,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
 
   #leave() {
     this.#place = null;
-    this.#ending.resolve();
+    this.#ending.resolve("ended");
     this.#owner.left(this);
   }
 }
