@@ -3,6 +3,7 @@ import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
+import { writeExport } from "../../src/session/export/export.ts";
 import { SessionHost } from "../../src/session/host.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { Participant } from "../../src/session/participant.ts";
@@ -74,6 +75,8 @@ export class SimulatedServer {
       tools: NO_TOOLS,
       meter: NO_METER,
       shell: this.shell,
+      // A thread takes its time from the machine, and not from the simulated clock.
+      exports: { pieces: writeExport, end: async () => {} },
       holder: holderOf(number),
       tenants: new TenantGate(),
       clock: scene.schedule.clock(number),
