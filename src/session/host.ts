@@ -100,9 +100,8 @@ export class SessionHost {
     const tell = (progress: RecoveryProgress) => {
       this.#progress = progress;
     };
-    const recovered = await reconcileStaleSessions(this.#world, this.#registry, tell);
     await deleteEmptySessions(this.#parts);
-    return recovered;
+    return reconcileStaleSessions(this.#world, this.#registry, tell);
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
@@ -260,10 +259,7 @@ export class SessionHost {
     return this.#departures.detach(found.value, clientId, actor);
   }
 
-  /**
-   * Ends a session for all clients, and answers when it has ended. What is stored stays, unless no
-   * prompt was ever admitted: then the session is deleted.
-   */
+  /** Ends a session for all clients. What is stored stays, unless it never had a prompt. */
   async close(key: SessionKey, actor: Actor): Promise<Result<void>> {
     const closed = await this.#close(key, actor);
     if (closed.ok) await deleteIfEmpty(this.#parts, closed.value, actor);
@@ -276,7 +272,7 @@ export class SessionHost {
 
   /** Closes it if it is live, and removes what is stored of it. */
   async delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const close = (closed: SessionKey, by: Actor) => this.#close(closed, by);
+    const close = this.#close.bind(this);
     const deleted = await deleteSession({ ...this.#parts, close }, key, actor);
     if (!deleted.ok) return deleted;
     this.#streams.deleted(key, deleted.value);

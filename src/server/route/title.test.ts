@@ -15,8 +15,7 @@ async function said(world: DaemonWorld, sessionId: string, ...texts: readonly st
   const content = texts.map((text) => ({ type: "text", text }));
   const plain = { params: null, idempotency: null, deadlineMs: null, isRetry: false };
   const { host } = world.daemon;
-  const admitted = value(await host.prompt(keyOf(sessionId), ADA, { content, ...plain }));
-  admitted.answered();
+  value(await host.prompt(keyOf(sessionId), ADA, { content, ...plain }));
   const live = await liveOf(world, sessionId);
   await live.until(({ running, queue }) => running === null && queue.length === 0);
 }
