@@ -39,7 +39,7 @@ import type {
   PromptRequest,
   SteerRequest,
 } from "./requests.ts";
-import { deleteUnfinishedForks } from "./side/fork.ts";
+import { deleteUnfinishedForks } from "./side/fork-draft.ts";
 import { SideWork } from "./side/side-work.ts";
 import { boundCommand } from "./tenant/policy-check.ts";
 import { removeTenant, withoutOutsiders } from "./tenant/tenant-removal.ts";

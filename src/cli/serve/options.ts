@@ -26,6 +26,10 @@ export const OPTIONS = {
     help: "The operator's token; callers from other machines need it, or one of `fermata tokens`",
     variables: ["QWEN_SERVER_TOKEN"],
   }),
+  "token-file": text({
+    help: "File with the operator's token, which then is in no list of processes",
+    placeholder: "FILE",
+  }),
   "jwt-jwks": text({
     help: "Accept JWTs (RS256, ES256) signed by these keys, beside tokens",
     placeholder: "FILE|URL",
@@ -77,6 +81,7 @@ export const OPTIONS = {
     "Evict a session that is unused for this long; 0 is never (1800000)",
   ),
   "session-reap-interval-ms": ms("How often the server looks for unused sessions (60000)"),
+  "drain-ms": ms("How long running turns may go on when the server is told to stop (10000)"),
   "session-restore-timeout-ms": positiveMs("Time limit to restore a session (60000)"),
   "permission-policy": choice(MEDIATION_POLICIES, "first-responder", {
     help: "Who answers the permission requests of agents (first-responder)",

@@ -285,3 +285,18 @@ export const IDENTITY_FRESH_MS = 1_000;
 
 /** Tenants whose voters a server remembers, to notice who is not among them any more. */
 export const VOTERS_TENANTS_MAX = 1_000;
+
+/** How long a look at the server's health may take before the store counts as not answering. */
+export const HEALTH_LOOK_MS_MAX = 5_000;
+
+/** Requests within this time share one look, so that asking for it is cheap. */
+export const HEALTH_LOOK_AGE_MS_MAX = 1_000;
+
+/** How often the server looks by itself, so that its log tells of what no monitor asks for. */
+export const HEALTH_LOOK_EVERY_MS = 30_000;
+
+/** How long an agent that was not started again counts as failing after its last failure. */
+export const HEALTH_BREAKER_MS_MAX = 10 * 60 * 1_000;
+
+/** Reasons of one kind that a report lists; their number is told beside them. */
+export const HEALTH_REASONS_MAX = 100;

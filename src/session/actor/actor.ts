@@ -7,6 +7,7 @@ import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
+import { RefusedTransitions } from "../audit/entries.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
@@ -44,6 +45,7 @@ export class SessionActor implements SessionSeat {
   readonly #failed: (why: Refusal) => void;
   readonly #pipeline: CommitPipeline;
   readonly #history: OpenHistory;
+  readonly #refused: RefusedTransitions;
   #participants: readonly Participant[] = [];
   #session: Session;
   #durable: Session;
@@ -64,6 +66,7 @@ export class SessionActor implements SessionSeat {
     this.#durableEventId = opened.lastEventId;
     this.#record = opened.record;
     this.#history = opened.history;
+    this.#refused = new RefusedTransitions(opened.key, world.log);
     this.#pipeline = new CommitPipeline(world.store, opened, {
       durable: (written, session) => this.#becameDurable(written, session),
       failed: (why) => this.#storeFailed(why),
@@ -149,6 +152,7 @@ export class SessionActor implements SessionSeat {
     this.#history.add(written);
     if (snapshot !== null) this.#close(snapshot);
     const why = decision.kind === "refused" ? decision.refusal : null;
+    if (why !== null) this.#refused.note(command, before, why);
     const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
     const firstEventId = this.#lastEventId - written.length + 1;
     const revision = snapshot === null ? null : snapshot.expectedRevision + 1;
@@ -172,10 +176,12 @@ export class SessionActor implements SessionSeat {
   }
 
   /** Which events a command led to, and on whose behalf: the log of requests goes on here. */
-  #traceOf({ type }: Command, { kind, events }: Decision) {
+  #traceOf({ type }: Command, decision: Decision) {
+    const { kind, events } = decision;
     const { sessionId } = this.key;
-    const last = this.#lastEventId;
-    return { sessionId, command: type, decision: kind, events: events.length, lastEventId: last };
+    const counts = { events: events.length, lastEventId: this.#lastEventId };
+    const why = decision.kind === "refused" ? { code: decision.refusal.code } : {};
+    return { sessionId, command: type, decision: kind, ...why, ...counts };
   }
 
   /**
