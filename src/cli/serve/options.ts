@@ -50,7 +50,7 @@ export const OPTIONS = {
     help: "Proxy whose X-Forwarded-For header counts; may be repeated",
     placeholder: "ADDRESS",
   }),
-  "max-connections": count("Open connections at a time; 0 is no limit (256)", 65_536),
+  "max-connections": count("Connections with a request at a time; 0 is no limit (256)", 65_536),
   "tls-cert": text({ help: "Certificate, to serve HTTPS", placeholder: "FILE" }),
   "tls-key": text({ help: "Private key of the certificate", placeholder: "FILE" }),
   "rate-limit": toggle({ help: "Limit the requests of each caller" }),

@@ -3,6 +3,19 @@
 /** Open sockets, unless the operator says otherwise; the wire's figure. */
 export const CONNECTIONS_MAX = 256;
 
+/**
+ * Connections beyond these: a quarter more, and at least so many. All of them have a request then;
+ * the operator, `/health` and those who hold little are served, and all others get an answer.
+ */
+export const CONNECTIONS_EXTRA_MIN = 32;
+
+/** Connections or streams that a tenant or user may have where all others are taken. */
+export const CONNECTIONS_LITTLE_MAX = 4;
+
+/** How long a connection that made room is still read, and how many of them there are. */
+export const SOCKET_LINGER_MS = 1_000;
+export const SOCKETS_EVICTED_MAX = 64;
+
 /** The head of one request: Node's own figure, and enough for any token that we know of. */
 export const HEAD_BYTES_MAX = 16 * 1_024;
 
