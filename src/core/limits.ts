@@ -73,8 +73,14 @@ export const TURN_PERMITS_MAX = 256;
 /** Patterns of one allowlist; each ask is matched against all of them. */
 export const ALLOWLIST_PATTERNS_MAX = 1_024;
 
+/** Closed sessions of a tenant among which a start looks for empty ones, the newest first. */
+export const EMPTY_SESSIONS_SOUGHT_MAX = 100;
+
 /** A display name of a session. */
 export const DISPLAY_NAME_CHARS_MAX = 256;
+
+/** What a session is called after its first prompt, until it is given a name. */
+export const TITLE_CHARS_MAX = 80;
 
 /** Tool calls tracked in one turn. Later ones are still stored, only not timed or closed. */
 export const TOOL_CALLS_TRACKED_MAX = 4_096;

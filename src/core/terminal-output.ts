@@ -24,6 +24,9 @@ interface OfTerminal {
   readonly terminalId: string;
 }
 
+/** How the id of a terminal that the server runs begins, and that of a call that shows one. */
+export const TERMINAL_ID_PREFIX = "terminal-";
+
 /** Where a piece of output stands in an update's `_meta`. Both mean "and then it wrote". */
 const DELTA_KEYS = ["terminal_output", "terminal_output_delta"] as const;
 

@@ -26,7 +26,8 @@ import {
 import { storeSource } from "./export/source.ts";
 import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
-import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
+import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
+import { closeSession, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -99,6 +100,7 @@ export class SessionHost {
     const tell = (progress: RecoveryProgress) => {
       this.#progress = progress;
     };
+    await deleteEmptySessions(this.#parts);
     return reconcileStaleSessions(this.#world, this.#registry, tell);
   }
 
@@ -257,24 +259,21 @@ export class SessionHost {
     return this.#departures.detach(found.value, clientId, actor);
   }
 
-  /** Ends a session for all clients, and answers when it has ended. What is stored stays. */
-  close(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    return retryIfEvicted(async () => {
-      const found = await this.find(key);
-      if (!found.ok) return found;
-      const closing = await found.value.submit({ ...this.#by(actor), type: "close" });
-      if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
-      // A client may load it again in the same moment, or it is evicted.
-      await found.value.until(({ closed, ending }) => closed || ending === null);
-      return DONE;
-    });
+  /** Ends a session for all clients. What is stored stays, unless it never had a prompt. */
+  async close(key: SessionKey, actor: Actor): Promise<Result<void>> {
+    const closed = await this.#close(key, actor);
+    if (closed.ok) await deleteIfEmpty(this.#parts, closed.value, actor);
+    return closed.ok ? DONE : closed;
+  }
+
+  #close(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+    return closeSession(() => this.find(key), { ...this.#by(actor), type: "close" });
   }
 
   /** Closes it if it is live, and removes what is stored of it. */
   async delete(key: SessionKey, actor: Actor): Promise<Result<void>> {
-    const close = (closed: SessionKey, by: Actor) => this.close(closed, by);
-    const parts = { world: this.#world, registry: this.#registry, close };
-    const deleted = await deleteSession(parts, key, actor);
+    const close = this.#close.bind(this);
+    const deleted = await deleteSession({ ...this.#parts, close }, key, actor);
     if (!deleted.ok) return deleted;
     this.#streams.deleted(key, deleted.value);
     return DONE;
@@ -339,8 +338,7 @@ export class SessionHost {
 
   /** Deletes a tenant with all that it has; the log is told by whom. */
   removeTenant(tenantId: TenantId, by: string): Promise<Result<void>> {
-    const parts = { world: this.#world, registry: this.#registry, streams: this.#streams };
-    return removeTenant(parts, tenantId, by);
+    return removeTenant(this.#parts, tenantId, by);
   }
 
   /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
@@ -371,6 +369,10 @@ export class SessionHost {
   /** The sessions of a tenant that are live at the moment. */
   liveOf(tenantId: TenantId): readonly LiveSession[] {
     return this.#registry.all.filter(({ key }) => key.tenantId === tenantId);
+  }
+
+  get #parts() {
+    return { world: this.#world, registry: this.#registry, streams: this.#streams };
   }
 
   #reapLater() {

@@ -288,13 +288,9 @@ export class SessionRegistry {
     }
     const why = this.#refusalFor(tenantId);
     if (why !== null) return { ok: false, refusal: why };
-    const entry = this.#entries.get(name);
-    if (entry?.state === "live") {
-      const liveWorkspaceCwd = entry.live.session.fixed.workspaceCwd;
-      return fail("session_id_conflict", { sessionId, conflict: "live", liveWorkspaceCwd });
-    }
-    if (entry?.state === "opening") {
-      return fail("session_id_conflict", { sessionId, conflict: "pending" });
+    const known = this.#entries.get(name);
+    if (known?.state === "live" || known?.state === "opening") {
+      return fail("session_id_conflict", { sessionId, ...conflictWith(known) });
     }
     const made = await this.#opening(request.key, (opening) => this.#made(opening, request));
     return made.ok ? ok({ live: made.value, attached: false }) : made;
@@ -376,6 +372,14 @@ function joinedToo(joined: Result<Joined>): Result<Joined> {
   if (!joined.ok) return joined;
   joined.value.live.attendance.attachCount += 1;
   return ok({ ...joined.value, attached: true });
+}
+
+/** One that was closed is only stored, as far as clients can tell. */
+function conflictWith(known: Opening | Live) {
+  if (known.state === "opening") return { conflict: "pending" };
+  const { closed, fixed } = known.live.session;
+  if (closed) return { conflict: "persisted" };
+  return { conflict: "live", liveWorkspaceCwd: fixed.workspaceCwd };
 }
 
 function isClosing({ session: { closed, ending } }: LiveSession): boolean {

@@ -7,7 +7,7 @@ import {
   TERMINALS_OPEN_MAX,
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import type { TerminalExit } from "../../core/terminal-output.ts";
+import { TERMINAL_ID_PREFIX, type TerminalExit } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
 import { thisProcess } from "../../platform/process-identity.ts";
 import type { SpawnIdentity } from "../../platform/spawn-as.ts";
@@ -87,7 +87,7 @@ export class Terminals {
     if (this.#open.size + this.#leaving.size >= TERMINALS_OPEN_MAX) {
       return fail("terminal_limit_exceeded", { limit: TERMINALS_OPEN_MAX });
     }
-    const terminalId = `terminal-${randomUUID()}`;
+    const terminalId = `${TERMINAL_ID_PREFIX}${randomUUID()}`;
     this.#open.set(terminalId, null);
     const cwd = request.cwd ?? this.#options.cwd;
     let isStarted = false;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { promptId } from "../session/life.fixture.ts";
 import { compact, type LogEvent } from "./compact.ts";
 import {
   brief,
@@ -92,11 +93,9 @@ describe("the live journal", () => {
     ]);
   });
 
-  it("changes nothing else, not even what a finished turn would drop or fold", () => {
+  it("changes nothing else of what was said, not even what a finished turn would fold", () => {
     const plan = (id: number) => updated(id, { sessionUpdate: "plan" });
     const open = [
-      event(1, "prompt_admitted"),
-      event(2, "session_status"),
       plan(3),
       message(4, "a"),
       toolCall(5, "t"),
@@ -106,12 +105,33 @@ describe("the live journal", () => {
       image(9, "png"),
       message(10, "c", { _meta: { qwenDiscreteMessage: true } }),
       message(11, "d"),
-      event(12, "client_attached"),
-      message(13, "e"),
       plan(14),
-      event(15, "session_status"),
+      event(15, "permission_partial_vote"),
     ];
     expect(liveJournal(open)).toEqual(open);
+  });
+
+  it("has of our bookkeeping the latest, and nothing that only those who were there needed", () => {
+    const open = [
+      event(1, "session_created"),
+      event(2, "session_status"),
+      event(3, "prompt_admitted"),
+      event(4, "credits_reserved"),
+      event(5, "session_status"),
+      echo(6, "hi"),
+      message(7, "a"),
+      event(8, "usage_reported"),
+      event(9, "client_attached"),
+      message(10, "b"),
+      event(11, "usage_reported"),
+    ];
+    expect(brief(liveJournal(open))).toEqual([
+      "1 session_created",
+      "5 session_status",
+      '6 user_message_chunk "hi"',
+      '10 agent_message_chunk "ab"',
+      "11 usage_reported",
+    ]);
   });
 
   it("joins only neighbours: the sub-agents' chunks stay where they were", () => {
@@ -190,6 +210,26 @@ describe("P10: the live journal within its bounds", () => {
         fullTranscriptAvailable: true,
       },
     });
+  });
+
+  it("counts what the original server counts: our bookkeeping takes no place of it", () => {
+    const kept = [event(5, "session_created"), event(6, "session_status")];
+    const noted = [...open, ...kept, event(7, "prompt_admitted"), event(8, "credits_reserved")];
+    const bounds = { maxEvents: 3, maxBytes: sizeOf(entries) };
+    expect(ids(liveJournal(noted, "full", bounds))).toEqual([1, 2, 4, 5, 6]);
+    const cut = ids(liveJournal(noted, "full", { ...bounds, maxEvents: 2 }));
+    expect(cut).toEqual([null, 2, 4, 5, 6]);
+  });
+
+  it("names the prompt whose turn was cut, and not one that waits behind it", () => {
+    const start = { event: "SessionTurnStart" } as const;
+    const turn = event(5, "session_lifecycle", start, { promptId: promptId("p1") });
+    const waits = event(6, "pending_prompt_added", {}, { promptId: promptId("p2") });
+    const bounds = { maxEvents: 1, maxBytes: MIB };
+    const [marker] = liveJournal([turn, ...open, waits], "full", bounds);
+    expect(marker).toMatchObject({ type: "history_truncated", promptId: "p1" });
+    const [without] = liveJournal(open, "full", bounds);
+    expect(without).not.toHaveProperty("promptId");
   });
 
   it("leaves out its oldest entries if one byte is missing", () => {

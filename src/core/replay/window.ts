@@ -1,4 +1,5 @@
 import { type AgentUpdate, parentToolCallId } from "../agent-update.ts";
+import type { PromptId } from "../id.ts";
 import { objectAt } from "../json.ts";
 import {
   REPLAY_COMPACTED_BYTES_MAX,
@@ -6,6 +7,7 @@ import {
   REPLAY_JOURNAL_CHUNKS_JOINED_MAX,
   REPLAY_JOURNAL_ENTRIES_MAX,
 } from "../limits.ts";
+import { EVENT_TABLE, foldOf, isEventType } from "../session/event-table.ts";
 import {
   continues,
   join,
@@ -19,6 +21,8 @@ import {
 export interface HistoryTruncated {
   readonly v: 1;
   readonly type: "history_truncated";
+  /** The prompt whose turn was cut, if that turn is open. */
+  readonly promptId?: PromptId;
   readonly data: {
     readonly reason: "replay_window_exceeded";
     readonly truncatedEvents: number;
@@ -80,8 +84,9 @@ const JOURNAL_BOUNDS: JournalBounds = {
 export type LiveReplayMode = "full" | "summary";
 
 /**
- * The unfinished turn, nearly as it happened: adjacent chunks are joined, nothing else changes.
- * Only the end of an earlier life is left out, as a client would take it for the end of this one.
+ * The unfinished turn, nearly as it happened: adjacent chunks are joined, and of our bookkeeping
+ * only what is still of use is there, which counts towards no bound. The end of an earlier life is
+ * left out, as a client would take it for the end of this one.
  */
 export function liveJournal(
   open: readonly LogEvent[],
@@ -91,12 +96,37 @@ export function liveJournal(
   const shown = open.filter(
     (event) => !isTerminal(event) && (mode === "full" || !isInternal(event)),
   );
-  const entries = joinAdjacent(shown, bounds.maxBytes);
+  const entries = joinAdjacent(shown.filter(isCounted), bounds.maxBytes);
   const first = firstKept(entries, serialisedBytes, bounds);
-  const kept = entries.slice(first);
+  const notes = bookkeeping(shown.filter((event) => !isCounted(event)));
+  const kept = [...notes, ...entries.slice(first)].sort((one, other) => one.id - other.id);
   if (first === 0) return kept;
   const more = { scope: "live_journal", maxEvents: bounds.maxEvents } as const;
-  return [truncated(first, kept.length, bounds.maxBytes, more), ...kept];
+  const marker = truncated(first, kept.length, bounds.maxBytes, more);
+  const promptId = openPrompt(open);
+  return [promptId === undefined ? marker : { ...marker, promptId }, ...kept];
+}
+
+/** An event type of a newer version counts: it may come in any number. */
+function isCounted({ type }: LogEvent): boolean {
+  return !isEventType(type) || EVENT_TABLE[type].counted;
+}
+
+/** One event of each type at most, but for those few that even a finished turn keeps. */
+function bookkeeping(events: readonly LogEvent[]): readonly LogEvent[] {
+  const latest = new Map(events.map((event) => [event.type, event]));
+  return events.filter((event) => {
+    const fold = foldOf(event.type);
+    return fold === "keep" || (fold === "latest" && latest.get(event.type) === event);
+  });
+}
+
+/** The prompt whose turn is open; prompts that wait behind it have events here, too. */
+function openPrompt(open: readonly LogEvent[]): PromptId | undefined {
+  const start = open.findLast(
+    ({ type, data }) => type === "session_lifecycle" && data.event === "SessionTurnStart",
+  );
+  return start?.promptId;
 }
 
 function isTerminal(event: LogEvent): boolean {

@@ -33,6 +33,12 @@ interface EventRow {
   readonly audited: boolean;
   /** Has a passage in the exports for people; the JSON formats have every event. */
   readonly narrated: boolean;
+  /**
+   * Counts towards the bounds of the replay of an open turn, as it does in the original server.
+   * The others are our bookkeeping: of those, an open turn is replayed without what its end would
+   * drop, and with the latest where only that would stay.
+   */
+  readonly counted: boolean;
 }
 
 const yes = true;
@@ -41,70 +47,70 @@ const no = false;
 /** A new event type does not compile until its row is here. */
 // biome-ignore format: a table is read by its columns
 export const EVENT_TABLE = {
-  //                                fold        evolves copied listed terminal audited narrated
-  session_created:              row("keep",     yes,    no,    yes,   no,      yes,    yes),
-  session_status:               row("latest",   yes,    no,    yes,   no,      yes,    no),
-  session_lifecycle:            row("drop",     yes,    no,    yes,   no,      yes,    no),
-  agent_connected:              row("latest",   yes,    no,    no,    no,      yes,    yes),
-  instructions_sent:            row("latest",   yes,    no,    no,    no,      yes,    no),
-  session_drift:                row("keep",     no,     no,    no,    no,      yes,    yes),
-  session_died:                 row("drop",     no,     no,    no,    yes,     yes,    no),
-  session_closed:               row("drop",     yes,    no,    yes,   yes,     yes,    no),
+  //                                fold        evolves copied listed ends  audited narrated counted
+  session_created:              row("keep",     yes,    no,    yes,   no,   yes,    yes,     no),
+  session_status:               row("latest",   yes,    no,    yes,   no,   yes,    no,      no),
+  session_lifecycle:            row("drop",     yes,    no,    yes,   no,   yes,    no,      no),
+  agent_connected:              row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
+  instructions_sent:            row("latest",   yes,    no,    no,    no,   yes,    no,      no),
+  session_drift:                row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
+  session_died:                 row("drop",     no,     no,    no,    yes,  yes,    no,      yes),
+  session_closed:               row("drop",     yes,    no,    yes,   yes,  yes,    no,      yes),
 
-  prompt_admitted:              row("drop",     yes,    no,    yes,   no,      yes,    no),
-  pending_prompt_added:         row("keep",     yes,    no,    no,    no,      no,     no),
-  pending_prompt_started:       row("keep",     no,     no,    no,    no,      no,     no),
-  pending_prompt_completed:     row("keep",     no,     no,    no,    no,      no,     no),
-  session_update:               row("keep",     yes,    yes,   no,    no,      no,     yes),
-  mid_turn_message_injected:    row("keep",     yes,    yes,   no,    no,      yes,    yes),
-  prompt_cancelled:             row("keep",     yes,    yes,   no,    no,      yes,    no),
-  turn_complete:                row("boundary", yes,    yes,   yes,   no,      yes,    yes),
-  turn_error:                   row("boundary", yes,    yes,   yes,   no,      yes,    yes),
+  prompt_admitted:              row("drop",     yes,    no,    yes,   no,   yes,    no,      no),
+  pending_prompt_added:         row("keep",     yes,    no,    no,    no,   no,     no,      yes),
+  pending_prompt_started:       row("keep",     no,     no,    no,    no,   no,     no,      yes),
+  pending_prompt_completed:     row("keep",     no,     no,    no,    no,   no,     no,      yes),
+  session_update:               row("keep",     yes,    yes,   no,    no,   no,     yes,     yes),
+  mid_turn_message_injected:    row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
+  prompt_cancelled:             row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
+  turn_complete:                row("boundary", yes,    yes,   yes,   no,   yes,    yes,     yes),
+  turn_error:                   row("boundary", yes,    yes,   yes,   no,   yes,    yes,     yes),
 
-  permission_request:           row("keep",     yes,    yes,   no,    no,      yes,    no),
-  permission_decided:           row("keep",     yes,    yes,   no,    no,      yes,    no),
-  permission_resolved:          row("keep",     yes,    yes,   no,    no,      yes,    yes),
-  permission_already_resolved:  row("drop",     no,     no,    no,    no,      yes,    no),
-  permission_partial_vote:      row("drop",     yes,    no,    no,    no,      yes,    no),
-  permission_voter_left:        row("drop",     yes,    no,    no,    no,      yes,    no),
-  permission_forbidden:         row("drop",     no,     no,    no,    no,      yes,    no),
-  agent_access:                 row("keep",     yes,    yes,   no,    no,      yes,    yes),
-  session_grant_added:          row("keep",     yes,    no,    no,    no,      yes,    no),
-  session_grant_revoked:        row("keep",     yes,    no,    no,    no,      yes,    yes),
+  permission_request:           row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
+  permission_decided:           row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
+  permission_resolved:          row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
+  permission_already_resolved:  row("drop",     no,     no,    no,    no,   yes,    no,      yes),
+  permission_partial_vote:      row("drop",     yes,    no,    no,    no,   yes,    no,      yes),
+  permission_voter_left:        row("drop",     yes,    no,    no,    no,   yes,    no,      yes),
+  permission_forbidden:         row("drop",     no,     no,    no,    no,   yes,    no,      yes),
+  agent_access:                 row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
+  session_grant_added:          row("keep",     yes,    no,    no,    no,   yes,    no,      yes),
+  session_grant_revoked:        row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
 
-  credits_reserved:             row("drop",     yes,    no,    no,    no,      no,     no),
-  credits_settled:              row("keep",     yes,    no,    no,    no,      no,     no),
-  usage_reported:               row("latest",   yes,    no,    no,    no,      no,     no),
+  credits_reserved:             row("drop",     yes,    no,    no,    no,   no,     no,      no),
+  credits_settled:              row("keep",     yes,    no,    no,    no,   no,     no,      no),
+  usage_reported:               row("latest",   yes,    no,    no,    no,   no,     no,      no),
 
-  session_metadata_updated:     row("latest",   yes,    no,    yes,   no,      yes,    no),
-  model_switched:               row("latest",   yes,    no,    no,    no,      yes,    yes),
-  model_switch_failed:          row("keep",     no,     no,    no,    no,      yes,    yes),
-  model_config_changed:         row("latest",   yes,    no,    no,    no,      yes,    yes),
-  approval_mode_changed:        row("latest",   yes,    no,    no,    no,      yes,    yes),
-  autonomy_profile_changed:     row("latest",   yes,    no,    no,    no,      yes,    yes),
-  agent_mode_changed:           row("latest",   yes,    no,    no,    no,      yes,    yes),
-  sandbox_changed:              row("latest",   yes,    no,    no,    no,      yes,    no),
-  skills_reloaded:              row("keep",     yes,    no,    no,    no,      yes,    yes),
-  persona_reloaded:             row("keep",     yes,    no,    no,    no,      yes,    yes),
-  active_agent_changed:         row("keep",     yes,    no,    no,    no,      yes,    yes),
-  session_cwd_changed:          row("latest",   yes,    no,    no,    no,      yes,    yes),
-  session_budget_changed:       row("latest",   yes,    no,    no,    no,      yes,    no),
-  session_visibility_changed:   row("latest",   yes,    no,    yes,   no,      yes,    no),
-  session_month_budget_changed: row("latest",   yes,    no,    no,    no,      yes,    no),
+  session_metadata_updated:     row("latest",   yes,    no,    yes,   no,   yes,    no,      yes),
+  model_switched:               row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
+  model_switch_failed:          row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
+  model_config_changed:         row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
+  approval_mode_changed:        row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
+  autonomy_profile_changed:     row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
+  agent_mode_changed:           row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
+  sandbox_changed:              row("latest",   yes,    no,    no,    no,   yes,    no,      no),
+  skills_reloaded:              row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
+  persona_reloaded:             row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
+  active_agent_changed:         row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
+  session_cwd_changed:          row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
+  session_budget_changed:       row("latest",   yes,    no,    no,    no,   yes,    no,      no),
+  session_visibility_changed:   row("latest",   yes,    no,    yes,   no,   yes,    no,      no),
+  session_month_budget_changed: row("latest",   yes,    no,    no,    no,   yes,    no,      no),
 
-  client_attached:              row("drop",     yes,    no,    no,    no,      no,     no),
-  client_detached:              row("drop",     yes,    no,    no,    no,      no,     no),
-  client_expired:               row("drop",     yes,    no,    no,    no,      no,     no),
-  user_shell_command:           row("keep",     yes,    yes,   no,    no,      yes,    no),
-  user_shell_result:            row("keep",     yes,    yes,   no,    no,      yes,    yes),
+  client_attached:              row("drop",     yes,    no,    no,    no,   no,     no,      no),
+  client_detached:              row("drop",     yes,    no,    no,    no,   no,     no,      no),
+  client_expired:               row("drop",     yes,    no,    no,    no,   no,     no,      no),
+  user_shell_command:           row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
+  user_shell_result:            row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
 
-  command_result:               row("keep",     no,     yes,   no,    no,      yes,    no),
-  skill_invoked:                row("keep",     no,     yes,   no,    no,      yes,    yes),
-  session_branched:             row("keep",     no,     no,    no,    no,      yes,    yes),
-  secret_redacted:              row("latest",   no,     no,    no,    no,      yes,    yes),
-  credits_warning:              row("keep",     no,     no,    no,    no,      yes,    no),
-  credits_waiting:              row("drop",     no,     no,    no,    no,      yes,    no),
-  agent_setting_refused:        row("keep",     no,     no,    no,    no,      yes,    yes),
+  command_result:               row("keep",     no,     yes,   no,    no,   yes,    no,      yes),
+  skill_invoked:                row("keep",     no,     yes,   no,    no,   yes,    yes,     yes),
+  session_branched:             row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
+  secret_redacted:              row("latest",   no,     no,    no,    no,   yes,    yes,     no),
+  credits_warning:              row("keep",     no,     no,    no,    no,   yes,    no,      yes),
+  credits_waiting:              row("drop",     no,     no,    no,    no,   yes,    no,      no),
+  agent_setting_refused:        row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
 } as const satisfies Readonly<Record<EventType, EventRow>>;
 
 /** A column of the table that is yes or no. */
@@ -144,6 +150,7 @@ function row<
   Terminal extends boolean,
   Audited extends boolean,
   Narrated extends boolean,
+  Counted extends boolean,
 >(
   fold: Folds,
   evolves: Evolves,
@@ -152,6 +159,7 @@ function row<
   terminal: Terminal,
   audited: Audited,
   narrated: Narrated,
+  counted: Counted,
 ) {
-  return { fold, evolves, copied, listed, terminal, audited, narrated };
+  return { fold, evolves, copied, listed, terminal, audited, narrated, counted };
 }

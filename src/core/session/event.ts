@@ -46,7 +46,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   session_update: { update: AgentUpdate };
   mid_turn_message_injected: SteeredMessages;
   prompt_cancelled: { reason?: Exclude<StopCause, "client"> | "forward_failed" };
-  turn_complete: { stopReason: string; promptId: PromptId; turnId?: TurnId };
+  turn_complete: TurnCompletion;
   turn_error: TurnError;
 
   // What the session is set to
@@ -235,6 +235,14 @@ interface SteeredMessages {
   messageIds: readonly string[];
   items: readonly { readonly messageId: string; readonly content: readonly ContentBlock[] }[];
   authority?: Authority;
+}
+
+interface TurnCompletion {
+  stopReason: string;
+  promptId: PromptId;
+  turnId?: TurnId;
+  /** Where a branch can go on from this turn: both are names of the turn. */
+  branchPoint?: { readonly assistantRecordUuid: TurnId; readonly checkpointUuid: TurnId };
 }
 
 interface TurnError {

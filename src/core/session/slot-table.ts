@@ -345,6 +345,7 @@ const SESSION: Fields<Session> = {
   lastTurnError: orNull(object({ code: text, message: text })),
   lastVerdictAtMs: orNull(timeMs),
   totals: object(TOTALS),
+  title: optional(text),
 };
 
 export const SESSION_CODEC = object(SESSION);

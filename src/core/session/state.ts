@@ -73,6 +73,8 @@ export interface Session {
   readonly lastTurnError: { readonly code: string; readonly message: string } | null;
   readonly lastVerdictAtMs: number | null;
   readonly totals: Totals;
+  /** The words of the first prompt that has some, by which lists show it while it has no name. */
+  readonly title?: string;
 }
 
 /** What is decided at creation, once. */

@@ -20,6 +20,14 @@ describe("what an agent is told first", () => {
     expect(instructionsOf(NO_PERSONA, NO_SKILLS)).toBeNull();
   });
 
+  it("is nothing where there are only the skills that every server has", () => {
+    const bundled = entry("commit", { source: "bundled" });
+    expect(instructionsOf(NO_PERSONA, skills(bundled))).toBeNull();
+    const own = entry("deploy", { source: "workspace" });
+    expect(instructionsOf(NO_PERSONA, skills(bundled, own))).toMatch(/- commit[\s\S]*- deploy/);
+    expect(instructionsOf(PERSONA, skills(bundled))).toMatch(/Use tabs[\s\S]*- commit/);
+  });
+
   it("is the persona's files in order, each under its name", () => {
     expect(instructionsOf(PERSONA, NO_SKILLS)).toBe(
       "# AGENTS.md\n\nUse tabs.\n\n# SOUL.md\n\nBe kind.",

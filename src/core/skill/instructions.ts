@@ -10,11 +10,13 @@ const HOW_SKILLS_ARE_USED =
 
 /**
  * An agent's instructions: who it is to be, and which skills there are. Null
- * if there is nothing to say. The same session always says the same.
+ * if there is nothing to say: the skills that every server has are no reason to put words before
+ * a prompt. The same session always says the same.
  */
 export function instructionsOf(persona: Persona, skills: SkillSnapshot): string | null {
   const parts = persona.files.map(({ name, text }) => `# ${name}\n\n${text.trim()}`);
-  if (skills.entries.length > 0) parts.push(indexOf(skills.entries));
+  const hasOwn = parts.length > 0 || skills.entries.some(({ source }) => source !== "bundled");
+  if (hasOwn && skills.entries.length > 0) parts.push(indexOf(skills.entries));
   return parts.length === 0 ? null : parts.join("\n\n");
 }
 

@@ -83,6 +83,26 @@ describe("POST /session/:id/branch", () => {
     expect(second.body).toMatchObject({ displayName: "hello (Branch 2)" });
   });
 
+  it("goes on from the branch point that a verdict names, as the SDK takes it", async () => {
+    const beside = await SessionBeside.open();
+    for (const text of ["one", "two", "fail -32603 no", "/help"]) await beside.turn(text);
+    const [first, second, failed, command] = await verdictsOf(beside);
+    const { turnId } = first ?? {};
+    expect(turnId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+    const names = { assistantRecordUuid: turnId, checkpointUuid: turnId };
+    expect(first?.branchPoint).toEqual(names);
+    expect(second?.branchPoint).not.toEqual(names);
+    // What is not in the conversation is no place to go on from.
+    expect([failed, command].map((verdict) => verdict?.branchPoint)).toEqual([
+      undefined,
+      undefined,
+    ]);
+    const { status, body } = await beside.post("/branch", { atRecordId: names.checkpointUuid });
+    expect(status).toBe(201);
+    expect(JSON.stringify(body.compactedReplay)).toContain('"one"');
+    expect(JSON.stringify(body.compactedReplay)).not.toContain('"two"');
+  });
+
   it("goes on from the turn that is named, by its own id or by its prompt's", async () => {
     const beside = await SessionBeside.open();
     for (const text of ["one", "two", "three"]) await beside.turn(text);

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { promptOf } from "../../session/stage.fixture.ts";
 import { STRANGER } from "../daemon.fixture.ts";
-import { eventsOf, keyOf, liveOf, made, openLife, statusOf } from "./life.fixture.ts";
+import { eventsOf, keyOf, liveOf, made, openLife, statusOf, turnOf } from "./life.fixture.ts";
 
 describe("closing a session", () => {
   it("ends it for everybody: 204 when it is closed, and then it is unknown", async () => {
     const world = await openLife();
     const { sessionId, clientId, path } = await made(world);
+    await turnOf(world, sessionId, "say hello");
     const closed = await world.call("DELETE", path, { clientId });
     expect([closed.status, closed.text]).toEqual([204, ""]);
     expect(await eventsOf(world, keyOf(sessionId))).toContain("session_closed");
@@ -75,6 +76,7 @@ describe("closing a session", () => {
   it("P1: is remembered by the next server", async () => {
     const world = await openLife();
     const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "say hello");
     await world.call("DELETE", path);
     await world.end();
     const next = await openLife({ stage: { folder: world.stage.folder } });

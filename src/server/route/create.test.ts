@@ -15,6 +15,7 @@ import {
   made,
   openLife,
   statusOf,
+  turnOf,
   until,
   untilUnanswered,
 } from "./life.fixture.ts";
@@ -77,19 +78,18 @@ describe("a new session", () => {
   });
 
   it("has the id that its caller chose, in lower case, and for ever", async () => {
-    const world = await openLife();
-    const sessionId = randomUUID();
+    const [world, sessionId] = [await openLife(), randomUUID()];
     const body = { sessionId: sessionId.toUpperCase() };
-    const first = await world.call("POST", "/session", { body });
-    expect(first.body).toMatchObject({ sessionId, attached: false });
+    const { body: made } = await world.call("POST", "/session", { body });
+    expect(made).toMatchObject({ sessionId, attached: false });
     const again = await world.call("POST", "/session", { body });
-    const conflict = { conflict: "live", liveWorkspaceCwd: first.body.workspaceCwd };
-    expect([again.status, again.body]).toMatchObject([409, { sessionId, ...conflict }]);
-    await world.call("DELETE", `/session/${sessionId}`);
-    await world.end();
+    const live = { sessionId, conflict: "live", liveWorkspaceCwd: made.workspaceCwd };
+    expect([again.status, again.body]).toMatchObject([409, live]);
+    await turnOf(world, sessionId, "say hello");
+    await world.call("DELETE", `/session/${sessionId}`).then(() => world.end());
     const next = await openLife({ stage: { folder: world.stage.folder } });
-    const later = await next.call("POST", "/session", { body });
-    expect(later.body).toMatchObject({ code: "session_id_conflict", conflict: "persisted" });
+    const { body: later } = await next.call("POST", "/session", { body });
+    expect(later).toMatchObject({ code: "session_id_conflict", conflict: "persisted" });
   });
 
   it.each([

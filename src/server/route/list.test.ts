@@ -108,6 +108,7 @@ describe("the list of sessions", () => {
     const kept = await made(world);
     const closed = await made(world);
     const gone = await made(world);
+    await turnOf(world, closed.sessionId, "say hello");
     await world.call("DELETE", closed.path);
     await world.call("POST", "/sessions/delete", { body: { sessionIds: [gone.sessionId] } });
     await world.end();
@@ -188,7 +189,8 @@ describe("the number of sessions", () => {
   it("is told with how many of them are live", async () => {
     const world = await openLife();
     await made(world);
-    const { path } = await made(world);
+    const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "say hello");
     await world.call("DELETE", path);
     const { body } = await world.call("GET", `${pathOf(world)}/session-info`);
     const counts = { active: 2, archived: 0, total: 2, live: 1 };

@@ -2,6 +2,7 @@ import type { Refusal } from "../../core/error.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
+import { nameOf } from "../../core/session/title.ts";
 import { isSameAudience } from "../../core/session/visibility.ts";
 import type { SessionRecord } from "../../store/store.ts";
 
@@ -47,7 +48,7 @@ export function recordOf(session: Session, updatedAtMs: number): SessionRecord {
   return {
     workspaceCwd: fixed.workspaceCwd,
     status: connection.sessionState,
-    displayName: chosen.displayName,
+    displayName: nameOf(session),
     parentSessionId: fixed.parentSessionId,
     sourceType: fixed.source?.type ?? null,
     sourceId: fixed.source?.id ?? null,

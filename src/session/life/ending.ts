@@ -5,19 +5,36 @@ import {
   SUBMIT_TRIES_MAX,
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import { type Actor, SERVER } from "../../core/session/command.ts";
+import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Audience } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { deletionEntry } from "../audit/entries.ts";
+import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import type { SessionWorld } from "../world.ts";
+
+/** Ends a session for all clients, and answers when it has ended. */
+export function closeSession(
+  find: () => Promise<Result<LiveSession>>,
+  command: Command<"close">,
+): Promise<Result<LiveSession>> {
+  return retryIfEvicted(async () => {
+    const found = await find();
+    if (!found.ok) return found;
+    const closing = await found.value.submit(command);
+    if (closing.refusal !== null) return { ok: false, refusal: closing.refusal };
+    // A client may load it again in the same moment, or it is evicted.
+    await found.value.until(({ closed, ending }) => closed || ending === null);
+    return found;
+  });
+}
 
 interface Deleter {
   readonly world: SessionWorld;
   readonly registry: SessionRegistry;
   /** Ends the session for all clients. */
-  close(key: SessionKey, actor: Actor): Promise<Result<void>>;
+  close(key: SessionKey, actor: Actor): Promise<Result<unknown>>;
 }
 
 /**

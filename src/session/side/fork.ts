@@ -6,6 +6,7 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { type Actor, originatorOf, SERVER, userOf } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
+import { nameOf } from "../../core/session/title.ts";
 import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
 import { cutText } from "../../core/text.ts";
 import type { FoldedTurn, ListFilter, SessionKey, SessionStore } from "../../store/store.ts";
@@ -201,7 +202,7 @@ async function namesOf(
   { name: wanted, among = {} }: ForkOptions,
 ) {
   const { store } = world;
-  const old = await sessionName(store, key, session.chosen.displayName);
+  const old = await sessionName(store, key, nameOf(session));
   if (!old.ok) return old;
   const given = wanted?.trim() ?? "";
   const named = given === "" ? await branchName(store, key.tenantId, old.value, among) : ok(given);

@@ -2,6 +2,7 @@ import type { AskId, ClientId, SessionId } from "../../core/id.ts";
 import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
 import type { Ask, AskOption } from "../../core/policy/ask.ts";
 import { pendingCount, type Session } from "../../core/session/state.ts";
+import { nameOf } from "../../core/session/title.ts";
 import type { SessionState } from "../../core/status.ts";
 import type { StoredRecord } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
@@ -41,7 +42,7 @@ export interface SeenClient {
 
 export function summaryOfLive(live: LiveSession): LiveSummary {
   const { session, writtenAtMs } = live;
-  const { fixed, chosen, closed, lastTurnError } = session;
+  const { fixed, closed, lastTurnError } = session;
   const pending = pendingInteractions(session);
   const source = { sourceType: fixed.source?.type ?? null, sourceId: fixed.source?.id ?? null };
   return {
@@ -49,7 +50,7 @@ export function summaryOfLive(live: LiveSession): LiveSummary {
     workspaceCwd: fixed.workspaceCwd,
     createdAt: isoTime(fixed.createdAtMs),
     updatedAt: isoTime(Math.max(writtenAtMs, session.lastVerdictAtMs ?? fixed.createdAtMs)),
-    ...named({ displayName: chosen.displayName, parentSessionId: fixed.parentSessionId }),
+    ...named({ displayName: nameOf(session), parentSessionId: fixed.parentSessionId }),
     ...named(source),
     clientCount: closed ? 0 : live.present().length,
     hasActivePrompt: pendingCount(session) > 0,

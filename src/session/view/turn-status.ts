@@ -1,11 +1,12 @@
 import {
+  type AgentUpdate,
   type ContentBlock,
   chunkText,
   parentToolCallId,
   promptText,
 } from "../../core/agent-update.ts";
 import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, stringAt } from "../../core/json.ts";
 import {
   MID_TURN_REMEMBERED_TURNS_MAX,
   TURN_STATUS_TEXT_CHARS_MAX,
@@ -22,6 +23,7 @@ import {
   type WaitingPrompt,
   waitingMessages,
 } from "../../core/session/state.ts";
+import { TERMINAL_ID_PREFIX } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { searchTurns, sinceLastTurn } from "./log-search.ts";
@@ -223,20 +225,45 @@ function shownPrompt(text: string): Partial<TurnStatus> {
   return { promptText: shown, ...(isCut && { promptTextTruncated: true }) };
 }
 
-/** Joins the text of the agent, without that of its sub-agents. */
 function result(own: readonly LogEvent[]): Partial<TurnStatus> {
-  const text = own.map(spokenText).join("");
+  const text = finalWords(own);
   if (text === "") return {};
   const resultText = cutText(text, TURN_STATUS_TEXT_CHARS_MAX);
   if (resultText.length === text.length) return { resultText };
   return { resultText, resultTruncated: true, resultCode: "RESULT_TEXT_TRUNCATED" };
 }
 
-function spokenText(event: LogEvent): string {
-  if (event.type !== "session_update") return "";
-  const { update } = event.data;
-  const isSpoken = update.sessionUpdate === "agent_message_chunk";
-  return isSpoken && parentToolCallId(update) === null ? (chunkText(update) ?? "") : "";
+/** What the agent said after its last tool call, without the words and calls of its sub-agents. */
+function finalWords(own: readonly LogEvent[]): string {
+  const calls = new Set<string>();
+  let words = "";
+  for (const event of own) {
+    if (event.type !== "session_update") continue;
+    const { update } = event.data;
+    if (isOfSubAgent(update)) continue;
+    const toolCallId = isCall(update) ? stringAt(update, "toolCallId") : null;
+    if (toolCallId !== null && !calls.has(toolCallId)) {
+      calls.add(toolCallId);
+      words = "";
+    } else if (update.sessionUpdate === "agent_message_chunk") {
+      words += chunkText(update) ?? "";
+    }
+  }
+  return words;
+}
+
+function isOfSubAgent(update: AgentUpdate): boolean {
+  const parent = parentToolCallId(update);
+  return parent !== null && parent !== update.toolCallId;
+}
+
+/**
+ * Some agents announce a call by its first update. One of ours, which shows a terminal that the
+ * agent has not named, may come after its last word.
+ */
+function isCall({ sessionUpdate, toolCallId }: AgentUpdate): boolean {
+  if (String(toolCallId).startsWith(TERMINAL_ID_PREFIX)) return false;
+  return sessionUpdate === "tool_call" || sessionUpdate === "tool_call_update";
 }
 
 /** A message into a turn that waits for the turn's end, as `GET …/mid-turn-messages` answers. */

@@ -174,6 +174,12 @@ describe("misconduct", () => {
     expect(await client.exited).toEqual({ code: 1, signal: null });
   });
 
+  it("--fail-close: answers session/close with an error", async () => {
+    const client = await EchoClient.withSession("--fail-close");
+    const closing = client.call("session/close", { sessionId: "sess-1" });
+    await expect(closing).resolves.toMatchObject({ error: { message: "it does not close" } });
+  });
+
   it("--late-replay: answers session/load before it has said everything again", async () => {
     const client = await EchoClient.withSession("--late-replay");
     for (const word of ["one", "two", "three"]) await client.prompt(`say ${word}`);
@@ -237,7 +243,7 @@ describe("misconduct", () => {
       ...["--never-answer", "--exit-at-start", "--help-text"],
       ...["--garbage-at-start", "--die-on-load", "--ignore-eof", "--ignore-term"],
       ...["--no-effort", "--no-temperature", "--no-verbosity"],
-      ...["--refuse-option", "--reset-with-model", "--late-replay"],
+      ...["--refuse-option", "--reset-with-model", "--late-replay", "--fail-close"],
     ];
     const inConformance = ["load", "resume", "close", "list", "fork", "modes", "config"];
     const all = Object.values(FLAG_GROUPS).flatMap((group) => Object.keys(group));

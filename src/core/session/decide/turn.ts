@@ -1,4 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../../agent-update.ts";
+import type { TurnId } from "../../id.ts";
 import { settle } from "../../ledger.ts";
 import { PROMPT_ECHO_BLOCKS_MAX } from "../../limits.ts";
 import { CANCELLED } from "../../policy/ask.ts";
@@ -106,7 +107,13 @@ export function pronounce(
   const ran = "turnId" in prompt;
   const about = ran ? { promptId, turnId: prompt.turnId } : { promptId };
   if (verdict.type === "turn_complete") {
-    draft.emit("turn_complete", { stopReason: verdict.stopReason || "end_turn", ...about }, stamp);
+    const stopReason = verdict.stopReason || "end_turn";
+    const branchPoint = ran && stopReason === "end_turn" && branchPointAt(prompt.turnId);
+    draft.emit(
+      "turn_complete",
+      { stopReason, ...about, ...(branchPoint && { branchPoint }) },
+      stamp,
+    );
   } else {
     const { code, errorKind } = verdict;
     const message = verdict.message || "The agent gave no reason.";
@@ -117,6 +124,11 @@ export function pronounce(
   if (waited && notice === "after") {
     draft.emit("pending_prompt_completed", { promptId, state: "completed" }, stamp);
   }
+}
+
+/** Clients branch at a turn by the names that the original server gives it: a turn has one. */
+function branchPointAt(turnId: TurnId) {
+  return { assistantRecordUuid: turnId, checkpointUuid: turnId };
 }
 
 /**

@@ -20,6 +20,7 @@ import {
   type Totals,
   type WaitingPrompt,
 } from "../state.ts";
+import { titleOf } from "../title.ts";
 
 // What clients do, and what becomes of it: they attach, prompt, steer and run shell commands.
 
@@ -87,11 +88,13 @@ export function admitted(session: Session, event: SessionEvent<"prompt_admitted"
     ...(messageId !== null && { messageId }),
   };
   const answer = { promptId, lastEventId };
+  const title = session.title ?? titleOf(prompt);
   return {
     ...boundTo(session, clientId, userId),
     queue: [...session.queue, waiting],
     admissions: remember(session.admissions, event.data, answer, admittedAtMs),
     totals: { ...session.totals, promptCount: session.totals.promptCount + 1 },
+    ...(title !== null && { title }),
   };
 }
 

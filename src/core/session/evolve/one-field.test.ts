@@ -30,6 +30,7 @@ const FULL: Full = {
   agentEpoch: "epoch-1",
   agentUsualMode: "code",
   agentModeChoices: 4,
+  title: "how it began",
   lastTurnError: { code: "channel_closed", message: "The agent exited." },
 };
 
