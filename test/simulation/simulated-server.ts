@@ -1,6 +1,7 @@
 import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
+import { OpenTurns } from "../../src/session/actor/open-turns.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
 import { SessionHost } from "../../src/session/host.ts";
@@ -76,6 +77,7 @@ export class SimulatedServer {
       shell: this.shell,
       holder: holderOf(number),
       tenants: new TenantGate(),
+      turns: new OpenTurns(Number.POSITIVE_INFINITY),
       clock: scene.schedule.clock(number),
       ids: scene.ids,
       redact: scene.words.redact,

@@ -13,6 +13,7 @@ import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { Workspaces } from "../../server/workspaces.ts";
+import { OpenTurns } from "../../session/actor/open-turns.ts";
 import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
@@ -82,9 +83,11 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
+  const sessions = sessionSettings(options, defaultAgent, profiles);
   const world = {
     store,
     agents: opened.agents,
+    turns: new OpenTurns(sessions.turnMemory.allBytesMax),
     loader: openLoader(process.env, workspaces, tools, users, own),
     tools,
     meter: openMeter(store, parts.prices, options, log),
@@ -95,7 +98,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
     borders: guard,
-    settings: sessionSettings(options, defaultAgent, profiles),
+    settings: sessions,
     ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };

@@ -2,7 +2,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { isObject } from "../../core/json.ts";
-import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
+import {
+  AGENT_MEMORY_MB_MAX,
+  AGENT_PROCESSES_CHOSEN_MAX,
+  OPTION_MS_MAX,
+  TURN_MEMORY_MB_MAX,
+  VERDICT_HELD_MS_MAX,
+} from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf, isMissingFile, messageOf } from "../home.ts";
@@ -72,6 +78,10 @@ export const OPTIONS = {
   }),
   "max-sessions": count("Live sessions per workspace; 0 is no limit (20)"),
   "max-pending-prompts-per-session": count("Pending prompts per session; 0 is no limit (5)", 1_000),
+  "turn-memory-max-mb": whole(1, TURN_MEMORY_MB_MAX, {
+    help: "Memory of all open turns together (a sixth of the heap of Node)",
+    placeholder: "MIB",
+  }),
   "prompt-deadline-ms": ms("Time limit of a prompt (none)", ["QWEN_SERVE_PROMPT_DEADLINE_MS"]),
   "session-idle-timeout-ms": ms(
     "Evict a session that is unused for this long; 0 is never (1800000)",
@@ -130,6 +140,9 @@ export const OPTIONS = {
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
   "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
+  "max-agents": whole(1, AGENT_PROCESSES_CHOSEN_MAX, {
+    help: "Agent processes at a time, which tenants and users share (64)",
+  }),
   "agent-memory-max-mb": whole(0, AGENT_MEMORY_MB_MAX, {
     help: "Memory of all agents together; 0 is no limit (half of the machine's)",
     placeholder: "MIB",
