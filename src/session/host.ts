@@ -1,5 +1,5 @@
 import type { ContentBlock } from "../core/agent-update.ts";
-import { refusal } from "../core/error.ts";
+import { type Refusal, refusal } from "../core/error.ts";
 import type { ClientId, TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
@@ -73,7 +73,8 @@ export class SessionHost {
       isWatched,
     });
     const find = (key: SessionKey) => this.find(key);
-    this.#arrivals = new Arrivals({ world, registry: this.#registry, find });
+    const watching = (live: LiveSession) => streams.clientsOf(live);
+    this.#arrivals = new Arrivals({ world, registry: this.#registry, find, watching });
     this.#departures = new Departures({ world, registry: this.#registry, streams });
     this.side = new SideWork(world, find);
     this.#reapLater();
@@ -95,8 +96,18 @@ export class SessionHost {
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
-  create(request: CreationRequest): Promise<Result<Resumed>> {
-    return this.#arrivals.create(request);
+  async create(request: CreationRequest): Promise<Result<Resumed>> {
+    const full = await this.#fullDisk(request.key.tenantId);
+    return full === null ? this.#arrivals.create(request) : { ok: false, refusal: full };
+  }
+
+  /** Why nothing new begins for a tenant, whose stream is warned before that. */
+  async #fullDisk(tenantId: TenantId): Promise<Refusal | null> {
+    const { disk } = this.#world;
+    if (disk === undefined) return null;
+    const figures = await disk.warningFor(tenantId);
+    if (figures !== null) this.#streams.warnOfDisk(tenantId, figures);
+    return disk.refusalFor(tenantId);
   }
 
   /**
@@ -161,6 +172,8 @@ export class SessionHost {
     if (!bounded.ok) return bounded;
     const away = await live.settled();
     if (away !== null) return { ok: false, refusal: away };
+    const full = await this.#fullDisk(live.key.tenantId);
+    if (full !== null) return { ok: false, refusal: full };
     let answered = () => {};
     const outcome = await live.credit.admit(bounded.value, async (paid) => {
       await live.settled();

@@ -34,6 +34,7 @@ import type { Tools } from "../tool/tool.ts";
 import type { OpenTurns } from "./actor/open-turns.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
+import type { TenantDisk } from "./tenant/tenant-disk.ts";
 import type { TenantGate } from "./tenant/tenant-gate.ts";
 import type { TenantPolicies } from "./tenant/tenant-policies.ts";
 
@@ -43,6 +44,8 @@ export interface SessionWorld {
   /** Who is at work for which tenant, and which of them is being deleted. */
   readonly tenants: TenantGate;
   readonly agents: Agents;
+  /** The shares of the disk; without it there are none. */
+  readonly disk?: TenantDisk;
   /** The memory of all open turns together. */
   readonly turns: OpenTurns;
   /** Reads skill and persona files. */

@@ -26,6 +26,7 @@ import { type SecretGuard, type SessionStore, thisHolder } from "../../store/ind
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
+import { openDisk } from "./disk.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
@@ -83,10 +84,12 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
+  const disk = openDisk(options, folder);
   const sessions = sessionSettings(options, defaultAgent, profiles);
   const world = {
     store,
     agents: opened.agents,
+    ...(disk && { disk }),
     turns: new OpenTurns(sessions.turnMemory.allBytesMax),
     loader: openLoader(process.env, workspaces, tools, users, own),
     tools,

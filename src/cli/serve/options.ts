@@ -5,6 +5,7 @@ import { isObject } from "../../core/json.ts";
 import {
   AGENT_MEMORY_MB_MAX,
   AGENT_PROCESSES_CHOSEN_MAX,
+  DISK_MB_MAX,
   OPTION_MS_MAX,
   TURN_MEMORY_MB_MAX,
   VERDICT_HELD_MS_MAX,
@@ -164,6 +165,14 @@ export const OPTIONS = {
   // Storage and log
   store: choice(STORE_NAMES, "sqlite", { help: "Store of the sessions (sqlite)" }),
   data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
+  "tenant-disk-max-mb": whole(0, DISK_MB_MAX, {
+    help: "Disk that the sessions of one tenant may take; 0 is no limit (none)",
+    placeholder: "MIB",
+  }),
+  "disk-reserve-mb": whole(0, DISK_MB_MAX, {
+    help: "Disk that is kept free, so that turns at work can end (64)",
+    placeholder: "MIB",
+  }),
   durability: choice(["full", "relaxed"], "full", {
     help: "`relaxed` is faster, but may lose the last changes in a power cut (full)",
   }),

@@ -32,6 +32,20 @@ export const HISTORY_OPEN_BYTES_MAX = 4 * 1_024 * 1_024;
 /** Raw events that are kept for exact reconnects: the wire's ring has as many. */
 export const EVENTS_KEPT_MAX = 8_000;
 
+/** What is kept free of the disk unless the operator says otherwise, and the most of it. */
+export const DISK_RESERVE_BYTES = 64 * 1_024 * 1_024;
+export const DISK_MB_MAX = 1_024 * 1_024 * 1_024;
+
+/** Below so many times of that, those who use most of the disk are refused first. */
+export const DISK_SCARCE_TIMES_MAX = 16;
+
+/** Percent of its quota at which a tenant is warned. */
+export const DISK_WARNING_PERCENT_MIN = 80;
+
+/** How long figures of the disk are good, and of how many tenants they are held. */
+export const DISK_LOOK_MS = 1_000;
+export const DISK_FIGURES_HELD_MAX = 1_000;
+
 /** How long to wait before a session is opened again whose store has failed. */
 export const STORE_REOPEN_MS_MIN = 50;
 export const STORE_REOPEN_MS_MAX = 5_000;

@@ -30,7 +30,8 @@ export function eventsRoute(daemon: Daemon): Route {
         const wanted = readStreamRequest(request);
         if (!wanted.ok) return refused(wanted.refusal);
         const { wantsSnapshot, ...from } = wanted.value;
-        const stream = await session.subscribe(from, wantsSnapshot);
+        const { clientId } = request;
+        const stream = await session.subscribe({ ...from, clientId }, wantsSnapshot);
         return answerTo(stream, (source) => events(source, source.epoch));
       }),
   });

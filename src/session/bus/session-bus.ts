@@ -1,8 +1,9 @@
-import type { PromptId } from "../../core/id.ts";
+import type { ClientId, PromptId, UserId } from "../../core/id.ts";
 import { SUBSCRIBERS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import type { Audience } from "../../core/session/visibility.ts";
+import { isShareUsedUp } from "../../core/share.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import { type PastSource, Tail } from "./catch-up.ts";
@@ -40,6 +41,12 @@ export class SessionBus {
   /** The last event that subscribers may see; the store may be further. */
   get publishedThrough(): number {
     return this.#tail.end.at.id;
+  }
+
+  /** The clients that read a stream. */
+  get clientIds(): ReadonlySet<ClientId> {
+    const ids = [...this.#subscriptions].map(({ clientId }) => clientId);
+    return new Set(ids.filter((clientId) => clientId !== null));
   }
 
   get subscriberCount(): number {
@@ -84,6 +91,10 @@ export class SessionBus {
   subscribe(request: SubscribeRequest, source: PastSource): Result<Subscription> {
     const limit = SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });
+    const own = ownStreams(this.#subscriptions, request.userId ?? null);
+    if (isShareUsedUp(own, limit - this.#subscriptions.size)) {
+      return fail("subscriber_limit_exceeded", { limit: own, scope: "user" });
+    }
     const subscription = new Subscription(this.#owner, request, source);
     // Its head has been sent already, so a stream that comes too late is told in the stream.
     if (this.#end === null) this.#subscriptions.add(subscription);
@@ -131,6 +142,14 @@ export class SessionBus {
     const nowMs = this.#nowMs();
     for (const subscription of this.#subscriptions) subscription.published(before, nowMs);
   }
+}
+
+/** How many of these streams a user reads. No share binds the operator. */
+export function ownStreams(
+  streams: Iterable<{ readonly userId: UserId | null }>,
+  userId: UserId | null,
+): number {
+  return userId === null ? 0 : [...streams].filter((one) => one.userId === userId).length;
 }
 
 /**

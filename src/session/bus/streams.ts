@@ -1,5 +1,5 @@
 import { type Refusal, refusal } from "../../core/error.ts";
-import type { PromptId, SessionId, TenantId } from "../../core/id.ts";
+import type { ClientId, PromptId, SessionId, TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { BudgetFigures } from "../../core/session/event.ts";
 import { eventIs } from "../../core/session/event-table.ts";
@@ -11,6 +11,7 @@ import { recordOf, type Written } from "../actor/written.ts";
 import type { LiveSession } from "../live.ts";
 import type { CommitStep, Participant } from "../participant.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
+import type { DiskFigures } from "../tenant/tenant-disk.ts";
 import type { SessionWorld } from "../world.ts";
 import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
 import { Outlet, SessionBus } from "./session-bus.ts";
@@ -72,6 +73,11 @@ class SessionStream implements Participant {
 
   get isWatched(): boolean {
     return (this.#bus?.subscriberCount ?? 0) > 0;
+  }
+
+  /** The clients that read a stream of it. */
+  get clientIds(): ReadonlySet<ClientId> {
+    return this.#bus?.clientIds ?? new Set();
   }
 
   /** The last event that streams may have; what is durable may be a moment ahead of it. */
@@ -203,6 +209,10 @@ export class SessionStreams {
     return this.#open.get(live)?.holdVerdict(promptId) ?? (() => {});
   }
 
+  clientsOf(live: LiveSession): ReadonlySet<ClientId> {
+    return this.#open.get(live)?.clientIds ?? new Set();
+  }
+
   isWatched(live: LiveSession): boolean {
     return this.#open.get(live)?.isWatched ?? false;
   }
@@ -244,6 +254,11 @@ export class SessionStreams {
   /** The log of a session of this audience says that a budget is nearly used up. */
   warn(tenantId: TenantId, warning: Parameters<TenantStream["warn"]>[0], audience: Audience) {
     this.#tenants.get(tenantId)?.warn(warning, audience);
+  }
+
+  /** Nearly all of the tenant's disk is used. */
+  warnOfDisk(tenantId: TenantId, figures: DiskFigures) {
+    this.#tenants.get(tenantId)?.warnOfDisk(figures);
   }
 
   /** A session is deleted that had this audience. */

@@ -1,3 +1,4 @@
+import type { ClientId, UserId } from "../../core/id.ts";
 import {
   SUBSCRIBER_NOTICES_MAX,
   TAIL_HELD_BYTES_MAX,
@@ -30,6 +31,10 @@ export interface SubscribeRequest {
   readonly epoch: string | null;
   /** How many frames may wait, if the client says so; the wire lets it choose. */
   readonly maxQueued?: number;
+  /** The client that reads it, if it says so. */
+  readonly clientId?: ClientId | null;
+  /** The user who reads it; null is the operator. */
+  readonly userId?: UserId | null;
   /** Whether the reader sees a session of this audience; without it the reader sees any. */
   readonly sees?: (audience: Audience) => boolean;
   /** Makes a `session_snapshot`, which comes first, or right after the replay. */
@@ -59,6 +64,9 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #backlog: Backlog;
   readonly #ending = Promise.withResolvers<void>();
+  /** The client that reads it; null if it does not say. */
+  readonly clientId: ClientId | null;
+  readonly userId: UserId | null;
   #cursor: number;
   /** Where it goes on in memory once `#catchUp` is done; null once that was too much to hold. */
   #place: TailNode | null;
@@ -72,8 +80,10 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #last: Notice | null = null;
 
   constructor(owner: SubscriptionLog, request: SubscribeRequest, source: PastSource) {
-    const { after, epoch, maxQueued, snapshot } = request;
+    const { after, epoch, maxQueued, snapshot, clientId = null } = request;
     this.#owner = owner;
+    this.clientId = clientId;
+    this.userId = request.userId ?? null;
     this.#source = source;
     this.#snapshot = snapshot;
     this.#sees = request.sees;
