@@ -2,18 +2,23 @@ import { trials as agent } from "./agent.ts";
 import { trials as bus } from "./bus.ts";
 import { trials as core } from "./core.ts";
 import { trials as session } from "./session.ts";
+import { STALL_FULL, stalls, stallTable } from "./stall.ts";
 import { trials as store } from "./store.ts";
 import { type Outcome, runTrial, type Trial, tableOf } from "./trial.ts";
 import { trials as wire } from "./wire.ts";
 
-// `npm run bench` measures every trial, `npm run bench -- core` those of one group.
+// `npm run bench` measures every trial, `npm run bench -- core` those of one group, and
+// `npm run bench -- stall` how long one request holds the others.
 
 const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session, ...wire];
+
+/** Measured in another unit than the trials: not how fast, but how long at most. */
+const STALL = "stall";
 
 process.exitCode = await bench(process.argv.slice(2));
 
 async function bench(wanted: readonly string[]): Promise<number> {
-  const groups = new Set(TRIALS.map((trial) => trial.group));
+  const groups = new Set([...TRIALS.map((trial) => trial.group), STALL]);
   const unknown = wanted.find((group) => !groups.has(group));
   if (unknown !== undefined) {
     const known = [...groups].join(", ");
@@ -25,6 +30,8 @@ async function bench(wanted: readonly string[]): Promise<number> {
     if (wanted.length > 0 && !wanted.includes(trial.group)) continue;
     outcomes.push(await runTrial(trial));
   }
-  process.stdout.write(tableOf(outcomes));
+  if (outcomes.length > 0) process.stdout.write(tableOf(outcomes));
+  if (wanted.length > 0 && !wanted.includes(STALL)) return 0;
+  process.stdout.write(stallTable(await stalls(STALL_FULL)));
   return 0;
 }

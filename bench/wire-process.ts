@@ -22,11 +22,11 @@ export class ServerProcess {
   static async start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
     const child = spawn(process.execPath, args, {
       env: { PATH: process.env.PATH, ...env },
-      stdio: ["ignore", "pipe", "ignore"],
+      stdio: ["ignore", "pipe", "ignore", "ipc"],
     });
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       const [, port] = /127\.0\.0\.1:(\d+)\b/.exec(output) ?? [];
       if (port !== undefined) resolve(Number(port));
@@ -55,6 +55,15 @@ export class ServerProcess {
     return Number(stdout) * 1_024;
   }
 
+  /** The longest delay of its event loop since the last call; for servers with a probe. */
+  async longestDelayMs(): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const gone = () => reject(new Error("the server is gone"));
+    this.#child.once("message", (ms) => resolve(Number(ms))).once("exit", gone);
+    this.#child.send("how long?");
+    return promise.finally(() => this.#child.off("exit", gone));
+  }
+
   /** Ends the server without waiting for turns. */
   async end(...signals: readonly NodeJS.Signals[]): Promise<void> {
     const gone = once(this.#child, "exit");
@@ -75,7 +84,7 @@ export class ServerHome {
   readonly #isBuilt: boolean;
   #folder = "";
 
-  constructor({ server }: WireScale) {
+  constructor({ server }: Pick<WireScale, "server">) {
     this.#entry = pathOf(ENTRIES[server]);
     this.#isBuilt = server === "built";
   }
@@ -94,9 +103,19 @@ export class ServerHome {
 
   /** The server as installed, except for limits that a crowd would meet. */
   start(...flags: readonly string[]): Promise<ServerProcess> {
+    return this.#start([], flags);
+  }
+
+  /** The same with a probe in it, which knows the delays of its event loop. */
+  startProbed(...flags: readonly string[]): Promise<ServerProcess> {
+    return this.#start(["--import", new URL("stall-probe.ts", import.meta.url).href], flags);
+  }
+
+  #start(node: readonly string[], flags: readonly string[]): Promise<ServerProcess> {
     const folders = ["--data", join(this.#folder, "data"), "--workspace", this.workspace];
     const unlimited = ["--max-sessions", "0", "--max-connections", "0"];
-    const args = [this.#entry, "serve", "--port", "0", ...folders, ...unlimited, ...flags];
+    const serve = [this.#entry, "serve", "--port", "0", ...folders, ...unlimited, ...flags];
+    const args = [...node, ...serve];
     const home = { FERMATA_HOME: join(this.#folder, "home") };
     // An installed server is compiled; the sources are too, once for all tests.
     const compiled = { NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/node") };

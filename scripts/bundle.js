@@ -10,6 +10,7 @@ const PROGRAMS = [
   "cli/main",
   "store/sqlite/writer",
   "store/sqlite/reader",
+  "session/export/worker",
   "agent/builtin/echo/main",
   "agent/user/main",
 ];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { STALL_TINY, type Stall, stalls, stallTable } from "../bench/stall.ts";
 import { median, type Outcome, rateText, runTrial, type Trial, tableOf } from "../bench/trial.ts";
 import { wireTrials } from "../bench/wire.ts";
 import { TINY } from "../bench/wire-scale.ts";
@@ -95,6 +96,35 @@ describe("the trials of the wire", () => {
       }
     },
   );
+});
+
+describe("the attacks of the stall bench", () => {
+  const row: Stall = {
+    ...{ attack: "many keys", act: "create", bytes: 2_048, status: 200 },
+    ...{ ms: 70, longestDelayMs: 51 },
+  };
+
+  it("are a table with a goal by the size of the request", () => {
+    const large = { ...row, bytes: 2 * 1_024 * 1_024 };
+    expect(stallTable([row, large]).split("\n")).toEqual([
+      "attack     act     request   answer  took   longest delay  goal",
+      "many keys  create  2 KiB     200     70 ms  51 ms          50 ms  missed",
+      "many keys  create  2048 KiB  200     70 ms  51 ms          200 ms",
+      "1 of 2 missed their goal",
+      "",
+    ]);
+  });
+
+  it("P10: run against a real server, which answers each of them", {
+    timeout: 60_000,
+  }, async () => {
+    const rows = await stalls(STALL_TINY);
+    const exported = rows.filter(({ act }) => act.startsWith("export"));
+    expect(exported.length).toBeGreaterThan(30);
+    expect(new Set(exported.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(rows.filter(({ status }) => status === 0)).toEqual([]);
+    expect(rows.every(({ longestDelayMs }) => longestDelayMs > 0)).toBe(true);
+  });
 });
 
 describe("npm run bench", () => {

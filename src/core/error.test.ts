@@ -60,6 +60,8 @@ const EXPECTED = `
   resume_mismatch            409 never  Session/ResumeMismatch
   session_corrupt            500 never  Session/ManifestDrift
   store_unavailable          503 later  Session/StoreUnavailable
+  disk_quota_exceeded        507 later  Session/DiskQuotaExceeded
+  disk_full                  507 later  Session/DiskFull
   invalid_manifest           400 never  Validation/ManifestShapeInvalid
   invalid_store_input        400 never  Validation/StoreInputInvalid
   invalid_store_config       400 never  Validation/ConfigSchemaViolation
@@ -155,6 +157,7 @@ const EXPECTED = `
   transcript_snapshot_unavailable 409 reread Session/TranscriptChanged
   transcript_page_too_large  413 never  Session/TranscriptPageTooLarge
   invalid_export_format      400 never  Validation/ExportFormatInvalid
+  export_given_up            503 later  Server/ExportGivenUp
   branch_while_prompt_active 409 later  Session/BranchWhilePromptActive
   branch_point_invalid       409 never  Session/BranchPointInvalid
   unauthorized               401 never  Server/Unauthorized
@@ -169,6 +172,8 @@ const EXPECTED = `
   invalid_max_queued         400 never  Validation/MaxQueuedInvalid
   route_not_found            404 never  Server/RouteNotFound
   method_not_allowed         405 never  Server/MethodNotAllowed
+  body_too_slow              408 later  Validation/BodyTooSlow
+  share_exceeded             429 later  Server/ShareExceeded
   server_busy                503 later  Server/Busy
   file_limit_exceeded        429 later  Server/FileLimit
   internal_error             500 never  Server/InternalError

@@ -1,3 +1,5 @@
+import type { JsonObject } from "./json.ts";
+
 /** What a caller may do: nothing, the same later, or look again and then decide. */
 type Retry = "never" | "later" | "reread";
 
@@ -55,7 +57,7 @@ export const ERRORS = {
   prompt_id_conflict: row(409, "never", "Session/PromptIdConflict",
     'Prompt "{promptId}" is waiting or running already.'),
   steer_limit_exceeded: row(429, "later", "Session/SteerLimit",
-    "{limit} messages were steered into this turn already; wait for its verdict."),
+    "{limit} messages to this turn are there already; wait for its verdict."),
   invalid_client_id: row(400, "never", "Validation/ClientIdInvalid",
     'Client id "{clientId}" is not registered for session {sessionId}'),
   client_id_required: row(403, "never", "Validation/ClientIdRequired",
@@ -312,6 +314,8 @@ export const ERRORS = {
     "The next turn alone has {pageBytes} bytes; a page has at most {maxBytes}."),
   invalid_export_format: row(400, "never", "Validation/ExportFormatInvalid",
     "A session is exported as {formats}."),
+  export_given_up: row(503, "later", "Server/ExportGivenUp",
+    "The export was given up: {reason}."),
   branch_while_prompt_active: row(409, "later", "Session/BranchWhilePromptActive",
     "A prompt is waiting or running; branch when it has its verdict."),
   branch_point_invalid: row(409, "never", "Session/BranchPointInvalid",
@@ -340,6 +344,10 @@ export const ERRORS = {
     "There is nothing at this path."),
   method_not_allowed: row(405, "never", "Server/MethodNotAllowed",
     "{method} is not possible here; these are: {allow}."),
+  body_too_slow: row(408, "later", "Validation/BodyTooSlow",
+    "The body came too slowly: less than {bytes} bytes in {ms} ms."),
+  share_exceeded: row(429, "later", "Server/ShareExceeded",
+    "This {scope} has its whole share of {resource} already; wait until some of it is free."),
   server_busy: row(503, "later", "Server/Busy",
     "The server is taking in too much at the moment; try again."),
   file_limit_exceeded: row(429, "later", "Server/FileLimit",
@@ -358,7 +366,8 @@ function row(status: number, retry: Retry, name: ErrorRow["name"], says: string)
   return { status, retry, name, says };
 }
 
-type RefusalDetails = Readonly<Record<string, string | number>>;
+/** An object is a foreign fact, such as what an agent adds to its error; no sentence uses one. */
+type RefusalDetails = Readonly<Record<string, string | number | JsonObject>>;
 
 /** A refusal is a value: nothing in the core throws, and nothing changes when it is returned. */
 export interface Refusal {
@@ -371,7 +380,7 @@ export function refusal(code: ErrorCode, details: RefusalDetails = {}): Refusal 
 }
 
 /** The one shape of an error on the wire: `{error, code, …}`, which no detail can displace. */
-export function errorBody({ code, details }: Refusal): Readonly<Record<string, string | number>> {
+export function errorBody({ code, details }: Refusal): RefusalDetails {
   const error = ERRORS[code].says.replace(/\{(\w+)\}/g, (_, key) => `${details[key] ?? "?"}`);
   const first = { error, code };
   return { ...first, ...details, ...first };

@@ -27,6 +27,12 @@ export const parseUserId = parser<UserId>(PATH_SAFE);
 export const parseTenantId = parser<TenantId>(PATH_SAFE);
 export const parseShellId = parser<ShellId>(PATH_SAFE);
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
 function parser<Kind extends string>(rule: RegExp) {
   const isKind = (text: string): text is Kind => rule.test(text);
   return (text: string): Kind | null => (isKind(text) ? text : null);

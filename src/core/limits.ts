@@ -13,7 +13,7 @@ export const PROMPTS_PENDING_BYTES_MAX = 12 * 1_024 * 1_024;
 export const SHARE_TIMES_MAX = 3;
 
 /** The part of a limit that is kept for tenants that hold nothing of it yet: one in so many. */
-export const SHARE_KEPT_PARTS_MIN = 4;
+export const SHARE_KEPT_DIVISOR_MIN = 4;
 
 /** Content blocks echoed to other clients as `user_message_chunk`; the wire's figure. */
 export const PROMPT_ECHO_BLOCKS_MAX = 256;
@@ -39,6 +39,9 @@ export const AGENT_NAME_CHARS_MAX = 256;
 
 /** How much of an agent's error a session keeps; the whole is in its event. */
 export const ERROR_MESSAGE_CHARS_MAX = 1_024;
+
+/** What an agent may add to its error for programs; a larger one is left out. */
+export const ERROR_DATA_CHARS_MAX = 4_096;
 
 /** Shell commands of clients that run at the same time in one session. */
 export const SHELLS_OPEN_MAX = 16;

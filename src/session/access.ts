@@ -1,6 +1,5 @@
 import type { Refusal } from "../core/error.ts";
 import type { ClientId, PromptId, ShellId, TurnId } from "../core/id.ts";
-import { stringAt } from "../core/json.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
@@ -14,7 +13,6 @@ import {
 } from "../core/session/visibility.ts";
 import type { AgentMode } from "../core/turn.ts";
 import type { SessionKey, StoredRecord } from "../store/store.ts";
-import { notice } from "./bus/frame.ts";
 import { visibleFilter } from "./bus/streams.ts";
 import type { SubscribeRequest } from "./bus/subscription.ts";
 import type { ExportFormat } from "./export/export.ts";
@@ -180,7 +178,7 @@ export class SessionAccess extends KnownSession {
     request: Omit<SubscribeRequest, "snapshot" | "sees" | "userId">,
     wantsSnapshot: boolean,
   ) {
-    const snapshot = wantsSnapshot ? { snapshot: () => this.#snapshot() } : {};
+    const snapshot = wantsSnapshot ? { snapshot: () => this.host.reads.snapshot(this.#live) } : {};
     const sees = (audience: Audience) => isVisibleTo(audience, this.viewer);
     const { userId } = this.viewer;
     return this.host.subscribe(this.key, { ...request, ...snapshot, sees, userId });
@@ -198,19 +196,6 @@ export class SessionAccess extends KnownSession {
     const isCreator = userId !== null && userId === this.session.fixed.createdBy;
     if (!isCreator && role !== "owner") return fail("sharing_forbidden");
     return this.host.setVisibility(this.key, actor, to);
-  }
-
-  #snapshot() {
-    const { session, agent } = this.#live;
-    const { modelConfig, approvalMode } = session.chosen;
-    const option = agent?.offer.configOptions.find(({ category }) => category === "model");
-    // Without a chosen model, the session uses the agent's own default.
-    const offered = option === undefined ? null : stringAt(option, "currentValue");
-    return notice("session_snapshot", {
-      sessionId: this.key.sessionId,
-      currentModelId: modelConfig.modelId ?? offered,
-      currentApprovalMode: approvalMode,
-    });
   }
 
   /** Where a stream goes on that is opened now, without a replay. */
@@ -267,8 +252,8 @@ export class SessionAccess extends KnownSession {
     return this.host.reads.turnOfRecord(this.key, recordId);
   }
 
-  messageIds() {
-    return this.host.reads.messageIds(this.#live);
+  midTurnMessages() {
+    return this.host.reads.midTurnMessages(this.#live);
   }
 
   shell(request: ShellRequest, signal: AbortSignal) {

@@ -1,6 +1,6 @@
 import type { ContentBlock } from "../core/agent-update.ts";
-import { type Refusal, refusal } from "../core/error.ts";
-import type { ClientId, TenantId } from "../core/id.ts";
+import { refusal } from "../core/error.ts";
+import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, userOf } from "../core/session/command.ts";
@@ -17,8 +17,9 @@ import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
-import { EXPORT_FORMATS, type ExportFormat, exportSession } from "./export/export.ts";
+import { EXPORT_FORMATS, type ExportFormat, openExport } from "./export/export.ts";
 import { storeSource } from "./export/source.ts";
+import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
@@ -35,6 +36,7 @@ import type {
 import { deleteUnfinishedForks } from "./side/fork.ts";
 import { SideWork } from "./side/side-work.ts";
 import { boundCommand } from "./tenant/policy-check.ts";
+import { fullDisk } from "./tenant/tenant-disk.ts";
 import { removeTenant, withoutOutsiders } from "./tenant/tenant-removal.ts";
 import { SessionReads } from "./view/reads.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
@@ -54,6 +56,7 @@ export class SessionHost {
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
+  readonly #exports: ExportThreads;
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -62,6 +65,7 @@ export class SessionHost {
     this.#world = world;
     this.reads = new SessionReads(world);
     this.#streams = streams;
+    this.#exports = new ExportThreads(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
@@ -97,17 +101,8 @@ export class SessionHost {
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
   async create(request: CreationRequest): Promise<Result<Resumed>> {
-    const full = await this.#fullDisk(request.key.tenantId);
+    const full = await fullDisk(this.#world.disk, request.key.tenantId, this.#streams);
     return full === null ? this.#arrivals.create(request) : { ok: false, refusal: full };
-  }
-
-  /** Why nothing new begins for a tenant, whose stream is warned before that. */
-  async #fullDisk(tenantId: TenantId): Promise<Refusal | null> {
-    const { disk } = this.#world;
-    if (disk === undefined) return null;
-    const figures = await disk.warningFor(tenantId);
-    if (figures !== null) this.#streams.warnOfDisk(tenantId, figures);
-    return disk.refusalFor(tenantId);
   }
 
   /**
@@ -172,7 +167,7 @@ export class SessionHost {
     if (!bounded.ok) return bounded;
     const away = await live.settled();
     if (away !== null) return { ok: false, refusal: away };
-    const full = await this.#fullDisk(live.key.tenantId);
+    const full = await fullDisk(this.#world.disk, live.key.tenantId, this.#streams);
     if (full !== null) return { ok: false, refusal: full };
     let answered = () => {};
     const outcome = await live.credit.admit(bounded.value, async (paid) => {
@@ -197,12 +192,21 @@ export class SessionHost {
       const { messageId, content } = message;
       const isFree = slashTextOf(content) !== null;
       const paid = isFree ? DONE : await live.credit.affordable(userOf(actor));
-      const prompt = this.#newPrompt(live, content, null);
+      const promptId = await this.#promptIdFor(live, messageId);
+      const prompt = { ...this.#newPrompt(live, content, null), ...(promptId && { promptId }) };
       const steered = { messageId, prompt, agentCanSteer: live.agent?.offer.canSteer ?? false };
       const unpaid = paid.ok ? {} : { unpaid: paid.refusal };
       const command = { ...this.#by(actor), type: "steer", ...steered, ...unpaid } as const;
       return accepted(await this.#submit(live, command));
     });
+  }
+
+  /** Clients look for a message that became a prompt under its own id, if that can be one. */
+  async #promptIdFor(live: LiveSession, messageId: string): Promise<PromptId | null> {
+    const promptId = isUuid(messageId) ? parsePromptId(messageId) : null;
+    if (promptId === null) return null;
+    const earlier = await this.reads.turn(live, promptId);
+    return earlier.ok && earlier.value === null ? promptId : null;
   }
 
   /** A client can only shorten the time that the server gives a prompt. */
@@ -327,9 +331,10 @@ export class SessionHost {
   async export(key: SessionKey, format: ExportFormat): Promise<Result<ExportedFile>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    const pieces = await exportSession(storeSource(this.#world.store, key), format);
-    if (!pieces.ok) return pieces;
-    return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces: pieces.value });
+    const opened = await openExport(storeSource(this.#world.store, key));
+    if (!opened.ok) return opened;
+    const pieces = this.#exports.pieces(opened.value, format);
+    return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces });
   }
 
   /** Deletes a tenant with all that it has; the log is told by whom. */
@@ -344,7 +349,7 @@ export class SessionHost {
     this.#streams.stop();
     this.#callOffReaper();
     await shutDown(this.#world, this.#registry, hurry);
-    await this.side.end();
+    await Promise.all([this.side.end(), this.#exports.end()]);
     this.#streams.endTenants();
   }
 

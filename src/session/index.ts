@@ -20,6 +20,7 @@ export {
 export { AUDIT_ACTS, type ChangeAct, details } from "./audit/audited.ts";
 export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
+export type { StreamEnd } from "./bus/subscription.ts";
 export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
 export {
   ALL_TIME,
@@ -40,5 +41,5 @@ export { policyBody, policyOf } from "./tenant/tenant-policies.ts";
 
 export { discreetLines, discreetUsage } from "./view/discreet-credits.ts";
 export type { TranscriptStart } from "./view/transcript.ts";
-export { promotedMessages, promptTerminals } from "./view/turn-status.ts";
+export { promptTerminals } from "./view/turn-status.ts";
 export type { FreshIds } from "./world.ts";

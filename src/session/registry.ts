@@ -288,10 +288,13 @@ export class SessionRegistry {
     }
     const why = this.#refusalFor(tenantId);
     if (why !== null) return { ok: false, refusal: why };
-    const state = this.#entries.get(name)?.state;
-    if (state === "live" || state === "opening") {
-      const conflict = state === "live" ? "live" : "pending";
-      return fail("session_id_conflict", { sessionId, conflict });
+    const entry = this.#entries.get(name);
+    if (entry?.state === "live") {
+      const liveWorkspaceCwd = entry.live.session.fixed.workspaceCwd;
+      return fail("session_id_conflict", { sessionId, conflict: "live", liveWorkspaceCwd });
+    }
+    if (entry?.state === "opening") {
+      return fail("session_id_conflict", { sessionId, conflict: "pending" });
     }
     const made = await this.#opening(request.key, (opening) => this.#made(opening, request));
     return made.ok ? ok({ live: made.value, attached: false }) : made;

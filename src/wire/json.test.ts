@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { readJsonBody } from "./json.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
-const read = (text: string) => readJsonBody(bytesOf(text), 10);
+const LIMITS = { depthMax: 10, valuesMax: 100 };
+const read = (text: string) => readJsonBody(bytesOf(text), LIMITS);
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
 describe("a JSON body", () => {
@@ -27,7 +28,7 @@ describe("a JSON body", () => {
 
   it("that is not UTF-8 is malformed", () => {
     const broken = new Uint8Array([...bytesOf('{"a":"'), 0xc3, 0x28, ...bytesOf('"}')]);
-    expect(readJsonBody(broken, 10)).toEqual({ kind: "malformed" });
+    expect(readJsonBody(broken, LIMITS)).toEqual({ kind: "malformed" });
   });
 
   it("loses the keys that mean something else, at its top only", () => {
@@ -43,6 +44,6 @@ describe("a JSON body", () => {
     expect(read(`{"a":${nested(9)}}`)).toMatchObject({ kind: "object" });
     expect(read(`{"a":${nested(10)}}`)).toEqual({ kind: "too_deep" });
     expect(read(`{"a":"${nested(1_000)}"}`)).toMatchObject({ kind: "object" });
-    expect(readJsonBody(bytesOf(nested(1_000_000)), 10)).toEqual({ kind: "too_deep" });
+    expect(readJsonBody(bytesOf(nested(1_000_000)), LIMITS)).toEqual({ kind: "too_deep" });
   });
 });

@@ -5,16 +5,31 @@ import { isObject, type JsonObject } from "../core/json.ts";
  * that `JSON.parse` reads may be too deep for `JSON.stringify`. Most texts are too short to be.
  */
 export function isNestedDeeper(text: string, depthMax: number): boolean {
-  if (text.length <= 2 * depthMax) return false;
+  return text.length > 2 * depthMax && excessOf(text, depthMax, Number.POSITIVE_INFINITY) !== null;
+}
+
+type Excess = "too_deep" | "too_many_values";
+
+/**
+ * Looks for more levels or values than there may be, in one pass over the text. An opening bracket
+ * and a comma each come before a value, so an empty list counts as one too many.
+ */
+function excessOf(text: string, depthMax: number, valuesMax: number): Excess | null {
   let depth = 0;
+  let values = 1;
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) at = endOfString(text, at);
-    else if (char === BRACKET || char === BRACE) depth += 1;
+    else if (char === COMMA) values += 1;
     else if (char === END_BRACKET || char === END_BRACE) depth -= 1;
-    if (depth > depthMax) return true;
+    else if (char === BRACKET || char === BRACE) {
+      depth += 1;
+      values += 1;
+    }
+    if (depth > depthMax) return "too_deep";
+    if (values > valuesMax) return "too_many_values";
   }
-  return false;
+  return null;
 }
 
 /** The index of the closing quote of the string that begins here. */
@@ -31,6 +46,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
@@ -40,17 +56,23 @@ const END_BRACE = 0x7d;
 export type JsonBody =
   | { readonly kind: "object"; readonly object: JsonObject }
   | { readonly kind: "malformed" }
-  | { readonly kind: "too_deep" };
+  | { readonly kind: Excess };
+
+export interface JsonLimits {
+  readonly depthMax: number;
+  readonly valuesMax: number;
+}
 
 /** Keys that change the prototype when code copies an object carelessly. */
 const UNTRUSTED_KEYS = ["__proto__", "constructor", "prototype"];
 
 /** Parses the body of a request. Any value other than an object counts as an empty object. */
-export function readJsonBody(bytes: Uint8Array, depthMax: number): JsonBody {
+export function readJsonBody(bytes: Uint8Array, { depthMax, valuesMax }: JsonLimits): JsonBody {
   if (bytes.length === 0) return { kind: "object", object: {} };
   const text = decoded(bytes);
   if (text === null) return { kind: "malformed" };
-  if (isNestedDeeper(text, depthMax)) return { kind: "too_deep" };
+  const excess = excessOf(text, depthMax, valuesMax);
+  if (excess !== null) return { kind: excess };
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
+import { ERROR_DATA_CHARS_MAX, ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import { cutText } from "../../core/text.ts";
@@ -62,7 +62,8 @@ function answerOf(callee: Callee, method: string, outcome: CallOutcome): Result<
       const { code } = outcome.error;
       if (code === RPC_ERRORS.methodNotFound) return fail("agent_unsupported", { method });
       const reason = errorText(outcome.error, callee.redacted);
-      return fail("agent_call_failed", { method, reason, rpcCode: code });
+      const data = errorData(outcome.error, callee.redacted);
+      return fail("agent_call_failed", { method, reason, rpcCode: code, ...(data && { data }) });
     }
   }
 }
@@ -72,6 +73,15 @@ export function errorText({ message, data }: RpcError, redacted: Callee["redacte
   const more = isObject(data) ? (stringAt(data, "details") ?? stringAt(data, "message")) : data;
   const text = typeof more === "string" && more !== message ? `${message}: ${more}` : message;
   return cutText(redacted(text), ERROR_MESSAGE_CHARS_MAX);
+}
+
+/** What an agent adds to its error, for programs; null if that is no small object. */
+function errorData({ data }: RpcError, redacted: Callee["redacted"]): JsonObject | null {
+  if (!isObject(data)) return null;
+  const text = JSON.stringify(data);
+  if (text.length > ERROR_DATA_CHARS_MAX) return null;
+  // With a secret in it, it is left out: what the guard puts in its place may be no JSON.
+  return redacted(text) === text ? data : null;
 }
 
 export function describeExit({ exitCode, signalCode }: AgentExit): string {

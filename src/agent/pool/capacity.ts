@@ -2,7 +2,7 @@ import type { UserId } from "../../core/id.ts";
 import {
   AGENT_PROCESS_ASSUMED_BYTES,
   AGENT_PROCESSES_RESERVED_MAX,
-  SHARE_KEPT_PARTS_MIN,
+  SHARE_KEPT_DIVISOR_MIN,
 } from "../../core/limits.ts";
 import { type ShareScope, shareExceeded } from "../../core/share.ts";
 import type { PoolKey, PoolMember, StartingProcess } from "./members.ts";
@@ -43,7 +43,7 @@ function fullCount(key: PoolKey, { processesMax }: CapacityLimits, use: PoolUse)
   }
   const held = heldBy(key, key.userId, processes);
   const reserved = Math.min(AGENT_PROCESSES_RESERVED_MAX, Math.floor(processesMax / 8));
-  const kept = Math.floor(processesMax / SHARE_KEPT_PARTS_MIN);
+  const kept = Math.floor(processesMax / SHARE_KEPT_DIVISOR_MIN);
   const own = { ofTenant: held.tenant.length, ofUser: held.user.length };
   return described(shareExceeded({ free: free - reserved, kept, ...own }));
 }
@@ -70,7 +70,7 @@ function fullMemory(
   }
   if (free < each) return described("server");
   const held = heldBy(key, key.userId, processes);
-  const kept = memoryBytesMax / SHARE_KEPT_PARTS_MIN;
+  const kept = memoryBytesMax / SHARE_KEPT_DIVISOR_MIN;
   const own = { ofTenant: bytesOf(held.tenant), ofUser: bytesOf(held.user) };
   return described(shareExceeded({ free, kept, ...own }));
 }

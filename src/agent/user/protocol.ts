@@ -42,7 +42,8 @@ export const USER_REQUEST = z.discriminatedUnion("do", [
 
 export type UserRequest = z.output<typeof USER_REQUEST>;
 
-const details = z.record(z.string(), z.union([z.string(), z.number()]));
+const fact = z.union([z.string(), z.number(), z.record(z.string(), z.unknown())]);
+const details = z.record(z.string(), fact);
 
 const errorCode = z.custom<ErrorCode>(
   (value) => typeof value === "string" && Object.hasOwn(ERRORS, value),

@@ -5,8 +5,8 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { OwnFolders } from "../../agent/workspace/location.ts";
 import {
   TURN_BYTES_MAX,
-  TURN_MEMORY_HEAP_PARTS_MIN,
-  TURN_MEMORY_PARTS_MIN,
+  TURN_MEMORY_DIVISOR_MIN,
+  TURN_MEMORY_HEAP_DIVISOR_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
@@ -140,9 +140,9 @@ const MEBIBYTE = 1_024 * 1_024;
 
 /** The memory of open turns: the option, else a part of the heap. */
 export function turnMemoryOf(optionMb: number | null, heapBytes: number): TurnMemoryBounds {
-  const part = Math.floor(heapBytes / TURN_MEMORY_HEAP_PARTS_MIN);
+  const part = Math.floor(heapBytes / TURN_MEMORY_HEAP_DIVISOR_MIN);
   const allBytesMax = optionMb === null ? part : optionMb * MEBIBYTE;
-  const eachBytesMax = Math.min(TURN_BYTES_MAX, Math.floor(allBytesMax / TURN_MEMORY_PARTS_MIN));
+  const eachBytesMax = Math.min(TURN_BYTES_MAX, Math.floor(allBytesMax / TURN_MEMORY_DIVISOR_MIN));
   return { allBytesMax, eachBytesMax };
 }
 

@@ -32,6 +32,23 @@ export const RAW_BODY_BYTES_MAX = 8 * 1_024 * 1_024;
 /** All bodies that are being received or handled: few large ones, or very many usual ones. */
 export const BODIES_HELD_BYTES_MAX = 256 * 1_024 * 1_024;
 
+/** How much of that only the operator gets. */
+export const BODIES_RESERVED_BYTES = 32 * 1_024 * 1_024;
+
+/** A body up to this size is taken in however much is held already. */
+export const BODY_SMALL_BYTES_MAX = 64 * 1_024;
+
+/** What the chunk of a body costs at least, and how many chunks a body may come in. */
+export const BODY_CHUNK_BYTES_MIN = 512;
+export const BODY_CHUNKS_MAX = 65_536;
+
+/** What a body that has not ended must bring in each interval, so that it does not hold memory. */
+export const BODY_PACE_BYTES_MIN = 16 * 1_024;
+export const BODY_PACE_MS = 15_000;
+
+/** Values of one JSON body, keys of objects not counted: each costs far more than its bytes. */
+export const BODY_VALUES_MAX = 100_000;
+
 /** How deep a body may be nested: some of it goes on to an agent, inside a message of ours. */
 export const BODY_NESTING_MAX = 256;
 
@@ -51,6 +68,14 @@ export const STREAM_HEARTBEAT_MS = 15_000;
 
 /** A stream that has ended still has this long to get rid of each write that is left. */
 export const STREAM_ENDING_MS_MAX = 5_000;
+
+/**
+ * A reader that was evicted has this long to read again and find out: its socket stays open with
+ * what was written to it, so that no frame is cut. So much of that is kept for all such readers.
+ */
+export const STREAM_EVICTED_MS_MAX = 60_000;
+export const STREAMS_EVICTED_MAX = 64;
+export const STREAMS_EVICTED_BYTES_MAX = 32 * 1_024 * 1_024;
 
 /** The frames that a client may let wait; the wire's figures. */
 export const STREAM_QUEUED_MIN = 16;

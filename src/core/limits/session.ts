@@ -12,8 +12,8 @@ export const TURN_BYTES_MAX = 32 * 1_024 * 1_024;
  * What all open turns may take, as a part of the heap of the process, and what one of them may take
  * of that: a turn that is folded takes several times its size, and the rest has to fit as well.
  */
-export const TURN_MEMORY_HEAP_PARTS_MIN = 6;
-export const TURN_MEMORY_PARTS_MIN = 4;
+export const TURN_MEMORY_HEAP_DIVISOR_MIN = 6;
+export const TURN_MEMORY_DIVISOR_MIN = 4;
 
 /** The most that may be chosen for all open turns, in mebibytes. */
 export const TURN_MEMORY_MB_MAX = 1_024 * 1_024;
@@ -123,6 +123,9 @@ export const SUBSCRIBER_STALL_MS = 5_000;
 /** Events that one subscriber reads from the store at a time, for one write to a socket. */
 export const SUBSCRIBER_PAGE_FRAMES_MAX = 512;
 
+/** One snapshot in a stream. Beyond it, asks come by name only: clients limit what one frame is. */
+export const SNAPSHOT_BYTES_MAX = 1_024 * 1_024;
+
 /** Words to one subscriber alone that wait for it: there are hardly ever two. */
 export const SUBSCRIBER_NOTICES_MAX = 16;
 
@@ -184,6 +187,15 @@ export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
 
 /** An export leaves in pieces of about this many characters: fewer, and each costs too much. */
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
+
+/**
+ * Each export is written in a thread of its own. So many at a time, of which one tenant has at most
+ * `FILES_SENT_MAX`; later ones wait. A thread that has not come to its next piece after this time,
+ * or has filled this heap, is ended with its export: the largest turns need a quarter of either.
+ */
+export const EXPORT_THREADS_MAX = 16;
+export const EXPORT_PIECE_MS_MAX = 60_000;
+export const EXPORT_HEAP_BYTES_MAX = 1_024 * 1_024 * 1_024;
 
 /**
  * What HTML and Markdown show of one text of a tool: all that is shown of a terminal of ours, whose

@@ -47,7 +47,6 @@ const busy = "session_busy";
 const wait = "session_not_ready";
 const rude = "agent_out_of_turn";
 const late = "turn_not_open";
-const calm = "no_turn_running";
 
 /**
  * What may be asked of a session, in every condition it can be in. A new status or command does
@@ -76,7 +75,7 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   command_result:    row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   remove_prompt:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   refuse_prompt:     row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
-  steer:             row(reg, gone, gone, calm, calm, calm, yes,  yes,  calm, bye,  calm),
+  steer:             row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   cancel:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   reserve_slice:     row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
   deadline_passed:   row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),

@@ -12,13 +12,7 @@ import type { JsonObject } from "../json.ts";
 import { PHASES } from "../lifecycle.ts";
 import { ROLES } from "../permission.ts";
 import type { Access, Permit } from "../policy/access.ts";
-import {
-  type Ask,
-  type AskOption,
-  type AskOutcome,
-  MEDIATION_POLICIES,
-  type Mediation,
-} from "../policy/ask.ts";
+import { type Ask, type AskOption, MEDIATION_POLICIES, type Mediation } from "../policy/ask.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
 import type { Price, TokenUsage } from "../price.ts";
@@ -65,6 +59,7 @@ import type {
   Instructed,
   ModelConfig,
   RegisteredClient,
+  ResolvedAsk,
   RunningPrompt,
   RunningShell,
   Session,
@@ -179,12 +174,21 @@ const ASK: Fields<Ask> = {
   deadlineAtMs: orNull(timeMs),
 };
 
-type Selected = Extract<AskOutcome, { outcome: "selected" }>;
+type Selected = Extract<ResolvedAsk, { outcome: "selected" }>;
+type Cancelled = Extract<ResolvedAsk, { outcome: "cancelled" }>;
 
-const askOutcome: Codec<AskOutcome> = either(
-  (outcome: AskOutcome): outcome is Selected => outcome.outcome === "selected",
-  object({ outcome: oneOf("selected"), optionId: text }),
-  object({ outcome: oneOf("cancelled") }),
+const SELECTED: Fields<Selected> = {
+  outcome: oneOf("selected"),
+  optionId: text,
+  promptId: optional(promptId),
+};
+
+const CANCELLED: Fields<Cancelled> = { outcome: oneOf("cancelled"), promptId: optional(promptId) };
+
+const resolvedAsk: Codec<ResolvedAsk> = either(
+  (ask: ResolvedAsk): ask is Selected => ask.outcome === "selected",
+  object(SELECTED),
+  object(CANCELLED),
 );
 
 const TOOL_CALL: Fields<PendingToolCall> = { toolName: text, startedAt: timeMs };
@@ -246,6 +250,7 @@ const WAITING_PROMPT: Fields<WaitingPrompt> = {
   echo: flag,
   waited: flag,
   authority: optional(object(AUTHORITY)),
+  messageId: optional(text),
 };
 
 const STAMP: Fields<Stamp> = {
@@ -324,7 +329,7 @@ const SESSION: Fields<Session> = {
   clients: map(clientId, object(CLIENT)),
   admissions: map(text, object(ADMISSION)),
   voidGrants: list(text),
-  resolvedAsks: map(askId, askOutcome),
+  resolvedAsks: map(askId, resolvedAsk),
   shellContext: list(text),
   shells: map(shellId, object(SHELL)),
   activation: count,

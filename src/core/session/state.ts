@@ -35,7 +35,7 @@ export interface Session {
   /** Keys that were granted by older rules and are void; the next start has an event for each. */
   readonly voidGrants: readonly string[];
   /** Recently ended asks, oldest first. */
-  readonly resolvedAsks: ReadonlyMap<AskId, AskOutcome>;
+  readonly resolvedAsks: ReadonlyMap<AskId, ResolvedAsk>;
   /** Shell results that the agent gets with the next prompt, oldest first. */
   readonly shellContext: readonly string[];
 
@@ -169,6 +169,8 @@ export interface WaitingPrompt {
   readonly waited: boolean;
   /** With which role its user spoke, where that binds the turn. */
   readonly authority?: Authority;
+  /** Of a message into an earlier turn that became a prompt. */
+  readonly messageId?: string;
 }
 
 export interface RunningPrompt extends WaitingPrompt {
@@ -192,6 +194,9 @@ export interface RunningPrompt extends WaitingPrompt {
 
 /** A turn that was called for by a slash: of the agent's own command, a skill, or a tool. */
 export type SlashWork = "agent" | "skill" | "tool";
+
+/** How an ask ended, and in which prompt, which older slots do not say. */
+export type ResolvedAsk = AskOutcome & { readonly promptId?: PromptId };
 
 export interface RegisteredClient {
   /** How often it attached without detaching; at zero it is forgotten. */
@@ -240,9 +245,23 @@ export function isRegistered(session: Session, clientId: ClientId, userId: UserI
   return known !== undefined && (known.userId === null || known.userId === userId);
 }
 
-/** How many prompts have no verdict yet: the figure that the cap counts. */
+/** How many prompts have no verdict yet. */
 export function pendingCount(session: Session): number {
   return session.queue.length + (session.running === null ? 0 : 1);
+}
+
+/** A prompt that was sent as a message into a turn, and waits. */
+export interface WaitingMessage extends WaitingPrompt {
+  readonly messageId: string;
+}
+
+/** Messages into a turn that wait for its end, in order. The next one is a prompt by now. */
+export function waitingMessages({ running, queue }: Session): readonly WaitingMessage[] {
+  return (running === null ? queue.slice(1) : queue).filter(isMessage);
+}
+
+export function isMessage(prompt: WaitingPrompt): prompt is WaitingMessage {
+  return prompt.messageId !== undefined;
 }
 
 /** The users whose words are in the turn at work; none if there is no turn. */
@@ -300,16 +319,28 @@ export function admissionKey(voter: string | null, key: string): string {
   return JSON.stringify([voter, key]);
 }
 
+/** The key of such a name. */
+export function keyOfAdmission(name: string): string {
+  const [, key]: readonly unknown[] = JSON.parse(name);
+  return String(key);
+}
+
 /** As what a message into a turn is admitted, if it has to wait as a prompt of its own. */
 export function steeredAs(messageId: string) {
   return { key: `${STEERED}${messageId}`, hash: NO_BODY };
 }
 
+/** A key of a client, with the hash of what it stands for. */
+interface AdmissionKey {
+  readonly key: string;
+  readonly hash: string;
+}
+
 /** The message that was admitted so; null if it was a prompt from the beginning. */
-export function steeredMessage(name: string, hash: string): string | null {
-  if (hash !== NO_BODY) return null;
-  const [, key]: readonly unknown[] = JSON.parse(name);
-  return typeof key === "string" && key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
+export function steeredMessage(idempotency: AdmissionKey | null | undefined): string | null {
+  if (!idempotency || idempotency.hash !== NO_BODY) return null;
+  const { key } = idempotency;
+  return key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
 }
 
 const STEERED = "steer ";

@@ -114,6 +114,11 @@ export const LOCAL_TENANT = localTenant();
 
 const LOCAL_OWNER: Caller = { tenantId: LOCAL_TENANT, userId: null, role: "owner" };
 
+/** Whether the caller has the operator's token, the only one without a user. */
+export function isOperator(caller: Pick<Caller, "tenantId" | "userId"> | null): boolean {
+  return caller !== null && caller.userId === null && caller.tenantId === LOCAL_TENANT;
+}
+
 function localTenant(): TenantId {
   const tenantId = parseTenantId("local");
   if (tenantId === null) throw new Error("the local tenant has no valid id");

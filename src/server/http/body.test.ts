@@ -7,6 +7,7 @@ import {
   BODIES_HELD_BYTES_MAX,
   BODY_DROPPED_MS_MAX,
   BODY_NESTING_MAX,
+  BODY_VALUES_MAX,
   JSON_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
 import { json } from "./answer.ts";
@@ -25,6 +26,8 @@ async function send(body: string | Uint8Array, headers: Record<string, string> =
   const answer = await world.ask("/mirror", { method: "POST", headers, body });
   return { status: answer.status, ...bodyOf(answer) };
 }
+
+const LOCAL_HOLDER = { address: "127.0.0.1", caller: null, isOperator: true };
 
 const nested = (depth: number) => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
 
@@ -85,6 +88,25 @@ describe("a JSON body", () => {
       code: "invalid_request",
       error: "The body is nested deeper than 256 levels",
     });
+  });
+});
+
+describe("P10: the values of a body", () => {
+  const keys = (count: number) =>
+    `{"_meta":{${Array.from({ length: count }, (_, at) => `"k${at}":1`).join(",")}}}`;
+
+  it("are counted before it is parsed, and may be only so many", async () => {
+    expect(await send(keys(BODY_VALUES_MAX - 2))).toMatchObject({ status: 200 });
+    expect(await send(keys(600_000))).toMatchObject({
+      status: 400,
+      code: "invalid_request",
+      error: "The body has more than 100000 values",
+    });
+  });
+
+  it("are not what its texts have in them", async () => {
+    const text = JSON.stringify({ text: ',[{"'.repeat(BODY_VALUES_MAX) });
+    expect(await send(text)).toMatchObject({ status: 200 });
   });
 });
 
@@ -190,7 +212,7 @@ describe("a body that lies about its length", () => {
     incoming.on("error", () => {});
     socket.destroy();
     await new Promise<void>((closed) => incoming.once("close", () => closed()));
-    const asked = desk.with(incoming, "json", async () => "asked");
+    const asked = desk.with(incoming, "json", LOCAL_HOLDER, async () => "asked");
     expect(await asked).toBeNull();
     server.close();
   });

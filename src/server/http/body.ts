@@ -1,36 +1,65 @@
 import type { IncomingMessage } from "node:http";
+import { type Refusal, refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
   BODIES_HELD_BYTES_MAX,
+  BODIES_RESERVED_BYTES,
+  BODY_CHUNK_BYTES_MIN,
+  BODY_CHUNKS_MAX,
   BODY_DROPPED_BYTES_MAX,
   BODY_DROPPED_MS_MAX,
   BODY_NESTING_MAX,
+  BODY_PACE_BYTES_MIN,
+  BODY_PACE_MS,
+  BODY_SMALL_BYTES_MAX,
+  BODY_VALUES_MAX,
   JSON_BODY_BYTES_MAX,
   RAW_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { CallOff, Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { readJsonBody } from "../../wire/json.ts";
+import { FairShares, type ShareHolder } from "./fair-shares.ts";
 
 export interface Body {
   readonly object: JsonObject;
   readonly bytes: Uint8Array;
 }
 
+/** What a route wants to have of a body. */
+export type BodyKind = "none" | "json" | "bytes";
+
 const NO_BYTES = new Uint8Array();
 const NO_BODY: Body = { object: {}, bytes: NO_BYTES };
 
-type Received =
-  | { readonly kind: "whole"; readonly bytes: Buffer }
-  | { readonly kind: "too_large" | "no_capacity" | "gone" };
+/** Null if the client disconnected before the body was whole. */
+type Received = Result<Buffer> | null;
 
-/** Reads request bodies, within a limit for each and one for all together. */
+/** What one request takes of the memory for bodies. */
+interface Charge {
+  readonly holder: ShareHolder;
+  bytes: number;
+}
+
+/** Reads request bodies, within a limit for each, and with fair shares of the memory for all. */
 export class BodyReader {
   readonly #clock: Clock;
-  #heldBytes = 0;
+  readonly #shares = new FairShares({
+    resource: "memory for bodies",
+    total: BODIES_HELD_BYTES_MAX,
+    reserved: BODIES_RESERVED_BYTES,
+    share: 1 / 4,
+    kept: 1 / 2,
+    little: JSON_BODY_BYTES_MAX,
+  });
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** What the bodies that are received or handled cost. */
+  get heldBytes(): number {
+    return this.#shares.held;
   }
 
   /**
@@ -39,77 +68,144 @@ export class BodyReader {
    */
   async with<Outcome>(
     incoming: IncomingMessage,
-    kind: "json" | "bytes",
+    kind: BodyKind,
+    holder: ShareHolder,
     use: (body: Result<Body>) => Outcome | Promise<Outcome>,
   ): Promise<Outcome | null> {
-    const problem = kindProblem(incoming, kind);
-    if (problem !== null) return use(problem);
+    const known = kind === "none" ? ok(NO_BODY) : byHead(incoming, kind);
+    if (known !== null) {
+      this.drop(incoming);
+      return use(known);
+    }
     const bytesMax = kind === "json" ? JSON_BODY_BYTES_MAX : RAW_BODY_BYTES_MAX;
-    const held = { heldBytes: 0 };
+    const charge = { holder, bytes: 0 };
     try {
-      const received = await this.#receive(incoming, bytesMax, held);
-      switch (received.kind) {
-        case "whole":
-          return await use(kind === "json" ? jsonOf(received.bytes) : bytesOf(received.bytes));
-        case "too_large":
-          this.#drop(incoming);
-          return await use(fail("body_too_large", { limitMb: bytesMax / 1_048_576 }));
-        case "no_capacity":
-          this.#drop(incoming);
-          return await use(fail("server_busy"));
-        case "gone":
-          return null;
+      const received = await this.#receive(incoming, bytesMax, charge);
+      if (received === null) return null;
+      if (!received.ok) {
+        this.drop(incoming);
+        return await use(received);
       }
+      return await use(kind === "json" ? jsonOf(received.value) : bytesOf(received.value));
     } finally {
-      this.#heldBytes -= held.heldBytes;
+      this.#shares.release(holder, charge.bytes);
     }
   }
 
-  #receive(
-    incoming: IncomingMessage,
-    bytesMax: number,
-    held: { heldBytes: number },
-  ): Promise<Received> {
+  #receive(incoming: IncomingMessage, bytesMax: number, charge: Charge): Promise<Received> {
     const announced = Number(incoming.headers["content-length"] ?? 0);
-    if (incoming.destroyed) return Promise.resolve({ kind: "gone" });
-    if (announced > bytesMax) return Promise.resolve({ kind: "too_large" });
+    const tooLarge = fail("body_too_large", { limitMb: bytesMax / 1_048_576 });
+    if (incoming.destroyed) return Promise.resolve(null);
+    if (announced > bytesMax) return Promise.resolve(tooLarge);
     const { promise, resolve } = Promise.withResolvers<Received>();
-    const chunks: Buffer[] = [];
+    const body = new GrowingBody(announced);
     const take = (chunk: Buffer) => {
-      held.heldBytes += chunk.length;
-      this.#heldBytes += chunk.length;
-      chunks.push(chunk);
-      if (held.heldBytes > bytesMax) resolve({ kind: "too_large" });
-      else if (this.#heldBytes > BODIES_HELD_BYTES_MAX) resolve({ kind: "no_capacity" });
+      body.chunkCount += 1;
+      if (body.length + chunk.length > bytesMax) return resolve(tooLarge);
+      if (body.chunkCount > BODY_CHUNKS_MAX)
+        return resolve({ ok: false, refusal: TOO_MANY_CHUNKS });
+      const excess = this.#charge(charge, chunk.length, body.length);
+      if (excess !== null) return resolve({ ok: false, refusal: excess });
+      body.add(chunk);
     };
-    const end = () => resolve({ kind: "whole", bytes: Buffer.concat(chunks) });
-    const gone = () => resolve({ kind: "gone" });
+    const end = () => resolve(ok(body.whole));
+    const gone = () => resolve(null);
+    const endPace = this.#holdToPace(body, () => resolve(fail("body_too_slow", PACE)));
     incoming.on("data", take).once("end", end).once("close", gone).once("error", gone);
     return promise.finally(() => {
+      endPace();
       incoming.off("data", take).off("end", end).off("close", gone);
       incoming.pause();
     });
   }
 
-  /** Discards the rest of the body, so that the client gets to read the answer. */
-  #drop(incoming: IncomingMessage) {
+  /** Charges a chunk of a body; one of a small body in any case. */
+  #charge(charge: Charge, chunkBytes: number, bodyBytes: number): Refusal | null {
+    const cost = Math.max(chunkBytes, BODY_CHUNK_BYTES_MIN);
+    const isSmall = bodyBytes + chunkBytes <= BODY_SMALL_BYTES_MAX;
+    const excess = isSmall ? null : this.#shares.take(charge.holder, cost);
+    if (isSmall) this.#shares.force(charge.holder, cost);
+    if (excess === null) charge.bytes += cost;
+    return excess;
+  }
+
+  /** A body that brings little for a while holds memory, and its client may never end it. */
+  #holdToPace(body: GrowingBody, isTooSlow: () => void) {
+    let seen = 0;
+    const check = () => {
+      if (body.length - seen < BODY_PACE_BYTES_MIN) return isTooSlow();
+      seen = body.length;
+      callOff = this.#clock.after(BODY_PACE_MS, check);
+    };
+    let callOff = this.#clock.after(BODY_PACE_MS, check);
+    return () => callOff();
+  }
+
+  /** Discards what is left of the body, so that the client gets to read the answer. */
+  drop(incoming: IncomingMessage) {
+    const isOver = incoming.readableEnded || incoming.destroyed;
+    if (!hasBody(incoming) || isOver || incoming.readableFlowing) return;
     let bytes = 0;
     const cut = () => incoming.destroy();
-    const callOff: CallOff = this.#clock.after(BODY_DROPPED_MS_MAX, cut);
+    const callOff = this.#clock.after(BODY_DROPPED_MS_MAX, cut);
     incoming.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > BODY_DROPPED_BYTES_MAX) cut();
     });
-    incoming.once("close", callOff);
+    incoming.once("end", callOff).once("close", callOff);
     incoming.resume();
   }
 }
 
+const PACE = { bytes: BODY_PACE_BYTES_MIN, ms: BODY_PACE_MS };
+
+const TOO_MANY_CHUNKS = refusal("invalid_request", {
+  reason: `The body comes in more than ${BODY_CHUNKS_MAX} chunks; send larger ones`,
+});
+
+/**
+ * The bytes of a body that is being received, in one buffer: a chunk of one byte would cost some
+ * hundred bytes if it were kept as it is.
+ */
+class GrowingBody {
+  readonly #announced: number;
+  #bytes: Buffer = Buffer.alloc(0);
+  length = 0;
+  chunkCount = 0;
+
+  constructor(announced: number) {
+    this.#announced = announced;
+  }
+
+  get whole(): Buffer {
+    return this.#bytes.subarray(0, this.length);
+  }
+
+  add(chunk: Buffer) {
+    const needed = this.length + chunk.length;
+    if (needed > this.#bytes.length) this.#grow(needed);
+    chunk.copy(this.#bytes, this.length);
+    this.length = needed;
+  }
+
+  /** Doubles, so that all bytes together are copied about twice, and ends at the announced size. */
+  #grow(needed: number) {
+    const doubled = Math.max(needed, 2 * this.#bytes.length);
+    const size = this.#announced >= needed ? Math.min(doubled, this.#announced) : doubled;
+    const grown = Buffer.allocUnsafe(size);
+    this.whole.copy(grown);
+    this.#bytes = grown;
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
 /** Decides by the headers; null if the body has to be read. */
-function kindProblem(incoming: IncomingMessage, kind: "json" | "bytes"): Result<Body> | null {
+function byHead(incoming: IncomingMessage, kind: "json" | "bytes"): Result<Body> | null {
   const { headers } = incoming;
-  const isChunked = headers["transfer-encoding"] !== undefined;
-  if (!isChunked && Number(headers["content-length"] ?? 0) === 0) return ok(NO_BODY);
+  if (!hasBody(incoming)) return ok(NO_BODY);
   const [mediaType = "", ...parameters] = (headers["content-type"] ?? "").split(";");
   if (kind === "json" && mediaType.trim().toLowerCase() !== "application/json") return ok(NO_BODY);
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity";
@@ -129,8 +225,10 @@ function bytesOf(bytes: Buffer): Result<Body> {
   return ok({ object: {}, bytes });
 }
 
+const JSON_LIMITS = { depthMax: BODY_NESTING_MAX, valuesMax: BODY_VALUES_MAX };
+
 function jsonOf(bytes: Buffer): Result<Body> {
-  const read = readJsonBody(bytes, BODY_NESTING_MAX);
+  const read = readJsonBody(bytes, JSON_LIMITS);
   switch (read.kind) {
     case "object":
       return ok({ object: read.object, bytes: NO_BYTES });
@@ -139,6 +237,10 @@ function jsonOf(bytes: Buffer): Result<Body> {
     case "too_deep":
       return fail("invalid_request", {
         reason: `The body is nested deeper than ${BODY_NESTING_MAX} levels`,
+      });
+    case "too_many_values":
+      return fail("invalid_request", {
+        reason: `The body has more than ${BODY_VALUES_MAX} values`,
       });
   }
 }

@@ -1,7 +1,21 @@
 import type { ServerResponse } from "node:http";
-import { STREAM_ENDING_MS_MAX, STREAM_HEARTBEAT_MS, STREAM_RETRY_MS } from "../../core/limits.ts";
+import {
+  STREAM_ENDING_MS_MAX,
+  STREAM_EVICTED_MS_MAX,
+  STREAM_HEARTBEAT_MS,
+  STREAM_RETRY_MS,
+  STREAMS_EVICTED_BYTES_MAX,
+  STREAMS_EVICTED_MAX,
+} from "../../core/limits.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
-import { type Batch, type Chunk, type Notice, notice, streamError } from "../../session/index.ts";
+import {
+  type Batch,
+  type Chunk,
+  type Notice,
+  notice,
+  type StreamEnd,
+  streamError,
+} from "../../session/index.ts";
 import { EVENT_STREAM_TYPE, HEARTBEAT, retryLine, sseFrame } from "../../wire/sse.ts";
 import type { AnswerHeaders } from "./answer.ts";
 
@@ -13,7 +27,7 @@ export interface EventSource {
   /** Ends the source from the server's side, with a last frame. */
   end(last: Notice | null): void;
   /** Resolves when no new frame will come, if the source knows it before the reader does. */
-  readonly ending?: Promise<void>;
+  readonly ending?: Promise<StreamEnd>;
 }
 
 export interface StreamOptions {
@@ -23,6 +37,9 @@ export interface StreamOptions {
   /** Reports an unexpected error. */
   failed(error: unknown): void;
 }
+
+/** Told of a stream whose reader was evicted and that stays open for a while. */
+type Evicted = (stream: EventStream) => void;
 
 /**
  * Writes one source to one socket. It reads on only when the socket has capacity, so frames for a
@@ -38,18 +55,37 @@ export class EventStream {
   /** The client has not read the last write yet. */
   #isWaiting = false;
   #isEnding = false;
+  readonly #evicted: Evicted;
+  /** How long the rest may take, once no new frame will come. */
+  #endingMs = STREAM_ENDING_MS_MAX;
 
-  constructor(response: ServerResponse, source: EventSource, options: StreamOptions) {
+  constructor(
+    response: ServerResponse,
+    source: EventSource,
+    options: StreamOptions,
+    evicted: Evicted = () => {},
+  ) {
     this.#response = response;
     this.#source = source;
     this.#options = options;
+    this.#evicted = evicted;
+  }
+
+  /** What waits for the reader in memory. */
+  get unreadBytes(): number {
+    return this.#response.writableLength;
+  }
+
+  /** Gives up what its reader has not read. */
+  cut() {
+    this.#response.destroy();
   }
 
   /** Runs until either side ends the stream. The head has been sent before. */
   async run(): Promise<void> {
     const cancel = () => this.#source.cancel();
     this.#response.once("close", cancel);
-    void this.#source.ending?.then(() => this.#startEnding());
+    void this.#source.ending?.then((how) => this.#startEnding(how));
     try {
       if (this.#response.destroyed) cancel();
       this.#response.write(retryLine(STREAM_RETRY_MS));
@@ -69,7 +105,8 @@ export class EventStream {
 
   end(last: Notice) {
     this.#source.end(last);
-    this.#startEnding();
+    this.#endingMs = STREAM_ENDING_MS_MAX;
+    this.#startEnding("ended");
   }
 
   async #pump(): Promise<void> {
@@ -99,7 +136,9 @@ export class EventStream {
   #evict(idleForMs: number) {
     const reason = "writer_idle_timeout";
     const timeoutMs = this.#options.writerIdleTimeoutMs;
-    this.end(notice("client_evicted", { reason, errorKind: reason, idleForMs, timeoutMs }));
+    const last = notice("client_evicted", { reason, errorKind: reason, idleForMs, timeoutMs });
+    this.#source.end(last);
+    this.#startEnding("evicted");
   }
 
   async #finish(): Promise<void> {
@@ -121,7 +160,11 @@ export class EventStream {
     this.#response.off(event, resolve).off("close", resolve);
   }
 
-  #startEnding() {
+  #startEnding(how: StreamEnd) {
+    if (how === "evicted" && !this.#isEnding) {
+      this.#endingMs = STREAM_EVICTED_MS_MAX;
+      this.#evicted(this);
+    }
     this.#isEnding = true;
     this.#limitWait();
   }
@@ -131,7 +174,7 @@ export class EventStream {
     if (!this.#isEnding || !this.#isWaiting) return;
     const { clock } = this.#options;
     this.#callOffEnd();
-    this.#callOffEnd = clock.after(STREAM_ENDING_MS_MAX, () => this.#response.destroy());
+    this.#callOffEnd = clock.after(this.#endingMs, () => this.cut());
   }
 
   /** A client that does not read gets no heartbeats: they would pile up. */
@@ -149,6 +192,8 @@ export class EventStreams {
   readonly #options: StreamOptions;
   readonly #freshId: () => string;
   readonly #open = new Set<EventStream>();
+  /** Those whose readers were evicted and have not read yet, oldest first. */
+  readonly #evicted = new Set<EventStream>();
 
   constructor(options: StreamOptions, freshId: () => string) {
     this.#options = options;
@@ -167,12 +212,28 @@ export class EventStreams {
     headers: AnswerHeaders,
   ): Promise<void> {
     this.sendHead(response, epoch, headers);
-    const stream = new EventStream(response, source, this.#options);
+    const keep = (evicted: EventStream) => this.#keep(evicted);
+    const stream = new EventStream(response, source, this.#options, keep);
     this.#open.add(stream);
     try {
       await stream.run();
     } finally {
       this.#open.delete(stream);
+      this.#evicted.delete(stream);
+    }
+  }
+
+  /** Readers that stopped cannot fill the memory: the oldest are cut off for the newest (P10). */
+  #keep(stream: EventStream) {
+    this.#evicted.add(stream);
+    let bytes = 0;
+    for (const one of this.#evicted) bytes += one.unreadBytes;
+    for (const oldest of this.#evicted) {
+      const fits = bytes <= STREAMS_EVICTED_BYTES_MAX && this.#evicted.size <= STREAMS_EVICTED_MAX;
+      if (fits || oldest === stream) return;
+      bytes -= oldest.unreadBytes;
+      this.#evicted.delete(oldest);
+      oldest.cut();
     }
   }
 

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { isIPv6 } from "node:net";
 import { ERRORS, refusal } from "../../core/error.ts";
 import {
   ATTEMPT_ADDRESSES_MAX,
@@ -12,6 +11,7 @@ import {
 } from "../../core/limits.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import { type Answer, refused } from "./answer.ts";
+import { networkOf } from "./origins.ts";
 
 interface Failures {
   count: number;
@@ -37,7 +37,7 @@ export class FailedAttempts {
 
   /** How long this caller has to wait; null if it may try. */
   waitMs(address: string | undefined, authorization: string | undefined): number | null {
-    const failures = this.#failures.get(keyOf(address));
+    const failures = this.#failures.get(networkOf(address));
     if (failures === undefined || failures.count < ATTEMPTS_FAILED_MAX) return null;
     if (!this.#isOn(failures) || authorization === undefined) return null;
     const leftMs = failures.sinceMs + ATTEMPTS_WINDOW_MS - this.#nowMs();
@@ -47,7 +47,7 @@ export class FailedAttempts {
   /** A request without credentials is not an attempt. */
   failed(address: string | undefined, authorization: string | undefined) {
     if (authorization === undefined) return;
-    const key = keyOf(address);
+    const key = networkOf(address);
     const nowMs = this.#nowMs();
     const known = this.#failures.get(key);
     // A credential that fails now is no longer valid.
@@ -109,14 +109,6 @@ const WRONG_CODE = ERRORS.invitation_not_found.status;
 
 export function tooMany(retryAfterMs: number): Answer {
   return refused(refusal("too_many_attempts", { retryAfterMs }));
-}
-
-/** The owner of one IPv6 address has its whole network, so the network counts as one address. */
-function keyOf(address: string | undefined): string {
-  if (address === undefined || !isIPv6(address) || address.startsWith("::")) return address ?? "";
-  const [head = "", tail] = address.split("::");
-  const groups = tail === undefined ? head.split(":") : [...head.split(":"), "0", "0", "0"];
-  return groups.slice(0, 4).join(":");
 }
 
 function hashOf(authorization: string): string {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { BlockList, isIP, isIPv4 } from "node:net";
+import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 import { refusal } from "../../core/error.ts";
 import { type Answer, type AnswerHeaders, empty, refused } from "./answer.ts";
 
@@ -183,6 +183,14 @@ function addressIn(hop: string): string | null {
 /** Unwraps an IPv4 address that is written as IPv6. */
 function plain(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+/** The owner of one IPv6 address has its whole network, so the network counts as one address. */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined || !isIPv6(address) || address.startsWith("::")) return address ?? "";
+  const [head = "", tail] = address.split("::");
+  const groups = tail === undefined ? head.split(":") : [...head.split(":"), "0", "0", "0"];
+  return groups.slice(0, 4).join(":");
 }
 
 /** Whether this names an address or a network: `10.0.0.1`, `10.0.0.0/8`, `::1`, `fd00::/8`. */

@@ -1,21 +1,22 @@
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../../core/error.ts";
 import { type ClientId, parseClientId, type TenantId, type UserId } from "../../core/id.ts";
-import { IDENTITY_FRESH_MS, SUSPECT_RETRY_MS, SUSPECTS_MAX } from "../../core/limits.ts";
 import { isPermitted, type Permission, rolesWith } from "../../core/permission.ts";
-import { fail, ok } from "../../core/result.ts";
+import { ok } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { TenantGate } from "../../session/index.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
-import { type Identified, type RequestAuthenticator, UNKNOWN_CALLER } from "./authenticator.ts";
+import { isOperator, type RequestAuthenticator } from "./authenticator.ts";
 import { type Body, BodyReader } from "./body.ts";
 import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
-import { CodeAttempts, FailedAttempts, tooMany } from "./failed-attempts.ts";
-import { CorsGate, type OwnNames, TrustedProxies } from "./origins.ts";
+import type { ShareHolder } from "./fair-shares.ts";
+import { type Authenticated, Identification } from "./identification.ts";
+import { CorsGate, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
 import { requestScope } from "./request-scope.ts";
 import {
+  bodyKindOf,
   type Caller,
   type CallerRoute,
   type Match,
@@ -55,12 +56,7 @@ interface Exchange {
   readonly changes: number;
 }
 
-/** An authenticated caller, and when it was authenticated. */
-interface Authenticated {
-  readonly caller: Caller;
-  readonly atMs: number;
-}
-
+type FoundRoute = Extract<Match, { kind: "found" }>;
 type NoMatch = Exclude<Match, { kind: "found" }>;
 
 /** Stands for a path with broken encoding until its check comes. */
@@ -68,29 +64,30 @@ const UNMATCHED: NoMatch = { kind: "unknown" };
 
 /**
  * Takes requests through the checks, in this order, to their routes: CORS, host, authentication,
- * rate, body, path, method, strict routes, authentication again if it may have changed, role,
- * client id. The first check that refuses answers.
+ * rate, path, method, strict routes, role, body, authentication and role again if they may have
+ * changed, client id. The first check that refuses answers. So a body is read only for a caller who
+ * may use the route, and only if the route wants one.
  */
 export class RequestPipeline {
   readonly #deps: PipelineDeps;
   readonly #cors: CorsGate;
   readonly #bodies: BodyReader;
-  readonly #attempts: FailedAttempts;
-  readonly #codes: CodeAttempts;
+  readonly #callers: Identification;
   readonly #proxies: TrustedProxies;
   readonly #openStreams: OpenStreams;
   readonly #files = new SentFiles();
-  /** How many tokens of suspect addresses are being checked. */
-  #suspects = 0;
 
   constructor(deps: PipelineDeps) {
     this.#deps = deps;
     this.#cors = new CorsGate(deps.allowOrigins);
     this.#bodies = new BodyReader(deps.clock);
     this.#proxies = new TrustedProxies(deps.trustedProxies);
-    this.#attempts = new FailedAttempts(() => deps.clock.nowMs());
-    this.#codes = new CodeAttempts(this.#attempts);
+    this.#callers = new Identification({ ...deps, proxies: this.#proxies });
     this.#openStreams = new OpenStreams(deps.clock);
+  }
+
+  get heldBodyBytes(): number {
+    return this.#bodies.heldBytes;
   }
 
   streamCountOf(tenantId: TenantId, userId: UserId | null = null): number {
@@ -105,7 +102,12 @@ export class RequestPipeline {
       return name.startsWith("access-control-request-");
     });
     const judged = this.#cors.judge({ method, origin, host, isPreflight }, this.#deps.names());
-    const answer = async () => judged.answer ?? this.#answer(incoming, signal);
+    const answer = async () => {
+      const found = judged.answer ?? (await this.#answer(incoming, signal));
+      // Of a request that was refused before; else nothing is left.
+      this.#bodies.drop(incoming);
+      return found;
+    };
     return { headers: judged.headers, answer };
   }
 
@@ -115,17 +117,39 @@ export class RequestPipeline {
     const exchange = this.#exchangeOf(incoming, signal);
     const isPublic = names.isLoopback && !this.#deps.requireAuth;
     const isOpen = takesCode(exchange.match) || (isPublic && this.#isOpen(exchange));
-    const who = isOpen ? null : await this.#identify(exchange);
+    const who = isOpen ? null : await this.#callers.identify(incoming);
     if (who !== null && "kind" in who) return who;
     const excess = who && this.#limited(exchange, who.caller);
     if (excess !== null) return excess;
     const { match } = exchange;
-    const kind = (match.kind === "found" && match.route.body) || "json";
-    const answer = await this.#bodies.with(incoming, kind, (body) => {
-      return body.ok ? this.#serve(exchange, who, body.value) : refused(body.refusal);
-    });
+    if (match.kind !== "found") return notFound(exchange.method, exchange.target, match);
+    const caller = who?.caller ?? null;
+    const forbidden = this.#forbidden(match.route, caller);
+    if (forbidden !== null) return forbidden;
+    const kind = bodyKindOf(match.route);
+    const answer = await this.#bodies.with(
+      incoming,
+      kind,
+      this.#holderOf(incoming, caller),
+      (body) => (body.ok ? this.#serve(exchange, match, who, body.value) : refused(body.refusal)),
+    );
     // The client disconnected during its body, so the answer reaches no one.
     return answer ?? empty();
+  }
+
+  /** Checked before the body is read, and before the route sees the request. */
+  #forbidden({ gate, needs }: Route, caller: Caller | null): Answer | null {
+    const { needsToken } = this.#deps.authenticator;
+    if (gate === "strict" && !needsToken) return refused(refusal("token_required"));
+    if (needs === null || caller === null || isPermitted(caller.role, needs)) return null;
+    return refused(refusal("role_required", { roles: rolesWith(needs) }));
+  }
+
+  /** Without tokens there is one person, who has everything. */
+  #holderOf(incoming: IncomingMessage, caller: Caller | null): ShareHolder {
+    const { needsToken } = this.#deps.authenticator;
+    const address = networkOf(this.#proxies.peerOf(incoming).address);
+    return { address, caller, isOperator: !needsToken || isOperator(caller) };
   }
 
   #exchangeOf(incoming: IncomingMessage, signal: AbortSignal): Exchange {
@@ -143,40 +167,6 @@ export class RequestPipeline {
     if (match.kind !== "found" || match.route.gate !== "open") return false;
     if (!match.route.mindsCaller?.(target.query)) return true;
     return this.#deps.authenticator.needsToken && incoming.headers.authorization === undefined;
-  }
-
-  /** Finds the caller, or answers that it is unknown, or has failed too often. */
-  async #identify({ incoming }: Exchange): Promise<Authenticated | Answer> {
-    const { authorization } = incoming.headers;
-    const { address } = this.#proxies.peerOf(incoming);
-    const retryAfterMs = this.#attempts.waitMs(address, authorization);
-    const authenticate = () =>
-      this.#deps.authenticator.authenticate(authorization, retryAfterMs !== null);
-    const answer = retryAfterMs === null ? authenticate() : this.#authenticateSuspect(authenticate);
-    if (answer === null) return tooMany(SUSPECT_RETRY_MS);
-    // A synchronous result is counted synchronously: parallel requests cannot bypass the count.
-    const found = answer instanceof Promise ? await answer : answer;
-    if (found.ok && found.value !== null) {
-      this.#attempts.succeeded(authorization);
-      return { caller: found.value, atMs: this.#deps.clock.nowMs() };
-    }
-    if (found.ok) this.#attempts.failed(address, authorization);
-    else if (found.refusal.code !== "unauthorized") return refused(found.refusal);
-    return retryAfterMs === null ? UNAUTHORIZED : tooMany(retryAfterMs);
-  }
-
-  /**
-   * Another caller may be behind a suspect address, so credentials that cannot be guessed are still
-   * checked. Only a few at a time, because each needs a store lookup. Null means try later.
-   */
-  #authenticateSuspect(authenticate: () => Identified | Promise<Identified>) {
-    if (this.#suspects >= SUSPECTS_MAX) return null;
-    const answer = authenticate();
-    if (!(answer instanceof Promise)) return answer;
-    this.#suspects += 1;
-    return answer.finally(() => {
-      this.#suspects -= 1;
-    });
   }
 
   #limited(exchange: Exchange, caller: Caller): Answer | null {
@@ -205,32 +195,29 @@ export class RequestPipeline {
   }
 
   /** Runs the checks that come after the body, and then the route. */
-  async #serve(exchange: Exchange, who: Authenticated | null, body: Body): Promise<Answer> {
-    const { match } = exchange;
-    if (match.kind !== "found") return notFound(exchange.method, exchange.target, match);
-    const { route } = match;
-    if (route.gate === "strict" && !this.#deps.authenticator.needsToken) {
-      return refused(refusal("token_required"));
-    }
-    const known = who === null ? ok(null) : await this.#reauthenticate(exchange, who);
+  async #serve(
+    exchange: Exchange,
+    { route, params }: FoundRoute,
+    who: Authenticated | null,
+    body: Body,
+  ): Promise<Answer> {
+    const { incoming, changes } = exchange;
+    const known = who === null ? ok(null) : await this.#callers.again(incoming, changes, who);
     if (!known.ok) return refused(known.refusal);
     const caller = known.value;
     if (who !== null && caller === null) return UNAUTHORIZED;
-    // The role is checked before the route sees the request: a refusal says nothing about the data.
-    const { needs } = route;
-    if (needs !== null && caller !== null && !isPermitted(caller.role, needs)) {
-      return refused(refusal("role_required", { roles: rolesWith(needs) }));
-    }
+    // Meanwhile the caller may have got another role.
+    const forbidden = this.#forbidden(route, caller);
+    if (forbidden !== null) return forbidden;
     const client = readClientId(
-      headerOf(exchange.incoming, "x-qwen-client-id"),
+      headerOf(incoming, "x-qwen-client-id"),
       route.clientId ?? "ignored",
     );
     if (client.kind === "refused") return client.answer;
-    const request = this.#requestOf(exchange, match.params, body, client.clientId, caller);
+    const request = this.#requestOf(exchange, params, body, client.clientId, caller);
     if (route.gate === "open") {
       if (!route.takesCode) return route.handle(request);
-      const { address } = this.#proxies.peerOf(exchange.incoming);
-      return this.#codes.tried(address, body.object.code, () => route.handle(request));
+      return this.#callers.tryCode(incoming, body.object.code, () => route.handle(request));
     }
     if (caller === null) return UNAUTHORIZED;
     const ending = this.#deps.tenants.endingOf(caller.tenantId);
@@ -259,22 +246,6 @@ export class RequestPipeline {
   }
 
   /**
-   * Authenticates again before the route runs. Between the head and the end of the body the caller
-   * may have been removed or demoted, or the tenant deleted. So this happens if such a change
-   * happened in this process, or if the body took so long that another process may have made one.
-   */
-  async #reauthenticate({ incoming, changes }: Exchange, { caller, atMs }: Authenticated) {
-    const { tenants, authenticator, clock } = this.#deps;
-    const { deletions } = tenants;
-    const waitedMs = clock.nowMs() - atMs;
-    const isFresh = waitedMs >= 0 && waitedMs < IDENTITY_FRESH_MS;
-    if (isFresh && tenants.changes === changes) return ok(caller);
-    const found = await authenticator.authenticate(incoming.headers.authorization);
-    if (tenants.deletions !== deletions) return fail("server_busy");
-    return found.ok && !isSame(found.value, caller) ? UNKNOWN_CALLER : found;
-  }
-
-  /**
    * Has the route handle the request, counted as work for its tenant. Before a request that changed
    * permissions is answered, the change is in effect for other callers. If another request changed
    * the caller's own permissions meanwhile, its vote is checked again.
@@ -295,7 +266,7 @@ export class RequestPipeline {
         await authenticator.recheck?.(tenantId, null);
       } else if (userId !== null && tenants.changes !== exchange.changes) {
         const { authorization } = exchange.incoming.headers;
-        const mayVote = await this.#isPermittedStill(caller, "session:vote", authorization);
+        const mayVote = await this.#callers.isPermittedStill(caller, "session:vote", authorization);
         if (!mayVote) await authenticator.recheck?.(tenantId, { userId, authorization });
       }
     }
@@ -334,37 +305,21 @@ export class RequestPipeline {
     const mayRead = async () => {
       // The recheck reads the members again, so it sees changes of other processes.
       await authenticator.recheck?.(caller.tenantId, null);
-      return this.#isPermittedStill(caller, route.needs, exchange.incoming.headers.authorization);
+      return this.#callers.isPermittedStill(
+        caller,
+        route.needs,
+        exchange.incoming.headers.authorization,
+      );
     };
     const watched = this.#openStreams.watch(caller, source, mayRead);
     if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
-  }
-
-  /**
-   * Whether the same credentials still have the permission. If that cannot be determined, they do.
-   */
-  async #isPermittedStill(
-    { tenantId, role }: Caller,
-    needs: Route["needs"],
-    authorization: string | undefined,
-  ): Promise<boolean> {
-    const found = await this.#deps.authenticator.authenticate(authorization);
-    if (!found.ok) return found.refusal.code !== "unauthorized";
-    if (found.value?.tenantId !== tenantId) return false;
-    // Owners see private sessions; one who is none any more begins again, and sees less.
-    if (role === "owner" && found.value.role !== "owner") return false;
-    return needs === null || isPermitted(found.value.role, needs);
   }
 }
 
 /** A source without events, of which only `end` is used. */
 function endedBy(end: () => void): EventSource {
   return { next: async () => ({ done: true, value: undefined }), cancel: () => {}, end };
-}
-
-function isSame(found: Caller | null, { tenantId, userId }: Caller): boolean {
-  return found?.tenantId === tenantId && found.userId === userId;
 }
 
 function headerOf({ headers }: IncomingMessage, name: string): string | null {

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Permission, Role } from "../../core/permission.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json } from "./answer.ts";
+import type { BodyKind } from "./body.ts";
 
 /** The methods that allowed web pages may use; see `origins.ts`. */
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -65,8 +66,8 @@ interface RouteRow<Path extends string> {
   readonly path: Path;
   /** `ignored` by default. */
   readonly clientId?: ClientIdRule;
-  /** `json` by default. */
-  readonly body?: "json" | "bytes";
+  /** A body that is not wanted is not read. By default GET wants none, and other methods JSON. */
+  readonly body?: BodyKind;
   /** The rate limiter's tier. By default reads and changes have their own. */
   readonly rate?: "prompt" | "exempt";
   /** The route deletes the tenant, so the deletion does not wait for it. */
@@ -99,6 +100,11 @@ export interface CallerRoute<Path extends string = string> extends RouteRow<Path
 
 /** One row of the table: its requests, who may send them, and their handler. */
 export type Route<Path extends string = string> = OpenRoute<Path> | CallerRoute<Path>;
+
+/** What the route wants to have of a body. */
+export function bodyKindOf({ body, method }: Route): BodyKind {
+  return body ?? (method === "GET" ? "none" : "json");
+}
 
 /** Types the handler by the parameters of its path. */
 export function route<const Path extends string>(row: Route<Path>): Route {

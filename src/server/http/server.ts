@@ -88,6 +88,11 @@ export class HttpServer {
     return this.#streams.openCount;
   }
 
+  /** What the bodies of open requests cost. */
+  get heldBodyBytes(): number {
+    return this.#pipeline.heldBodyBytes;
+  }
+
   /** Open streams of a tenant, if callers are authenticated. */
   streamCountOf(tenantId: TenantId, userId: UserId | null = null): number {
     return this.#pipeline.streamCountOf(tenantId, userId);

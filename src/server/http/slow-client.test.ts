@@ -1,12 +1,18 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
-  STREAM_ENDING_MS_MAX,
+  STREAM_EVICTED_MS_MAX,
   STREAM_HEARTBEAT_MS,
+  STREAMS_EVICTED_BYTES_MAX,
+  STREAMS_EVICTED_MAX,
   SUBSCRIBER_QUEUE_BYTES_MAX,
   SUBSCRIBER_STALL_MS,
 } from "../../core/limits.ts";
+import { batchOf, notice } from "../../session/bus/frame.ts";
 import { EPOCH, ids, LogWorld } from "../../session/bus/log.fixture.ts";
 import { events } from "./answer.ts";
+import { EventStreams } from "./event-stream.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 import { answering, closeServers, type ServerWorld, serve } from "./server.fixture.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
@@ -38,6 +44,13 @@ async function fill(fast: StreamClient, eventCount = FILLING_EVENTS) {
     await log.say(8, "x".repeat(EVENT_CHARS));
     await fast.until(({ lastId }) => lastId >= log.lastId);
   }
+}
+
+/** Lets the stall of every client that does not read become an eviction. */
+async function evict(fast: StreamClient) {
+  await fill(fast);
+  log.nowMs += SUBSCRIBER_STALL_MS;
+  await fill(fast, 8);
 }
 
 async function openTwo(world: ServerWorld) {
@@ -76,15 +89,27 @@ describe("P10: a client that does not read", () => {
     expect(fast.heard).toEqual(ids(1, log.lastId));
   });
 
+  it("finds its eviction whole when it reads again, also after a long while", async () => {
+    const clock = new ManualClock();
+    const world = await serve([stream], {}, { clock });
+    const { fast, slow } = await openTwo(world);
+    await evict(fast);
+    await expect.poll(() => clock.running(STREAM_EVICTED_MS_MAX)).toBe(1);
+    clock.advance(STREAM_EVICTED_MS_MAX - 1);
+    slow.resume();
+    expect(await slow.over()).toBe("ended");
+    expect(slow.frames.at(-1)).toMatchObject({ id: null, event: "client_evicted" });
+    expect(slow.frames.at(-1)?.data.data).toMatchObject({ droppedAfter: slow.lastId });
+    expect(slow.heard.filter((one) => typeof one === "number")).toEqual(ids(1, slow.lastId));
+  });
+
   it("is cut off if it does not even take what is left for it", async () => {
     const clock = new ManualClock();
     const world = await serve([stream], {}, { clock });
     const { fast, slow } = await openTwo(world);
-    await fill(fast);
-    log.nowMs += SUBSCRIBER_STALL_MS;
-    await fill(fast, 8);
-    await expect.poll(() => clock.running(STREAM_ENDING_MS_MAX)).toBe(1);
-    clock.advance(STREAM_ENDING_MS_MAX);
+    await evict(fast);
+    await expect.poll(() => clock.running(STREAM_EVICTED_MS_MAX)).toBe(1);
+    clock.advance(STREAM_EVICTED_MS_MAX);
     await expect.poll(() => world.server.openStreamCount).toBe(1);
     slow.resume();
     expect(await slow.over()).toBe("cut");
@@ -143,5 +168,46 @@ describe("P10: a client that does not read", () => {
     slow.resume();
     expect(await slow.over()).toBe("cut");
     expect(log.bus.subscriberCount).toBe(0);
+  });
+});
+
+describe("P10: readers that were evicted and do not read", () => {
+  /** A stream to no socket: what is written to it stays in memory, as for a reader that stopped. */
+  function stopped(streams: EventStreams, bytes: number): ServerResponse {
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    const chunk = [batchOf([notice("session_update", { text: "x".repeat(bytes) })])];
+    void streams.serve(
+      response,
+      {
+        next: async () => ({ done: false, value: chunk }),
+        cancel() {},
+        end() {},
+        ending: new Promise((resolve) => setImmediate(() => resolve("evicted"))),
+      },
+      null,
+      {},
+    );
+    return response;
+  }
+
+  async function cutOf(count: number, bytes: number): Promise<readonly number[]> {
+    const clock = new ManualClock();
+    const failed = () => {};
+    const streams = new EventStreams({ clock, writerIdleTimeoutMs: null, failed }, () => "id");
+    const all = Array.from({ length: count }, () => stopped(streams, bytes));
+    await expect.poll(() => clock.running(STREAM_EVICTED_MS_MAX)).toBeGreaterThan(0);
+    await expect.poll(() => all.some(({ destroyed }) => destroyed)).toBe(true);
+    const cut = all.flatMap(({ destroyed }, index) => (destroyed ? [index] : []));
+    for (const response of all) response.destroy();
+    return cut;
+  }
+
+  it("are so many at a time: the oldest is cut off for another", async () => {
+    expect(await cutOf(STREAMS_EVICTED_MAX + 2, 100)).toEqual([0, 1]);
+  });
+
+  it("hold so much memory at a time", async () => {
+    const bytes = STREAMS_EVICTED_BYTES_MAX / 4;
+    expect(await cutOf(5, bytes)).toEqual([0, 1]);
   });
 });

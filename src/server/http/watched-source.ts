@@ -1,7 +1,7 @@
 import type { TenantId, UserId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
-import { streamError } from "../../session/index.ts";
+import { type StreamEnd, streamError } from "../../session/index.ts";
 import type { EventSource } from "./event-stream.ts";
 import type { Caller } from "./route.ts";
 
@@ -10,7 +10,7 @@ import type { Caller } from "./route.ts";
  * revoked token would go on reading.
  */
 export class WatchedSource implements EventSource {
-  readonly ending?: Promise<void>;
+  readonly ending?: Promise<StreamEnd>;
   readonly #source: EventSource;
   readonly #mayRead: () => Promise<boolean>;
   readonly #clock: Clock;

@@ -83,8 +83,8 @@ describe("a new session", () => {
     const first = await world.call("POST", "/session", { body });
     expect(first.body).toMatchObject({ sessionId, attached: false });
     const again = await world.call("POST", "/session", { body });
-    expect(again.status).toBe(409);
-    expect(again.body).toMatchObject({ code: "session_id_conflict", sessionId, conflict: "live" });
+    const conflict = { conflict: "live", liveWorkspaceCwd: first.body.workspaceCwd };
+    expect([again.status, again.body]).toMatchObject([409, { sessionId, ...conflict }]);
     await world.call("DELETE", `/session/${sessionId}`);
     await world.end();
     const next = await openLife({ stage: { folder: world.stage.folder } });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { SUBSCRIBERS_MAX } from "../../core/limits.ts";
+import { SNAPSHOT_BYTES_MAX, SUBSCRIBERS_MAX } from "../../core/limits.ts";
 import { PlayedAgents } from "../../session/played-agents.fixture.ts";
 import { ada } from "../../session/runtime.fixture.ts";
 import { value } from "../../session/stage.fixture.ts";
+import { summaryOfLive } from "../../session/view/summary.ts";
 import { STRANGER } from "../daemon.fixture.ts";
 import { type HeardFrame, StreamClient } from "../http/stream-client.fixture.ts";
 import { expectNoGap, heard, openWork, Work, withoutError } from "./work.fixture.ts";
@@ -200,6 +201,9 @@ describe("a snapshot in a stream", () => {
       sessionId: work.id,
       currentModelId: "echo-small",
       currentApprovalMode: "default",
+      status: "ready",
+      turn: { sessionId: work.id, state: "idle" },
+      asks: [],
     });
     await work.call("POST", "/model", { body: { modelId: "echo-large" } });
     await work.call("POST", "/approval-mode", { body: { mode: "auto" } });
@@ -210,6 +214,39 @@ describe("a snapshot in a stream", () => {
       currentApprovalMode: "auto",
     });
     expect(typesOf(replayed).slice(-2)).toEqual(["replay_complete", "session_snapshot"]);
+  });
+
+  it("P1: tells a client that joins what runs and what is asked, as the routes do", async () => {
+    const work = await Work.made(await openWork(), "ada");
+    const stream = await work.stream();
+    const promptId = await work.admitted("ask command=ls\nsay done");
+    const ask = await heard(stream, "permission_request");
+    const joined = await work.stream({}, "?snapshot=1");
+    const { data } = (await heard(joined, "session_snapshot")).data;
+    expect(data).toMatchObject({
+      status: "waiting",
+      turn: { promptId, state: "running", promptText: "ask command=ls\nsay done" },
+      asks: [{ requestId: ask.data.data.requestId, kind: "permission" }],
+    });
+    expect(data.turn).toEqual((await work.call("GET", "/turns/current")).body);
+    expect(data.asks).toEqual(summaryOfLive(work.live).pendingInteractions);
+  });
+
+  it("P10: names asks only, where they are too large for one frame", async () => {
+    const work = await Work.made(await openWork());
+    const stream = await work.stream();
+    await work.admitted(`ask command=${"x".repeat(SNAPSHOT_BYTES_MAX)}`);
+    const ask = await heard(stream, "permission_request");
+    const joined = await work.stream({}, "?snapshot=1");
+    const snapshot = await heard(joined, "session_snapshot");
+    const { requestId } = ask.data.data;
+    const createdAt = expect.any(String);
+    expect(snapshot.data.data).toMatchObject({
+      status: "waiting",
+      asks: [{ requestId, kind: "permission", createdAt }],
+      asksCut: true,
+    });
+    expect(Buffer.byteLength(JSON.stringify(snapshot.data))).toBeLessThan(SNAPSHOT_BYTES_MAX);
   });
 });
 

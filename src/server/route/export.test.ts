@@ -37,6 +37,8 @@ describe("GET /session/:id/export", () => {
           error: "A session is exported as html, json, jsonl, md.",
           code: "invalid_export_format",
           formats: "html, json, jsonl, md",
+          format,
+          allowedFormats: ["html", "json", "jsonl", "md"],
         },
       ]);
     }

@@ -51,23 +51,30 @@ describe("a message to an agent that takes words in between", () => {
     for (let sent = 0; sent < STEERED_MESSAGES_MAX; sent += 1) {
       expect((await send({ message: `say ${sent}` })).body.accepted).toBe(true);
     }
-    expect((await send({ message: "say one more" })).body).toEqual({ accepted: false });
+    const refused = { accepted: false, reason: "queue_full" };
+    expect((await send({ message: "say one more" })).body).toEqual(refused);
   });
 });
 
 describe("a message to an agent that does not", () => {
-  it("P2: becomes a prompt of its own at once, and once", async () => {
-    const { stream, promptId, goOn, send, list } = await atWork();
+  it("P2: waits for the turn's end, and is a prompt of its own then, once", async () => {
+    const { work, stream, promptId, goOn, send, list } = await atWork();
     const answer = await send({ message: "say between", messageId: "m1" });
     expect(answer.body).toEqual({ accepted: true, messageId: "m1" });
     expect((await send({ message: "say between", messageId: "m1" })).body.accepted).toBe(true);
     const added = await heard(stream, "pending_prompt_added");
-    const promoted = { messages: [], settledMessageIds: [], promotedMessageIds: ["m1"] };
-    expect(await list()).toEqual(promoted);
+    expect(await list()).toEqual({
+      messages: [{ messageId: "m1", text: "say between" }],
+      settledMessageIds: [],
+      promotedMessageIds: [],
+    });
+    const { pendingPrompts } = (await work.call("GET", "/pending-prompts")).body;
+    expect(pendingPrompts).toMatchObject([{ promptId, state: "running" }]);
     await goOn();
     await heard(stream, "turn_complete", promptId);
     await heard(stream, "turn_complete", String(added.data.data.promptId));
     expect((await send({ message: "say between", messageId: "m1" })).body.accepted).toBe(true);
+    const promoted = { messages: [], settledMessageIds: [], promotedMessageIds: ["m1"] };
     expect(await list()).toEqual(promoted);
     const said = stream.frames.map(({ data }) => JSON.stringify(data.data));
     expect(said.filter((text) => text.includes('"text":"between"'))).toHaveLength(1);
@@ -84,10 +91,56 @@ describe("a message to an agent that does not", () => {
     expect((await remove()).body).toEqual({ removed: false });
   });
 
-  it("P10: is refused where too many prompts wait", async () => {
-    const { work, send } = await atWork();
+  it("P10: is one of so many that wait, also where no more prompts are taken", async () => {
+    const { work, send, list } = await atWork();
     for (const _ of [2, 3, 4, 5]) await work.admitted("say hello");
-    expect((await send({ message: "say more" })).body).toEqual({ accepted: false });
+    for (let sent = 0; sent < STEERED_MESSAGES_MAX; sent += 1) {
+      expect((await send({ message: `say ${sent}` })).body.accepted).toBe(true);
+    }
+    const full = { accepted: false, reason: "queue_full" };
+    expect((await send({ message: "say more" })).body).toEqual(full);
+    expect((await list()).messages).toHaveLength(STEERED_MESSAGES_MAX);
+    // The prompts are as many as before: neither queue takes capacity from the other.
+    const { pendingPrompts } = (await work.call("GET", "/pending-prompts")).body;
+    expect(pendingPrompts).toHaveLength(5);
+  });
+
+  it("is a prompt under its own id, if that can be one", async () => {
+    const { work, stream, goOn, send } = await atWork();
+    const messageId = "3f8a1c9e-0000-4000-8000-0123456789ab";
+    await send({ message: "say between", messageId });
+    const added = await heard(stream, "pending_prompt_added");
+    expect(added.data.data).toMatchObject({ promptId: messageId, text: "say between" });
+    await goOn();
+    await heard(stream, "turn_complete", messageId);
+    const turn = await work.call("GET", `/turns/${messageId}`);
+    expect(turn.body).toMatchObject({ state: "completed", resultText: "between" });
+  });
+
+  it("P2: never takes the id of another prompt", async () => {
+    const { stream, promptId, goOn, send } = await atWork();
+    await send({ message: "say between", messageId: promptId });
+    const added = await heard(stream, "pending_prompt_added");
+    expect(added.data.data.promptId).not.toBe(promptId);
+    await goOn();
+    await heard(stream, "turn_complete", String(added.data.data.promptId));
+    const verdicts = stream.frames.filter(({ data }) => data.type === "turn_complete");
+    expect(new Set(verdicts.map(({ data }) => data.data.promptId)).size).toBe(2);
+  });
+
+  it("is not another message of the same id", async () => {
+    const { send, list } = await atWork();
+    await send({ message: "say one", messageId: "m1" });
+    const other = await send({ message: "say two", messageId: "m1" });
+    expect(other.body).toEqual({ accepted: false, reason: "message_id_conflict" });
+    expect((await list()).messages).toEqual([{ messageId: "m1", text: "say one" }]);
+  });
+
+  it("shows what is not text, so that a client can show it again", async () => {
+    const { send, list } = await atWork();
+    const image = { type: "image", mimeType: "image/png", data: "AAAA" };
+    await send({ message: "look", messageId: "m1", content: [image] });
+    expect((await list()).messages).toEqual([{ messageId: "m1", text: "look", content: [image] }]);
   });
 });
 

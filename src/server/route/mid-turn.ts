@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ErrorCode } from "../../core/error.ts";
 import { MID_TURN_MESSAGE_CHARS_MAX, MID_TURN_MESSAGE_ID_CHARS_MAX } from "../../core/limits.ts";
 import type { Actor } from "../../core/session/command.ts";
-import { promotedMessages, type SessionAccess, type SteerRequest } from "../../session/index.ts";
+import type { SessionAccess, SteerRequest } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
@@ -23,7 +23,8 @@ const messageBody = z
 
 /**
  * Messages to an agent during a turn. An agent that supports steering gets them at once. For any
- * other agent the message becomes a queued prompt at once. So no accepted message is lost.
+ * other agent they wait in a queue of their own, and are prompts when the turns before them have
+ * ended. They are stored like prompts from the beginning, so no accepted message is lost.
  */
 export function midTurnRoutes(daemon: Daemon): readonly Route[] {
   return [sendRoute(daemon), listRoute(daemon), removeRoute(daemon)];
@@ -49,27 +50,26 @@ function sendRoute(daemon: Daemon): Route {
   });
 }
 
-/** Refusals that mean "not now". The client still has the message. */
-const NOT_NOW: ReadonlySet<ErrorCode> = new Set([
-  "no_turn_running",
-  "steer_limit_exceeded",
-  "prompt_queue_full",
-  "prompts_too_large",
+/** Refusals that mean "not now", with the reason that clients get. They still have the message. */
+const NOT_NOW: ReadonlyMap<ErrorCode, string> = new Map([
+  ["no_turn_running", "session_idle"],
+  ["steer_limit_exceeded", "queue_full"],
+  ["prompts_too_large", "prompts_too_large"],
+  ["idempotency_conflict", "message_id_conflict"],
+  ["prompt_id_conflict", "message_id_conflict"],
 ]);
 
 async function send(session: SessionAccess, actor: Actor, message: SteerRequest): Promise<Answer> {
   const { messageId } = message;
   const sent = await session.steer(actor, message);
   if (sent.ok) return json(200, { accepted: true, messageId });
-  const { code } = sent.refusal;
-  if (!NOT_NOW.has(code)) return refused(sent.refusal);
-  const known = await session.messageIds();
+  const reason = NOT_NOW.get(sent.refusal.code);
+  if (reason === undefined) return refused(sent.refusal);
+  const known = await session.midTurnMessages();
   return answerTo(known, ({ settled, promoted }) => {
     // A repeat after the turn is of a message that was delivered already.
     const isRepeat = settled.includes(messageId) || promoted.includes(messageId);
-    if (isRepeat) return json(200, { accepted: true, messageId });
-    const isIdle = code === "no_turn_running";
-    return json(200, { accepted: false, ...(isIdle && { reason: "session_idle" }) });
+    return json(200, isRepeat ? { accepted: true, messageId } : { accepted: false, reason });
   });
 }
 
@@ -81,9 +81,9 @@ function listRoute(daemon: Daemon): Route {
     clientId: "registered",
     handle: (request) =>
       withReader(daemon, request, async (session) => {
-        return answerTo(await session.messageIds(), ({ settled, promoted }) => {
+        return answerTo(await session.midTurnMessages(), ({ waiting, settled, promoted }) => {
           const ids = { settledMessageIds: settled, promotedMessageIds: promoted };
-          return json(200, { messages: [], ...ids });
+          return json(200, { messages: waiting, ...ids });
         });
       }),
   });
@@ -100,10 +100,7 @@ function removeRoute(daemon: Daemon): Route {
       withReader(daemon, request, async (access, actor) => {
         const { session } = access;
         const { messageId } = request.params;
-        const waiting = promotedMessages(session).find((message) => {
-          const isWaiting = session.queue.some(({ promptId }) => promptId === message.promptId);
-          return message.messageId === messageId && isWaiting;
-        });
+        const waiting = session.queue.find((prompt) => prompt.messageId === messageId);
         if (waiting === undefined) return json(200, { removed: false });
         const { promptId } = waiting;
         const removed = await access.command(actor, { type: "remove_prompt", promptId });

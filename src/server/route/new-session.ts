@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseSessionId, type SessionId, type TenantId } from "../../core/id.ts";
+import { isUuid, parseSessionId, type SessionId, type TenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
   AGENT_NAME_CHARS_MAX,
@@ -22,8 +22,6 @@ import { type ClientCommand, type SessionOptions, UNFINISHED_FORK } from "../../
 import type { Daemon } from "../daemon.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
 import { TenantSettings } from "./tenant.ts";
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
 
@@ -84,7 +82,7 @@ const newSessionBody = z
     // The protocol ignores a value that is not a name.
     modelServiceId: name.optional().catch(undefined),
     approvalMode: approvalMode.optional(),
-    sessionId: z.string().regex(UUID, "it is not a UUID").toLowerCase().nullish(),
+    sessionId: z.string().refine(isUuid, "it is not a UUID").toLowerCase().nullish(),
     sourceType: sourceType.optional(),
     sourceId: sourceId.optional(),
     agent: name.optional(),

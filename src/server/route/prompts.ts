@@ -7,7 +7,12 @@ import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
-import type { RunningPrompt, Session, WaitingPrompt } from "../../core/session/state.ts";
+import {
+  type RunningPrompt,
+  type Session,
+  type WaitingPrompt,
+  waitingMessages,
+} from "../../core/session/state.ts";
 import type { PromptRequest, SessionAccess, WaitingForCredit } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
@@ -176,8 +181,14 @@ function pendingPromptsRoute(daemon: Daemon): Route {
   });
 }
 
-/** The running prompt, then the queued ones in order, with what a queued one waits for. */
-function pendingPrompts({ running, queue }: Session, wait: WaitingForCredit | null) {
+/**
+ * The running prompt, then the queued ones in order, with what a queued one waits for. Messages
+ * into a turn have a list of their own until they are next.
+ */
+function pendingPrompts(session: Session, wait: WaitingForCredit | null) {
+  const { running } = session;
+  const messages = new Set<WaitingPrompt>(waitingMessages(session));
+  const queue = session.queue.filter((prompt) => !messages.has(prompt));
   const atWork = running === null ? [] : [{ ...summaryOf(running, "running"), waitsFor: null }];
   const { promptId: waits = null, ...waitsFor } = wait ?? {};
   const waiting = queue.map((prompt) => ({

@@ -139,6 +139,7 @@ describe("loading a session", () => {
     const { sessionId, path } = await made(world);
     const answer = await world.call("POST", `${path}/load`, { body });
     expect([answer.status, answer.body.code]).toEqual([400, code]);
+    expect(answer.body.maxLimit).toBe("historyPageSize" in body ? 500 : undefined);
     expect((await statusOf(world, sessionId)).body.clientCount).toBe(1);
   });
 

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { errorBody, type Refusal, refusal } from "../../core/error.ts";
 import { type ClientId, parseClientId } from "../../core/id.ts";
+import { HISTORY_TURNS_MAX } from "../../core/limits.ts";
 import { isPermitted } from "../../core/permission.ts";
 import { APPROVAL_MODES } from "../../core/policy/risk.ts";
 import type { Actor } from "../../core/session/command.ts";
@@ -146,8 +147,11 @@ export function sessionBody(
   };
 }
 
-/** Adds the known approval modes to the refusal of an unknown one. */
+/** Adds to the refusal of a body what would be allowed. */
 export function refusedMode(why: Refusal): Answer {
+  if (why.code === "invalid_transcript_limit") {
+    return refused(refusal(why.code, { ...why.details, maxLimit: HISTORY_TURNS_MAX }));
+  }
   if (why.code !== "invalid_approval_mode") return refused(why);
   return json(400, { ...errorBody(why), allowed: APPROVAL_MODES });
 }

@@ -113,7 +113,13 @@ describe("GET /session/:id/transcript", () => {
       const { status, body } = await beside.get(`/transcript?limit=${limit}`);
       expect([status, body]).toEqual([
         400,
-        { error: expect.any(String), code: "invalid_transcript_limit", min: 1, max: 500 },
+        {
+          error: expect.any(String),
+          code: "invalid_transcript_limit",
+          min: 1,
+          max: 500,
+          maxLimit: 500,
+        },
       ]);
     }
   });

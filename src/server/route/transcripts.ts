@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { type Refusal, refusal } from "../../core/error.ts";
+import { errorBody, type Refusal, refusal } from "../../core/error.ts";
 import { parsePromptId } from "../../core/id.ts";
 import {
+  CONFLICT_CHARS_MAX,
   HISTORY_TURNS_MAX,
   HISTORY_TURNS_MIN,
   STREAM_QUEUED_MAX,
@@ -9,6 +10,7 @@ import {
   TRANSCRIPT_TURNS_DEFAULT_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
 import { EXPORT_FORMATS, isExportFormat, type TranscriptStart } from "../../session/index.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
@@ -101,6 +103,7 @@ function pageRequestOf(query: URLSearchParams) {
 const INVALID_LIMIT: Refusal = refusal("invalid_transcript_limit", {
   min: HISTORY_TURNS_MIN,
   max: HISTORY_TURNS_MAX,
+  maxLimit: HISTORY_TURNS_MAX,
 });
 
 function limitOf({ limit = `${TRANSCRIPT_TURNS_DEFAULT_MAX}` }: TranscriptQuery): number | null {
@@ -131,8 +134,13 @@ export function exportRoute(daemon: Daemon): Route {
       withSession(daemon, request, async (session) => {
         const format = request.query.get("format") ?? "html";
         if (!isExportFormat(format)) {
-          const formats = Object.keys(EXPORT_FORMATS).join(", ");
-          return refused(refusal("invalid_export_format", { formats }));
+          const allowedFormats = Object.keys(EXPORT_FORMATS);
+          const facts = {
+            formats: allowedFormats.join(", "),
+            format: cutText(format, CONFLICT_CHARS_MAX),
+          };
+          const why = refusal("invalid_export_format", facts);
+          return json(400, { ...errorBody(why), allowedFormats });
         }
         const name = `fermata-${session.key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
         const exported = await session.export(format);

@@ -58,6 +58,26 @@ describe("GET /session/:id/turns/:promptId", () => {
     });
   });
 
+  it.each([
+    ["/skill nope", "skill_not_found"],
+    ["/agent nope", "agent_not_found"],
+    ["/", "parse_error"],
+    ["/skills extra", "invalid_args"],
+    ["/nope", "unknown_command"],
+  ])("says that the command %s failed, and with which code", async (line, code) => {
+    const work = await Work.made(await openWork());
+    const failed = await work.turn(line);
+    const error = { code, message: expect.any(String) };
+    expect(await statusOf(work, failed)).toMatchObject({ state: "error", error });
+    expect((await work.call("GET", "/turns/current")).body).toMatchObject({
+      state: "error",
+      promptId: failed,
+      error,
+    });
+    const listed = await work.turn("/skills");
+    expect(await statusOf(work, listed)).toMatchObject({ state: "completed" });
+  });
+
   it("knows of one that was cancelled, and of one that was taken back unrun", async () => {
     const work = await Work.made(await openWork());
     const running = await work.admitted("hang");

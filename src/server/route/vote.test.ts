@@ -70,7 +70,11 @@ describe("a vote under first-responder", () => {
       requestId,
     });
     const told = await heard(stream, "permission_already_resolved");
-    expect(told.data.data).toMatchObject({ requestId, outcome: ALLOW.outcome });
+    expect(told.data).toMatchObject({
+      promptId,
+      originatorClientId: "cleo",
+      data: { requestId, outcome: ALLOW.outcome },
+    });
   });
 
   it("may come without a name, and from afar", async () => {

@@ -41,6 +41,9 @@ export interface SubscribeRequest {
   readonly snapshot?: () => Notice;
 }
 
+/** How the server ended a stream: for its reader's sake, or for any other reason. */
+export type StreamEnd = "evicted" | "ended";
+
 export interface SubscriptionLog {
   readonly epoch: string;
   readonly tail: Tail;
@@ -63,7 +66,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly #sees: SubscribeRequest["sees"];
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #backlog: Backlog;
-  readonly #ending = Promise.withResolvers<void>();
+  readonly #ending = Promise.withResolvers<StreamEnd>();
   /** The client that reads it; null if it does not say. */
   readonly clientId: ClientId | null;
   readonly userId: UserId | null;
@@ -110,7 +113,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   /** Resolves when nothing new will come; what still waits can be taken, if the client can. */
-  get ending(): Promise<void> {
+  get ending(): Promise<StreamEnd> {
     return this.#ending.promise;
   }
 
@@ -164,7 +167,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   /** Nothing follows after this event; up to there it is still served, from the store too. */
   finish(id: number) {
     this.#endsAfter = Math.min(this.#endsAfter, id);
-    this.#ending.resolve();
+    this.#ending.resolve("ended");
     this.#reader.wake();
   }
 
@@ -282,6 +285,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #evict(last: Notice) {
     this.#notices = [];
     this.#last = last;
+    this.#ending.resolve("evicted");
     this.#stop();
     this.#leave();
   }
@@ -295,7 +299,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
 
   #leave() {
     this.#place = null;
-    this.#ending.resolve();
+    this.#ending.resolve("ended");
     this.#owner.left(this);
   }
 }

@@ -11,8 +11,8 @@ import {
   openMemoryStore,
   snapshotOf,
 } from "../../store/sample.fixture.ts";
-import { exportSession, isExportFormat } from "./export.ts";
-import { type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
+import { isExportFormat } from "./export.ts";
+import { exportSession, type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
 import { ExportBroken, storeSource } from "./source.ts";
 
 /** Three turns and half of a fourth. */
@@ -159,7 +159,7 @@ describe("an export", () => {
     for await (const piece of pieces.ok ? pieces.value : []) sizes.push(piece.length);
     expect(sizes.length).toBeGreaterThan(5);
     expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThanOrEqual(EXPORT_CHUNK_CHARS);
-    expect(Math.max(...sizes)).toBeLessThan(EXPORT_CHUNK_CHARS * 2);
+    expect(Math.max(...sizes)).toBe(EXPORT_CHUNK_CHARS);
   });
 
   it("knows its formats", () => {

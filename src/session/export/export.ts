@@ -1,5 +1,6 @@
 import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { cutText } from "../../core/text.ts";
 import { markdown } from "./markdown.ts";
 import {
   type Exported,
@@ -30,33 +31,41 @@ export function isExportFormat(text: string): text is ExportFormat {
   return Object.hasOwn(EXPORT_FORMATS, text);
 }
 
-/**
- * Writes a session as a file, in pieces, and holds at most one page of the store in memory. A
- * session that cannot be read is a refusal as long as nothing has been written; afterwards the
- * pieces end with an `ExportBroken`.
- */
-export async function exportSession(
-  source: ExportSource,
-  format: ExportFormat,
-): Promise<Result<AsyncIterable<string>>> {
+/** Reads what an export begins with. A session that cannot be read is a refusal. */
+export async function openExport(source: ExportSource): Promise<Result<Exported>> {
   const record = await source.record();
   if (!record.ok) return record;
   const manifest = await source.manifest();
   if (!manifest.ok) return manifest;
-  const exported = { source, record: record.value, manifest: manifest.value };
-  return ok(gathered(EXPORT_FORMATS[format].write(exported)));
+  return ok({ source, record: record.value, manifest: manifest.value });
 }
 
-/** Joins small pieces, so that a long turn does not become many writes. */
-async function* gathered(pieces: AsyncIterable<string>): AsyncGenerator<string> {
-  let chunk = "";
+/**
+ * Writes a session as a file, in pieces, and holds at most one page of the store in memory. If the
+ * session cannot be read any further, the pieces end with an `ExportBroken`.
+ */
+export function writeExport(exported: Exported, format: ExportFormat): AsyncIterable<string> {
+  return evenPieces(EXPORT_FORMATS[format].write(exported));
+}
+
+/**
+ * Joins small pieces, so that a long turn does not become many writes, and cuts large ones, so that
+ * no write holds the others.
+ */
+async function* evenPieces(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let open = "";
   for await (const piece of pieces) {
-    chunk += piece;
-    if (chunk.length < EXPORT_CHUNK_CHARS) continue;
-    yield chunk;
-    chunk = "";
+    open += piece;
+    let at = 0;
+    while (open.length - at > EXPORT_CHUNK_CHARS) {
+      // One character more than is kept, so that the cut sees whether a pair goes over it.
+      const chunk = cutText(open.slice(at, at + EXPORT_CHUNK_CHARS + 1), EXPORT_CHUNK_CHARS);
+      yield chunk;
+      at += chunk.length;
+    }
+    open = open.slice(at);
   }
-  if (chunk !== "") yield chunk;
+  if (open !== "") yield open;
 }
 
 /** Loads the renderer of Markdown with the first HTML export, not when the server starts. */

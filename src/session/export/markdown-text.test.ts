@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { codeSpan, fenced, inline, prose, quoted } from "./markdown.ts";
 
 const FENCED = /^`{3,}markdown\n/;
@@ -82,6 +82,35 @@ describe("a text that is Markdown itself", () => {
       expect(bare(prose(text))).toContain(bare(text.replace(/\n$/, "")));
     });
     fc.assert(kept, { numRuns: 1_000 });
+  });
+});
+
+/** Code in a line as a pattern says it that is slow, and easy to believe. */
+const CODE_SPAN = /(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g;
+
+describe("code among words", () => {
+  it("goes from a run of backticks to the next one that is as long", () => {
+    const unit = fc.constantFrom("`", "``", "a", "<b>", " ", "```");
+    const alike = fc.property(fc.array(unit, { maxLength: 16 }), (parts) => {
+      const line = `x${parts.join("")}`;
+      const bare = line.replaceAll(CODE_SPAN, "");
+      const isClosed = !bare.includes("`") || !line.includes("<b>");
+      const isPlain = !/<b>|```/.test(bare) && isClosed;
+      expect(FENCED.test(prose(line))).toBe(!isPlain);
+    });
+    fc.assert(alike, { numRuns: 5_000 });
+  });
+
+  it("P10: is looked for once for each run, also if none of them ever meets its like", () => {
+    const runs = 2_000;
+    const text = Array.from({ length: runs }, (_, n) => "`".repeat(n + 1)).join("a");
+    const lookups = vi.spyOn(Map.prototype, "get");
+    try {
+      expect(prose(text)).toMatch(FENCED);
+      expect(lookups.mock.calls.length).toBe(runs);
+    } finally {
+      lookups.mockRestore();
+    }
   });
 });
 

@@ -10,8 +10,7 @@ import {
   shellId,
 } from "../../core/session/life.fixture.ts";
 import type { StoredRecord } from "../../store/store.ts";
-import { exportSession } from "./export.ts";
-import { sourceOf, storedLife, textOf } from "./source.fixture.ts";
+import { exportSession, sourceOf, storedLife, textOf } from "./source.fixture.ts";
 
 const read = async (life: Life, change: Partial<StoredRecord> = {}) =>
   textOf(await exportSession(sourceOf({ ...storedLife(life), change }).source, "md"));

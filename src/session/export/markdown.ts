@@ -155,10 +155,12 @@ interface Fence {
   readonly marks: string;
 }
 
-const FENCE_LINE = /^( *)(`{3,}|~{3,})([^`]*)$/;
+/** The marks end where they end: else a long line of them could be read in very many ways. */
+const FENCE_LINE = /^( *)(`{3,}|~{3,}(?!~))([^`]*)$/;
 
 /** The fence that a line opens or closes; null if it is no such line. */
 export function fenceIn(line: string): (Fence & { readonly info: string }) | null {
+  if (!line.includes("```") && !line.includes("~~~")) return null;
   const [, indent, marks, info] = FENCE_LINE.exec(line) ?? [];
   if (indent === undefined || marks === undefined || info === undefined) return null;
   return { indent: indent.length, marks, info: info.trim() };
@@ -195,14 +197,52 @@ function reaches(line: string, indent: number): boolean {
 
 const HTML = /<[A-Za-z/!?]/;
 const AUTOLINK = /<(?:https?:\/\/|mailto:)[^\s<>]*>/g;
-const CODE_SPAN = /(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g;
 
 /** Lines outside of fences: no HTML but in code, and no code that one line leaves open. */
 function isPlain(lines: readonly string[]): boolean {
-  const bare = lines.map((line) => line.replaceAll(AUTOLINK, "").replaceAll(CODE_SPAN, ""));
-  if (bare.some((line) => HTML.test(line) || /```|~~~/.test(line))) return false;
-  const isSure = !bare.some((line) => line.includes("`")) && !lines.some((l) => l.includes("\\`"));
-  return isSure || !lines.some((line) => HTML.test(line.replaceAll(AUTOLINK, "")));
+  let isSure = true;
+  let hasHtml = false;
+  for (const line of lines) {
+    if (!MARKS.test(line)) continue;
+    const words = line.replaceAll(AUTOLINK, "");
+    const bare = withoutCodeSpans(words);
+    if (HTML.test(bare) || /```|~~~/.test(bare)) return false;
+    if (bare.includes("`") || line.includes("\\`")) isSure = false;
+    hasHtml ||= HTML.test(words);
+  }
+  return isSure || !hasHtml;
+}
+
+/** Most lines have none of these, and are not looked at any further. */
+const MARKS = /[<`~]/;
+
+/**
+ * A line without what stands in code: from a run of backticks to the next one that is as long. The
+ * next run of the same length is looked up for each run once, so the cost is that of the line,
+ * also if no run ever meets its like.
+ */
+function withoutCodeSpans(line: string): string {
+  if (!line.includes("`")) return line;
+  const runs = [...line.matchAll(/`+/g)].map(({ index, 0: marks }) => ({
+    from: index,
+    to: index + marks.length,
+  }));
+  const later = new Map<number, number>();
+  const partners: (number | undefined)[] = [];
+  for (const [index, { from, to }] of [...runs.entries()].reverse()) {
+    partners[index] = later.get(to - from);
+    later.set(to - from, index);
+  }
+  let kept = "";
+  let at = 0;
+  for (let run = 0; run < runs.length; run += 1) {
+    const partner = partners[run];
+    if (partner === undefined) continue;
+    kept += line.slice(at, runs[run]?.from);
+    at = runs[partner]?.to ?? line.length;
+    run = partner;
+  }
+  return kept + line.slice(at);
 }
 
 const OUR_LEVELS = 2;

@@ -3,6 +3,7 @@ import { ok, type Result } from "../../core/result.ts";
 import type { Life } from "../../core/session/life.fixture.ts";
 import { keyOf, manifest, record } from "../../store/sample.fixture.ts";
 import type { FoldedTurn, Page, StoredRecord, StoredText } from "../../store/store.ts";
+import { type ExportFormat, openExport, writeExport } from "./export.ts";
 import type { ExportSource } from "./source.ts";
 
 /** What is stored of a session: each list in the order in which it was written. */
@@ -73,6 +74,15 @@ function recordOf({ turns, events, messages }: Stored, change: Partial<StoredRec
     ...change,
   };
   return stored;
+}
+
+/** An export as its thread writes it, in this thread. */
+export async function exportSession(
+  source: ExportSource,
+  format: ExportFormat,
+): Promise<Result<AsyncIterable<string>>> {
+  const opened = await openExport(source);
+  return opened.ok ? ok(writeExport(opened.value, format)) : opened;
 }
 
 export async function textOf(pieces: Result<AsyncIterable<string>>): Promise<string> {

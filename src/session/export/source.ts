@@ -18,9 +18,13 @@ import type {
 } from "../../store/store.ts";
 
 /** What an export is read from: a store's reads, for one session. */
-export interface ExportSource {
+export interface ExportSource extends ExportPages {
   record(): Promise<Result<StoredRecord>>;
   manifest(): Promise<Result<Manifest>>;
+}
+
+/** What is read while the export is written, a page at a time. */
+export interface ExportPages {
   messages(range: Range): Promise<Result<Page<StoredText>>>;
   turns(range: BackwardRange): Promise<Result<Page<FoldedTurn>>>;
   events(range: Range): Promise<Result<EventPage>>;
@@ -28,7 +32,7 @@ export interface ExportSource {
 
 /** A session whose export can begin. */
 export interface Exported {
-  readonly source: ExportSource;
+  readonly source: ExportPages;
   readonly record: StoredRecord;
   readonly manifest: Manifest;
 }
@@ -82,7 +86,7 @@ export type PastPart =
   | { readonly kind: "missing"; readonly notice: HistoryTruncated };
 
 export async function* wholePast(
-  source: ExportSource,
+  source: ExportPages,
   record: StoredRecord,
 ): AsyncGenerator<PastPart> {
   let after = 0;
@@ -120,7 +124,7 @@ function missingBefore(
  * pages begin are found first, and the pages are then read from the oldest on: never more than one
  * of them is held.
  */
-async function* turnsOldestFirst(source: ExportSource, end: number): AsyncGenerator<FoldedTurn> {
+async function* turnsOldestFirst(source: ExportPages, end: number): AsyncGenerator<FoldedTurn> {
   const starts: number[] = [];
   let before = end;
   let page = must(await source.turns({ before, limit: PAGE_ROWS_MAX }));
@@ -138,7 +142,7 @@ async function* turnsOldestFirst(source: ExportSource, end: number): AsyncGenera
 
 /** The messages of the conversation, in order. */
 export async function* messageTexts(
-  source: ExportSource,
+  source: ExportPages,
   { messageCount }: StoredRecord,
 ): AsyncGenerator<StoredText> {
   let after = 0;

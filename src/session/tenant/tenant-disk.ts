@@ -84,3 +84,15 @@ export class TenantDisk {
     return figures;
   }
 }
+
+/** Why nothing new begins for a tenant; its stream is warned before that comes. */
+export async function fullDisk(
+  disk: TenantDisk | undefined,
+  tenantId: TenantId,
+  streams: { warnOfDisk(tenantId: TenantId, figures: DiskFigures): void },
+): Promise<Refusal | null> {
+  if (disk === undefined) return null;
+  const figures = await disk.warningFor(tenantId);
+  if (figures !== null) streams.warnOfDisk(tenantId, figures);
+  return disk.refusalFor(tenantId);
+}

@@ -1,5 +1,6 @@
 import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { SNAPSHOT_BYTES_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
@@ -19,6 +20,7 @@ import {
   auditPage,
 } from "../audit/audit-view.ts";
 import type { SessionSight } from "../audit/sight.ts";
+import { type Notice, notice } from "../bus/frame.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import { turnOfRecord } from "../side/fork.ts";
@@ -29,9 +31,23 @@ import type { SessionWorld } from "../world.ts";
 import { agentState, availableCommands } from "./agent-state.ts";
 import { approvalsView, askingDoubt } from "./approvals.ts";
 import { sessionFields } from "./fields.ts";
-import { type LiveSummary, type SeenClient, seenClients, summaryOfLive } from "./summary.ts";
+import {
+  type LiveSummary,
+  pendingInteractions,
+  type SeenClient,
+  seenClients,
+  summaryOfLive,
+} from "./summary.ts";
 import { type TranscriptStart, transcriptPage } from "./transcript.ts";
-import { currentTurn, promotedMessages, settledMessageIds, turnOf } from "./turn-status.ts";
+import {
+  currentTurn,
+  pendingTurn,
+  promotedMessages,
+  type QueuedMessage,
+  queuedMessages,
+  settledMessageIds,
+  turnOf,
+} from "./turn-status.ts";
 
 /** What clients can read of sessions. Nothing is opened or changed by it. */
 export class SessionReads {
@@ -60,6 +76,11 @@ export class SessionReads {
   /** A live session as in a list, with its clients. */
   status(live: LiveSession): LiveSummary & { readonly clients: readonly SeenClient[] } {
     return { ...summaryOfLive(live), ...this.askingDoubt(live), clients: seenClients(live) };
+  }
+
+  /** The session for a client that joins its stream. */
+  snapshot(live: LiveSession): Notice {
+    return sessionSnapshot(live);
   }
 
   /** How the agent asks for permission, where that is not certain. */
@@ -117,12 +138,15 @@ export class SessionReads {
     return turnOfRecord(this.#world.store, key, recordId);
   }
 
-  /** Mid-turn messages that an agent was given, and those that became prompts. */
-  async messageIds(live: LiveSession): Promise<Result<MessageIds>> {
+  /** Mid-turn messages that wait, those that an agent was given, and those that became prompts. */
+  async midTurnMessages(live: LiveSession): Promise<Result<MidTurnMessages>> {
     const settled = await settledMessageIds(this.#sourceOf(live));
     if (!settled.ok) return settled;
-    const promoted = promotedMessages(live.session).map(({ messageId }) => messageId);
-    return ok({ settled: settled.value, promoted });
+    const waiting = queuedMessages(live.session);
+    const waitingIds = new Set(waiting.map(({ messageId }) => messageId));
+    const known = promotedMessages(live.session).map(({ messageId }) => messageId);
+    const promoted = known.filter((messageId) => !waitingIds.has(messageId));
+    return ok({ waiting, settled: settled.value, promoted });
   }
 
   audit(
@@ -157,7 +181,35 @@ export interface CommandsView {
   readonly commands: readonly JsonObject[];
 }
 
-export interface MessageIds {
+export interface MidTurnMessages {
+  readonly waiting: readonly QueuedMessage[];
   readonly settled: readonly string[];
   readonly promoted: readonly string[];
+}
+
+/**
+ * A `session_snapshot`: all that a client needs in order to join without further requests. It tells
+ * what is durable, so a client that reads on from here misses nothing.
+ */
+function sessionSnapshot(live: LiveSession): Notice {
+  const { session } = live;
+  const asks = pendingInteractions(session);
+  const state = {
+    sessionId: session.sessionId,
+    currentModelId: currentModel(live),
+    currentApprovalMode: session.chosen.approvalMode,
+    status: session.connection.sessionState,
+    turn: { ...pendingTurn(session) },
+  };
+  const whole = notice("session_snapshot", { ...state, asks });
+  if (whole.bytes <= SNAPSHOT_BYTES_MAX) return whole;
+  const named = asks.map(({ requestId, kind, createdAt }) => ({ requestId, kind, createdAt }));
+  return notice("session_snapshot", { ...state, asks: named, asksCut: true });
+}
+
+/** Without a chosen model, the session uses the agent's own default. */
+function currentModel({ session, agent }: LiveSession): string | null {
+  const option = agent?.offer.configOptions.find(({ category }) => category === "model");
+  const offered = option === undefined ? null : stringAt(option, "currentValue");
+  return session.chosen.modelConfig.modelId ?? offered;
 }

@@ -126,7 +126,7 @@ type PendingInteraction =
       readonly questions: readonly JsonObject[];
     });
 
-function pendingInteractions({ connection }: Session): readonly PendingInteraction[] {
+export function pendingInteractions({ connection }: Session): readonly PendingInteraction[] {
   return [...connection.turn.openAsks.values()].map(interactionOf);
 }
 

@@ -1,4 +1,9 @@
-import { chunkText, parentToolCallId, promptText } from "../../core/agent-update.ts";
+import {
+  type ContentBlock,
+  chunkText,
+  parentToolCallId,
+  promptText,
+} from "../../core/agent-update.ts";
 import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
 import { isObject } from "../../core/json.ts";
 import {
@@ -10,7 +15,13 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
-import { type Session, steeredMessage, type WaitingPrompt } from "../../core/session/state.ts";
+import {
+  keyOfAdmission,
+  type Session,
+  steeredMessage,
+  type WaitingPrompt,
+  waitingMessages,
+} from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { searchTurns, sinceLastTurn } from "./log-search.ts";
@@ -43,14 +54,20 @@ export interface TurnSource {
 
 /** Returns the running turn, or else the next in the queue, or else the last that ended. */
 export async function currentTurn(source: TurnSource): Promise<Result<TurnStatus>> {
-  const { session, key } = source;
-  const pending = session.running ?? session.queue[0];
-  if (pending !== undefined) return ok(pendingStatus(session, pending));
+  const pending = pendingTurn(source.session);
+  if (pending.state !== "idle") return ok(pending);
   const last = await lastEnded(source);
   if (!last.ok) return last;
   const ended = last.value === null ? ok(null) : await endedStatus(source, last.value);
   if (!ended.ok) return ended;
-  return ok(ended.value ?? { sessionId: key.sessionId, state: "idle" });
+  return ok(ended.value ?? pending);
+}
+
+/** What is at work, or next: as `currentTurn` says it, without a look at what has ended. */
+export function pendingTurn(session: Session): TurnStatus {
+  const pending = session.running ?? session.queue[0];
+  if (pending !== undefined) return pendingStatus(session, pending);
+  return { sessionId: session.sessionId, state: "idle" };
 }
 
 /** Returns null if there is no such prompt, or it ended too long ago. */
@@ -145,7 +162,7 @@ function statusOf(
   const { promptId, originatorClientId } = verdict;
   return {
     sessionId,
-    ...outcomeOf(verdict),
+    ...outcomeOf(verdict, own),
     ...(promptId && { promptId }),
     ...begun(own),
     endedAt: verdict._meta.serverTimestamp,
@@ -154,13 +171,26 @@ function statusOf(
   };
 }
 
-function outcomeOf(verdict: VerdictEvent): Pick<TurnStatus, "state" | "stopReason" | "error"> {
+/** A slash command that failed was answered, so its verdict is no error; for a poller it is. */
+function outcomeOf(
+  verdict: VerdictEvent,
+  own: readonly LogEvent[],
+): Pick<TurnStatus, "state" | "stopReason" | "error"> {
   if (verdict.type === "turn_complete") {
     const { stopReason } = verdict.data;
+    const failed = own.find(isFailedCommand);
+    if (failed !== undefined) {
+      const { code, message } = failed.data;
+      return { state: "error", stopReason, error: { message, code } };
+    }
     return { state: stopReason === "cancelled" ? "cancelled" : "completed", stopReason };
   }
   const { message, code, errorKind } = verdict.data;
   return { state: "error", error: { message, code, ...(errorKind && { errorKind }) } };
+}
+
+function isFailedCommand(event: LogEvent): event is Numbered<SessionEvent<"command_result">> {
+  return event.type === "command_result" && event.data.status === "error";
 }
 
 /** A folded turn no longer has its admission, but it has the echo to other clients. */
@@ -209,7 +239,22 @@ function spokenText(event: LogEvent): string {
   return isSpoken && parentToolCallId(update) === null ? (chunkText(update) ?? "") : "";
 }
 
-/** A mid-turn message that the agent could not take, and that became a prompt instead. */
+/** A message into a turn that waits for the turn's end, as `GET …/mid-turn-messages` answers. */
+export interface QueuedMessage {
+  readonly messageId: string;
+  readonly text: string;
+  /** The blocks that are not text. */
+  readonly content?: readonly ContentBlock[];
+}
+
+export function queuedMessages(session: Session): readonly QueuedMessage[] {
+  return waitingMessages(session).map(({ messageId, content }) => {
+    const media = content.filter(({ type }) => type !== "text");
+    return { messageId, text: promptText(content), ...(media.length > 0 && { content: media }) };
+  });
+}
+
+/** A mid-turn message that the agent could not take, and that is a prompt instead. */
 interface PromotedMessage {
   readonly messageId: string;
   readonly promptId: PromptId;
@@ -218,7 +263,7 @@ interface PromotedMessage {
 /** Returns those that the session remembers: as long as it would recognize a retry of them. */
 export function promotedMessages({ admissions }: Session): readonly PromotedMessage[] {
   return [...admissions].flatMap(([name, { hash, answer }]) => {
-    const messageId = steeredMessage(name, hash);
+    const messageId = steeredMessage({ key: keyOfAdmission(name), hash });
     const isSteered = messageId !== null && "promptId" in answer;
     return isSteered ? [{ messageId, promptId: answer.promptId }] : [];
   });

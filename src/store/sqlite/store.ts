@@ -4,6 +4,7 @@ import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { idOfCaseSafe } from "../../platform/case-safe.ts";
+import { threadScript } from "../../platform/thread-script.ts";
 import type { Backend } from "../backend.ts";
 import { type Holder, thisHolder } from "../holder.ts";
 import { type OptionRules, storeContract, textOption } from "../lifecycle.ts";
@@ -15,7 +16,7 @@ import { databaseFile, explain, tenantsFolder } from "./database.ts";
 import { READS } from "./read.ts";
 import type { ReaderData, ReaderOps } from "./reader.ts";
 import { STORE_ID } from "./row.ts";
-import { Thread, threadScript } from "./thread.ts";
+import { Thread } from "./thread.ts";
 import { WRITES } from "./write.ts";
 import type { WriterData, WriterOps } from "./writer.ts";
 

@@ -210,11 +210,6 @@ function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** Development runs the sources as they are, the package its compiled copy. */
-export function threadScript(name: string, beside: string): URL {
-  return new URL(`./${name}${beside.endsWith(".ts") ? ".ts" : ".js"}`, beside);
-}
-
 /**
  * The thread's side of its port. All calls that arrived while the last batch was at work are taken
  * together, so the busier the store, the larger its batches. Which answers travel together is for

@@ -30,10 +30,13 @@ import { type CommandResult, type Stamp, stampOf } from "../event.ts";
 import {
   admissionKey,
   type FirstAnswer,
+  isMessage,
   pendingCount,
   type Session,
   steeredAs,
+  steeredMessage,
   type WaitingPrompt,
+  waitingMessages,
 } from "../state.ts";
 import { closed } from "./instance.ts";
 import { invalidAmount } from "./output.ts";
@@ -116,9 +119,10 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
   if (pending.some((other) => other.promptId === promptId)) {
     return refusal("prompt_id_conflict", { sessionId, promptId });
   }
-  const pendingCount = pending.length;
+  const pendingCount = pending.filter((other) => other === running || !isMessage(other)).length;
   const { pendingMax = PROMPTS_PENDING_MAX } = prompt;
-  if (pendingMax !== null && pendingCount >= pendingMax) {
+  const isCounted = steeredMessage(prompt.idempotency) === null;
+  if (isCounted && pendingMax !== null && pendingCount >= pendingMax) {
     return refusal("prompt_queue_full", { sessionId, limit: pendingMax, pendingCount });
   }
   const limit = PROMPTS_PENDING_BYTES_MAX;
@@ -242,13 +246,11 @@ export function refuse(session: Session, command: Command<"refuse_prompt">): Dec
 
 /** Says something to the agent while it works, if it can listen; else it waits its turn. */
 export function steer(session: Session, command: Command<"steer">): Decision {
-  const { messageId, prompt, agentCanSteer, unpaid, bound } = command;
+  const { messageId, prompt, agentCanSteer, bound } = command;
   const { running } = session;
   const isCommand = slashTextOf(prompt.content) !== null;
   if (running === null || running.stopCause !== null || !agentCanSteer || isCommand) {
-    // The message's own id keeps a repeat from waiting twice.
-    const idempotency = prompt.idempotency ?? steeredAs(messageId);
-    return admit(session, command, { ...prompt, idempotency }, { unpaid });
+    return letWait(session, command);
   }
   const draft = new Draft(session, command);
   if (running.steeredIds.includes(messageId)) return draft.accept();
@@ -270,4 +272,30 @@ export function steer(session: Session, command: Command<"steer">): Decision {
     stampOf(promptId, originatorOf(command.actor)),
   );
   return draft.accept();
+}
+
+/**
+ * A message that no turn takes waits for the end of the turns before it, and is a prompt then. It
+ * has a queue of its own, so it is taken where no more prompts are.
+ */
+function letWait(session: Session, command: Command<"steer">): Decision {
+  const { prompt, unpaid } = command;
+  if (pendingCount(session) === 0) return refused(session, refusal("no_turn_running"));
+  // The message's own id keeps a repeat from waiting twice.
+  const idempotency = prompt.idempotency ?? steeredAs(command.messageId);
+  const first = firstAnswer(session, command, idempotency);
+  const waiting = waitingMessages(session);
+  if (first === null && waiting.length >= STEERED_MESSAGES_MAX) {
+    return refused(session, refusal("steer_limit_exceeded", { limit: STEERED_MESSAGES_MAX }));
+  }
+  const same = waiting.find((message) => isAnswerFor(first, message.promptId));
+  if (same !== undefined && JSON.stringify(same.content) !== JSON.stringify(prompt.content)) {
+    return refused(session, refusal("idempotency_conflict"));
+  }
+  return admit(session, command, { ...prompt, idempotency }, { unpaid });
+}
+
+function isAnswerFor(answer: ReturnType<typeof firstAnswer>, promptId: PromptId): boolean {
+  if (answer === null || answer === "conflict") return false;
+  return "promptId" in answer && answer.promptId === promptId;
 }

@@ -31,7 +31,7 @@ import {
 } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type Originator, stampOf } from "../event.ts";
-import { isRegistered, type Session } from "../state.ts";
+import { isRegistered, type ResolvedAsk, type Session } from "../state.ts";
 import { askNow, isSpeaker, isUndecidable, withoutVoter } from "./ask.ts";
 import { resumeIfAnswered } from "./stop.ts";
 
@@ -54,11 +54,14 @@ export function vote(session: Session, command: Command<"vote">): Decision {
   return open === undefined ? tellLate(session, command, past) : weigh(session, command, open);
 }
 
-function tellLate(session: Session, command: Command<"vote">, past: AskOutcome | undefined) {
+function tellLate(session: Session, command: Command<"vote">, past: ResolvedAsk | undefined) {
   const draft = new Draft(session, command);
   const { requestId } = command;
-  const stamp = callerStamp(command.actor);
-  if (past) draft.emit("permission_already_resolved", { requestId, outcome: past }, stamp);
+  if (past !== undefined) {
+    const { promptId, ...outcome } = past;
+    const stamp = { ...callerStamp(command.actor), ...(promptId && { promptId }) };
+    draft.emit("permission_already_resolved", { requestId, outcome }, stamp);
+  }
   return draft.refuse("ask_already_resolved", { sessionId: session.sessionId, requestId });
 }
 

@@ -36,12 +36,16 @@ function withAsk(session: Session, ask: Ask): Session {
   return inTurn(session, { openAsks });
 }
 
-export function resolved(session: Session, { data }: SessionEvent<"permission_resolved">): Session {
+export function resolved(session: Session, event: SessionEvent<"permission_resolved">): Session {
+  const { data, promptId } = event;
   const openAsks = new Map(session.connection.turn.openAsks);
   const ask = openAsks.get(data.requestId);
   openAsks.delete(data.requestId);
   const kept = [...session.resolvedAsks].slice(1 - ASKS_RESOLVED_MAX);
-  const resolvedAsks = new Map([...kept, [data.requestId, data.outcome]]);
+  const resolvedAsks = new Map([
+    ...kept,
+    [data.requestId, { ...data.outcome, ...(promptId && { promptId }) }],
+  ]);
   const bound = boundTo(session, data.voterClientId, data.voterUserId);
   const isVoted = ask !== undefined && data.reason === "vote";
   const answered = isVoted ? withAnswer(bound, ask, data.outcome) : bound;

@@ -16,6 +16,7 @@ import {
   type RunningPrompt,
   type Session,
   speakerOf,
+  steeredMessage,
   type Totals,
   type WaitingPrompt,
 } from "../state.ts";
@@ -73,7 +74,8 @@ export function shellEnded(session: Session, { data }: SessionEvent<"user_shell_
 }
 
 export function admitted(session: Session, event: SessionEvent<"prompt_admitted">): Session {
-  const { sessionId: _, idempotency: __, lastEventId, ...prompt } = event.data;
+  const { sessionId: _, idempotency, lastEventId, ...prompt } = event.data;
+  const messageId = steeredMessage(idempotency);
   const { promptId, admittedAtMs, clientId, userId, deadlineAtMs, params } = prompt;
   const waiting: WaitingPrompt = {
     ...prompt,
@@ -82,6 +84,7 @@ export function admitted(session: Session, event: SessionEvent<"prompt_admitted"
     deadlineAtMs: deadlineAtMs ?? null,
     params: params ?? null,
     waited: false,
+    ...(messageId !== null && { messageId }),
   };
   const answer = { promptId, lastEventId };
   return {
