@@ -123,7 +123,7 @@ export const ERRORS = {
   disk_quota_exceeded: row(507, "later", "Session/DiskQuotaExceeded",
     "This tenant has used {usedBytes} of its {limitBytes} bytes of disk; delete sessions first."),
   disk_full: row(507, "later", "Session/DiskFull",
-    "The server's disk is nearly full, so nothing new begins; delete sessions, or tell its operator."),
+    "The server's disk is nearly full; delete sessions, or have its operator free some space."),
   invalid_manifest: row(400, "never", "Validation/ManifestShapeInvalid",
     "The manifest is not valid at {path}."),
   invalid_store_input: row(400, "never", "Validation/StoreInputInvalid",

@@ -3,7 +3,7 @@ import { parseUserId } from "../core/id.ts";
 import type { Actor } from "../core/session/command.ts";
 import { SessionHost } from "./host.ts";
 import { PlayedAgents } from "./played-agents.fixture.ts";
-import { ada, NEVER, named } from "./runtime.fixture.ts";
+import { ada, NEVER } from "./runtime.fixture.ts";
 import { promptOf, Stage, TENANT } from "./stage.fixture.ts";
 import { CREATION } from "./world.fixture.ts";
 
@@ -15,19 +15,22 @@ it("P10: live sessions of a workspace are not used up by one user at work", asyn
     const creation = { ...CREATION, workspaceCwd: stage.folder };
     return host.create({ key, creation, actor });
   };
-  const eve = { ...ada, userId: parseUserId("eve") };
+  const user = (name: string): Actor => ({
+    ...{ kind: "client", clientId: null, loopback: true },
+    userId: parseUserId(name),
+  });
   const working = async (actor: Actor) => {
     const made = await create(actor);
     if (made.ok) await made.value.live.submit(promptOf(made.value.live, "work"));
     return made;
   };
   const answers = [];
-  for (let n = 0; n < 8; n += 1) answers.push(await working(eve));
+  for (let n = 0; n < 8; n += 1) answers.push(await working(user("eve")));
   expect(answers.filter(({ ok }) => ok)).toHaveLength(6);
   expect(answers.at(-1)).toMatchObject({
     refusal: { code: "session_limit_exceeded", details: { scope: "user", limit: 6 } },
   });
-  expect((await working({ ...named("bob"), userId: parseUserId("bob") })).ok).toBe(true);
+  expect((await working(user("bob"))).ok).toBe(true);
   // No share binds the operator, or the one person of a server without tokens.
   expect((await working(ada)).ok).toBe(true);
   expect(await working(ada)).toMatchObject({ refusal: { details: { scope: "workspace" } } });

@@ -13,7 +13,7 @@ export interface Opening {
   readonly key: SessionKey;
   readonly opened: Promise<Result<LiveSession>>;
   /** What it takes already; null before that is known. */
-  place: Place | null;
+  spot: SessionSpot | null;
   /** Made, and without its agent yet: not visible, and deleted if there will be no agent. */
   unready: LiveSession | null;
 }
@@ -34,13 +34,13 @@ export interface Leaving {
 }
 
 /** The place that a live session takes: in a workspace, for the user who made it. */
-export interface Place {
+export interface SessionSpot {
   readonly workspaceCwd: string;
   /** Null is the operator, or the one person of a server without tokens. */
   readonly userId: UserId | null;
 }
 
-export function placeOf({ session: { fixed } }: LiveSession): Place {
+export function spotOf({ session: { fixed } }: LiveSession): SessionSpot {
   return { workspaceCwd: fixed.workspaceCwd, userId: fixed.createdBy ?? null };
 }
 
@@ -59,15 +59,15 @@ interface FullWorkspace {
 export function fullWorkspace(
   entries: Iterable<Entry>,
   tenantId: TenantId,
-  { workspaceCwd, userId }: Place,
+  { workspaceCwd, userId }: SessionSpot,
   limit: number,
 ): FullWorkspace | null {
   const { arriving, staying } = countedIn(entries, tenantId, workspaceCwd);
   const count = arriving.length + staying.length;
   if (count > limit) return { scope: "workspace", limit, staying };
   if (userId === null) return null;
-  const theirs = staying.filter(({ live }) => placeOf(live).userId === userId);
-  const others = arriving.filter((place) => place.userId === userId).length - 1;
+  const theirs = staying.filter(({ live }) => spotOf(live).userId === userId);
+  const others = arriving.filter((spot) => spot.userId === userId).length - 1;
   const held = theirs.length + others;
   const isFull = isShareUsedUp(held, limit - count + 1);
   return isFull ? { scope: "user", limit: held, staying: theirs } : null;
@@ -75,11 +75,11 @@ export function fullWorkspace(
 
 function countedIn(entries: Iterable<Entry>, tenantId: TenantId, workspaceCwd: string) {
   const staying: Live[] = [];
-  const arriving: Place[] = [];
+  const arriving: SessionSpot[] = [];
   for (const entry of entries) {
     if (entry.state === "opening") {
-      const isHere = entry.key.tenantId === tenantId && entry.place?.workspaceCwd === workspaceCwd;
-      if (isHere && entry.place !== null) arriving.push(entry.place);
+      const isHere = entry.key.tenantId === tenantId && entry.spot?.workspaceCwd === workspaceCwd;
+      if (isHere && entry.spot !== null) arriving.push(entry.spot);
     } else if (entry.state === "live" && !entry.isEvicted) {
       const { key, session } = entry.live;
       const isHere = key.tenantId === tenantId && session.fixed.workspaceCwd === workspaceCwd;

@@ -12,8 +12,8 @@ import {
   idlestOf,
   type Leaving,
   type Opening,
-  type Place,
-  placeOf,
+  type SessionSpot,
+  spotOf,
 } from "./live-cap.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
 
@@ -200,7 +200,7 @@ export class SessionRegistry {
   ): Promise<Result<LiveSession>> {
     const name = nameOf(key);
     const { promise: opened, resolve } = Promise.withResolvers<Result<LiveSession>>();
-    const opening: Opening = { state: "opening", key, opened, place: null, unready: null };
+    const opening: Opening = { state: "opening", key, opened, spot: null, unready: null };
     this.#entries.set(name, opening);
     const done = work(opening).finally(() => {
       if (this.#entries.get(name) === opening) this.#entries.delete(name);
@@ -220,7 +220,7 @@ export class SessionRegistry {
     if (!opened.ok) return opened;
     const live = opened.value;
     if (cap === "capped") {
-      const why = await this.#takePlace(opening, placeOf(live));
+      const why = await this.#takePlace(opening, spotOf(live));
       if (why !== null) {
         // It goes back to the store as it was: nothing has been done with it.
         if (!(await live.release())) await live.abandon();
@@ -313,10 +313,10 @@ export class SessionRegistry {
    * idle and unwatched for longest is evicted, at a user's share one of theirs. Sessions on their
    * way in count, too.
    */
-  async #takePlace(opening: Opening, place: Place): Promise<Refusal | null> {
+  async #takePlace(opening: Opening, spot: SessionSpot): Promise<Refusal | null> {
     const limit = this.#world.settings.sessionsLiveMax ?? Number.POSITIVE_INFINITY;
-    opening.place = place;
-    let full = fullWorkspace(this.#entries.values(), opening.key.tenantId, place, limit);
+    opening.spot = spot;
+    let full = fullWorkspace(this.#entries.values(), opening.key.tenantId, spot, limit);
     for (let tries = 0; full !== null && tries < EVICTIONS_TRIED_MAX; tries += 1) {
       const idlest = idlestOf(full.staying, this.#isWatched);
       if (idlest === null) break;
@@ -324,10 +324,10 @@ export class SessionRegistry {
       await this.evict(idlest.live, "evicted").finally(() => {
         idlest.isEvicted = false;
       });
-      full = fullWorkspace(this.#entries.values(), opening.key.tenantId, place, limit);
+      full = fullWorkspace(this.#entries.values(), opening.key.tenantId, spot, limit);
     }
     if (full === null) return null;
-    opening.place = null;
+    opening.spot = null;
     return refusal("session_limit_exceeded", { limit: full.limit, scope: full.scope });
   }
 }

@@ -84,13 +84,9 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
   const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
-  const disk = openDisk(options, folder);
-  const sessions = sessionSettings(options, defaultAgent, profiles);
   const world = {
     store,
     agents: opened.agents,
-    ...(disk && { disk }),
-    turns: new OpenTurns(sessions.turnMemory.allBytesMax),
     loader: openLoader(process.env, workspaces, tools, users, own),
     tools,
     meter: openMeter(store, parts.prices, options, log),
@@ -101,7 +97,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
     borders: guard,
-    settings: sessions,
+    ...sharedLimits(parts),
     ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };
@@ -137,6 +133,14 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
   return ok({ url: address.value.url, defaultAgent, note, stop });
+}
+
+/** The settings of sessions, and what all of them share of the machine. */
+function sharedLimits({ options, defaultAgent, profiles, folder }: ServerParts) {
+  const settings = sessionSettings(options, defaultAgent, profiles);
+  const disk = openDisk(options, folder);
+  const turns = new OpenTurns(settings.turnMemory.allBytesMax);
+  return { settings, turns, ...(disk && { disk }) };
 }
 
 function openWorkspaces(

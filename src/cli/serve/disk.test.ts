@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { diskLook } from "./disk.ts";
 
-it("P10: the use of a tenant is the size of its files; one that is not there uses none", async () => {
+it("P10: a tenant uses the size of its files; one that is not there uses none", async () => {
   const root = mkdtempSync(join(tmpdir(), "fermata-disk-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const look = diskLook(root);

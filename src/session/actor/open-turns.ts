@@ -4,14 +4,14 @@ import { Semaphore } from "../../platform/semaphore.ts";
 import type { OpenSession } from "./actor.ts";
 
 /** Whose memory a turn takes: that of the session's tenant, and of the user who made it. */
-interface TurnOwner {
+interface TurnUser {
   readonly tenantId: TenantId;
   readonly userId: UserId | null;
 }
 
 /** What one live session holds of its open turn. */
 export class TurnMemory {
-  readonly owner: TurnOwner;
+  readonly owner: TurnUser;
   readonly stop: () => void;
   readonly #turns: OpenTurns;
   bytes = 0;
@@ -20,7 +20,7 @@ export class TurnMemory {
   /** Its turn has ended and waits to be written. */
   isSettling = false;
 
-  constructor(turns: OpenTurns, owner: TurnOwner, stop: () => void) {
+  constructor(turns: OpenTurns, owner: TurnUser, stop: () => void) {
     this.#turns = turns;
     this.owner = owner;
     this.stop = stop;

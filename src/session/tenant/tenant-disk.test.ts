@@ -39,7 +39,7 @@ class PlayedDisk {
 }
 
 describe("P10: the disk", () => {
-  it("has a quota for each tenant, and one that has used it up takes nothing from others", async () => {
+  it("has a quota for each tenant, and what one uses is not taken from others", async () => {
     const { disk, used, codeFor } = bound(new PlayedDisk({ tenantBytesMax: 1_000 }));
     used.set(TENANT, 999);
     expect(await codeFor()).toBeNull();
