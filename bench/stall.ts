@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -81,9 +80,10 @@ class Target {
         ...(clientId !== undefined && { "x-qwen-client-id": clientId }),
       },
     });
-    asked.end(body);
-    const [response]: IncomingMessage[] = await once(asked, "response");
-    if (response === undefined) throw new Error(`${path}: no answer`);
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    // A refusal may come, and the connection close, before all of the body is sent.
+    asked.on("response", resolve).on("error", reject).end(body);
+    const response = await promise;
     const chunks: Buffer[] = [];
     for await (const chunk of response) chunks.push(chunk);
     return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
@@ -104,9 +104,10 @@ class Target {
     socket.setEncoding("latin1").on("data", (text: string) => {
       answer += text;
     });
-    const closed = once(socket, "close");
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const drained = () => new Promise((resolve) => socket.once("drain", resolve));
     for (let sent = 0; sent < chunks && answer === "" && socket.writable; sent += CHUNKS_A_WRITE) {
-      if (!socket.write(block)) await Promise.race([once(socket, "drain"), closed]);
+      if (!socket.write(block)) await Promise.race([drained(), closed]);
     }
     socket.end("0\r\n\r\n");
     await closed;

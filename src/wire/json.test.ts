@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readJsonBody } from "./json.ts";
 
@@ -38,6 +39,15 @@ describe("a JSON body", () => {
     expect(Object.getPrototypeOf(body.kind === "object" ? body.object : null)).toBe(
       Object.prototype,
     );
+  });
+
+  it("P10: has brackets in its texts that count for nothing, whatever stands before them", () => {
+    const unit = fc.constantFrom('"', "\\", "[", "a", "\n");
+    const property = fc.property(fc.array(unit, { maxLength: 60 }), (units) => {
+      const object = { text: units.join(""), more: nested(5), ["[".repeat(20)]: "]" };
+      expect(read(JSON.stringify(object))).toEqual({ kind: "object", object });
+    });
+    fc.assert(property, { numRuns: 1_000 });
   });
 
   it("P10: may be nested only so deep", () => {

@@ -32,17 +32,20 @@ function excessOf(text: string, depthMax: number, valuesMax: number): Excess | n
   return null;
 }
 
-/** The index of the closing quote of the string that begins here. */
+/**
+ * The index of the closing quote of the string that begins here. Most strings end at the next
+ * quote. If that may be escaped, each character is looked at once: a text of nothing but escaped
+ * quotes costs its length, and little for each.
+ */
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end < 0 ? text.length : end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
+  const quote = text.indexOf('"', start + 1);
+  if (quote < 0) return text.length;
+  if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote;
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) {
+    at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  }
+  return Math.min(at, text.length);
 }
 
 const QUOTE = 0x22;

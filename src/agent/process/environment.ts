@@ -116,7 +116,7 @@ function ownValue(env: NodeJS.ProcessEnv, name: string): string | undefined {
 
 /** A proxy's address may have a password in it; both of its spellings are secret. */
 function passwordsIn(value: string): readonly string[] {
-  const [, written = ""] = /^\w+:\/\/[^/@]*?:([^/]*)@/.exec(value) ?? [];
+  const [, written = ""] = /^\w+:\/\/[^/@:]*:([^/]*)@/.exec(value) ?? [];
   try {
     return written === "" ? [] : [written, decodeURIComponent(written)];
   } catch {

@@ -52,6 +52,9 @@ export const BODY_VALUES_MAX = 100_000;
 /** How deep a body may be nested: some of it goes on to an agent, inside a message of ours. */
 export const BODY_NESTING_MAX = 256;
 
+/** A larger body is parsed in one turn of the event loop and handled in another. */
+export const BODY_YIELD_BYTES = 256 * 1_024;
+
 /**
  * How much of a refused body is read and dropped, and for how long. Most clients read the answer
  * only when they have sent everything; a client that does not stop then is cut off.

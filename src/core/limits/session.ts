@@ -185,6 +185,12 @@ export const PAST_LOG_PAGE_ROWS_MAX = 8;
 export const PAST_LOG_CHARS_MAX = 8 * 1_024 * 1_024;
 export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
 
+/**
+ * Commits of a fork that are on their way to the store together; `ACTOR_BATCH_BYTES_MAX` bounds
+ * them too. More of them would hold other requests for longer and make the fork hardly faster.
+ */
+export const FORK_COMMITS_AT_ONCE_MAX = 64;
+
 /** An export leaves in pieces of about this many characters: fewer, and each costs too much. */
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 

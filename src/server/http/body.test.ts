@@ -2,12 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   BODIES_HELD_BYTES_MAX,
   BODY_DROPPED_MS_MAX,
   BODY_NESTING_MAX,
   BODY_VALUES_MAX,
+  BODY_YIELD_BYTES,
   JSON_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
 import { json } from "./answer.ts";
@@ -32,6 +33,32 @@ const LOCAL_HOLDER = { address: "127.0.0.1", caller: null, isOperator: true };
 const nested = (depth: number) => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
 
 describe("a JSON body", () => {
+  it.each([
+    ["small", BODY_YIELD_BYTES / 2, false],
+    ["large", BODY_YIELD_BYTES * 2, true],
+  ])("P10: that is %s gives others a turn before it is handled: %i, %s", async (_, chars, isSo) => {
+    const steps: string[] = [];
+    const handled = route({
+      method: "POST",
+      path: "/handled",
+      needs: null,
+      handle: async () => {
+        steps.push("handled");
+        return json(200, {});
+      },
+    });
+    const world = await serve([handled]);
+    const { parse } = JSON;
+    const parsing = vi.spyOn(JSON, "parse").mockImplementation((...args) => {
+      setImmediate(() => steps.push("others"));
+      return parse(...args);
+    });
+    const body = `{"a":"${"x".repeat(chars)}"}`;
+    await world.ask("/handled", { method: "POST", headers: JSON_TYPE, body });
+    parsing.mockRestore();
+    expect(steps.indexOf("others") < steps.indexOf("handled")).toBe(isSo);
+  });
+
   it.each([
     ["an object", '{"a":1}', { a: 1 }],
     ["an array", "[1,2]", {}],

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { type Refusal, refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
@@ -13,6 +14,7 @@ import {
   BODY_PACE_MS,
   BODY_SMALL_BYTES_MAX,
   BODY_VALUES_MAX,
+  BODY_YIELD_BYTES,
   JSON_BODY_BYTES_MAX,
   RAW_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
@@ -86,7 +88,7 @@ export class BodyReader {
         this.drop(incoming);
         return await use(received);
       }
-      return await use(kind === "json" ? jsonOf(received.value) : bytesOf(received.value));
+      return await use(kind === "json" ? await jsonOf(received.value) : bytesOf(received.value));
     } finally {
       this.#shares.release(holder, charge.bytes);
     }
@@ -227,8 +229,10 @@ function bytesOf(bytes: Buffer): Result<Body> {
 
 const JSON_LIMITS = { depthMax: BODY_NESTING_MAX, valuesMax: BODY_VALUES_MAX };
 
-function jsonOf(bytes: Buffer): Result<Body> {
+/** Between parsing a large body and handling it, other requests get their turn (P10). */
+async function jsonOf(bytes: Buffer): Promise<Result<Body>> {
   const read = readJsonBody(bytes, JSON_LIMITS);
+  if (bytes.length > BODY_YIELD_BYTES) await yieldToEventLoop();
   switch (read.kind) {
     case "object":
       return ok({ object: read.object, bytes: NO_BYTES });

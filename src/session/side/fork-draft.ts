@@ -1,5 +1,9 @@
 import type { SessionId } from "../../core/id.ts";
-import { ACTOR_BATCH_BYTES_MAX, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
+import {
+  ACTOR_BATCH_BYTES_MAX,
+  EVENTS_KEPT_BYTES_MAX,
+  FORK_COMMITS_AT_ONCE_MAX,
+} from "../../core/limits.ts";
 import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Command, SERVER } from "../../core/session/command.ts";
@@ -9,6 +13,7 @@ import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type {
   Commit,
+  Committed,
   FoldedTurn,
   JournalEntry,
   Manifest,
@@ -53,7 +58,10 @@ export class ForkDraft {
   readonly #atMs: number;
   #term = 0;
   #revision = 0;
+  /** Where the log ends once the commits are stored that are on their way. */
   #storedThrough = 0;
+  #underWay: Promise<Result<Committed>>[] = [];
+  #underWayBytes = 0;
   /** What its events weigh that no snapshot has closed yet, and which of the others are kept. */
   #openBytes = 0;
   #window: LogWindow = EMPTY_WINDOW;
@@ -147,20 +155,39 @@ export class ForkDraft {
       snapshot: { ...snapshot, slots: [core, window] },
     });
     if (!committed.ok) return committed;
-    return this.#world.store.close(this.key, this.#term);
+    const stored = await this.#stored();
+    return stored.ok ? this.#world.store.close(this.key, this.#term) : stored;
   }
 
   /** What cannot be deleted now is deleted after the next start. */
   async discard(): Promise<void> {
+    await this.#stored();
     await this.#world.store.delete(this.key, this.#world.holder, []);
   }
 
+  /**
+   * Sends a commit without waiting for it: the store writes those that arrive together in one go,
+   * which for many turns is most of what a fork costs. Each says which commit it follows, so none
+   * goes through behind a refused one.
+   */
   async #commit(written: readonly Written[], more: Partial<Commit>): Promise<Result<void>> {
     const commit = this.#commitOf(written, more);
-    const committed = await this.#world.store.commit(this.key, this.#term, commit);
-    if (!committed.ok) return committed;
-    this.#revision = committed.value.revision;
-    this.#storedThrough = committed.value.lastEventId;
+    this.#underWay.push(this.#world.store.commit(this.key, this.#term, commit));
+    this.#underWayBytes += weightOf(commit);
+    this.#storedThrough += written.length;
+    if (commit.snapshot !== undefined) this.#revision += 1;
+    const isEnough =
+      this.#underWay.length >= FORK_COMMITS_AT_ONCE_MAX ||
+      this.#underWayBytes >= ACTOR_BATCH_BYTES_MAX;
+    return isEnough ? this.#stored() : DONE;
+  }
+
+  /** Resolves when the store has answered all commits, with the first refusal if there is one. */
+  async #stored(): Promise<Result<void>> {
+    const answers = await Promise.all(this.#underWay);
+    this.#underWay = [];
+    this.#underWayBytes = 0;
+    for (const answer of answers) if (!answer.ok) return answer;
     return DONE;
   }
 
@@ -195,6 +222,12 @@ export class ForkDraft {
   #server() {
     return { atMs: this.#atMs, actor: SERVER };
   }
+}
+
+/** About what it takes in memory while it waits. */
+function weightOf({ events, snapshot }: Commit): number {
+  const texts = [...events, ...(snapshot?.messages ?? []), snapshot?.turn?.text ?? ""];
+  return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
 function encode(text: string): Uint8Array {

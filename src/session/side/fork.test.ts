@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { AgentSession } from "../../agent/agent.ts";
 import type { SessionId, TurnId } from "../../core/id.ts";
+import { FORK_COMMITS_AT_ONCE_MAX } from "../../core/limits.ts";
 import { fail } from "../../core/result.ts";
 import { CORE_SLOT } from "../../core/session/slot.ts";
 import type { BackwardRange, Range, SessionKey, SessionStore } from "../../store/index.ts";
@@ -205,6 +206,31 @@ describe("a fork", () => {
     await fork.turn("recall");
     expect(fork.text).toMatch(/You: 6/);
     expect(fork.text).not.toMatch(/You: 7/);
+  });
+});
+
+describe("P10: the commits of a fork", () => {
+  it("go to the store together, and never more than a few of them", async () => {
+    let isForking = false;
+    const underWay = { now: 0, most: 0 };
+    const counted = (store: SessionStore) =>
+      bound(store, (name, own) => {
+        if (name !== "commit" || !isForking) return own;
+        return async (...args: Parameters<SessionStore["commit"]>) => {
+          underWay.now += 1;
+          underWay.most = Math.max(underWay.most, underWay.now);
+          return store.commit(...args).finally(() => {
+            underWay.now -= 1;
+          });
+        };
+      });
+    const turns = Array.from({ length: 6 }, (_, n) => `say ${n}`);
+    const { hand } = await talked({ wrap: counted }, ...turns);
+    isForking = true;
+    await forked(hand);
+    expect(underWay.now).toBe(0);
+    expect(underWay.most).toBeGreaterThan(turns.length);
+    expect(underWay.most).toBeLessThanOrEqual(FORK_COMMITS_AT_ONCE_MAX);
   });
 });
 

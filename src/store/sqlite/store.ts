@@ -141,7 +141,19 @@ function copyCommit(commit: S.Commit): S.Commit {
     events: [...events],
     journal: journal.map((entry) => ({ ...entry })),
     ...(record && { record: { ...record } }),
-    ...(snapshot && { snapshot: structuredClone(snapshot) }),
+    ...(snapshot && { snapshot: copySnapshot(snapshot) }),
+  };
+}
+
+/** The texts of a large turn are not copied here: that would hold all other requests. */
+function copySnapshot({ manifest, messages, slots, turn, ...rest }: S.Snapshot): S.Snapshot {
+  return {
+    ...rest,
+    removedSlots: [...rest.removedSlots],
+    manifest: structuredClone(manifest),
+    messages: [...messages],
+    slots: slots.map((slot) => ({ ...slot, payload: new Uint8Array(slot.payload) })),
+    ...(turn && { turn: { ...turn } }),
   };
 }
 

@@ -161,7 +161,10 @@ export function resolveServer(server: McpServer, env: NodeJS.ProcessEnv): Resolv
       if (hidesValue(name) && !text.includes("${")) {
         secrets.add(text).add(text.slice(text.indexOf(" ") + 1));
       }
-      return [name, text.replace(REFERENCE, (_, variable, or) => lookUp(variable, or))] as const;
+      // Behind the last brace no reference ends, and there may be very many that only begin.
+      const end = text.lastIndexOf("}") + 1;
+      const known = text.slice(0, end).replace(REFERENCE, (_, of, or) => lookUp(of, or));
+      return [name, `${known}${text.slice(end)}`] as const;
     });
     return Object.fromEntries(resolved);
   };
