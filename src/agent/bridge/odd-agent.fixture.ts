@@ -103,6 +103,15 @@ const ODDITIES: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   "refuses-with-secret": {
     "session/new": ({ id }) => [error(id, -32_603, `${"x".repeat(1_010)} ${SECRET}`)],
   },
+  "refuses-with-data": {
+    "session/new": ({ id }) => [error(id, -32_603, "Internal error", "no room")],
+  },
+  "refuses-with-secret-data": {
+    "session/new": ({ id }) => [error(id, -32_603, "Internal error", SECRET)],
+  },
+  "refuses-with-much-data": {
+    "session/new": ({ id }) => [error(id, -32_603, "Internal error", "x".repeat(5_000))],
+  },
   "fails-sign-in": {
     "session/new": ({ id }) => [error(id, -32_000, "Authentication required")],
     authenticate: ({ id }) => [error(id, -32_603, "Internal error", "key expired on 1 May")],

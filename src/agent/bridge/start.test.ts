@@ -111,6 +111,21 @@ describe("an agent that cannot be used is told of with the reason", () => {
     expect((await hand.turn("say in")).text).toBe("in");
   });
 
+  it("P11: fails with what the agent adds to its error, if it is small and no secret", async () => {
+    const stage = new Stage();
+    const facts = { method: "session/new", rpcCode: -32_603 };
+    const refused = await stage.refused(stage.odd("refuses-with-data"));
+    expect(refused).toMatchObject({ code: "agent_call_failed", details: facts });
+    expect(errorBody(refused).data).toEqual({ details: "no room" });
+    stage.env.MY_KEY = "sk-very-secret-value-0123456789";
+    for (const trick of ["refuses-with-secret-data", "refuses-with-much-data"]) {
+      const profile = stage.odd(trick, { env: { API_KEY: { from: "MY_KEY" } } });
+      const other = await stage.refused(profile);
+      expect(other).toMatchObject({ code: "agent_call_failed", details: facts });
+      expect(other.details).not.toHaveProperty("data");
+    }
+  });
+
   it("fails at the sign-in that the profile names: with the agent's own reason", async () => {
     const stage = new Stage();
     const refusal = await stage.refused(

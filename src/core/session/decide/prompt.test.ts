@@ -15,6 +15,7 @@ import {
   types,
   verdictOn,
 } from "../life.fixture.ts";
+import { steeredAs, waitingMessages } from "../state.ts";
 
 describe("a prompt to an idle session", () => {
   it("starts at once: admission, turn, reservation, `running`, echo", () => {
@@ -351,6 +352,22 @@ describe("steering", () => {
     const life = new Life().running();
     for (let n = 0; n < 20; n += 1) life.give("steer", message(`m${n}`, true));
     expect(verdictOn(life.give("steer", message("m20", true)))).toBe("steer_limit_exceeded");
+  });
+
+  it("waits also for a turn that has not begun", () => {
+    const life = new Life().activating();
+    life.prompt("p1");
+    expect(types(life.give("steer", message("m1", true)))).toContain("pending_prompt_added");
+    expect(waitingMessages(life.now)).toMatchObject([{ messageId: "m1" }]);
+  });
+
+  it("P2: is not lost for a full queue if the agent cannot take it any more", () => {
+    const life = new Life().running();
+    for (let n = 2; n <= 5; n += 1) life.prompt(`p${n}`);
+    expect(verdictOn(life.prompt("p6"))).toBe("prompt_queue_full");
+    expect(types(life.prompt("p-m1", { idempotency: steeredAs("m1") }))).toContain(
+      "pending_prompt_added",
+    );
   });
 });
 
