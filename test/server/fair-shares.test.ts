@@ -49,7 +49,7 @@ function caller(server: ServeProcess, token: string) {
 }
 
 describe("P10: a tenant that takes all it can", { timeout: 120_000 }, () => {
-  it("leaves agents to another tenant and the operator, and is told why it gets no more", async () => {
+  it("leaves agents to another tenant and the operator, and is told why", async () => {
     const { loud, quiet, operator } = await opened("--max-agents", "8");
     const answers = [];
     for (let n = 0; n < 8; n += 1) {
